@@ -19,7 +19,7 @@ from .schedule import Schedule
 from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver, get_solver
 from .solvers._saddle_escape import SETTLED, SaddleEscape
-from .verdicts import epochs_in_words, finished, judged, needs_certificate, with_cause, without_rounding
+from .stopping import epochs_in_words, finished, judged, needs_certificate, with_cause, without_rounding
 from .warmup import make_ready
 
 

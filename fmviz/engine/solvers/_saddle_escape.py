@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg.leaving_direction import leaving_direction, pair_starts
+from ..linalg.descent_direction import descent_direction, pair_starts
 from ..linalg.lowrank import PairGradient
 from ..problem import Problem
 from ..settings import ParamSpec
@@ -134,7 +134,7 @@ class SaddleEscape:
         if kind in (None, "trace") or problem.design.n_features > _MOST_FEATURES:
             return None
         A = -PairGradient(problem.design, slope, diagonal=False).matrix
-        directions = (leaving_direction(A, problem.lambda_p, kind == "pairs", v) for v in pair_starts(A))
+        directions = (descent_direction(A, problem.lambda_p, kind == "pairs", v) for v in pair_starts(A))
         ratio, v = max(directions, key=lambda pair: pair[0], default=(0.0, f))
         return self._scaled(v / np.linalg.norm(v), f, slope) if ratio > problem.lambda_sparse else None
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from ..drive import Budget, iterate
 from ..errors import WhyNot
-from ..linalg.leaving_direction import leaving_direction, pair_starts
+from ..linalg.descent_direction import descent_direction, pair_starts
 from ..linalg.lowrank import DENSE, PairGradient
 from ..models import get_model
 from ..parameters import Parameters
@@ -177,7 +177,7 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) 
         else:
             dual = None
         starts += _rounded(W)
-    directions = [leaving_direction(A, problem.lambda_p, pairs, start) for start in starts]
+    directions = [descent_direction(A, problem.lambda_p, pairs, start) for start in starts]
     lower, v = max(directions, key=lambda pair: pair[0])
     if lower <= 0.0:
         return ZeroThreshold(0.0, upper, None, dual, not tight, linear)

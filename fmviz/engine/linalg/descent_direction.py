@@ -22,7 +22,7 @@ def pair_starts(A: np.ndarray) -> list[np.ndarray]:
     return starts
 
 
-def leaving_direction(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> tuple[float, np.ndarray]:
+def descent_direction(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> tuple[float, np.ndarray]:
     """Return a local maximum of vᵀMv / ω(vvᵀ), M = A − λ_p I, and its v.
 
     Parameters
