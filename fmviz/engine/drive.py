@@ -19,7 +19,14 @@ from .schedule import Schedule
 from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver, get_solver
 from .solvers._saddle_escape import SETTLED, SaddleEscape
-from .stopping import epochs_in_words, finished, judged, needs_certificate, with_cause, without_rounding
+from .stopping import (
+    confirm_convergence,
+    epochs_in_words,
+    finished,
+    needs_certificate,
+    with_cause,
+    without_rounding,
+)
 from .warmup import make_ready
 
 
@@ -305,7 +312,7 @@ def _loop(
             here = without_rounding(problem, method.parameters())
             last = _report(problem, here, epoch, seconds, change, True, True)
             ended = finished(budget, epoch, seconds, float("inf"), should_stop)
-            status = judged(status, ended, method, last, budget.tol)
+            status = confirm_convergence(status, ended, method, last, budget.tol)
         if finite_now and status is None and method.can_checkpoint():
             keep(partial(_checkpoint, method, epoch, seconds, change))
         if status is None and (every is None or epoch % every):

@@ -88,7 +88,7 @@ def needs_certificate(method: Solver, change: float, tol: float) -> bool:
     return method.at_rank()
 
 
-def judged(
+def confirm_convergence(
     converged: Status, ended: Status | None, method: Solver, last: Snapshot, tol: float
 ) -> Status | None:
     """Confirm or reject the convergence of a run by its certificate.

@@ -30,7 +30,7 @@ from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.target import Target
 
-from .fitting import HeldOut, Memory, checked_data, met_part, overlaid, widened
+from .fitting import HeldOut, Memory, checked_data, drop_empty_features, restore_features, with_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,14 +157,14 @@ class ModelEstimator(BaseEstimator):
         design = Design(augmented(X, self._dummies()), self.dtype)
         return build(design, target, sample_weight=sample_weight, **about)
 
-    def _met_part(self, X: Any) -> tuple[Any, np.ndarray | None]:
+    def _drop_empty_features(self, X: Any) -> tuple[Any, np.ndarray | None]:
         about = self._problem_arguments()
-        return met_part(X, about["model"], about["rank"], self._dummies())
+        return drop_empty_features(X, about["model"], about["rank"], self._dummies())
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are `stratified` by class on request."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
-        X, met = (X, None) if warm else self._met_part(X)
+        X, kept = (X, None) if warm else self._drop_empty_features(X)
         full, size = self._completed(self._problem(X, target, sample_weight))
         problem = full
         held_out = None
@@ -176,7 +176,7 @@ class ModelEstimator(BaseEstimator):
         start, memory = self._start(problem, size, rng, warm), None
         if warm and self._memory is not None:
             memory = self._memory.at(problem, solver, start)
-        final = self._run(problem, solver, budget, start, rng, memory, held_out, met)
+        final = self._run(problem, solver, budget, start, rng, memory, held_out, kept)
         self._memory = (
             Memory.of(problem, solver, self._fitted_parameters(), final) if warm and final else None
         )
@@ -230,10 +230,10 @@ class ModelEstimator(BaseEstimator):
         start = problem.start(size, rng)
         names = [name for name in self._settable if hasattr(self, f"{name}_")]
         if hasattr(self, "_fitted_model"):
-            start = overlaid(start, self._fitted_parameters(), 0)
+            start = with_arrays(start, self._fitted_parameters(), 0)
             # The others are set already, or include terms of dummy features.
             names = [name for name in names if name == "P"]
-        return overlaid(start, {name: getattr(self, f"{name}_") for name in names}, self._dummies())
+        return with_arrays(start, {name: getattr(self, f"{name}_") for name in names}, self._dummies())
 
     def _run(
         self,
@@ -244,9 +244,9 @@ class ModelEstimator(BaseEstimator):
         rng: np.random.Generator,
         memory: Mapping[str, Any] | None = None,
         held_out: HeldOut | None = None,
-        met: np.ndarray | None = None,
+        kept: np.ndarray | None = None,
     ) -> dict[str, Any]:
-        """Run the solver and store the result, 0 where not `met`; return the solver's final state, if any."""
+        """Run the solver and store the result, 0 where not `kept`; return its final state, if any."""
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
         every = (
@@ -262,8 +262,8 @@ class ModelEstimator(BaseEstimator):
         for snapshot in snapshots:
             enough = None
             if held_out is not None:
-                snapshot = held_out.measured(snapshot)
-                enough = held_out.why_enough(snapshot)
+                snapshot = held_out.add_validation_loss(snapshot)
+                enough = held_out.why_stop(snapshot)
             if self.callback is not None and self.callback(snapshot):
                 enough = f"Stopped by the callback after {snapshot.epoch:,} epochs."
             if enough is not None and snapshot.status is None:
@@ -275,7 +275,7 @@ class ModelEstimator(BaseEstimator):
                 print(_line(snapshot))
             if snapshot.status is not None:
                 break
-        end = snapshot if held_out is None else held_out.kept(problem, snapshot)
+        end = snapshot if held_out is None else held_out.best_of(problem, snapshot)
         assert end.status is not None, "the last snapshot carries the status"
         if every:
             print(end.status.message)
@@ -288,7 +288,7 @@ class ModelEstimator(BaseEstimator):
         # Predictions need labels, but no values.
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
         self._fitted_dummies = self._dummies()
-        self._store_outputs(widened(end, problem.model, met, self.n_features_in_))
+        self._store_outputs(restore_features(end, problem.model, kept, self.n_features_in_))
         self._records = records
         self.certificate_ = end.certificate
         self.status_ = end.status
@@ -340,7 +340,7 @@ class ModelEstimator(BaseEstimator):
         names = record.keys() - {"parameters", "metrics", "status"}
         return self._view(Snapshot.of_record({name: record[name] for name in names}, selected))
 
-    def _tabled(self, table: Callable[[Self], pd.DataFrame], output: Any) -> pd.DataFrame:
+    def _table(self, table: Callable[[Self], pd.DataFrame], output: Any) -> pd.DataFrame:
         """Return a table of one output, or of all outputs, concatenated and named in a first column."""
         check_is_fitted(self)
         if output is not None or self._fitted_parameters().n_machines is None:

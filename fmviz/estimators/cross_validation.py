@@ -45,7 +45,7 @@ class _CrossValidated:
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()
-        X, met = self._met_part(X)
+        X, kept = self._drop_empty_features(X)
         problem = self._problem(X, target, sample_weight)
         if self.cv is None:
             folds = default_folds(problem.y if problem.y.ndim == 1 else problem.y[:, 0], stratified, rng)
@@ -71,7 +71,7 @@ class _CrossValidated:
             setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
         problem, _ = self._completed(problem, refresh=False)
         start = problem.stacked([choice.start for choice in choices])
-        self._run(problem, self._chosen_solver(problem), budget, start, rng, met=met)
+        self._run(problem, self._chosen_solver(problem), budget, start, rng, kept=kept)
 
     def _why_empty(self, problem: AnyProblem, end: Parameters) -> str | None:
         """Return a sentence where the chosen strengths give a fit without interactions."""

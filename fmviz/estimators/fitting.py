@@ -92,7 +92,7 @@ class HeldOut:
         )
         return problem.of_rows(training), cls(problem.of_rows(chosen), patience)
 
-    def measured(self, snapshot: Snapshot) -> Snapshot:
+    def add_validation_loss(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the loss on the rows held out among its metrics."""
         loss = self._problem.risk(snapshot.parameters)
         snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
@@ -100,7 +100,7 @@ class HeldOut:
             self._best = snapshot
         return snapshot
 
-    def why_enough(self, snapshot: Snapshot) -> str | None:
+    def why_stop(self, snapshot: Snapshot) -> str | None:
         """Return why to stop after this epoch, or None."""
         assert self._best is not None, "`measured` comes first"
         if snapshot.epoch - self._best.epoch < self._patience:
@@ -110,7 +110,7 @@ class HeldOut:
             "rows held out did not fall."
         )
 
-    def kept(self, problem: AnyProblem, end: Snapshot) -> Snapshot:
+    def best_of(self, problem: AnyProblem, end: Snapshot) -> Snapshot:
         """Return the final snapshot with the parameters of the best epoch on the held-out rows."""
         best = self._best
         assert best is not None
@@ -171,7 +171,7 @@ def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target
 _MANY, _MOST = 100_000, 0.5
 
 
-def met_part(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.ndarray | None]:
+def drop_empty_features(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.ndarray | None]:
     """Drop features that are 0 in all rows; return X and the places of the others.
 
     No prediction of the training rows depends on the parameters of such a feature, and any penalty is least
@@ -190,7 +190,7 @@ def met_part(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.nda
     -------
     X : (N, n) ndarray or sparse array
         All of X where there is little to drop.
-    met : (n,) int ndarray or None
+    kept : (n,) int ndarray or None
         None for all of X.
 
     Raises
@@ -201,8 +201,8 @@ def met_part(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.nda
     d = X.shape[1]
     if not sp.issparse(X) or d < _MANY:
         return X, None
-    met = np.flatnonzero(np.diff(X.indptr)) if X.format == "csc" else np.unique(X.indices)
-    if met.size > _MOST * d:
+    kept = np.flatnonzero(np.diff(X.indptr)) if X.format == "csc" else np.unique(X.indices)
+    if kept.size > _MOST * d:
         return X, None
     rank = whole_number("rank", rank, 0)
     needed = 8.0 * sum(np.prod(shape, dtype=float) for shape in model.shapes(d + dummies, rank).values())
@@ -213,10 +213,10 @@ def met_part(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.nda
             f"rank = {rank:,} and {d:,} features need {in_words(needed)}, and {in_words(free)} are free. "
             "Choose a smaller rank, or leave out the features that no row has."
         )
-    return X[:, met], met
+    return X[:, kept], kept
 
 
-def widened(end: Snapshot, model: Model, met: np.ndarray | None, d: int) -> Snapshot:
+def restore_features(end: Snapshot, model: Model, kept: np.ndarray | None, d: int) -> Snapshot:
     """Extend the final parameters from the features that were kept to all d features.
 
     Parameters
@@ -225,12 +225,12 @@ def widened(end: Snapshot, model: Model, met: np.ndarray | None, d: int) -> Snap
         The final snapshot, with parameters of the kept features, and of dummy features after them.
     model : Model
         Determines the axes of the arrays along which features lie.
-    met : (n,) int ndarray or None
+    kept : (n,) int ndarray or None
         The places of the kept features among all d; None where all were kept.
     d : int
         The number of all features, without dummies.
     """
-    if met is None:
+    if kept is None:
         return end
     few, many = model.shapes(1, 1), model.shapes(2, 1)
     arrays = {}
@@ -238,15 +238,15 @@ def widened(end: Snapshot, model: Model, met: np.ndarray | None, d: int) -> Snap
         # Several machines have an additional first axis.
         extra = array.ndim - len(few[name])
         along = [extra + i for i, (a, b) in enumerate(zip(few[name], many[name], strict=True)) if a != b]
-        dummies = array.shape[along[0]] - met.size if along else 0
-        places = np.concatenate([met, np.arange(d, d + dummies)])
+        dummies = array.shape[along[0]] - kept.size if along else 0
+        places = np.concatenate([kept, np.arange(d, d + dummies)])
         wide = np.zeros([d + dummies if i in along else size for i, size in enumerate(array.shape)])
         wide[np.ix_(*(places if i in along else np.arange(n) for i, n in enumerate(array.shape)))] = array
         arrays[name] = wide
     return replace(end, parameters=end.parameters.replace(**arrays))
 
 
-def overlaid(start: Parameters, given: Mapping[str, Any], dummies: int) -> Parameters:
+def with_arrays(start: Parameters, given: Mapping[str, Any], dummies: int) -> Parameters:
     """Replace arrays of the starting point by given ones.
 
     Parameters

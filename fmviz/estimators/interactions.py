@@ -45,7 +45,7 @@ class PairEstimator(ModelEstimator):
         ValueError
             If `top` is not a positive whole number, or there is no such output.
         """
-        return self._tabled(lambda estimator: estimator._pairs(top), output)
+        return self._table(lambda estimator: estimator._pairs(top), output)
 
     def _pairs(self, top: int | None) -> pd.DataFrame:
         import pandas as pd
@@ -148,7 +148,7 @@ class ProductEstimator(FactorEstimator):
             If the model has no such order or output, or the search takes too long or its result too much
             memory; see `fmviz.ranked_subsets`.
         """
-        return self._tabled(lambda estimator: estimator._products(top, order), output)
+        return self._table(lambda estimator: estimator._products(top, order), output)
 
     def _products(self, top: int | None, order: int | None) -> pd.DataFrame:
         import pandas as pd

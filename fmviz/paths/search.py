@@ -223,7 +223,7 @@ def _search(
         if (used > most) != rising:
             waiting = []
         d = end.parameters.P.shape[-2]
-        lost = _lost(low, high, used, target, waiting, narrowest, d * (d - 1) // 2)
+        lost = _failure(low, high, used, target, waiting, narrowest, d * (d - 1) // 2)
         words = (
             lost or f"λ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
         )
@@ -232,7 +232,7 @@ def _search(
             return
 
 
-def _lost(
+def _failure(
     low: float, high: float, used: int, target: int, waiting: list[float], narrowest: float, pairs: int
 ) -> str | None:
     """Return why the search must end without success, or None."""

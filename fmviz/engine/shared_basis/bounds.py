@@ -95,7 +95,7 @@ def _largest(A: np.ndarray) -> float:
     return float(values[-1]) + _ROUNDING * float(np.abs(values).max())
 
 
-def _about_largest(A: np.ndarray) -> float:
+def _approximate_largest(A: np.ndarray) -> float:
     """Return λ_max(A) by Lanczos iterations, from below, faster than all eigenvalues."""
     from scipy.sparse.linalg import eigsh
 
@@ -103,9 +103,9 @@ def _about_largest(A: np.ndarray) -> float:
     return float(eigsh(A, 1, which="LA", tol=_LANCZOS, v0=start, return_eigenvectors=False)[0])
 
 
-def _proved_largest(A: np.ndarray) -> float:
+def _bound_of_largest(A: np.ndarray) -> float:
     """Return a proven t > λ_max(A), about 1e-5 above it: t − A has a Cholesky decomposition."""
-    near, margin = _about_largest(A), _LANCZOS
+    near, margin = _approximate_largest(A), _LANCZOS
     while True:
         t = near + margin * abs(near)
         try:
@@ -122,11 +122,11 @@ def one_parameter_bound(matrices: np.ndarray) -> float:
 
     A, pairs = _form(matrices)
     T = symmetrised(A, pairs) - A
-    largest = _about_largest if len(A) > _SMALL else _largest
+    largest = _approximate_largest if len(A) > _SMALL else _largest
     result = minimize_scalar(
         lambda alpha: largest(A + alpha * T), bounds=(0.0, 1.5), method="bounded", options={"xatol": 1e-2}
     )
-    value = _proved_largest(A + result.x * T) if len(A) > _SMALL else result.fun
+    value = _bound_of_largest(A + result.x * T) if len(A) > _SMALL else result.fun
     return float(np.sqrt(max(0.0, value)))
 
 

@@ -47,7 +47,7 @@ def dual_order(row_norm: float) -> float:
     return {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}[row_norm]
 
 
-def towards(G: np.ndarray, p: float) -> np.ndarray:
+def dual_vectors(G: np.ndarray, p: float) -> np.ndarray:
     """Return for the rows of G the a, ‖a‖_q = 1, with ⟨a, g⟩ = ‖g‖_p, shape of G."""
     if p == 1.0:
         return np.where(G < 0.0, -1.0, 1.0)

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from ..design import Design
-from .gradients import BasisGradient, towards
+from .gradients import BasisGradient, dual_vectors
 
 # The most steps of the refinement and of eigen-steps, and the relative gains that end them.
 _STEPS, _GAIN = 100, 1e-9
@@ -46,7 +46,7 @@ def eigen_steps(
     for _ in range(_EIGEN_STEPS):
         if not at.size:
             break
-        vectors = gradient.leading(towards(gradient.values(H[:, at]), p), 2, rng)
+        vectors = gradient.leading(dual_vectors(gradient.values(H[:, at]), p), 2, rng)
         new, second[:, at] = vectors[:, :, 0].T, vectors[:, :, -1].T
         reached = gradient.norms(new, p)
         better = reached > value[at] * (1.0 + _EIGEN_GAIN)
