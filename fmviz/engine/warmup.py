@@ -76,7 +76,7 @@ def _tiny_target(loss: Loss) -> Target:
 _ready: set[tuple[Any, ...]] = set()
 
 
-def _deciding(bound: Bound) -> tuple[Any, ...]:
+def _kernel_key(bound: Bound) -> tuple[Any, ...]:
     return bound.name, *(bound.settings[spec.name] for spec in bound.params if spec.kind != "float")
 
 
@@ -91,7 +91,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
     weighted = problem.sample_weight is not None
     layout, dtype, penalty = problem.design.layout, problem.design.dtype, problem.penalty.chosen
     bound = (problem.loss, penalty, problem.model)
-    key = (layout, *map(_deciding, bound), weighted, dtype, method.name, *choices.values())
+    key = (layout, *map(_kernel_key, bound), weighted, dtype, method.name, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
         tiny = tiny_problem(layout, problem.loss, penalty, weighted, problem.model, dtype)
