@@ -17,7 +17,6 @@ from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.places import default_path
 from fmviz.lab.runs.provenance import versions
-from fmviz.lab.store import ownership
 from fmviz.lab.store.database import Database, StoreError, insert
 from fmviz.lab.store.packing import (
     Record,
@@ -33,6 +32,7 @@ from fmviz.lab.store.stored_run import (
     RUNNING,
     Growth,
     StoredRun,
+    this_process,
 )
 
 
@@ -95,7 +95,7 @@ class RunStore:
                 solver=experiment.solver,
                 seed=experiment.seed,
                 versions=json.dumps(versions()),
-                owner=ownership.this_process(),
+                owner=this_process(),
                 sweep=sweep,
             )
         return run
@@ -117,7 +117,7 @@ class RunStore:
                 "data_hash = COALESCE(?, data_hash) WHERE id = ?",
                 (
                     *(time.time(), status, growth.message, growth.details),
-                    *(ownership.this_process(), growth.data_hash, run),
+                    *(this_process(), growth.data_hash, run),
                 ),
             )
             if (experiment := growth.experiment) is not None:
@@ -183,7 +183,7 @@ class RunStore:
                 "UPDATE runs SET owner = ?, updated = ?, status = ?, message = 'Training.', epoch = ?, "
                 "seconds = ?, last = ? WHERE id = ?",
                 (
-                    ownership.this_process(),
+                    this_process(),
                     time.time(),
                     RUNNING,
                     last.get("epoch", 0),
