@@ -231,22 +231,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _refuse_of_tables(arguments: argparse.Namespace) -> None:
     """Raise where options are given that only say how a table is read."""
-    if arguments.target is not None:
-        raise ValueError(
-            f"{arguments.data} is a registered data set and has its own target; leave --target out."
-        )
     unsaid: dict[str, Any] = {
-        **{
-            "task": "auto",
-            "positive": "",
-            "order": "",
-            "log_target": False,
-            "missing": None,
-            "use": [],
-            "words": [],
-            "ignore": [],
-        },
-        **{"scaling": "standard", "rare": None, "most_levels": None, "read": []},
+        **{"target": None, "task": "auto", "positive": "", "order": "", "log_target": False},
+        **{"missing": None, "use": [], "words": [], "ignore": [], "scaling": "standard", "rare": None},
+        **{"most_levels": None, "read": []},
     }
     given = [name for name, default in unsaid.items() if getattr(arguments, name) != default]
     if given:
