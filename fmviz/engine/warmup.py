@@ -1,4 +1,4 @@
-"""Compile, or load from the cache, the kernels that pages need first."""
+"""Compile kernels, or load them from the cache, before they are timed or needed by a page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
 
 
 def warm_operators() -> None:
-    """Ready the kernels of the operators page."""
+    """Compile the kernels of the operators page."""
     P = np.arange(-3.0, 3.0).reshape(3, 2)
     for penalty in PENALTIES.values():
         penalty.prox(P, 0.1)
@@ -79,11 +79,10 @@ def _deciding(bound: Bound) -> tuple[Any, ...]:
 
 
 def make_ready(problem: Problem, method: Solver) -> None:
-    """Ready the kernels that a run of `problem` by `method` will call, on a problem of a few rows.
+    """Compile or load the kernels that a run of `problem` by `method` calls, on a problem of a few rows.
 
-    Compiling, or loading what was compiled, so never counts as the solver's time. Of the solver's settings
-    its choices and switches alone decide which kernels it calls, of the others' all but numbers that are not
-    whole.
+    Compile time so never counts as the solver's. Which kernels are called depends on the solver's choices
+    and switches, and on all settings of model, loss and penalty except floats.
     """
     deciding = [spec.name for spec in method.params if spec.kind in ("choice", "bool")]
     choices = {name: method.settings[name] for name in deciding}
@@ -97,7 +96,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
         trial = get_solver(method.name, choices).on(tiny)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)
-        trial.rehearse()
+        trial.warm_up()
         trial.close()
         tiny.objective(start)
         tiny.model.used_interactions(start)
@@ -105,7 +104,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
 
 
 def warm_training() -> Iterator[str]:
-    """Ready the kernels of the training page; yields a word on each before it is compiled."""
+    """Compile the kernels of the training page; yield a description of each before it is compiled."""
     for layout, loss in _DESIGNS:
         for penalty in PENALTIES.values():
             solver = best_solver(Formulation.build("fm", penalty, loss))
