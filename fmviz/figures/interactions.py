@@ -220,7 +220,7 @@ def two_rows(
     heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if held else {}
     figure = make_subplots(rows=1 + held, cols=1, shared_xaxes=not by_norm, **heights)
     top = float(np.abs(values).max(initial=0.0)) or 1.0
-    labels = [_shortened(name) for name in names]
+    labels = [_short(name, 18) for name in names]
     if labels[0] == labels[1]:
         labels[1] += " "
     written = np.array([["0" if v == 0 else f"{v:.2g}" for v in row] for row in values])
@@ -299,10 +299,6 @@ def _pulls(
                 row=2,
                 col=1,
             )
-
-
-def _shortened(name: str, most: int = 18) -> str:
-    return literal(name if len(name) <= most else name[: most - 1] + "…")
 
 
 _ROUNDS = 120

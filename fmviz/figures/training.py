@@ -445,11 +445,6 @@ def signed_bars(values: np.ndarray, *, x: str, y: str, height: int = 250) -> go.
     return figure
 
 
-def sorted_by_size(values: np.ndarray) -> np.ndarray:
-    """Return numbers from the largest magnitude to the smallest, signs kept."""
-    return values[np.argsort(-np.abs(values), kind="stable")]
-
-
 _BINS = 60
 _RED = "#c23b3b"
 _ROWS: dict[str, str] = {

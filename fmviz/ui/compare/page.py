@@ -219,13 +219,14 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
     d = len(weights[0].W)
     exact = d <= EXACT_FEATURES
     labels = _names(one, d) if exact else tile_labels(d)
+    nothing = Weights(np.zeros((d, d)), np.zeros((d, d), dtype=bool))
     panels = []
     for title, matrix, caption in (
         ("First", weights[0].W, _pairs(weights[0].used)),
         ("Second", weights[1].W, _pairs(weights[1].used)),
         ("First − second", None, ""),
     ):
-        values = apart if matrix is None else difference(Weights(matrix, matrix != 0), _nothing(d))
+        values = apart if matrix is None else difference(Weights(matrix, matrix != 0), nothing)
         codes, scale = encode_codes(values, grey_diagonal=exact)
         panels.append(
             Panel(
@@ -253,10 +254,6 @@ def _names(run: StoredRun, d: int) -> Sequence[str]:
     except (ValueError, OSError) as error:
         st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
         return [str(j) for j in range(1, d + 1)]
-
-
-def _nothing(d: int) -> Weights:
-    return Weights(np.zeros((d, d)), np.zeros((d, d), dtype=bool))
 
 
 def _pairs(used: np.ndarray) -> str:

@@ -146,7 +146,7 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
             interactions.draw_columns(one, look)
         interactions.draw_subset(one, one.dataset, settings)
     why_zero.draw_why(one, one.dataset, settings)
-    outliers.draw(settings, one)
+    outliers.draw(one)
     if settings.shows("pairs", "The strongest interactions"):
         draw_pairs(one, one.dataset, look)
         outliers.draw_squares(one, one.dataset)

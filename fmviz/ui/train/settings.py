@@ -166,11 +166,6 @@ def own_specs() -> tuple[ParamSpec, ...]:
     return tuple(found)
 
 
-def expert_own(specs: Iterable[ParamSpec]) -> list[str]:
-    """Return which of the own parameters Simple leaves out: all but those of the data and of the model."""
-    return [spec.name for spec in specs if not spec.name.startswith(("dataset_", "model_"))]
-
-
 def own_names(settings: Settings, owner: str) -> list[str]:
     """Return the names of the own parameters of a choice, as far as this run of the page knows them."""
     wanted = {f"{owner}_{spec.name}" for spec in OWNERS[owner](settings[owner])}
