@@ -13,8 +13,8 @@ from plotly.subplots import make_subplots
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from fmviz.figures import palette
+from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE, ORANGE
-from fmviz.figures.wording import literal
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
 """The colours of what raises and of what lowers, those of the heatmaps."""

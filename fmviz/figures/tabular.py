@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import html
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,9 +12,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from fmviz.figures.wording import defused, spoken
-
-__all__ = ["csv", "table"]
+__all__ = ["csv", "defused", "literal", "spoken", "table"]
 
 _PLACES = ("x", "y", "z", "r", "theta", "lat", "lon")
 _OTHERS = ("text", "value", "values", "labels", "u", "v", "w", "i", "j", "k", "intensity")
@@ -158,3 +158,27 @@ def _filled(column: np.ndarray, size: int) -> Any:
     if len(column) == size:
         return column
     return pd.Series(column).reindex(range(size)).to_numpy()
+
+
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
+
+def literal(text: str) -> str:
+    """Return text that Plotly shows as it is; it takes tags such as <b> and <a> for its own."""
+    return html.escape(text, quote=False)
+
+
+def spoken(text: object) -> object:
+    """Return the words behind what `literal` wrote; anything but a text as it is."""
+    return html.unescape(text) if isinstance(text, str) else text
+
+
+def defused(cell: object) -> object:
+    """Return a cell that a spreadsheet shows instead of executing it.
+
+    A word that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front; numbers, also
+    those that are written as words, stay as they are.
+    """
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    return cell if _NUMBER.fullmatch(cell) else f"'{cell}"

@@ -7,7 +7,7 @@ import pytest
 
 from fmviz.figures import tabular
 from fmviz.figures.interactions import waterfall
-from fmviz.figures.wording import defused, literal, spoken
+from fmviz.figures.tabular import defused, literal, spoken
 
 HOSTILE = "<b>=1+1</b> & <a href='javascript:alert(1)'>x</a>"
 
