@@ -4,3 +4,7 @@ from __future__ import annotations
 
 COMMANDS: tuple[str, ...] = ("serve", "fit", "predict", "sweep", "runs", "paper", "warmup", "doctor")
 """The modules of this package that are commands. They import what they need when they are run."""
+GONE = {
+    ("doctor", "--json"): "Read the lines of `fmviz doctor`; its exit code is 1 where something is wrong.",
+}
+"""What commands had before, with a sentence on what to use instead."""

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.runs.table import runs_table
+    from fmviz.lab.store.table import runs_table
 
     if arguments.limit < 1:
         raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
@@ -116,7 +116,7 @@ def _abbreviated(store: RunStore, runs: list[StoredRun]) -> dict[str, str]:
 
 def _show(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.runs.program import program
-    from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
+    from fmviz.lab.store.table import METRICS, metrics_of, title_of_run
 
     found = store.get(arguments.id)
     if arguments.json:
@@ -146,7 +146,7 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
 
 
 def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.runs.table import differing, title_of_run
+    from fmviz.lab.store.table import differing, title_of_run
 
     found = _named(store, arguments.ids)
     if len(found) < 2:

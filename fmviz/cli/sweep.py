@@ -93,13 +93,13 @@ def _carry_out(
 
 
 def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
-    from fmviz.lab.runs.table import METRICS
     from fmviz.lab.search.sweep_table import (
         failures,
         fits_table,
         main_metric,
         means_table,
     )
+    from fmviz.lab.store.table import METRICS
 
     failed = failures(found.values())
     rows: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
 from fmviz.lab.typography import with_minus
-from fmviz.ui import capsule, shell, widgets
+from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
 from fmviz.ui.components.matrix_view.model import Show
@@ -487,10 +487,9 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         **settings.as_dict("d", "k", "distribution", "seed"),
         P=P if pasted else None,
     )
-    found = capsule.capsule(
-        f"{', '.join(one.variant.label for one in studies)} at λ = {power} on P, {P.shape[0]} × {P.shape[1]}",
+    source = widgets.linked(
         code,
-        seed=None if pasted else settings["seed"],
+        f"{', '.join(one.variant.label for one in studies)} at λ = {power} on P, {P.shape[0]} × {P.shape[1]}",
         data={"P": lab.digest(P)},
     )
-    capsule.draw("prox", found, "Prints the same counts and certificates.")
+    widgets.python_block(source, "Prints the same counts and certificates.")

@@ -10,15 +10,20 @@ import csv
 import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.background.task import Task
+from fmviz.lab.runs.program import with_header
 from fmviz.lab.typography import without_markup
 from fmviz.ui.settings.state import Settings, Several, Text
+
+if TYPE_CHECKING:
+    from fmviz.report import Outcome
 
 LOCKED = ":material/lock: Locked by the link of this page."
 MORE = "more"
@@ -421,6 +426,31 @@ def download(
         icon=":material/download:",
         disabled=disabled,
     )
+
+
+def download_report(key: str, make: Callable[[], Outcome], file_name: str) -> None:
+    """Draw the download of a result as one page of HTML."""
+
+    def page() -> str:
+        from fmviz.report import html
+
+        return html(make())
+
+    download(
+        "Report (HTML)",
+        page,
+        file_name,
+        key=key,
+        help="The whole result as one page that needs nothing else: objective, certificate, interactions, "
+        "curves, settings, program. It opens without a network, and prints.",
+    )
+
+
+def linked(script: str, result: str, **about: Any) -> str:
+    """Return a program whose header names this page in its present state, see `with_header`."""
+    address = (st.context.url or "").partition("?")[0]
+    query = urlencode(st.query_params.to_dict())
+    return with_header(script, result, link=f"{address}?{query}" if query else address, **about)
 
 
 def python_block(code: str, note: str = "") -> None:

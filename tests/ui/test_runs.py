@@ -10,13 +10,13 @@ from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runs.table import (
+from fmviz.lab.store import ownership
+from fmviz.lab.store.table import (
     differing,
     metrics_of,
     runs_table,
     title_of_run,
 )
-from fmviz.lab.store import ownership
 from fmviz.ui.runs import page as view
 
 SMALL = {"rank": 3, "max_epochs": 5, "tol": 0.0}

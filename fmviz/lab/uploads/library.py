@@ -83,7 +83,7 @@ class Upload:
     deleted : float or None
         When it was deleted.
     owner : str
-        Who brought it, and may delete it; empty in sets of earlier versions, which everybody may.
+        Who brought it, and may delete it; empty where a program did, and everybody may.
     suited : mapping of str to mapping
         What else was found for some models.
     """

@@ -29,7 +29,11 @@ from fmviz.lab.interpretation.comparison import (
 )
 from fmviz.lab.interpretation.data_pair import strongest_product
 from fmviz.lab.runner import load_dataset, truth_of
-from fmviz.lab.runs.table import (
+from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import carry_out, results
+from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.table import (
     METRICS,
     differing,
     in_words,
@@ -40,10 +44,6 @@ from fmviz.lab.runs.table import (
     title_of_group,
     title_of_run,
 )
-from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
-from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import carry_out, results
-from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import equal_sparsity

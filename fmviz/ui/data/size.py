@@ -15,9 +15,9 @@ from fmviz.engine.models import SharedBasis
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.importing import import_upload
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
-from fmviz.lab.uploads.importing import import_upload
 from fmviz.lab.uploads.size import Size
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain

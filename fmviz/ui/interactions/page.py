@@ -17,8 +17,8 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
 from fmviz.lab.interpretation.outliers import LISTED, Suspicion, rows_table, suspicious_rows
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import metrics_in_words, metrics_of, title_of_run
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.table import metrics_in_words, metrics_of, title_of_run
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import attributes, pairs, row

@@ -18,7 +18,6 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathPlan,
@@ -28,6 +27,7 @@ from fmviz.lab.search.strength_path import (
     trace,
 )
 from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.store.table import METRICS
 from fmviz.lab.values import to_query
 from fmviz.paths.shared_basis import LARGEST_SHARE, SMALLEST_SHARE
 from fmviz.ui import navigation, shell, widgets

@@ -13,13 +13,12 @@ from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.program import program
-from fmviz.lab.runs.table import label_of, runs_table, title_of_run
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
+from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
-from fmviz.ui import capsule, navigation, shell, widgets
+from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.watching import done
@@ -293,21 +292,20 @@ def _one(runs: RunStore, run: StoredRun) -> None:
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
         name = experiment.dataset
-        found = capsule.capsule(
-            f"{title_of_run(run)}: {run.message}",
+        source = widgets.linked(
             program(experiment, run.epoch if halted else None),
-            seed=experiment.seed,
+            f"{title_of_run(run)}: {run.message}",
             data={name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
-        capsule.report("runs_report", partial(_outcome, run, runs, found), f"report-{run.id}.html")
-        capsule.draw("runs", found)
+        widgets.download_report("runs_report", partial(_outcome, run, runs, source), f"report-{run.id}.html")
+        widgets.python_block(source)
 
 
-def _outcome(run: StoredRun, runs: RunStore, found: Capsule) -> Outcome:
+def _outcome(run: StoredRun, runs: RunStore, source: str) -> Outcome:
     from fmviz.report import of_stored
 
-    return of_stored(run, runs, found)
+    return of_stored(run, runs, source)
 
 
 def _empty(settings: Settings) -> None:
