@@ -1,4 +1,4 @@
-"""Figures of what a model has learned: its interactions as a network, and one prediction taken apart."""
+"""Figures of what a model has learned: network of interactions, waterfall of a prediction, two rows of P."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers behind a figure as a table: what a reader takes away beside the picture."""
+"""The numbers behind a figure as a table, and text that is safe in charts and spreadsheets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The curves of a training run.
+"""The curves of a training run, its residuals and its spectrum.
 
-Every function takes the history of a run as a frame, one row an epoch (`Snapshot.record` in fmviz.engine
-names the columns), and returns a figure that keeps its zoom while rows are added.
+Curves take the history of a run as a frame, one row an epoch (`Snapshot.record` in fmviz.engine
+names the columns); their figures keep the zoom while rows are added.
 """
 
 from __future__ import annotations

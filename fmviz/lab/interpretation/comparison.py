@@ -1,4 +1,4 @@
-"""Comparison of runs: the Pareto front, differences of W, and interactions that recur across seeds."""
+"""Compare runs and supports: Pareto front, differences of W, pairs that recur, recovery of the truth."""
 
 from __future__ import annotations
 

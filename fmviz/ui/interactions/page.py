@@ -1,4 +1,4 @@
-"""The page Interactions: pairs in words, attributes, the matrix, one prediction taken apart."""
+"""The page Interactions: pairs, attributes, the matrix, one prediction, rows that look wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strongest interactions, as a network and in words."""
+"""The strongest interactions in words, as a network and as a matrix, with intervals from samples."""
 
 from __future__ import annotations
 

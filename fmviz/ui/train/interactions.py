@@ -1,4 +1,4 @@
-"""The interactions of a run: what is looked at of them, and the strongest pairs in words."""
+"""The interactions of a run: orders and slices, curves, and tables of the strongest."""
 
 from __future__ import annotations
 

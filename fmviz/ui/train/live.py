@@ -1,4 +1,4 @@
-"""A run as it goes on and when it rests: the stage, and beneath it what there is to read at leisure."""
+"""A run as it goes on and when it rests: what the stage is sent, and what there is to read beneath it."""
 
 from __future__ import annotations
 

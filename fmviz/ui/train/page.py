@@ -1,4 +1,4 @@
-"""The training page: settings, controls, and the run as it goes on."""
+"""The page Train: settings, buttons, and the run as it goes on."""
 
 from __future__ import annotations
 
@@ -253,6 +253,11 @@ _VIEW: tuple[Setting, ...] = (
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )
+
+
+# ----------------------------------------------------------------------------------------------------- page
+
+
 _SECTIONS = ("settings", "curves", "quality", "pairs", "exports")
 PARTS = (*_SECTIONS, *_BUTTONS, "suggest", "forget")
 _SESSION = "fmviz:train:session"

@@ -1,4 +1,4 @@
-"""The settings of a training run: their controls, and the suggestions of a data set."""
+"""The settings of a training run, strengths that change during it, and what a data set suggests."""
 
 from __future__ import annotations
 
