@@ -25,14 +25,14 @@ def table(figure: go.Figure) -> pd.DataFrame:
     Parameters
     ----------
     figure : plotly Figure
-        Of curves, points, bars, heatmaps, surfaces, meshes or parallel coordinates, with frames or without.
+        Of curves, points, bars, heatmaps, surfaces or meshes, with frames or without.
 
     Returns
     -------
     DataFrame
         ``frame`` where the figure has frames, ``trace`` with the name of the trace, and what its points
-        have: ``x``, ``y``, ``z``, ``text``, ``error_x``, ``error_y``; a grid has a row a cell, parallel
-        coordinates a column an axis. Traces that only catch the pointer, of opacity 0, are left out.
+        have: ``x``, ``y``, ``z``, ``text``, ``error_x``, ``error_y``; a grid has a row a cell.
+        Traces that only catch the pointer, of opacity 0, are left out.
     """
     parts = [part for frame, traces in _frames(figure) for part in _parts(frame, traces)]
     if not parts:
@@ -91,11 +91,6 @@ def _given(trace: Any, name: str) -> Any:
 
 
 def _columns(trace: Any) -> dict[str, np.ndarray]:
-    if trace.type in ("parcoords", "parcats"):
-        return {
-            str(one.label or f"axis {place + 1}"): _flat(one.values)
-            for place, one in enumerate(trace.dimensions)
-        }
     if trace.type in _GRIDS and trace["z"] is not None:
         return _grid(trace)
     found = {}

@@ -73,13 +73,6 @@ def test_surfaces_and_meshes_keep_three_coordinates():
     assert points[["x", "y", "z"]].values.tolist() == [[1, 2, 3]]
 
 
-def test_parallel_coordinates_have_a_column_an_axis():
-    figure = go.Figure(
-        go.Parcoords(dimensions=[{"label": "λ", "values": [0.1, 1]}, {"label": "RMSE", "values": [3, 4]}])
-    )
-    assert tabular.table(figure)[["λ", "RMSE"]].values.tolist() == [[0.1, 3], [1, 4]]
-
-
 def test_arrays_as_the_browser_gets_them_are_decoded():
     z = np.array([[1.5, -2.0, 0.0], [0.25, 0.0, 7.0]])
     figure = make_subplots(rows=1, cols=2)

@@ -107,12 +107,6 @@ def stability(found: Sequence[Weights], names: Sequence[str], top: int = 200) ->
     )
 
 
-def selected_counts(found: Sequence[Weights]) -> np.ndarray:
-    """Return how many pairs are used in exactly 1, 2, …, all of the runs; shape (number of runs,)."""
-    count = np.array([w.used for w in found]).sum(axis=0)
-    return np.bincount(count[np.triu_indices_from(count, 1)], minlength=len(found) + 1)[1:]
-
-
 def pareto(interactions: Sequence[float], metric: Sequence[float], lower: bool) -> np.ndarray:
     """Return which runs are on the Pareto front: no other has as few interactions and as good a metric.
 

@@ -26,7 +26,6 @@ from fmviz.lab.interpretation.comparison import (
     difference,
     first_between,
     pareto,
-    selected_counts,
     stability,
 )
 from fmviz.lab.interpretation.data_pair import strongest_product
@@ -42,7 +41,6 @@ from fmviz.lab.store.table import (
     METRICS,
     differing,
     in_words,
-    label_of,
     mean_and_deviation,
     metrics_of,
     seeds_folded,
@@ -471,40 +469,30 @@ def _stability(runs: RunStore, group: list[StoredRun]) -> None:
     if len(hashes) > 1:
         st.caption("The data of these runs are not the same.")
         return
-    counts, key = selected_counts(weights), group[0].id
-    if not counts.any():
+    table = stability(weights, _names(group[0], len(weights[0].W)))
+    if table.empty:
         st.caption("None of these runs uses a pair.")
         return
-    left, right = st.columns([1, 2])
-    with left:
-        curves(
-            figures.shares(counts.tolist()),
-            key=f"compare_shares_{key}",
-            alt=f"How many pairs are used by 1 to {len(group)} of the runs.",
-            live=False,
-        )
-    with right:
-        table = stability(weights, _names(group[0], len(weights[0].W)))
-        st.dataframe(
-            table,
-            hide_index=True,
-            key=f"compare_stability_{key}",
-            height=260,
-            column_config={
-                "Selected in": st.column_config.ProgressColumn(
-                    format="percent",
-                    min_value=0,
-                    max_value=1,
-                    help="The share of the runs that use the pair.",
-                ),
-                "Mean weight": st.column_config.NumberColumn(
-                    format="%.4g", help="Over the runs that use the pair."
-                ),
-                "Same sign": st.column_config.NumberColumn(
-                    format="percent", help="The share of them whose weight has the sign of the mean."
-                ),
-            },
-        )
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=f"compare_stability_{group[0].id}",
+        height=260,
+        column_config={
+            "Selected in": st.column_config.ProgressColumn(
+                format="percent",
+                min_value=0,
+                max_value=1,
+                help="The share of the runs that use the pair.",
+            ),
+            "Mean weight": st.column_config.NumberColumn(
+                format="%.4g", help="Over the runs that use the pair."
+            ),
+            "Same sign": st.column_config.NumberColumn(
+                format="percent", help="The share of them whose weight has the sign of the mean."
+            ),
+        },
+    )
 
 
 # ----------------------------------------------------------------------------------------------------- page
@@ -786,52 +774,28 @@ def _trade(settings: Settings, groups: Groups) -> None:
     counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
     front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
     names = [_name(*group) for group in groups]
-    left, right = st.columns(2)
-    with left:
-        curves(
-            figures.trade_off(
-                names,
-                [_regularizer(group[0]) for group in groups],
-                counts,
-                values,
-                front.tolist(),
-                metric,
-                offered[metric],
-                what=what,
-                spread=(count_spread, value_spread),
-            ),
-            key="compare_trade",
-            alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
-            live=False,
-        )
-        on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
-        better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
-        st.caption(
-            f"Filled: the Pareto front. No other of these runs has as few {what} and a {better} value. "
-            f"On it: {plain('; '.join(on))}."
-        )
-    with right:
-        table = pd.DataFrame(
-            {
-                "regularizer": [label_of("regularizer", _regularizer(group[0])) for group in groups],
-                "λ": [group[0].settings.get("lambda_sparse", math.nan) for group in groups],
-                "λ_p": [group[0].settings.get("lambda_p", math.nan) for group in groups],
-                "rank": [group[0].settings.get("rank", math.nan) for group in groups],
-                what: counts,
-                "features": means(lambda run: float(run.last.get("used_features", math.nan)))[0],
-                offered[metric]: values,
-            }
-        )
-        varied = [name for name in table if table[name].nunique() > 1 or name == offered[metric]]
-        curves(
-            figures.parallel(table[varied], offered[metric], metric),
-            key="compare_parallel",
-            alt="Every run as a line through its settings and figures.",
-            live=False,
-        )
-        st.caption(
-            f"One line a run, coloured by *{plain(offered[metric])}*. Drag along an axis to pick lines out."
-        )
+    curves(
+        figures.trade_off(
+            names,
+            [_regularizer(group[0]) for group in groups],
+            counts,
+            values,
+            front.tolist(),
+            metric,
+            offered[metric],
+            what=what,
+            spread=(count_spread, value_spread),
+        ),
+        key="compare_trade",
+        alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
+        live=False,
+    )
+    on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
+    better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
+    st.caption(
+        f"Filled: the Pareto front. No other of these runs has as few {what} and a {better} value. "
+        f"On it: {plain('; '.join(on))}."
+    )
 
 
 def _regularizer(run: StoredRun) -> str:
