@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from apptests import scan_packages_once
 from streamlit.testing.v1 import AppTest
@@ -66,7 +67,8 @@ def test_a_run_that_was_cut_off_is_shown(store):
 
 def test_deleted_runs_and_sets_stay_away(store):
     assert "deleted" not in {run.id for run in store.runs()}
-    with pytest.raises(ValueError, match="data set"):
+    assert store.get_many(["deleted"]) == []
+    with pytest.raises(ValueError, match="Upload its file"):
         library.load(EXPECTED["dropped"])
 
 
@@ -86,11 +88,9 @@ def test_an_upload_opens(store):
     assert library.load(EXPECTED["own"]).X.shape[0] == 40
 
 
-def test_a_saved_model_predicts_the_same(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from make import table
-
-    found = SavedModel.load(FOLDER / "model.npz").predict(table())
+def test_a_saved_model_predicts_the_same(store):
+    file = library.data_folder() / f"file_{library.find(EXPECTED['own']).file}"
+    found = SavedModel.load(FOLDER / "model.npz").predict(pd.read_csv(file))
     np.testing.assert_allclose(found, EXPECTED["predictions"], rtol=1e-6)
 
 

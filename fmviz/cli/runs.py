@@ -34,7 +34,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         listed.add_argument(f"--{name}", action="append", default=[], help=f"only this {name}; repeatable")
     listed.add_argument("--sweep", help="only those of one sweep")
     listed.add_argument("--text", default="", help="what title, settings or message must contain")
-    listed.add_argument("--deleted", action="store_true", help="the deleted ones, kept for a week")
     listed.add_argument("--limit", type=int, default=_LIMIT, help="at most so many (default: %(default)s)")
     shown = action("show", "show one run: settings, result, and the Python program that repeats it")
     shown.add_argument("id", metavar="ID", help="a run, or the beginning of its id")
@@ -51,9 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     out.add_argument("file", type=Path, metavar="FILE")
     into = action("import", "read the runs of such a file")
     into.add_argument("file", type=Path, metavar="FILE")
-    for name, words in (("delete", "hide runs; undelete brings them back within a week"), ("undelete", "")):
-        one = action(name, words or "bring deleted runs back")
-        one.add_argument("ids", nargs="+", metavar="ID")
+    action("delete", "delete runs for good").add_argument("ids", nargs="+", metavar="ID")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,7 +68,7 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
     if arguments.limit < 1:
         raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
     filters = {name: getattr(arguments, name) for name in ("dataset", "model", "regularizer", "origin")}
-    filters |= {name: getattr(arguments, name) for name in ("sweep", "text", "deleted")}
+    filters |= {name: getattr(arguments, name) for name in ("sweep", "text")}
     # One more, to know whether there are more.
     found = store.runs(**filters, limit=arguments.limit + 1)
     more, found = len(found) > arguments.limit, found[: arguments.limit]
@@ -126,8 +123,6 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
         print_json(told | {"trace": store.trace(found.id)})
         return 0
     print(f"{title_of_run(found)}\n{found.id}, from {found.origin}. {found.message}")
-    if found.deleted is not None:
-        print("It is deleted; `fmviz runs undelete` brings it back.")
     last = found.last
     figures = {name: last.get(name) for name in ("objective", "used_features", "used_interactions")}
     figures |= {"certificate": last.get("certificate"), "epochs": found.epoch, "seconds": found.seconds}
@@ -202,12 +197,7 @@ def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
     going = [one.id for one in found if not one.ended]
     if going:
         raise ValueError(f"Run {going[0]} is still going on; stop it first.")
-    print(f"{_count(store.delete([one.id for one in found]))} deleted. They can be undeleted for a week.")
-    return 0
-
-
-def _undelete(arguments: argparse.Namespace, store: RunStore) -> int:
-    print(f"{_count(store.undelete([one.id for one in _named(store, arguments.ids)]))} restored.")
+    print(f"{_count(store.delete([one.id for one in found]))} deleted.")
     return 0
 
 
@@ -228,5 +218,4 @@ _ACTIONS = {
     "export": _export,
     "import": _import,
     "delete": _delete,
-    "undelete": _undelete,
 }

@@ -19,11 +19,12 @@ from .solvers.base import second_moments
 if TYPE_CHECKING:
     from .drive import Budget
 
-# Line searches compare objectives, which are alike to the last digit at points about 1e-8 apart.
+# Line searches compare objectives, which agree to the last digit at points about 1e-8 apart.
 _ROUNDING = 1e-6
-# A certificate of so many times the tolerance contradicts a small change: steps are short for another reason.
+# A certificate above so many times the tolerance contradicts a small change: steps are short for another
+# reason.
 _DOUBTFUL = 100.0
-# Columns of X whose sizes differ by so much are named as the likely cause.
+# Ratio of the sizes of columns of X that is reported as the likely cause.
 _UNEQUAL = 100.0
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _EPS = float(np.finfo(np.float64).eps)
@@ -33,7 +34,8 @@ def without_rounding(problem: Problem, parameters: Parameters) -> Parameters:
     """Return the parameters with 0 for those entries of P that contribute less than the rounding of f.
 
     These are entries p_js for which both p_js ∂f/∂p_js and (p_js x_j)² are at most 2⁻⁵² max |f(x_n)| wherever
-    |x_j| is at most as large as in the training rows: shrinkage alone takes P towards 0, but never there.
+    |x_j| is at most as large as in the training rows: shrinkage alone takes P towards 0, but never reaches
+    it.
     """
     P = np.abs(parameters.P)
     if problem.model.certificate != "stationarity" or not P.any():
@@ -54,7 +56,7 @@ def without_rounding(problem: Problem, parameters: Parameters) -> Parameters:
 def finished(
     budget: Budget, epoch: int, seconds: float, change: float, should_stop: Callable[[], bool]
 ) -> Status | None:
-    """Return how a run ends after an epoch that changed the parameters by so much, None where it goes on."""
+    """Return the status of a run that ends after an epoch with this change, None where it continues."""
     if change <= budget.tol and budget.tol > 0:
         return Status(
             Reason.CONVERGED,
@@ -78,10 +80,10 @@ def finished(
     return None
 
 
-def doubted(method: Solver, change: float, tol: float) -> bool:
-    """Return whether the certificate decides if a run whose last change was so small has converged."""
+def needs_certificate(method: Solver, change: float, tol: float) -> bool:
+    """Return whether convergence by a change this small must be confirmed by the certificate."""
     if method.problem.model.certificate == "stationarity":
-        return change <= tol or not method.vouches(change)
+        return change <= tol or not method.trusts_change(change)
     # A gap bounds the objective, not the change: the two have no common tolerance.
     return method.at_rank()
 
@@ -89,14 +91,14 @@ def doubted(method: Solver, change: float, tol: float) -> bool:
 def judged(
     converged: Status, ended: Status | None, method: Solver, last: Snapshot, tol: float
 ) -> Status | None:
-    """Return what the certificate makes of a run that seems to have converged.
+    """Confirm or reject the convergence of a run by its certificate.
 
     Parameters
     ----------
     converged : Status
-        The status by its change alone.
+        The status by the change alone.
     ended : Status, optional
-        The status if the change counts for nothing; None while the budget lasts.
+        The status if the change is ignored; None while the budget lasts.
     method : Solver
         The solver.
     last : Snapshot
@@ -108,7 +110,7 @@ def judged(
         return converged
     if method.problem.model.certificate != "stationarity":
         return converged if last.certificate <= max(tol, _ROUNDING) else _at_rank(method, last)
-    vouched = method.vouches(last.change)
+    vouched = method.trusts_change(last.change)
     if last.certificate <= max(_DOUBTFUL * tol if vouched else tol, _ROUNDING):
         return converged
     if vouched and last.change > _EPS and (ended is None or ended.reason is Reason.STOPPED):
@@ -130,7 +132,7 @@ def _at_rank(method: Solver, last: Snapshot) -> Status:
 
 
 def with_cause(status: Status, method: Solver, last: Snapshot, tol: float) -> Status:
-    """Return the end with its likely cause, where the budget ran out far from a stationary point."""
+    """Add the likely cause to a status, where the budget ran out far from a stationary point."""
     ran_out = status.reason in (Reason.EPOCHS, Reason.SECONDS)
     if not (ran_out and last.certificate > max(_DOUBTFUL * tol, _ROUNDING)):
         return status
@@ -139,9 +141,10 @@ def with_cause(status: Status, method: Solver, last: Snapshot, tol: float) -> St
 
 
 def _unequal_columns(problem: Problem) -> str | None:
-    """Return a sentence on columns of X of unequal size; None where they are alike.
+    """Return a sentence on columns of X of unequal size; None where sizes are similar.
 
-    The size is the root mean square of the entries that are not 0, since rare words are no matter of scale.
+    The size is the root mean square of the entries that are not 0, so that rare features do not count as
+    small.
     """
     counts = np.asarray((problem.design.matrix != 0).sum(axis=0)).ravel()
     sizes = np.sqrt(second_moments(problem)[counts > 0] / counts[counts > 0])

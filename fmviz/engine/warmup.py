@@ -1,4 +1,4 @@
-"""Compile, or load from the cache, the kernels that pages need first."""
+"""Compile kernels, or load them from the cache, before they are timed or needed by a page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
 
 
 def warm_operators() -> None:
-    """Ready the kernels of the operators page."""
+    """Compile the kernels of the operators page."""
     P = np.arange(-3.0, 3.0).reshape(3, 2)
     for penalty in PENALTIES.values():
         penalty.prox(P, 0.1)
@@ -81,11 +81,10 @@ def _deciding(bound: Bound) -> tuple[Any, ...]:
 
 
 def make_ready(problem: Problem, method: Solver) -> None:
-    """Ready the kernels that a run of `problem` by `method` will call, on a problem of a few rows.
+    """Compile or load the kernels that a run of `problem` by `method` calls, on a problem of a few rows.
 
-    Compiling, or loading what was compiled, so never counts as the solver's time. Of the solver's settings
-    its choices and switches alone decide which kernels it calls, of the others' all but numbers that are not
-    whole.
+    Compile time so never counts as the solver's. Which kernels are called depends on the solver's choices
+    and switches, and on all settings of model, loss and penalty except floats.
     """
     deciding = [spec.name for spec in method.params if spec.kind in ("choice", "bool")]
     choices = {name: method.settings[name] for name in deciding}
@@ -99,7 +98,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
         trial = get_solver(method.name, choices).on(tiny)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)
-        trial.rehearse()
+        trial.warm_up()
         trial.close()
         tiny.objective(start)
         tiny.model.used_interactions(start)
@@ -107,7 +106,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
 
 
 def warm_training() -> Iterator[str]:
-    """Ready the kernels of the training page; yields a word on each before it is compiled."""
+    """Compile the kernels of the training page; yield a description of each before it is compiled."""
     for layout, loss in _DESIGNS:
         for penalty in PENALTIES.values():
             solver = best_solver(Formulation.build("fm", penalty, loss))
@@ -120,12 +119,12 @@ def _make_ready(problem: Problem, solver: str) -> None:
 
 
 def warm_everything() -> Iterator[str]:
-    """Ready every kernel there is: all models, layouts, losses, regularizers and solvers.
+    """Compile every kernel: all models, layouts, losses, regularizers and solvers.
 
-    Of a model's own parameters all choices are taken, and numbers as they are by default: a kernel of another
-    degree is compiled when it is first asked for.
+    Every choice of a model's own settings is taken, numbers at their defaults: a kernel of another degree is
+    compiled on first use.
     """
-    # Imported here: a run needs neither.
+    # Imported here since runs do not need them.
     from .interactions.matchings import ranked_matchings
     from .interactions.tensors import ranked_subsets
 

@@ -103,7 +103,6 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
         If the file cannot be read, or is another one.
     """
     if library.find(name) is not None:
-        library.undelete(name)
         return
     told = Recipe.from_dict(recipe)
     try:

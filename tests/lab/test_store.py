@@ -110,22 +110,15 @@ def test_filters_find_runs_newest_first(store):
     assert [run.id for run in store.runs(limit=1)] == [runs[2]]
 
 
-def test_deleted_runs_come_back(store):
+def test_deleted_runs_are_gone(store):
     runs = [store.begin(SMALL) for _ in range(3)]
     for run in runs[:2]:
         store.grow(run, Growth([record(1)], status="epochs"))
     assert store.delete(runs) == 2, "a run that goes on cannot be deleted"
     assert [run.id for run in store.runs()] == [runs[2]]
-    assert {run.id for run in store.runs(deleted=True)} == set(runs[:2])
-    assert store.undelete(runs) == 2
-    assert store.count() == 3
-    store.delete(runs[:1])
-    with store.database.write() as connection:
-        connection.execute("UPDATE runs SET deleted = 1 WHERE id = ?", (runs[0],))
-    store.delete(runs[1:2])
-    assert len(store.runs(deleted=True)) == 1, "after a week a deleted run is gone"
     assert store.trace(runs[0]) == []
     store.grow(runs[0], Growth([record(2)]))  # whoever still wrote it is not disturbed
+    assert store.count() == 1
 
 
 @pytest.mark.parametrize("name", ["", "nothing"])

@@ -513,26 +513,28 @@ def test_a_set_that_is_not_here_is_told(here):
         assert library.size_of_file(wrong) is None
 
 
-def test_delete_and_bring_back(here):
+def test_a_deleted_set_is_gone_with_its_file(here):
     found = entered()
     assert library.delete(found.name)
-    assert "was deleted" in dataset_spec(found.name).unavailable()
-    with pytest.raises(ValueError, match="was deleted"):
+    with pytest.raises(ValueError, match="Upload its file"):
         load(found.name)
-    assert library.undelete(found.name)
-    assert dataset_spec(found.name).unavailable() is None
-    assert not library.delete("own_" + "0" * 20)
+    assert library.size_of_file(found.file) is None
+    assert not library.delete(found.name)
 
 
-def test_what_was_deleted_long_ago_goes(here, monkeypatch):
-    old, kept = entered(), entered(table(seed=1))
+def test_a_file_stays_as_long_as_a_set_is_made_of_it(here):
+    one, other = entered(), entered(target="smoker")
+    assert one.file == other.file
+    library.delete(one.name)
+    assert load(other.name).y.size == 200
+
+
+def test_files_that_no_set_is_made_of_go_after_a_while(here, monkeypatch):
+    kept = entered(table(seed=1))
     lone = library.keep_file(b"a,y\n1,2\n")
-    library.delete(old.name)
-    monkeypatch.setattr(library, "UNDO_SECONDS", -60.0)
+    monkeypatch.setattr(library, "_IDLE_SECONDS", -60.0)
     library.keep_file(b"something,new\n1,2\n")
-    assert library.find(old.name) is None
     assert library.size_of_file(lone) is None
-    assert library.find(kept.name) is not None
     assert load(kept.name).y.size == 200
 
 

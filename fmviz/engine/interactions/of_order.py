@@ -262,13 +262,11 @@ class LiftedInteractions(Interactions):
         return replace(self, rows=self.rows[kept], values=values[:, kept], coefficients=coefficients)
 
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """See `Interactions._sides`."""
         live = self.coefficients != 0
         U, V = self.values[:, :, live]
         return _weighed(np.hstack([U, V]), 0.5 * np.tile(self.coefficients[live], 2)), np.hstack([V, U])
 
     def largest_rows(self, most: int) -> Interactions:
-        """See `Interactions.largest_rows`."""
         if self.rows.size <= most:
             return self
         size = np.abs(self.values).max(axis=(0, 2), initial=0.0)
@@ -283,7 +281,6 @@ class LiftedInteractions(Interactions):
         return matching_weight((self._weighed() != 0).astype(float), places) > 0
 
     def n_used(self) -> int:
-        """See `Interactions.n_used`."""
         return used_matchings(self._weighed())
 
     def eigenvalues(self) -> np.ndarray:
@@ -293,7 +290,6 @@ class LiftedInteractions(Interactions):
         return eigenform(0.5 * np.hstack([left + right, left - right]), signs)[1]
 
     def n_features_used(self) -> int:
-        """See `Interactions.n_features_used`."""
         return int((self.values[:, :, self.coefficients != 0] != 0).any(axis=(0, 2)).sum())
 
     def _ranked(self, top: int | None, repeated: bool) -> tuple[np.ndarray, np.ndarray]:

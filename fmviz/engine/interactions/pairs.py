@@ -278,7 +278,6 @@ class FactoredPairs(PairWeights):
         return left @ right.T, met
 
     def squares(self) -> np.ndarray | None:
-        """See `PairWeights.squares`."""
         return 0.5 * (self.left * self.right).sum(axis=1) if self.repeats else None
 
 

@@ -1,4 +1,4 @@
-"""Losses of one prediction, as compiled code takes them."""
+"""Losses of a single prediction as jitable functions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class ScalarLoss:
     value, derivative : callable
         Functions of (f, y, theta): ℓ and its derivative in f.
     second : callable
-        The second derivative in f, a generalised one where there is none.
+        The second derivative in f, generalised where it does not exist.
     of_residual : ScalarLoss, optional
         The same loss as a function of (f − y, unused, theta), where there is one: kernels that hold
         residuals need not read y.
     is_residual : bool
         Whether the derivative is its first argument.
     nudged : callable, optional
-        ``nudged(slope, step, y, theta)``, the derivative at f + step from the one at f, exact but for
-        rounding while |step| ≤ `nudge_reach`: where that is much cheaper than computing it anew.
+        ``nudged(slope, step, y, theta)``, the derivative at f + step from the one at f, exact up to
+        rounding while |step| ≤ `nudge_reach`, where this is much cheaper than recomputing it.
     """
 
     name: str

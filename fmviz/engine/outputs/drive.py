@@ -154,7 +154,7 @@ class _Machine:
                 self.close()
 
     @property
-    def at_rest(self) -> bool:
+    def can_checkpoint(self) -> bool:
         """Whether `held` tells all."""
         return self._run is None or self._take is not None
 
@@ -196,7 +196,7 @@ def _together(
                 one.advance()
             snapshot = _joined(problem.model, problem.target, [one.last for one in machines])
             going = snapshot.status is None
-            if keep is not None and going and all(one.at_rest for one in machines):
+            if keep is not None and going and all(one.can_checkpoint for one in machines):
                 keep(lambda now=snapshot: _checkpoint(now, machines))  # type: ignore[misc]
             yield snapshot
     finally:

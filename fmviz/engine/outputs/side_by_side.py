@@ -45,19 +45,15 @@ class SideBySide(Formulation):
         return len(self.machines)
 
     def with_machines(self, each: Sequence[Problem]) -> SideBySide:
-        """See `Problem.with_machines`."""
         return replace(self, machines=tuple(each))
 
     def split(self, parameters: Parameters) -> tuple[Parameters, ...]:
-        """See `Problem.split`."""
         return tuple(parameters.of_output(c) for c in range(self.n_machines))
 
     def stacked(self, each: Sequence[Parameters]) -> Parameters:
-        """See `Problem.stacked`."""
         return Parameters.stacked(each)
 
     def joined(self, values: Sequence[Any]) -> Any:
-        """See `Problem.joined`."""
         return np.array(values)
 
     @property

@@ -89,7 +89,6 @@ def import_runs(
         for run in runs:
             there = known.get(run["id"])
             if there is not None and (there.digest, there.created) == (run["digest"], run["created"]):
-                connection.execute("UPDATE runs SET deleted = NULL WHERE id = ?", (run["id"],))
                 continue
             name = run["id"] if there is None else new_id()
             new.append(name)

@@ -596,7 +596,7 @@ def _runs(settings: Settings) -> None:
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     wanted = [name for name in settings["runs"].split(",") if name]
     known = {run.id: run for run in runs.runs(limit=OFFERED)}
-    known |= {run.id: run for run in runs.get_many(wanted) if run.deleted is None}
+    known |= {run.id: run for run in runs.get_many(wanted)}
     here = [name for name in wanted if name in known][:MOST]
     _tell_missing(len(set(wanted)), len(set(wanted) - set(known)))
     if st.session_state.get(_MENU) != here:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -10,7 +11,7 @@ from fmviz.engine.memory import in_words
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Upload
-from fmviz.ui import navigation, session_uploads
+from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.data.size import train_query
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
@@ -18,14 +19,14 @@ from fmviz.ui.settings.state import Settings
 __all__ = ["TOLD", "draw_shelf"]
 
 TOLD = "fmviz:data:told"
-"""Where the session keeps what was just done: a sentence, and the name of a set that can be restored."""
+"""Where the session keeps a sentence on what was just done."""
 
 
 def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None]) -> None:
     """Draw the data sets of this session; `open_set` looks at the file of one again."""
     _told()
     known = map(library.find, session_uploads.mine())
-    found = [one for one in known if one is not None and one.deleted is None]
+    found = [one for one in known if one is not None]
     if not found:
         return
     st.subheader("My data sets")
@@ -51,17 +52,22 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
                 args=(settings, one),
                 help="Look at its columns, and encode it in another way.",
             )
-            own = one.owner in ("", session_uploads.owner())
-            st.button(
-                "Delete" if own else "Take off the list",
-                icon=":material/delete:" if own else ":material/playlist_remove:",
-                key=f"data_delete_{one.name}",
-                on_click=_delete if own else _take_off,
-                args=(settings, one),
-                help="It can be restored for a week."
-                if own
-                else "Only the browser that brought it can delete it.",
-            )
+            if one.owner in ("", session_uploads.owner()):
+                widgets.confirm_delete(
+                    f"data_delete_{one.name}",
+                    f"**{plain(one.title)}** and its file go for good; links and runs can no longer load "
+                    "these data.",
+                    partial(_delete, settings, one),
+                )
+            else:
+                st.button(
+                    "Take off the list",
+                    icon=":material/playlist_remove:",
+                    key=f"data_delete_{one.name}",
+                    on_click=_take_off,
+                    args=(settings, one),
+                    help="Only the browser that brought it can delete it.",
+                )
     st.caption(
         "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "
         "only the browser that brought it can delete it, and until then it stays on this computer."
@@ -77,28 +83,9 @@ def _take_off(settings: Settings, one: Upload) -> None:
 def _delete(settings: Settings, one: Upload) -> None:
     library.delete(one.name)
     _take_off(settings, one)
-    st.session_state[TOLD] = (f"{plain(one.title)} was deleted.", one.name)
-
-
-def _undelete(name: str) -> None:
-    library.undelete(name)
-    session_uploads.remember(name)
-    st.session_state.pop(TOLD, None)
+    st.session_state[TOLD] = f"{one.title} was deleted."
 
 
 def _told() -> None:
-    told = st.session_state.get(TOLD)
-    if told is None:
-        return
-    sentence, name = told
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_told"):
-        st.markdown(f":material/check: {plain(sentence)}", width="content")
-        if name is not None:
-            st.button("Undo", icon=":material/undo:", key="data_undo", on_click=_undelete, args=(name,))
-        st.button(
-            "Dismiss",
-            icon=":material/close:",
-            key="data_dismiss",
-            type="tertiary",
-            on_click=lambda: st.session_state.pop(TOLD, None),
-        )
+    if (sentence := st.session_state.get(TOLD)) is not None:
+        widgets.dismissible("data", sentence, TOLD)

@@ -237,7 +237,6 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
     if not done(f"data:enter:{name}:{title}:{model}", enter, "Encoding, and trying strengths.", failed):
         return
     st.session_state.pop(_WANTED, None)
-    library.undelete(name)
     session_uploads.remember(name)
     if what != "keep":
         changes = {"validation": settings["validation"]}
@@ -252,7 +251,7 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
             failed(str(error), "")
             return
         st.switch_page(navigation.INTERACTIONS.script, query_params={"run": job.id})
-    st.session_state["fmviz:data:told"] = (f"{library.title_of(title)} is in the data set menu.", None)
+    st.session_state["fmviz:data:told"] = f"{library.title_of(title)} is in the data set menu."
     settings.set(dataset=name)
     st.rerun()
 

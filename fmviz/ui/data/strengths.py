@@ -105,7 +105,7 @@ def _searched(
 ) -> Iterator[Step]:
     """Enter the data set where it is not there yet, and search."""
     name = library.name_of(file, recipe)
-    if not library.undelete(name):
+    if library.find(name) is None:
         yield from import_upload(file, recipe, title, should_stop, owner, model)
     if not should_stop():
         if not load_dataset(name).outputs:

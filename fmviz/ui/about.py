@@ -115,7 +115,7 @@ def render() -> None:
 
 def glossary() -> str:
     """Return the table of docs/glossary.md: that of a checkout, or the copy in an installed package."""
-    package = Path(__file__).resolve().parents[2]
+    package = Path(__file__).resolve().parents[1]
     places = (package.parent / "docs" / "glossary.md", package / "app" / "docs" / "glossary.md")
     found = next((place for place in places if place.is_file()), None)
     text = "" if found is None else found.read_text(encoding="utf-8")
