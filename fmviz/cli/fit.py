@@ -21,8 +21,8 @@ from fmviz.cli._terminal import (
     read_source,
     to_stderr,
 )
-from fmviz.lab.tables.cells import cell
-from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.typography import cell
+from fmviz.lab.uploads import is_upload
 
 if TYPE_CHECKING:
     from fmviz.engine.sampling.posterior import Posterior

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, bar, open_store, print_json, text_table, to_stderr
-from fmviz.lab.tables.cells import cell
+from fmviz.lab.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan
