@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from by_name import build_problem
 
-from fmviz.choices import why_not
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.drive import Budget, iterate
@@ -109,15 +108,7 @@ def test_the_operator_of_the_capped_norm_beats_all_probes():
             assert 0.5 * (to - at) ** 2 + strength * min(to**2, cap) <= value.min() + 1e-12
 
 
-def test_reasons_are_mathematical_sentences():
-    for loss, solver in (("capped", "two_stage"), ("capped", "incremental_svd"), ("squared", "two_stage")):
-        assert why_not("l2", solver, loss=loss, model="robust") is None
-    assert why_not("l2", model="robust", loss="capped_hinge") is None
-    assert why_not("ti", model="robust").code == "trace_norm_only"
-    assert "capped squared trace norm of Z" in why_not("ti", model="robust")
-    assert why_not("l2", "pcd", model="robust").code == "convex_in_w"
-    assert "two_stage" in why_not("l2", "pcd", model="robust")
-    assert why_not("l2", "two_stage").code == "robust_only"
+def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="inner = 'exact'"):
         TwoStage(inner="exact").on(build(LOSSES["huber"]))
 
