@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import iterate
 
 from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
 
@@ -48,24 +50,44 @@ def agree(found: Parameters, P: Any, w: Any, intercept: Any, abs: float, **toler
     assert found.intercept == pytest.approx(float(np.squeeze(intercept)), abs=abs)
 
 
-def same_iterates(some: Any, others: Any) -> None:
-    """Assert that runs show the same parameters and objectives, to the last bit."""
+def same_iterates(some: Any, others: Any, close: float = 0.0) -> None:
+    """Assert that runs show the same parameters and objectives, to the last bit or so close."""
     for one, other in zip(some, others, strict=True):
         assert list(one.parameters) == list(other.parameters)
         for name, array in one.parameters.items():
-            assert np.array_equal(array, other.parameters[name]), (one.epoch, name)
-        assert (one.epoch, one.objective, one.status) == (other.epoch, other.objective, other.status)
+            np.testing.assert_allclose(other.parameters[name], array, rtol=0.0, atol=close, err_msg=name)
+        assert other.objective == pytest.approx(one.objective, rel=close, abs=0.0)
+        assert (one.epoch, one.status) == (other.epoch, other.status)
 
 
-class Kept(list):
-    """Checkpoints that a run offers, kept as bytes: what `keep` takes."""
+def assert_resumable(
+    problem: Any,
+    solver: Any,
+    budget: Budget,
+    run: Any = iterate,
+    tried: int = 3,
+    close: float = 0.0,
+    **own: Any,
+) -> Any:
+    """Assert that a run has the same iterates from its checkpoints, each read back from bytes.
 
-    def __call__(self, take: Any) -> None:
-        self.append(take().to_bytes())
-
-    def checkpoints(self) -> list[Checkpoint]:
-        """Return the first, one in the middle and the last."""
-        return [Checkpoint.from_bytes(one) for one in self[:: max(1, len(self) // 2)]]
+    So many of them are tried, the first and the last among them. Returned are the snapshots, and how many
+    checkpoints there were.
+    """
+    kept: list[bytes] = []
+    once = {name: own.pop(name) for name in ("init_scale", "start") if name in own}
+    more = {"keep": lambda take: kept.append(take().to_bytes()), "rng": np.random.default_rng(0)}
+    whole = list(run(problem, solver, budget, **once, **more, **own))
+    for packed in kept[:: max(1, len(kept) // (tried - 1))]:
+        checkpoint = Checkpoint.from_bytes(packed)
+        rng = np.random.default_rng(9)
+        rest = list(run(problem, solver, budget, resume=checkpoint, rng=rng, **own))
+        again = whole[len(whole) - len(rest) :]
+        assert rest[0].epoch == checkpoint.epoch
+        same_iterates(again, rest, close)
+        certified = [[np.isnan(one.certificate) for one in both[1:]] for both in (again, rest)]
+        assert certified[0] == certified[1]
+    return whole, len(kept)
 
 
 def differences(f: Any, at: np.ndarray, h: float = 1e-6) -> np.ndarray:

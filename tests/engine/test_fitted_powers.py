@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from by_name import build_problem, iterate
 
-from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -54,25 +53,6 @@ def test_the_objective_does_not_change_with_the_scale_of_columns(kernel, degree)
     assert fixed.model.shrinkage(here) == pytest.approx((P**2).sum())
     norms = np.linalg.norm(P, axis=0)
     assert problem.model.shrinkage(here) == pytest.approx((norms**degree).sum())
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize(("kernel", "degree"), CASES)
-def test_cd_falls_to_a_stationary_point_that_lbfgs_confirms(kernel, degree, loss):
-    problem = build(kernel, degree, lam=0.02 if loss == "squared" else 0.002, loss=loss)
-    run = ends(problem, "cd")
-    values = [s.objective for s in run]
-    assert (np.diff(values) <= 1e-10 * values[0]).all()
-    last = run[-1]
-    assert last.parameters.multipliers.any()
-    assert last.certificate <= 1e-4
-    moved = Parameters(
-        1.1 * last.parameters.P, last.parameters.w, 0.0, coefficients=last.parameters.coefficients
-    )
-    assert stationarity(problem, moved) > 1e-3
-    again = ends(problem, "lbfgs", last.parameters)[-1]
-    assert again.objective == pytest.approx(last.objective, rel=1e-6)
 
 
 def test_a_large_strength_leaves_nothing_and_does_not_run_off():

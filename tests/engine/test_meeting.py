@@ -128,7 +128,9 @@ def test_no_kink_is_taken_for_convergence(solver, seed):
 
 HOFM, SIGNS = ("hofm", {"order": 3}), ("expansion", {"degree": 3, "kernel": "anova", "coefficients": "signs"})
 H2, H3, A2 = ("lifted", {}), ("lifted", {"degree": 3}), ("lifted", {"kernel": "anova"})
-FITTED, FITTED_A2 = ("expansion", {}), ("expansion", {"kernel": "anova"})
+FITTED = [
+    ("expansion", {"kernel": kernel, "degree": m}) for kernel in ("polynomial", "anova") for m in (2, 3, 4)
+]
 
 
 @pytest.mark.sample(4)
@@ -143,11 +145,7 @@ FITTED, FITTED_A2 = ("expansion", {}), ("expansion", {"kernel": "anova"})
         (SIGNS, "l2", "squared", ("cd", "pbcd", "apgd", "lbfgs")),
         (SIGNS, "omega_ti", "squared", ("pcd",)),
         (("expansion", {"coefficients": "signs"}), "l2", "squared", ("cd", "apgd", "lbfgs")),
-        *(
-            (model, "l2", loss, ("cd", "lbfgs"))
-            for model in (FITTED, FITTED_A2)
-            for loss in ("squared", "logistic")
-        ),
+        *((model, "l2", loss, ("cd", "lbfgs")) for model in FITTED for loss in ("squared", "logistic")),
         *((model, "l2", "squared", ("cd", "lbfgs", "apgd")) for model in (H2, H3, A2)),
     ],
 )

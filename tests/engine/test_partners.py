@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import SMOOTH, build_problem, tiny_problem
+from by_name import build_problem, tiny_problem
 from oracles import slow_fm
 
 from fmviz.engine._jit import python_version
@@ -109,32 +109,6 @@ def test_predictions_are_the_models():
     plain = X @ at.w + at.intercept
     python_version(add_products)(problem.design.partners.first, problem.design.partners.second, at.P, plain)
     assert found == pytest.approx(plain, abs=1e-14)
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("loss", SMOOTH)
-@pytest.mark.parametrize(("regularizer", "solver"), [("ti", "pcd"), ("omega_ti", "pcd"), ("cs", "pbcd")])
-def test_many_epochs_are_those_of_any_binary_design(regularizer, solver, loss):
-    X = pairs(80, 3)
-    problem = build_problem(
-        sp.csr_array(X),
-        target(X, loss),
-        loss=loss,
-        regularizer=regularizer,
-        rank=4,
-        lambda_w=0.01,
-        lambda_p=0.002,
-        lambda_sparse=0.001,
-    )
-    ours, plain = (started(problem, solver, pairs=flag, active_sweeps=3) for flag in (True, False))
-    assert plain._partners is None
-    assert ours._partners is not None
-    for _ in range(12):
-        ours.epoch()
-        plain.epoch()
-        assert ((ours.parameters().P != 0) == (plain.parameters().P != 0)).all()
-        assert pytest.approx(plain.parameters().P, abs=1e-9) == ours.parameters().P
-    assert not ours.parameters().P[:, 2].any()
 
 
 @pytest.mark.parametrize(("regularizer", "solver"), [("omega_ti", "pcd"), ("omega_cs", "pbcd")])

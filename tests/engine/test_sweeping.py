@@ -143,20 +143,6 @@ def test_nudged_slopes_stay_right(order):
         assert (np.abs(method._slope - exact) <= 1e-13 * np.abs(exact)).all()
 
 
-@pytest.mark.parametrize("order", ["columns", "features"])
-def test_a_dead_component_stays_dead(order):
-    of = problem()
-    rng = np.random.default_rng(0)
-    start = of.start(0.3, rng)
-    start.P[:, 1] = 0.0
-    method = make_solver("pcd", of, order=order)
-    method.start(start, rng)
-    for _ in range(3):
-        method.epoch()
-    assert not method.parameters().P[:, 1].any()
-    assert method.parameters().P[:, 0].any()
-
-
 def of_pairs(regularizer: str) -> Problem:
     """Return a problem in which a user and an item are in every row."""
     rng, weights = np.random.default_rng(2), np.random.default_rng(0)
@@ -353,34 +339,6 @@ def test_what_does_not_move_or_is_not_finite_is_not_extrapolated(value):
         assert of.point() is None
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_first_component_that_is_dead_leaves_the_row_sums_right(sparse):
-    rng = np.random.default_rng(0)
-    M = np.eye(6)[rng.integers(0, 3, 40)] + np.eye(6)[rng.integers(3, 6, 40)]
-    y = rng.normal(size=40)
-    begin = Parameters(rng.normal(size=(6, 3)), np.zeros(6), 0.0)
-    begin.P[:, 0] = 0.0
-    settings = {"lambda_p": 0.02, "lambda_sparse": 0.02}
-    of = build_problem(
-        csr_array(M) if sparse else M,
-        y,
-        regularizer="ti",
-        regularizer_params={"axis": "rows"},
-        rank=3,
-        fit_linear=False,
-        fit_intercept=False,
-        **settings,
-    )
-    method = make_solver("pcd", of)
-    method.start(begin, rng)
-    method.epoch()
-    P = slow_fm.pcd_epoch(
-        M, y, np.zeros(6), begin.P, 0.0, loss="squared", name="ti_rows", lam_p=0.02, lam=0.02
-    )
-    assert pytest.approx(P, abs=1e-12) == method.parameters().P
-
-
 @pytest.mark.parametrize(
     ("shape", "order"), [((2_500, 1_000), "mixed"), ((20_000, 110), "columns"), ((200, 100), "columns")]
 )
@@ -389,20 +347,6 @@ def test_large_dense_data_is_swept_by_features_after_the_first_epochs(shape, ord
     assert make_solver("pcd", of).settings["order"] == order
     few = build_problem(csr_array((shape[0], shape[1] + 10**4)), np.arange(shape[0]), rank=3)
     assert make_solver("pcd", few).settings["order"] == "columns"
-
-
-@pytest.mark.slow
-def test_pairs_can_be_swept_by_features():
-    rng = np.random.default_rng(0)
-    M = np.eye(6)[rng.integers(0, 3, 40)] + np.eye(6)[rng.integers(3, 6, 40)]
-    ends = []
-    for table in (M, csr_array(M)):
-        of = build_problem(table, M[:, 0] - 0.5, rank=3, lambda_sparse=0.01)
-        method = make_solver("pcd", of, order="features")
-        method.start(of.start(0.5, np.random.default_rng(1)), rng)
-        method.epoch()
-        ends.append(method.parameters().P)
-    assert pytest.approx(ends[0], abs=1e-12) == ends[1]
 
 
 @pytest.mark.parametrize("model", ["hofm", "lifted"])
@@ -439,25 +383,6 @@ def test_extrapolation_never_raises_the_objective_and_ends_at_a_certified_point(
         assert (np.diff(objectives) <= 1e-12).all()
         epochs[depth] = end.epoch
     assert epochs[5] < (0.8 if active == 0 else 1.0) * epochs[0]
-
-
-@pytest.mark.parametrize(("solver", "regularizer"), [("pcd", "ti"), ("pbcd", "cs")])
-def test_near_an_optimum_extrapolated_sweeps_end_where_plain_ones_do(solver, regularizer):
-    of = problem(regularizer=regularizer, lam=0.02)
-    near = started(of, solver)
-    for _ in range(300):
-        near.epoch()
-    ends = []
-    for depth in (0, 5):
-        method = make_solver(solver, of, anderson=depth)
-        method.start(near.parameters(), np.random.default_rng(0))
-        for _ in range(3_000):
-            method.epoch()
-        ends.append(method.parameters())
-    plain, quick = ends
-    assert ((plain.P != 0) == (quick.P != 0)).all()
-    assert pytest.approx(plain.P, abs=1e-6) == quick.P
-    assert of.objective(quick) == pytest.approx(of.objective(plain), rel=1e-10)
 
 
 # --------------------------------------------------------------------------------------------- sweeps of rows
