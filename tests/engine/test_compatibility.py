@@ -12,6 +12,7 @@ from by_name import best_solver, build_problem, make_solver
 import fmviz
 from fmviz.choices import list_models, why_not
 from fmviz.engine.compatibility import cost_note
+from fmviz.engine.losses import Huber
 from fmviz.engine.models import MODELS, get_model
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation
@@ -104,6 +105,7 @@ def test_convex_machines_have_a_solver_of_their_own():
         ("l1", {"model": "qr"}, "exact_pgd"),
         ("l2", {"model": "convex_fm"}, "gcd"),
         ("l2", {"model": "lifted"}, "cd"),
+        ("ti", {"model": "hofm", "loss": Huber(2)}, "nmapgd"),
         ("l2", {"model": "expansion", "model_params": FITTED}, "cd"),
     ],
 )

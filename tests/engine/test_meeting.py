@@ -152,9 +152,11 @@ FITTED = [
 def test_solvers_of_other_models_meet_and_the_certificate_is_small_just_there(
     model, regularizer, loss, solvers
 ):
-    X, y = table("dense", 12), target(np.random.default_rng(0).normal(size=12), loss)
+    X = table("dense", 40)
+    y = 2 * X[:, :2].prod(axis=1) - 3 * X[:, 1:4].prod(axis=1) + 4 * X[:, 1:5].prod(axis=1)
+    y = target(y + 0.1 * np.random.default_rng(0).normal(size=40), loss)
     # Small enough that P does not collapse.
-    strength = 0.05 if loss == "squared" and model != SIGNS else 0.005
+    strength = 0.02 if loss == "squared" else 0.001
     strengths = {
         "lambda_p": strength,
         "lambda_sparse": 0.0 if regularizer == "l2" else 0.01,
@@ -166,12 +168,12 @@ def test_solvers_of_other_models_meet_and_the_certificate_is_small_just_there(
         model=model[0],
         model_params=model[1],
         regularizer=regularizer,
-        rank=2,
+        rank=3,
         lambda_w=0.01,
         **strengths,
     )
     begin, rng = Budget(20_000, tol=1e-9, report_every=20_000), np.random.default_rng(3)
-    first, *_, near = iterate(problem, solvers[0], begin, init_scale=0.5, rng=rng)
+    first, *_, near = iterate(problem, solvers[0], begin, init_scale=0.6, rng=rng)
     assert near.certificate <= 1e-6 < 1e-4 < first.certificate
     assert near.parameters.P.any()
     ends = []

@@ -277,13 +277,18 @@ def test_what_does_not_fit_says_so():
     for solver in ("cd", "gcd", "incremental_pgd"):
         with pytest.raises(ValueError, match="share"):
             next(iterate(problem, solver, Budget(epochs=1)))
-    given = problem.design, problem.target
-    with pytest.raises(ValueError, match="rows of V"):
-        Problem.build(*given, loss="logistic", penalty="ti", model="shared_basis")
-    with pytest.raises(ValueError, match="nothing to multiply"):
-        Problem.build(*given, loss="logistic", penalty="l1", model="shared_basis", lambda_p=1.0)
-    with pytest.raises(ValueError, match="several classes at once"):
-        Problem.build(*given, loss="huber", penalty="l1", model="shared_basis")
+    for wrong, words in (
+        ({"penalty": "ti"}, "rows of V"),
+        ({"lambda_p": 1.0}, "nothing to multiply"),
+        ({"loss": "huber"}, "several classes at once"),
+    ):
+        given = {"loss": "logistic", "penalty": "l1", "model": "shared_basis"} | wrong
+        with pytest.raises(ValueError, match=words):
+            Problem.build(problem.design, problem.target, **given)
+
+
+def test_a_smooth_penalty_has_a_solver_and_a_certificate_of_its_own():
+    problem = small_problem()
     smooth = replace(problem, penalty=OUTPUT_PENALTIES["l2"], lambda_sparse=0.01)
     assert best_solver(smooth) == "projected_gradient"
     first, end = iterate(smooth, "projected_gradient", Budget(epochs=5, tol=0.0, report_every=5))

@@ -92,18 +92,18 @@ def test_a_constant_target_is_predicted_exactly(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "tolerance"),
+    ("name", "own", "tolerance"),
     [
-        ("FactorizationMachineRegressor", 1e-9),
-        ("FactorizationMachineClassifier", 1e-9),
-        ("ConvexFMRegressor", 1e-4),
-        ("QuadraticRegressor", 1e-4),
+        *(("FactorizationMachineRegressor", {"regularizer": name}, 1e-9) for name in ("ti", "cs", "l1")),
+        ("FactorizationMachineClassifier", {}, 1e-9),
+        ("ConvexFMRegressor", {}, 1e-4),
+        ("QuadraticRegressor", {}, 1e-4),
     ],
 )
-def test_strengths_follow_units_that_round_nothing(name, tolerance):
+def test_strengths_follow_units_that_round_nothing(name, own, tolerance):
     X, y = one_pair(0)[:2]
     labels = "Classifier" in name
-    machine = getattr(fmviz, name)(random_state=0)
+    machine = getattr(fmviz, name)(random_state=0, **own)
 
     def scores(a, b):
         fitted = machine.fit(a * X, y > np.median(y) if labels else b * y)
