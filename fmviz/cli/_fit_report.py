@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.cli._terminal import text_table
-from fmviz.figures.wording import defused
+from fmviz.figures.tabular import defused
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions

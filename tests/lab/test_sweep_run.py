@@ -55,7 +55,7 @@ def test_a_sweep_leaves_every_fit_in_the_store(store):
         for name in ("objective", "certificate", "used_interactions", "support_f1"):
             assert fit.run.last[name] == record[name]
         assert len(store.trace(fit.run.id)) == 31
-    (declared,) = store.database.read("SELECT declaration FROM sweeps WHERE id = ?", ("s",))
+    (declared,) = store.database.read("SELECT declaration FROM sweeps WHERE id = 's'")
     assert SweepPlan.from_text(declared["declaration"]) == plan
 
 

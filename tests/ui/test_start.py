@@ -12,9 +12,8 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import address
 
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui import start
+from fmviz.ui import prox, start
 from fmviz.ui.escape import plain
-from fmviz.ui.prox import page as prox
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.settings.types import from_link, to_link
 

@@ -1,4 +1,4 @@
-"""Export runs to a ZIP archive of JSON and NPZ, and import them from one, checked field by field."""
+"""Runs as one file to share: a ZIP archive of JSON and NPZ, without code in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_ABOUT = 100_000
 _SECONDS, _MEMORY = 60.0, 1.5e9
 
 # The most characters of a text.
-_TEXTS = {
+_MOST_CHARACTERS = {
     **{"status": 40, "message": 4_000, "details": 100_000, "origin": 40},
     **{"title": 400, "digest": 128, "data_hash": 128},
 }
@@ -65,7 +65,7 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
         about = {"format": FORMAT, "version": VERSION, "exported": time.time(), "runs": len(found)}
         archive.writestr("about.json", json.dumps(about))
         for run in found:
-            told: dict[str, Any] = {name: getattr(run, name) for name in _TEXTS}
+            told: dict[str, Any] = {name: getattr(run, name) for name in _MOST_CHARACTERS}
             told |= {"id": run.id, "created": run.created, "updated": run.updated, "epoch": run.epoch}
             told |= {"experiment": run.settings, "versions": run.versions, "trace": store.trace(run.id)}
             archive.writestr(f"{run.id}.json", json.dumps(told))
@@ -146,7 +146,7 @@ def _runs(archive: zipfile.ZipFile) -> Iterator[tuple[dict[str, Any], bytes | No
         name, _, kind = entry.rpartition(".")
         if kind == "json" and entry != "about.json":
             arrays = archive.read(f"{name}.npz") if f"{name}.npz" in entries else None
-            yield checked_run(name, json.loads(archive.read(entry)), arrays), arrays
+            yield _checked_run(name, json.loads(archive.read(entry)), arrays), arrays
 
 
 def _insert(connection: Any, name: str, run: dict[str, Any], data: bytes | None) -> None:
@@ -169,10 +169,10 @@ def _insert(connection: Any, name: str, run: dict[str, Any], data: bytes | None)
         insert(connection, "parameters", run=name, epoch=last["epoch"], data=data)
 
 
-# ---------------------------------------------------------------------------------------------------- checks
+# ------------------------------------------------------------------------------------- what an archive holds
 
 
-def checked_run(name: str, told: Any, parameters: bytes | None) -> dict[str, Any]:
+def _checked_run(name: str, told: Any, parameters: bytes | None) -> dict[str, Any]:
     """Return a run by the columns of the store, with its trace.
 
     Raises
@@ -183,7 +183,7 @@ def checked_run(name: str, told: Any, parameters: bytes | None) -> dict[str, Any
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name[:80]!r} is no name of a run")
     try:
-        clean: dict[str, Any] = {one: _text(told, one, most) for one, most in _TEXTS.items()}
+        clean: dict[str, Any] = {one: _text(told, one, most) for one, most in _MOST_CHARACTERS.items()}
         clean |= {one: _number(told, one, 0, _LATEST) for one in ("created", "updated")}
         settings = _mapping(told, "experiment")
         clean |= {one: str(settings.get(one, ""))[:200] for one in _FILTERS}
