@@ -20,7 +20,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.comparison import compare_supports, describe_support
 from fmviz.lab.interpretation.why_zero import why_zero
 from fmviz.lab.runner import Run, load_dataset, truth_of
-from fmviz.lab.search.epochs import EPOCHS, Learning, learn
+from fmviz.lab.search.arena import EPOCHS, Learning, learn
 from fmviz.lab.search.strength_path import PathPlan
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart

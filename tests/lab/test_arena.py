@@ -10,8 +10,16 @@ import pytest
 from fmviz import metrics
 from fmviz.lab.interpretation.comparison import describe_support, first_between
 from fmviz.lab.search import arena
-from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fit, arena_plan, arena_truth
-from fmviz.lab.search.epochs import EPOCHS, learn
+from fmviz.lab.search.arena import (
+    EPOCHS,
+    PAIR,
+    REGULARIZERS,
+    STRENGTHS,
+    arena_fit,
+    arena_plan,
+    arena_truth,
+    learn,
+)
 
 # Two groups of two, and one feature that is noise.
 TRUTH = np.zeros((5, 5))
