@@ -17,8 +17,8 @@ from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.store.table import METRICS
-from fmviz.lab.tables.cells import cell
 from fmviz.lab.tables.target import Target
+from fmviz.lab.typography import cell
 from fmviz.lab.values import plain
 from fmviz.report import Outcome
 from fmviz.report import html as page

@@ -19,7 +19,14 @@ from .schedule import Schedule
 from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver, get_solver
 from .solvers._saddle_escape import SETTLED, SaddleEscape
-from .verdicts import epochs_in_words, finished, judged, needs_certificate, with_cause, without_rounding
+from .stopping import (
+    confirm_convergence,
+    epochs_in_words,
+    finished,
+    needs_certificate,
+    with_cause,
+    without_rounding,
+)
 from .warmup import make_ready
 
 
@@ -30,9 +37,9 @@ class Budget:
     Attributes
     ----------
     epochs : int
-        The most epochs.
+        The maximum number of epochs.
     seconds : float, optional
-        The most solver seconds: processor time of the solver's thread, evaluation left out; looked at
+        The maximum of solver seconds: processor time of the solver's thread without evaluation, checked
         between epochs.
     tol : float
         A run has converged when no parameter changed by more than `tol` times the largest one during an
@@ -42,14 +49,14 @@ class Budget:
         stalled if the certificate is as large at the end, or no step is found. 0 never converges.
     fall : float
         A run has converged, too, once an epoch that changed no parameter by more than a tenth of the largest
-        lowered the objective by less than this share of it: enough where many strengths are compared. 0 asks
-        for `tol` alone.
+        lowered the objective by less than this share of it, which suffices to compare many strengths. 0
+        disables this.
     report_every : int, optional
-        A snapshot every so many epochs, besides the first and the last. None is for those who read the last
-        alone: there is no other.
+        The interval of snapshots in epochs, besides the first and the last. With None there is only the
+        last.
     certify_every : int, optional
-        The certificate in every so many of the snapshots, besides the last; it is NaN in the others. None is
-        for those who do not read it: there is none but where the status of the last depends on it.
+        The interval of certificates in snapshots, besides the last; it is NaN in the others. With None it is
+        computed only where the final status depends on it.
     """
 
     epochs: int = 100
@@ -305,7 +312,7 @@ def _loop(
             here = without_rounding(problem, method.parameters())
             last = _report(problem, here, epoch, seconds, change, True, True)
             ended = finished(budget, epoch, seconds, float("inf"), should_stop)
-            status = judged(status, ended, method, last, budget.tol)
+            status = confirm_convergence(status, ended, method, last, budget.tol)
         if finite_now and status is None and method.can_checkpoint():
             keep(partial(_checkpoint, method, epoch, seconds, change))
         if status is None and (every is None or epoch % every):

@@ -14,7 +14,8 @@ class Reason(StrEnum):
     """Why a run ended.
 
     A run has stalled when its steps became as small as for convergence and the certificate is far from that
-    of a stationary point. It ended for its rank where no step is left but to add a column beyond it.
+    of a stationary point. It ended for its rank where only a column beyond the rank could lower the
+    objective.
     """
 
     CONVERGED = "converged"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .compatibility import best_solver, why_not
+from .compatibility import best_solver
 from .counting import used_interactions
-from .design import LAYOUTS, PAIRS, Design
-from .losses import LOSSES, Loss, VectorLoss, get_loss
-from .models import MODELS, Model, get_model
+from .design import PAIRS, Design
+from .losses import Loss, VectorLoss, get_loss
+from .models import Model, get_model
 from .penalties import PENALTIES, Penalty, get_penalty
 from .problem import Formulation, Problem
 from .settings import Bound
@@ -76,7 +74,7 @@ def _tiny_target(loss: Loss) -> Target:
 _ready: set[tuple[Any, ...]] = set()
 
 
-def _deciding(bound: Bound) -> tuple[Any, ...]:
+def _kernel_key(bound: Bound) -> tuple[Any, ...]:
     return bound.name, *(bound.settings[spec.name] for spec in bound.params if spec.kind != "float")
 
 
@@ -91,7 +89,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
     weighted = problem.sample_weight is not None
     layout, dtype, penalty = problem.design.layout, problem.design.dtype, problem.penalty.chosen
     bound = (problem.loss, penalty, problem.model)
-    key = (layout, *map(_deciding, bound), weighted, dtype, method.name, *choices.values())
+    key = (layout, *map(_kernel_key, bound), weighted, dtype, method.name, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
         tiny = tiny_problem(layout, problem.loss, penalty, weighted, problem.model, dtype)
@@ -111,45 +109,5 @@ def warm_training() -> Iterator[str]:
         for penalty in PENALTIES.values():
             solver = best_solver(Formulation.build("fm", penalty, loss))
             yield " · ".join((SOLVERS[solver].label, penalty.label, f"{loss} loss", f"{layout} data"))
-            _make_ready(tiny_problem(layout, loss, penalty), solver)
-
-
-def _make_ready(problem: Problem, solver: str) -> None:
-    make_ready(problem, SOLVERS[solver].on(problem))
-
-
-def warm_everything() -> Iterator[str]:
-    """Compile every kernel: all models, layouts, losses, regularizers and solvers.
-
-    Every choice of a model's own settings is taken, numbers at their defaults: a kernel of another degree is
-    compiled on first use.
-    """
-    # Imported here since runs do not need them.
-    from .interactions.matchings import ranked_matchings
-    from .interactions.tensors import ranked_subsets
-
-    warm_operators()
-    yield "rankings"
-    ranked_subsets(np.ones((3, 1)), 3, top=1)
-    ranked_matchings(np.ones((2, 3, 1)), 1)
-    for model in (variant for kind in MODELS.values() for variant in _variants(kind)):
-        for layout, loss, penalty in product(LAYOUTS, LOSSES, PENALTIES):
-            if model.why_not(PENALTIES[penalty]) is not None:
-                continue
-            problem = tiny_problem(layout, loss, penalty, model=model)
-            for solver in SOLVERS:
-                if why_not(problem, solver) is None:
-                    own = [*model.settings.values(), solver, penalty, loss, layout]
-                    yield " · ".join(map(str, [model.name, *own]))
-                    _make_ready(problem, solver)
-
-
-def _variants(model: Model) -> Iterator[Model]:
-    """Return a model with every choice of its own settings; numbers stay as they are by default."""
-    chosen: dict[str, tuple[Any, ...]] = {
-        spec.name: spec.choices if spec.kind == "choice" else (False, True)
-        for spec in model.params
-        if spec.kind in ("choice", "bool")
-    }
-    for values in product(*chosen.values()):
-        yield replace(model, **dict(zip(chosen, values, strict=True)))
+            problem = tiny_problem(layout, loss, penalty)
+            make_ready(problem, SOLVERS[solver].on(problem))

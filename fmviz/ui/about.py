@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -13,17 +12,8 @@ from fmviz.ui import shell
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper that fmviz implements: how it is cited, and as BibTeX."""
-
-    words: str
-    bibtex: str
-
-
 PAPERS = (
-    Paper(
+    (
         "K. Atarashi, S. Oyama and M. Kurihara, *Factorization Machines with Regularization for Sparse "
         "Feature Interactions*, Journal of Machine Learning Research 22, 2021. TI and CS, their operators "
         "and solvers, machines of higher order.",
@@ -35,7 +25,7 @@ PAPERS = (
   year    = {2021}
 }""",
     ),
-    Paper(
+    (
         "M. Blondel, M. Ishihata, A. Fujino and N. Ueda, *Polynomial Networks and Factorization Machines: "
         "New Insights and Efficient Training Algorithms*, ICML 2016. Polynomial networks, kernel expansions, "
         "the lifted approach.",
@@ -47,7 +37,7 @@ PAPERS = (
   year      = {2016}
 }""",
     ),
-    Paper(
+    (
         "M. Blondel, V. Niculae, T. Otsuka and N. Ueda, *Multi-output Polynomial Networks and Factorization "
         "Machines*, NIPS 2017. Several outputs on a shared basis, and the conditional gradient for them.",
         """@inproceedings{blondel2017multi,
@@ -57,7 +47,7 @@ PAPERS = (
   year      = {2017}
 }""",
     ),
-    Paper(
+    (
         "*Robust and Effective Factorization Machines*, anonymous manuscript. Capped losses and norms, which "
         "set outliers aside.",
         """@misc{robust_fm,
@@ -67,6 +57,7 @@ PAPERS = (
 }""",
     ),
 )
+"""How each paper is cited, in words and as BibTeX."""
 KEYS = {
     "A slider": (
         ("← → ↑ ↓", "one step; the pictures follow"),
@@ -130,10 +121,10 @@ def _glossary() -> None:
 
 def _papers() -> None:
     st.subheader("The papers, and how to cite them")
-    for paper in PAPERS:
-        st.markdown(paper.words)
+    for words, _ in PAPERS:
+        st.markdown(words)
     with st.expander("BibTeX", icon=":material/format_quote:"):
-        st.code("\n\n".join(paper.bibtex for paper in PAPERS), language="bibtex", wrap_lines=True)
+        st.code("\n\n".join(bibtex for _, bibtex in PAPERS), language="bibtex", wrap_lines=True)
 
 
 def _keys() -> None:

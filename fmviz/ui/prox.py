@@ -20,7 +20,6 @@ from fmviz.ui.components.matrix_view.model import Show
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings, Several, Text
-from fmviz.ui.theme import background_color
 
 TABLE = (
     Several(
@@ -199,7 +198,7 @@ def render() -> None:
     """Draw the page."""
     settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
     with shell.page("Proximal operators", settings):
-        st.html(_STYLE.replace("BACKGROUND", background_color()))
+        st.html(_STYLE.replace("BACKGROUND", _background_color()))
         shell.heading(
             settings,
             "Proximal operators",
@@ -493,3 +492,9 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         data={"P": lab.digest(P)},
     )
     widgets.python_block(source, "Prints the same counts and certificates.")
+
+
+def _background_color() -> str:
+    """Return the page's background colour on either theme, for what must cover what scrolls beneath it."""
+    light, dark = (st.get_option(f"theme.{kind}.backgroundColor") or "Canvas" for kind in ("light", "dark"))
+    return f"light-dark({light}, {dark})"

@@ -171,6 +171,15 @@ def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
     assert (level(app), address(app)) == ("expert", {"size": "large"})
 
 
+def test_a_link_without_a_level_leaves_that_of_the_session():
+    for chosen in ("simple", "expert"):
+        app = page("prox", level=chosen)
+        app.query_params.clear()
+        app.query_params["d"] = "30"
+        app.run()
+        assert (level(app), address(app)) == (chosen, {"d": "30"})
+
+
 def test_every_link_to_a_page_is_drawn_in_one_place():
     # Only what goes through fmviz.ui.navigation.page_link names the level.
     folder = ROOT / "fmviz" / "ui"

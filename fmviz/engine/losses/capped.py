@@ -11,7 +11,7 @@ from .half_squares import SquaredExcess, SquaredSlack
 from .majoriser import Majoriser
 from .scalar import ScalarLoss, residual_loss
 
-_CAP = "What a row costs at most: rows beyond it are set aside."
+_CAP = "The largest loss of a row: rows beyond it are set aside."
 
 
 class _Capped(Loss):

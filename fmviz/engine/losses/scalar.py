@@ -56,19 +56,19 @@ def residual_loss(
     """Return a loss of the residual f − y alone, given jitable functions of (residual, unused, theta)."""
 
     @jitable
-    def whole_value(f, y, theta):
+    def full_value(f, y, theta):
         return value(f - y, y, theta)
 
     @jitable
-    def whole_derivative(f, y, theta):
+    def full_derivative(f, y, theta):
         return derivative(f - y, y, theta)
 
     @jitable
-    def whole_second(f, y, theta):
+    def full_second(f, y, theta):
         return second(f - y, y, theta)
 
     of_residual = ScalarLoss(f"{name}_of_residual", value, derivative, second, is_residual=is_residual)
-    return ScalarLoss(name, whole_value, whole_derivative, whole_second, of_residual=of_residual)
+    return ScalarLoss(name, full_value, full_derivative, full_second, of_residual=of_residual)
 
 
 @cached_factory(exact=True)

@@ -90,7 +90,7 @@ class Model(Bound):
     solvers : str
         The solvers of a model that no general solver takes, as the end of a sentence.
     certificate : {"stationarity", "gap", "majoriser"}
-        What `fmviz.engine.certificates.stationarity.certify` computes for it.
+        The kind of certificate that `fmviz.engine.certificates.stationarity.certify` computes.
     multi_output : bool
         Whether it has several outputs at once, with a loss of vectors.
     suited : mapping

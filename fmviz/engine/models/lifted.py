@@ -141,7 +141,7 @@ class LiftedModel(Model):
     **Scaling.** λ_p multiplies (1/m) Σ_t ‖U^t‖²_F. For m = 2 this is the ½(‖U‖² + ‖V‖²) of [B] Eq. 12, and
     by [B] Theorem 2 the minima of three objectives agree at one and the same λ_p, for ranks of at least that
     of the solution: this one; the `expansion` with fitted coefficients, λ_p Σ_s |λ_s|‖p_s‖²; and
-    λ_p‖W‖_tr over symmetric W. For every m, a column with u¹ = … = u^m = p costs λ_p‖p‖², what it costs in
+    λ_p‖W‖_tr over symmetric W. For every m, a column with u¹ = … = u^m = p costs λ_p‖p‖², as in
     the `expansion` with coefficients 1, so that the lifted minimum is never above that one. [B] D.2 writes
     β/2 Σ_t ‖U^t‖² and sums the losses: β = 2Nλ_p/m.
 

@@ -1,4 +1,4 @@
-r"""The robust factorization machine: with a learned positive semidefinite Z of low rank (robust_fm).
+r"""The robust factorization machine, with a learned positive semidefinite Z of low rank (robust_fm).
 
 f(x) = b + ⟨w, x⟩ + xᵀZx with Z = P diag(λ) Pᵀ positive semidefinite, its diagonal included, so that the
 product x_i x_j, i ≠ j, has the weight 2z_ij and x_i² the weight z_ii. Minimised is
@@ -49,7 +49,7 @@ class RobustFM(EigenModel):
     spectrum: str = setting(
         "capped",
         choices=("capped", "squared", "trace"),
-        help="What λ_p multiplies: the capped squared trace norm, the squared norm or the trace norm of Z.",
+        help="The penalty on Z: the capped squared trace norm, the squared norm or the trace norm.",
     )
     cap: float = setting(
         1.0,

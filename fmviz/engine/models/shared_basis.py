@@ -70,7 +70,7 @@ class SharedBasis(Model):
         low=0.0,
         high=1e9,
         symbol=r"\tau",
-        help="The most that Ω(V) may be, in place of a λ; 0 for no such limit.",
+        help="The bound of Ω(V), in place of a λ; 0 for no bound.",
     )
     n_outputs: int = 1
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
 from .base import EntryView, MatrixView, Penalty, RowView
-from .operators.matrix import leave
+from .operators.matrix import identity
 
 
 @dataclass(frozen=True)
@@ -52,4 +52,4 @@ class L2(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        return MatrixView(self.name, leave, quad=1.0, lazy="decay")
+        return MatrixView(self.name, identity, quad=1.0, lazy="decay")

@@ -160,8 +160,8 @@ class OmegaStar(Penalty):
 
     def cost_note(self, d: int, k: int) -> str | None:
         return (
-            f"Ω_* compares all {d * (d - 1) // 2:,} pairs of rows of P: every look at the objective takes "
-            f"d²k = {d * d * k:.1e} multiplications, and every inexact proximal step "
+            f"Ω_* compares all {d * (d - 1) // 2:,} pairs of rows of P: every evaluation of the objective "
+            f"takes d²k = {d * d * k:.1e} multiplications, and every inexact proximal step "
             f"{2 * self.prox_steps + 1} times as many. The pairs are made in blocks, so memory does not grow "
             "with d²."
         )

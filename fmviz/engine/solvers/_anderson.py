@@ -111,8 +111,8 @@ ANDERSON = ParamSpec(
     0,
     low=0,
     high=50,
-    help="After so many sweeps that leave the zeros alone: try the affine combination of their iterates "
-    "whose steps nearly cancel, and take it where it lowers the objective. 0: the paper's sweeps.",
+    help="After this many sweeps that change no zeros, try the affine combination of their iterates "
+    "whose steps nearly cancel, and accept it where it lowers the objective. 0: the paper's sweeps.",
 )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg.leaving_direction import leaving_direction, pair_starts
+from ..linalg.descent_direction import descent_direction, pair_starts
 from ..linalg.lowrank import PairGradient
 from ..problem import Problem
 from ..settings import ParamSpec
@@ -24,9 +24,9 @@ ESCAPE = ParamSpec(
     "revive",
     "bool",
     False,
-    help="Where a column of P is 0 and the sweeps have settled: look for a sparse direction along which the "
-    "objective falls, and put the column there. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for CS "
-    "and Ω_CS where all of P is 0; with ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
+    help="Where a column of P is 0 and the sweeps have settled, search a sparse direction along which the "
+    "objective falls, and move the column there. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for "
+    "CS and Ω_CS where all of P is 0; with ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
 )
 
 # Sweeps have settled when they change no parameter by more than this share of the largest.
@@ -134,7 +134,7 @@ class SaddleEscape:
         if kind in (None, "trace") or problem.design.n_features > _MOST_FEATURES:
             return None
         A = -PairGradient(problem.design, slope, diagonal=False).matrix
-        directions = (leaving_direction(A, problem.lambda_p, kind == "pairs", v) for v in pair_starts(A))
+        directions = (descent_direction(A, problem.lambda_p, kind == "pairs", v) for v in pair_starts(A))
         ratio, v = max(directions, key=lambda pair: pair[0], default=(0.0, f))
         return self._scaled(v / np.linalg.norm(v), f, slope) if ratio > problem.lambda_sparse else None
 

@@ -133,8 +133,8 @@ ACTIVE_SWEEPS = ParamSpec(
     0,
     low=0,
     high=1_000,
-    help="After a sweep over all of P that leaves nearly the same entries at 0 as before: at most so many "
-    "sweeps over the other entries alone. The next full sweep certifies the zeros. 0: the paper's epochs.",
+    help="After a sweep over all of P that changes hardly any zeros, at most this many sweeps over the "
+    "non-zero entries alone. The next full sweep certifies the zeros. 0: the paper's epochs.",
 )
 
 

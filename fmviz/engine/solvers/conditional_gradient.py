@@ -345,7 +345,7 @@ class ConditionalGradient(BasisSolver):
             "choice",
             "output",
             choices=("output", "full"),
-            help="What moves after a selection: the output layer, or the bases, too.",
+            help="Whether to refit the output layer after a selection, or the bases, too.",
         ),
         ParamSpec(
             "selection",
@@ -463,7 +463,7 @@ class ProjectedGradient(BasisSolver):
         "conditional gradient is measured by."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
-        ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, which starts them anew."),
+        ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, restarted in each."),
     )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:

@@ -280,7 +280,7 @@ class GCD(Solver):
             "choice",
             "factors",
             choices=("factors", "matrix", "diagonal"),
-            help="What moves after a new column: all columns, the matrix between them, or their weights.",
+            help="Whether to refit all columns after a new one, the matrix between them, or their weights.",
         ),
         ParamSpec("bases", "int", 5, 1, 100, help="The most new columns of an epoch."),
     )
@@ -373,7 +373,7 @@ class GCD(Solver):
         P = here.P
         only = refit == "diagonal"
         if not only and V.shape[1]:
-            V = _beside(P, V)
+            V = _orthogonal_part(P, V)
         Q = np.hstack([P, V])
         if Q.shape[1] == 0:
             return here
@@ -420,7 +420,7 @@ class GCD(Solver):
         )
 
 
-def _beside(P: np.ndarray, V: np.ndarray) -> np.ndarray:
+def _orthogonal_part(P: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of the part of V orthogonal to the orthonormal columns of P."""
     for _ in range(2):
         V = V - P @ (P.T @ V)

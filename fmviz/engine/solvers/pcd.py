@@ -90,8 +90,8 @@ class PCD(SweepingSolver):
         if self.settings[ORDER.name] not in ("auto", "columns"):
             raise ValueError(
                 f"order = {self.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
-                f"⟨p_:,s, x⟩ for every column of P; for the model {model.name!r} what is kept is "
-                "made anew for each: choose 'auto' or 'columns'."
+                f"⟨p_:,s, x⟩ for every column of P; for the model {model.name!r} the sums "
+                "are recomputed for each: choose 'auto' or 'columns'."
             )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:

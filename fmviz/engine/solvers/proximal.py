@@ -217,7 +217,9 @@ class NmAPGD(Solver):
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,
-        ParamSpec("delta", "float", 1e-4, 1e-12, 1.0, log=True, symbol=r"\delta", help="The fall asked for."),
+        ParamSpec(
+            "delta", "float", 1e-4, 1e-12, 1.0, log=True, symbol=r"\delta", help="The required decrease."
+        ),
         ParamSpec(
             "eta",
             "float",

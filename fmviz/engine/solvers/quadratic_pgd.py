@@ -39,7 +39,7 @@ class Point:
     bias: float
     f: np.ndarray
 
-    def beyond(self, before: Point, beta: float) -> Point:
+    def extrapolated(self, before: Point, beta: float) -> Point:
         """Return self + beta·(self − before); f is linear in the parameters."""
         return Point(
             self.W + beta * (self.W - before.W),
@@ -61,7 +61,7 @@ class QuadraticPGD(Solver):
     operator of the penalties on W and that of λ_w‖w‖². η is halved until the loss lies below its quadratic
     model at the new point. The momentum is dropped where it points against the step (O'Donoghue and Candès
     2015; Giselsson and Boyd 2014) or where the objective would rise; an iteration without momentum that
-    would still raise it is repeated by `_harder`, and never taken: the objective does not increase.
+    would still raise it is repeated by `_retry`, and never taken: the objective does not increase.
     """
 
     factorised: ClassVar[bool] = False
@@ -123,7 +123,7 @@ class QuadraticPGD(Solver):
         """Return the penalties' operator at V; `origin` is the point from which the step started."""
         raise NotImplementedError
 
-    def _harder(self, attempt: int) -> bool:
+    def _retry(self, attempt: int) -> bool:
         """Prepare for another attempt after a step that did not descend; return whether there is any."""
         raise NotImplementedError
 
@@ -172,7 +172,7 @@ class QuadraticPGD(Solver):
         attempt = 0
         beta = (t - 1.0) / t_next
         while True:
-            origin = now.beyond(self._before, beta) if beta > 0.0 else now
+            origin = now.extrapolated(self._before, beta) if beta > 0.0 else now
             new = self._step(origin)
             if not np.isfinite(new.f).all():
                 return float("inf")
@@ -186,7 +186,7 @@ class QuadraticPGD(Solver):
             attempt += 1
             # A rise in the last digits is rounding of the objective or of the operator: one more attempt.
             rounding = objective - self._objective <= 1e-12 * abs(self._objective)
-            if (rounding and attempt > 1) or not self._harder(attempt):
+            if (rounding and attempt > 1) or not self._retry(attempt):
                 return 0.0
         if self._inner(origin, new, new, now) > 0.0:
             t_next = 1.0
@@ -226,7 +226,7 @@ class IncrementalPGD(QuadraticPGD):
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         return _one_norm(self.problem, V, eta)
 
-    def _harder(self, attempt: int) -> bool:
+    def _retry(self, attempt: int) -> bool:
         self._eta *= 0.5
         both = self.problem.lambda_p > 0.0 and self.problem.lambda_sparse > 0.0
         return attempt < (16 if both else 2)
@@ -268,7 +268,7 @@ class ExactPGD(QuadraticPGD):
         self._dual = split.S / eta
         return split.W
 
-    def _harder(self, attempt: int) -> bool:
+    def _retry(self, attempt: int) -> bool:
         self._accuracy = max(0.1 * self._accuracy, 1e-6)
         self._most = min(3 * self._most, 3000)
         return attempt < 5

@@ -32,9 +32,7 @@ SMOOTHING = ParamSpec(
     symbol=r"\delta",
     help="Residuals below this share of a typical one are smoothed over at first.",
 )
-DECAY = ParamSpec(
-    "decay", "float", 0.5, 0.05, 1.0, help="What the smoothing is multiplied by in every epoch."
-)
+DECAY = ParamSpec("decay", "float", 0.5, 0.05, 1.0, help="The factor of the smoothing in every epoch.")
 LEAST_SMOOTHING = 1e-5
 """The smoothing ends at this share of a typical residual: far below it weights differ so much that the inner
 solvers cannot reach the accuracy of certificates."""
@@ -103,8 +101,8 @@ class Reweighted(Solver):
     label: ClassVar[str] = "Reweighting"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Nie, Huang, Cai and Ding 2010"
     about: ClassVar[str] = (
-        "For losses with kinks or caps: weighted squares that touch the loss from above take its place, by "
-        "another solver, and are weighed anew every epoch. Rows beyond a cap weigh nothing."
+        "For losses with kinks or caps: another solver minimises weighted squares that touch the loss from "
+        "above, with new weights in every epoch. Rows beyond a cap have weight 0."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
@@ -114,7 +112,7 @@ class Reweighted(Solver):
             choices=("auto", *(method.name for method in _INNER)),
             help="Which solver minimises the weighted squares.",
         ),
-        ParamSpec("inner_epochs", "int", 5, 1, 1000, help="Epochs of that solver between two weighings."),
+        ParamSpec("inner_epochs", "int", 5, 1, 1000, help="Epochs of that solver between two reweightings."),
         ParamSpec(
             "uncapped",
             "int",

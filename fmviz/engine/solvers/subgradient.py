@@ -34,13 +34,15 @@ class SubGD(Solver):
     label: ClassVar[str] = "SubGD"
     source: ClassVar[str] = "atarashi2021, Section 3.2, Eq. 11 to 13"
     about: ClassVar[str] = (
-        "Subgradient descent with line search: O(d²k) for every look at the objective, and hardly ever an "
+        "Subgradient descent with line search: O(d²k) an evaluation of the objective, and hardly ever an "
         "exact zero. A baseline."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,
-        ParamSpec("sigma", "float", 1e-4, 1e-12, 0.5, log=True, symbol=r"\sigma", help="The fall asked for."),
+        ParamSpec(
+            "sigma", "float", 1e-4, 1e-12, 0.5, log=True, symbol=r"\sigma", help="The required decrease."
+        ),
     )
 
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_value")
@@ -57,7 +59,7 @@ class SubGD(Solver):
         if penalty.smooth:
             return WhyNot(
                 "smooth",
-                f"{penalty.label} has a gradient everywhere: nothing is left for a subgradient to do. "
+                f"{penalty.label} has a gradient everywhere: there is no need of subgradients. "
                 "Use L-BFGS, CD or APGD.",
             )
         return WhyNot(

@@ -270,8 +270,8 @@ class TwoStage(Solver):
     label: ClassVar[str] = "Two-stage majorisation"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Zhang 2010; Boyd et al. 2011"
     about: ClassVar[str] = (
-        "Sets rows beyond the cap of the loss aside and large eigenvalues free, solves the convex problem "
-        "that is left, and looks again. The objective never rises."
+        "Sets rows beyond the cap of the loss aside and large eigenvalues free, solves the remaining convex "
+        "problem, and repeats. The objective never rises."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
@@ -279,7 +279,7 @@ class TwoStage(Solver):
             "choice",
             "linear",
             choices=("linear", "quadratic"),
-            help="What takes the place of a loss with kinks: its tangent in u, or in u².",
+            help="The majoriser of a loss with kinks: its tangent in u, or in u².",
         ),
         ParamSpec(
             "inner",
@@ -295,11 +295,11 @@ class TwoStage(Solver):
             1e-14,
             1.0,
             log=True,
-            help="How far, as a share of their size, the iterates of an exact solution may still be apart.",
+            help="The relative tolerance between the iterates of an exact solution.",
         ),
         ParamSpec("rounds", "int", 2_000, 10, 100_000, help="Rounds of an exact solution, at most."),
         ParamSpec("steps", "int", 50, 1, 10_000, help="Gradient steps on Z in an epoch."),
-        ParamSpec("acceleration", "bool", True, help="Whether steps, and epochs, look ahead."),
+        ParamSpec("acceleration", "bool", True, help="Whether steps, and epochs, are extrapolated."),
         ParamSpec(
             "linear",
             "choice",
@@ -395,14 +395,16 @@ class TwoStage(Solver):
             return float("inf")
         objective = self._objective(new, delta)
         if objective <= self._objective(before, delta):
-            self._now = self._further(new, before, objective, delta) if self.settings["acceleration"] else new
+            self._now = (
+                self._extrapolate(new, before, objective, delta) if self.settings["acceleration"] else new
+            )
         # A rough solution may move less than the exact one.
         rough = self._tolerance if self._exact else 0.0
         self._moved = self._change(before)
         moved = max(self._moved, rough if rough > self.settings["accuracy"] else 0.0)
         return moved if self._linear or self._kinks is None else self._smoothing.after(moved)
 
-    def _further(self, new: Point, before: Point, objective: float, delta: float) -> Point:
+    def _extrapolate(self, new: Point, before: Point, objective: float, delta: float) -> Point:
         """Extrapolate a step to the lowest point found, as tangents keep free eigenvectors from rotating.
 
         The number of free eigenvalues stays. Each costs λ_p·ε₃, more than it gains in the loss where λ_p
@@ -410,7 +412,7 @@ class TwoStage(Solver):
         """
         ahead, free = 1.0, self._model.free(new.values).sum()
         while True:
-            trial = _beyond(new, before, ahead)
+            trial = _extrapolated(new, before, ahead)
             trial = self._point(trial.Z, trial.w, trial.bias)
             if self._model.free(trial.values).sum() < free:
                 return new
@@ -532,7 +534,7 @@ class TwoStage(Solver):
         for _ in range(self.settings["steps"]):
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
             ahead = (t - 1.0) / following if self.settings["acceleration"] else 0.0
-            new = projected(linear(_beyond(now, behind, ahead)))
+            new = projected(linear(_extrapolated(now, behind, ahead)))
             reached = value(new)
             if ahead and not reached <= best:
                 t, behind = 1.0, now
@@ -591,7 +593,7 @@ class TwoStage(Solver):
         )
 
 
-def _beyond(now: Point, behind: Point, ahead: float) -> Point:
+def _extrapolated(now: Point, behind: Point, ahead: float) -> Point:
     """Return now + ahead·(now − behind), which need not be semidefinite; f is linear in the parameters."""
     if ahead == 0.0:
         return now

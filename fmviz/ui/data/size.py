@@ -25,8 +25,10 @@ from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import train_query as experiment_query
 from fmviz.ui.watching import done
 
-__all__ = ["draw_size", "draw_train", "train_query"]
+__all__ = ["MESSAGE", "draw_size", "draw_train", "train_query"]
 
+MESSAGE = "fmviz:data:told"
+"""Where the session keeps a sentence on what was just done."""
 _WANTED = "fmviz:data:wanted"
 _EPOCHS = 300
 # So many classes are named.
@@ -251,7 +253,7 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
             failed(str(error), "")
             return
         st.switch_page(navigation.INTERACTIONS.script, query_params={"run": job.id})
-    st.session_state["fmviz:data:told"] = f"{library.title_of(title)} is in the data set menu."
+    st.session_state[MESSAGE] = f"{library.title_of(title)} is in the data set menu."
     settings.set(dataset=name)
     st.rerun()
 

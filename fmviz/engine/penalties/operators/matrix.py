@@ -13,7 +13,7 @@ from .squared_norm import find_by_filter, prox_vector
 
 
 @jitable
-def leave(M, strength, theta, work):
+def identity(M, strength, theta, work):
     pass
 
 

@@ -17,9 +17,9 @@ MONOTONE = ParamSpec(
     "bool",
     True,
     help="Undo an epoch that raised the objective: one proximal gradient step on all samples takes its "
-    "place, and the stochastic steps are halved, to grow again with every epoch that is kept. Costs one look "
-    "at the objective an epoch. Without it the noise of the samples keeps a run from settling, and steps "
-    "that are too long diverge.",
+    "place, and the stochastic steps are halved, to grow again with every epoch that is kept. Costs one "
+    "evaluation of the objective an epoch. Without it the noise of the samples keeps a run from settling, "
+    "and steps that are too long diverge.",
 )
 SHRINK = 0.5
 GROW = 1.25
@@ -112,7 +112,7 @@ class Safeguard:
         """Set another point to compare with, which is no worse than the present one."""
         self._value = self.objective(to)
 
-    def keeps(self, end: Parameters) -> bool:
+    def accepts(self, end: Parameters) -> bool:
         """Return whether an epoch may end there, and set the scale of the next one."""
         value = self.objective(end)
         # Written with <=, so that NaN is rejected.
@@ -122,7 +122,7 @@ class Safeguard:
             return True
         return False
 
-    def instead(self, start: Parameters) -> tuple[Parameters, float]:
+    def fallback(self, start: Parameters) -> tuple[Parameters, float]:
         """Return the point after a rejected epoch, and the length of the step to it as in `PGD`."""
         self.scale *= SHRINK
         self._rescue.resume(start)

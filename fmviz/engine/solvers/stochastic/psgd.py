@@ -396,13 +396,13 @@ class StochasticSolver(Solver):
             scale = 1.0 if guard is None else guard.scale
             finite = self._advance(scale)
             now = self._here()
-            if finite and (guard is None or guard.keeps(now)):
+            if finite and (guard is None or guard.accepts(now)):
                 return epoch_change(before, now.P, now.w, now.intercept) / scale
             if guard is None:
                 return float("inf")
             # The steps of an epoch that was undone do not count.
             self._t = t
-            now, change = guard.instead(before)
+            now, change = guard.fallback(before)
             self._take(now)
             return change
 
@@ -416,7 +416,7 @@ class StochasticSolver(Solver):
     def warm_up(self) -> None:
         self.epoch()
         if self._guard is not None:
-            self._guard.instead(self.parameters())
+            self._guard.fallback(self.parameters())
 
     def _take(self, parameters: Parameters) -> None:
         """Continue from these parameters (copied), keeping only the count of steps."""

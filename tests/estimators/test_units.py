@@ -91,6 +91,42 @@ def test_a_constant_target_is_predicted_exactly(name):
         assert fitted.predict(X) == pytest.approx(np.tile([3.0, 5.0], (60, 1)))
 
 
+@pytest.mark.parametrize(
+    ("name", "own", "tolerance"),
+    [
+        *(("FactorizationMachineRegressor", {"regularizer": name}, 1e-9) for name in ("ti", "cs", "l1")),
+        ("FactorizationMachineClassifier", {}, 1e-9),
+        ("ConvexFMRegressor", {}, 1e-4),
+        ("QuadraticRegressor", {}, 1e-4),
+    ],
+)
+def test_strengths_follow_units_that_round_nothing(name, own, tolerance):
+    X, y = one_pair(0)[:2]
+    labels = "Classifier" in name
+    machine = getattr(fmviz, name)(random_state=0, **own)
+
+    def scores(a, b):
+        fitted = machine.fit(a * X, y > np.median(y) if labels else b * y)
+        assert fitted.n_used_interactions_ > 0
+        return getattr(fitted, "decision_function" if labels else "predict")(a * X) / b
+
+    plain = scores(1.0, 1.0)
+    for a, b in ((8.0, 1.0),) if labels else ((8.0, 1.0), (1.0, 64.0), (8.0, 64.0)):
+        np.testing.assert_allclose(scores(a, b), plain, rtol=1e-9, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("name", "strength"), [("ConvexFMRegressor", "lambda_trace"), ("QuadraticRegressor", "lambda_sparse")]
+)
+def test_the_whole_strength_leaves_no_interaction_and_less_of_it_does(name, strength):
+    X, y = one_pair(0)[:2]
+    machine = getattr(fmviz, name)
+    whole = getattr(machine(random_state=0).fit(X, y), f"{strength}_") / 0.15
+    for share, some in ((1.01, False), (0.97, True)):
+        fitted = machine(random_state=0, **{strength: share * whole}).fit(X, y)
+        assert (fitted.n_used_interactions_ > 0) == some
+
+
 @pytest.mark.parametrize("name", ["SharedBasisRegressor", "FactorizationMachineRegressor"])
 def test_a_constant_whose_square_is_no_number_is_refused(name):
     with pytest.raises(ValueError, match="y holds a value of size 1e"):

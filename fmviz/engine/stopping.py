@@ -88,7 +88,7 @@ def needs_certificate(method: Solver, change: float, tol: float) -> bool:
     return method.at_rank()
 
 
-def judged(
+def confirm_convergence(
     converged: Status, ended: Status | None, method: Solver, last: Snapshot, tol: float
 ) -> Status | None:
     """Confirm or reject the convergence of a run by its certificate.
@@ -115,7 +115,7 @@ def judged(
         return converged
     if vouched and last.change > _EPS and (ended is None or ended.reason is Reason.STOPPED):
         return ended
-    way_out = _unequal_columns(method.problem) or "go on from here with another solver, or start elsewhere"
+    way_out = _unequal_columns(method.problem) or "continue with another solver, or from another start"
     return Status(
         Reason.STALLED,
         f"Stalled after {epochs_in_words(last.epoch)}: the certificate of {last.certificate:#.2g} "

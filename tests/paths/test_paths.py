@@ -130,13 +130,10 @@ def test_a_stopped_search_has_no_last_word():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: fmviz.regularization_path(X, Y, []), "lambdas is empty"),
         (lambda: fmviz.regularization_path(X, Y, [-1.0]), "lambdas = -1"),
-        (lambda: fmviz.regularization_path(X, Y, [1.0], orders=("sideways",)), "orders = 'sideways'"),
         (lambda: fmviz.regularization_path(X, Y, [1.0], validation=(X[:, :3], Y)), "3 features"),
         (lambda: fmviz.regularization_path(X, Y, [1.0], validation=(X, Y[:3])), "one value a row"),
         (lambda: next(fmviz.find_lambda(X, Y, 10, (20, 30))), "does not hold the target"),
-        (lambda: next(fmviz.find_lambda(X, Y, 10, (5, 30), grid=[])), "grid is empty"),
         (lambda: next(fmviz.find_lambda(X, Y, -3)), "target_interactions = -3"),
     ],
 )

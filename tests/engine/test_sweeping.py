@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from by_name import build_problem, iterate, make_solver
 from oracles import slow_fm
+from pairwise import sampled
 from scipy.sparse import csr_array
+from small_data import stored
 
 from fmviz.datasets import make_sparse_interactions
 from fmviz.engine._jit import python_version
@@ -20,22 +22,21 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._anderson import Extrapolation, combine, note
 from fmviz.engine.solvers._sweeping import SweepingSolver
 from fmviz.engine.solvers.kernels.repeated import end_sweep
+from fmviz.engine.solvers.pbcd import in_lines
 from fmviz.engine.solvers.pcd import PCD
 
 X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)
 
 
-def problem(loss: str = "squared", regularizer: str = "ti", lam: float = 0.05, **settings) -> Problem:
+def problem(
+    loss: str = "squared", regularizer: str = "ti", lam: float = 0.05, storage: str = "dense", **settings
+) -> Problem:
     return build_problem(
-        X,
+        stored(X, storage),
         Y / Y.std() if loss in ("squared", "huber") else np.sign(Y),
         loss=loss,
         regularizer=regularizer,
-        rank=4,
-        lambda_w=0.01,
-        lambda_p=0.01,
-        lambda_sparse=lam,
-        **settings,
+        **({"rank": 4, "lambda_w": 0.01, "lambda_p": 0.01, "lambda_sparse": lam} | settings),
     )
 
 
@@ -98,18 +99,32 @@ def test_the_slope_of_a_zero_is_within_what_the_screen_knows_of_it(loss, order):
     assert looked_at > 50
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("order", ["columns", "features", "mixed"])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_many_epochs_equal_the_oracle(loss, order):
-    of = problem(loss, fit_linear=False, fit_intercept=False)
-    method = started(of, order=order)
+@pytest.mark.parametrize(
+    ("solver", "regularizer", "loss", "order"),
+    sampled(
+        (
+            [
+                ("pcd", "ti", loss, order)
+                for loss in ("squared", "logistic")
+                for order in ("columns", "features", "mixed")
+            ],
+            1,
+        ),
+        ([("pbcd", "cs", "squared", None)], 1),
+    ),
+)
+def test_many_epochs_equal_the_oracle(solver, regularizer, loss, order):
+    of = problem(loss, regularizer, fit_linear=False, fit_intercept=False)
+    method = started(of, solver, **({"order": order} if order else {}))
     P = method.parameters().P
-    settings = {"loss": loss, "name": "ti", "lam_p": 0.01, "lam": 0.05}
+    settings = {"loss": loss, "name": regularizer, "lam_p": 0.01, "lam": 0.05}
     for epoch in range(8):
         method.epoch()
-        by_features = order == "features" or (order == "mixed" and epoch >= 2)
-        P = slow_fm.pcd_epoch(X, of.y, np.zeros(20), P, 0.0, **settings, by_features=by_features)
+        if solver == "pbcd":
+            P = slow_fm.pbcd_epoch(X, of.y, np.zeros(20), P, 0.0, **settings)
+        else:
+            by_features = order == "features" or (order == "mixed" and epoch >= 2)
+            P = slow_fm.pcd_epoch(X, of.y, np.zeros(20), P, 0.0, **settings, by_features=by_features)
         # On some processors a rounding error stays of a column's last live entry, from which sweeps without
         # our test for that would wake the column again.
         P[np.abs(P) <= 1e-14] = 0.0
@@ -128,51 +143,52 @@ def test_nudged_slopes_stay_right(order):
         assert (np.abs(method._slope - exact) <= 1e-13 * np.abs(exact)).all()
 
 
-@pytest.mark.parametrize("order", ["columns", "features"])
-def test_a_dead_component_stays_dead(order):
-    of = problem()
-    rng = np.random.default_rng(0)
-    start = of.start(0.3, rng)
-    start.P[:, 1] = 0.0
-    method = make_solver("pcd", of, order=order)
-    method.start(start, rng)
-    for _ in range(3):
-        method.epoch()
-    assert not method.parameters().P[:, 1].any()
-    assert method.parameters().P[:, 0].any()
+def of_pairs(regularizer: str) -> Problem:
+    """Return a problem in which a user and an item are in every row."""
+    rng, weights = np.random.default_rng(2), np.random.default_rng(0)
+    M = np.hstack([np.eye(4)[rng.integers(0, 4, 400)], np.eye(5)[rng.integers(0, 5, 400)]])
+    U, V = weights.normal(size=(4, 2)), weights.normal(size=(5, 2))
+    y = ((M[:, :4] @ U) * (M[:, 4:] @ V)).sum(axis=1)
+    return build_problem(csr_array(M), y, regularizer=regularizer, rank=4, lambda_p=1e-4, lambda_sparse=2e-3)
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_active_sweeps_end_at_the_same_point_in_fewer_epochs(loss, sparse):
-    of = problem(loss, lam=0.02)
-    if sparse:
-        of = build_problem(
-            csr_array(X),
-            of.y,
-            loss=loss,
-            regularizer="ti",
-            rank=4,
-            lambda_w=0.01,
-            lambda_p=0.01,
-            lambda_sparse=0.02,
-        )
+@pytest.mark.parametrize(
+    ("solver", "regularizer", "lam", "loss", "storage"),
+    sampled(
+        (
+            [
+                ("pcd", "ti", 0.02, loss, storage)
+                for loss in ("squared", "logistic")
+                for storage in ("dense", "sparse")
+            ],
+            4,
+        ),
+        (
+            [
+                (solver, *penalty, "squared", storage)
+                for solver in ("pbcd", "pbcd_ls")
+                for penalty in (("cs", 0.02), ("l21", 0.1))
+                for storage in ("dense", "sparse")
+            ],
+            1,
+        ),
+        ([(*case, 2e-3, "squared", "pairs") for case in (("pcd", "ti"), ("pcd", "l1"), ("pbcd", "cs"))], 3),
+    ),
+)
+def test_active_sweeps_end_at_the_same_point_in_fewer_epochs(solver, regularizer, lam, loss, storage):
+    of = of_pairs(regularizer) if storage == "pairs" else problem(loss, regularizer, lam, storage=storage)
     ends = {}
     for most in (0, 10):
-        *_, ends[most] = iterate(
-            of,
-            "pcd",
-            Budget(20_000, tol=1e-11, report_every=2**31),
-            rng=np.random.default_rng(0),
-            init_scale=0.3,
-            active_sweeps=most,
-        )
+        budget, rng = Budget(20_000, tol=1e-11, report_every=2**31), np.random.default_rng(1)
+        *_, ends[most] = iterate(of, solver, budget, rng=rng, init_scale=0.3, active_sweeps=most)
         assert ends[most].status.converged
         assert stationarity(of, ends[most].parameters) < 1e-7
     plain, active = ends[0], ends[10]
+    zeros = plain.parameters.P == 0
+    assert 0 < zeros.sum() < zeros.size
     assert active.objective == pytest.approx(plain.objective, rel=1e-8)
-    assert ((active.parameters.P != 0) == (plain.parameters.P != 0)).all()
-    assert active.epoch < 0.7 * plain.epoch
+    assert np.array_equal(active.parameters.P == 0, zeros)
+    assert active.epoch < 0.7 * plain.epoch or storage == "pairs"
 
 
 def test_active_sweeps_wait_until_the_zeros_are_settled():
@@ -323,34 +339,6 @@ def test_what_does_not_move_or_is_not_finite_is_not_extrapolated(value):
         assert of.point() is None
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_first_component_that_is_dead_leaves_the_row_sums_right(sparse):
-    rng = np.random.default_rng(0)
-    M = np.eye(6)[rng.integers(0, 3, 40)] + np.eye(6)[rng.integers(3, 6, 40)]
-    y = rng.normal(size=40)
-    begin = Parameters(rng.normal(size=(6, 3)), np.zeros(6), 0.0)
-    begin.P[:, 0] = 0.0
-    settings = {"lambda_p": 0.02, "lambda_sparse": 0.02}
-    of = build_problem(
-        csr_array(M) if sparse else M,
-        y,
-        regularizer="ti",
-        regularizer_params={"axis": "rows"},
-        rank=3,
-        fit_linear=False,
-        fit_intercept=False,
-        **settings,
-    )
-    method = make_solver("pcd", of)
-    method.start(begin, rng)
-    method.epoch()
-    P = slow_fm.pcd_epoch(
-        M, y, np.zeros(6), begin.P, 0.0, loss="squared", name="ti_rows", lam_p=0.02, lam=0.02
-    )
-    assert pytest.approx(P, abs=1e-12) == method.parameters().P
-
-
 @pytest.mark.parametrize(
     ("shape", "order"), [((2_500, 1_000), "mixed"), ((20_000, 110), "columns"), ((200, 100), "columns")]
 )
@@ -359,20 +347,6 @@ def test_large_dense_data_is_swept_by_features_after_the_first_epochs(shape, ord
     assert make_solver("pcd", of).settings["order"] == order
     few = build_problem(csr_array((shape[0], shape[1] + 10**4)), np.arange(shape[0]), rank=3)
     assert make_solver("pcd", few).settings["order"] == "columns"
-
-
-@pytest.mark.slow
-def test_pairs_can_be_swept_by_features():
-    rng = np.random.default_rng(0)
-    M = np.eye(6)[rng.integers(0, 3, 40)] + np.eye(6)[rng.integers(3, 6, 40)]
-    ends = []
-    for table in (M, csr_array(M)):
-        of = build_problem(table, M[:, 0] - 0.5, rank=3, lambda_sparse=0.01)
-        method = make_solver("pcd", of, order="features")
-        method.start(of.start(0.5, np.random.default_rng(1)), rng)
-        method.epoch()
-        ends.append(method.parameters().P)
-    assert pytest.approx(ends[0], abs=1e-12) == ends[1]
 
 
 @pytest.mark.parametrize("model", ["hofm", "lifted"])
@@ -411,20 +385,71 @@ def test_extrapolation_never_raises_the_objective_and_ends_at_a_certified_point(
     assert epochs[5] < (0.8 if active == 0 else 1.0) * epochs[0]
 
 
-@pytest.mark.parametrize(("solver", "regularizer"), [("pcd", "ti"), ("pbcd", "cs")])
-def test_near_an_optimum_extrapolated_sweeps_end_where_plain_ones_do(solver, regularizer):
-    of = problem(regularizer=regularizer, lam=0.02)
-    near = started(of, solver)
-    for _ in range(300):
-        near.epoch()
-    ends = []
-    for depth in (0, 5):
-        method = make_solver(solver, of, anderson=depth)
-        method.start(near.parameters(), np.random.default_rng(0))
-        for _ in range(3_000):
-            method.epoch()
-        ends.append(method.parameters())
-    plain, quick = ends
-    assert ((plain.P != 0) == (quick.P != 0)).all()
-    assert pytest.approx(plain.P, abs=1e-6) == quick.P
-    assert of.objective(quick) == pytest.approx(of.objective(plain), rel=1e-10)
+# --------------------------------------------------------------------------------------------- sweeps of rows
+
+
+@pytest.mark.parametrize("k", [1, 7, 8, 9, 30])
+def test_rows_start_lines_and_end_in_zeros(k):
+    M = np.random.default_rng(0).normal(size=(5, k))
+    lines = in_lines(M)
+    assert lines.flags.c_contiguous
+    assert lines.ctypes.data % 64 == 0
+    assert lines.shape[1] % 8 == 0
+    assert lines.shape[1] < k + 8
+    assert np.array_equal(lines[:, :k], M)
+    assert not lines[:, k:].any()
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("rank", [3, 8, 11])
+@pytest.mark.parametrize("solver", ["pbcd", "pbcd_ls"])
+def test_what_fills_the_lines_stays_zero(solver, rank):
+    method = started(problem(regularizer="cs", lam=0.02, rank=rank), solver)
+    for _ in range(method.refresh_every + 2):
+        method.epoch()
+    assert method.parameters().P.shape == (20, rank)
+    (P,) = method._P
+    assert P.shape[1] % 8 == 0
+    assert not P[:, rank:].any()
+    # XP and what its columns were at most.
+    ((A, tops, _),) = method._states
+    assert A.shape == (X.shape[0], P.shape[1])
+    assert not A[:, rank:].any()
+    assert not tops[rank:].any()
+
+
+@pytest.mark.slow
+def test_line_search_takes_the_lipschitz_constant_where_the_loss_is_flat():
+    # All margins are met: the second derivative of the squared hinge is 0 everywhere.
+    y = np.where(X[:, 0] * X[:, 1] > 0.0, 1.0, -1.0)
+    of = build_problem(
+        X, y, loss="squared_hinge", regularizer="cs", rank=1, fit_linear=False, fit_intercept=False
+    )
+    P = np.zeros((20, 1))
+    P[:2] = 1e3
+    here = of.start(0.3, np.random.default_rng(0))
+    here.P[:] = P
+    plain, search = (make_solver(name, of) for name in ("pbcd", "pbcd_ls"))
+    for method in (plain, search):
+        method.start(here, np.random.default_rng(0))
+        method.epoch()
+    assert np.isfinite(search.parameters().P).all()
+    assert of.objective(search.parameters()) <= of.objective(here)
+    assert pytest.approx(plain.parameters().P) == search.parameters().P
+
+
+def test_active_sweeps_pass_over_dead_rows():
+    of = problem(regularizer="cs", lam=0.02, fit_linear=False, fit_intercept=False)
+    method = started(of, "pbcd")
+    for _ in range(30):
+        method.epoch()
+    P = method.parameters().P
+    method._live_only = True
+    revived = int(np.flatnonzero(P.any(axis=1))[0])
+    method._P[0, revived] = 0.0
+    method._sweep()
+    assert not method.parameters().P[revived].any()
+    method._live_only = False
+    method._refresh()
+    method._sweep()
+    assert method.parameters().P[revived].any()

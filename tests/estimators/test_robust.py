@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn_checks import parametrize_with_own_checks
 
 from fmviz import RobustFMClassifier, RobustFMRegressor
 
@@ -14,12 +13,6 @@ WRONG = np.arange(200) < 30
 Y = np.where(WRONG, CLEAN + 15.0, CLEAN)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-@pytest.mark.slow
-@parametrize_with_own_checks([RobustFMRegressor(), RobustFMClassifier()])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def test_outliers_are_set_aside_and_the_rank_is_found():
@@ -59,20 +52,6 @@ def test_flipped_labels_are_set_aside():
     assert fitted.outlier_mask_[WRONG].mean() > 0.6
     assert fitted.outlier_mask_[~WRONG].mean() < 0.06
     assert not hasattr(fitted, "predict_proba")
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"cap_loss": "none"}, "cap_loss = 'none'"),
-        ({"eps_insensitive": -1.0}, "eps_insensitive = -1.0"),
-        ({"rank": 0}, "rank = 0"),
-        ({"solver": "pcd"}, "robust factorization machine"),
-    ],
-)
-def test_what_is_not_allowed_is_refused(given, words):
-    with pytest.raises(ValueError, match=words):
-        RobustFMRegressor(**given).fit(X, Y)
 
 
 def test_many_features_are_fitted_by_mini_batches():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
 import fmviz
 from fmviz.engine.solvers import SOLVERS
+from fmviz.engine.target import Target
+from fmviz.estimators.fitting import merged_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 5))
@@ -44,7 +47,6 @@ def on(solver: str, **settings):
     return clone(SMOOTH if smooth else MACHINE).set_params(solver=solver, **settings)
 
 
-# What L-BFGS has learned of the curvature is scipy's.
 # The others are for losses and models of their own.
 GOING_ON = [
     name
@@ -53,37 +55,22 @@ GOING_ON = [
 ]
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("solver", GOING_ON)
-def test_fits_of_one_epoch_are_one_fit(solver):
-    at_once = on(solver, max_iter=10).fit(X, Y)
-    by_one = on(solver, max_iter=1, warm_start=True)
+AUGMENTED = [
+    fmviz.HigherOrderFMRegressor(rank=2, shared=True, random_state=0, tol=0.0),
+    fmviz.LiftedRegressor(rank=2, augment=True, solver="apgd", random_state=0, tol=0.0),
+    fmviz.PolynomialNetworkRegressor(rank=2, augment=True, random_state=0, tol=0.0),
+]
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("estimator", [*(on(name) for name in GOING_ON), *AUGMENTED], ids=str)
+def test_fits_of_one_epoch_are_one_fit(estimator):
+    at_once = clone(estimator).set_params(max_iter=10).fit(X, Y)
+    by_one = clone(estimator).set_params(max_iter=1, warm_start=True)
     for _ in range(10):
         by_one.fit(X, Y)
     assert by_one.predict(X) == pytest.approx(at_once.predict(X), rel=1e-8, abs=1e-8)
     assert by_one.certificate_ == pytest.approx(at_once.certificate_, rel=1e-5, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        fmviz.HigherOrderFMRegressor(rank=2, shared=True, random_state=0),
-        fmviz.LiftedRegressor(rank=2, augment=True, solver="apgd", random_state=0),
-        fmviz.PolynomialNetworkRegressor(rank=2, augment=True, random_state=0),
-    ],
-    ids=lambda one: type(one).__name__,
-)
-def test_dummy_features_start_warm_too(estimator):
-    estimator.set_params(tol=0.0)
-    at_once = clone(estimator).set_params(max_iter=4).fit(X, Y)
-    by_two = clone(estimator).set_params(max_iter=2, warm_start=True).fit(X, Y).fit(X, Y)
-    assert by_two.predict(X) == pytest.approx(at_once.predict(X), rel=1e-8)
-
-
-def test_lbfgs_goes_on_from_the_parameters():
-    machine = on("lbfgs", max_iter=5, warm_start=True).fit(X, Y)
-    end = machine.history_["objective"].iloc[-1]
-    assert machine.fit(X, Y).history_["objective"].iloc[0] == pytest.approx(end, rel=1e-12)
 
 
 def test_other_rows_or_strengths_take_the_parameters_alone():
@@ -217,16 +204,16 @@ def test_parts_carry_the_count_of_steps_and_their_scale():
     whole = clone(machine)
     for rows in np.split(np.arange(60), 4):
         machine.partial_fit(X[rows], Y[rows])
-    memory = machine._memory.held
+    memory = machine._memory.state
     assert memory["_t"] == 60
     whole.partial_fit(X, Y)
-    assert whole._memory.held["_t"] == 60
+    assert whole._memory.state["_t"] == 60
     # Steps that are too long are shortened for the rows to come.
     wild = on("psgd", solver_params={"eta0": 10.0})
     scales = []
     for rows in np.split(np.arange(60), 4):
         wild.partial_fit(X[rows], Y[rows])
-        scales.append(wild._memory.held["_guard"]["scale"])
+        scales.append(wild._memory.state["_guard"]["scale"])
     assert scales == sorted(scales, reverse=True)
     assert scales[-1] < 0.5
     assert np.isfinite(wild.P_).all()
@@ -316,3 +303,68 @@ def test_every_solver_takes_rank_0(solver):
     machine = clone(MACHINE).set_params(rank=0, solver=solver, max_iter=30).fit(X, Y)
     assert machine.P_.shape == (5, 0)
     assert machine.w_[2] == pytest.approx(-1.0, abs=0.5)
+
+
+# -------------------------------------------------------------------- rows that repeat, features that are met
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "name", ["SharedBasisClassifier", "SharedBasisRegressor", "RobustFMRegressor", "RobustFMClassifier"]
+)
+def test_weights_are_repeated_rows_wherever_rounding_would_decide(name, storage):
+    rng = np.random.default_rng(0)
+    X, weights = rng.random((20, 5)).round(1), rng.integers(0, 5, size=20)
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=20)
+    if "Classifier" in name:
+        y = np.digitize(y, [0.7] if name.startswith("Robust") else [0.5, 0.9])
+    again = rng.permutation(np.repeat(np.arange(20), weights))
+    weighted, repeated = (getattr(fmviz, name)(random_state=0, max_iter=5) for _ in range(2))
+    weighted.fit(storage(X), y, sample_weight=weights)
+    repeated.fit(storage(X[again]), y[again])
+    scores = [getattr(one, "decision_function", one.predict)(X) for one in (weighted, repeated)]
+    assert np.abs(scores[0] - scores[1]).max() <= 1e-9
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_rows_are_merged_by_x_and_y(storage):
+    X = np.array([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0], [1.0, 0.0], [3.0, 0.0]])
+    y = np.array([1.0, 1.0, 1.0, 5.0, 1.0])
+    found, target, weights = merged_rows(storage(X), Target.of(y), [0.5, 1.0, 0.25, 1.0, 0.0])
+    dense = found.toarray() if sp.issparse(found) else found
+    rows = sorted(zip(dense[:, 0], target.values, weights, strict=True))
+    assert rows == [(1.0, 1.0, 0.75), (1.0, 5.0, 1.0), (2.0, 1.0, 1.0)]
+
+
+@pytest.mark.parametrize("weights", [[1.0, -1.0], [np.nan, 1.0], [1.0], [0.0, 0.0]])
+def test_weights_that_are_none_are_left_to_be_refused(weights):
+    with pytest.raises(ValueError, match="sample_weight"):
+        fmviz.SharedBasisRegressor().fit([[1.0, 2.0], [2.0, 1.0]], [1.0, 2.0], sample_weight=weights)
+
+
+MET = np.sort(np.random.default_rng(0).choice(200_000, 5, replace=False))
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize(
+    ("machine", "y"),
+    [
+        (fmviz.FactorizationMachineRegressor(2), Y),
+        (fmviz.FactorizationMachineRegressor(2), np.stack([Y, -Y], axis=1)),
+        (fmviz.PolynomialNetworkRegressor(2, augment=True, fit_linear=False), Y),
+    ],
+    ids=["one output", "several", "dummy features"],
+)
+def test_features_that_are_never_met_have_parameters_of_0(machine, y, form):
+    few = X * (np.random.default_rng(1).random(X.shape) < 0.6)
+    where = np.nonzero(few)
+    wide = form((few[where], (where[0], MET[where[1]])), shape=(60, 200_000))
+    machine = clone(machine).set_params(max_iter=5, tol=0.0, random_state=0)
+    found, alone = clone(machine).fit(wide, y), clone(machine).fit(form(few), y)
+    np.testing.assert_array_equal(found.P_[..., MET, :], alone.P_[..., :5, :])
+    np.testing.assert_array_equal(found.w_[..., MET], alone.w_)
+    assert np.count_nonzero(found.P_[..., :200_000, :]) == np.count_nonzero(alone.P_[..., :5, :])
+    np.testing.assert_allclose(found.predict(wide), alone.predict(form(few)), rtol=1e-12)
+    shape = found.P_.shape
+    assert found.set_params(warm_start=True).fit(wide, y).P_.shape == shape

@@ -1,16 +1,16 @@
-"""The direction of a column of P along which the objective falls at P = 0 up to the largest λ."""
+"""Descent directions at P = 0: maximise the λ below which the objective falls along a column."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# The pairs of largest gradient from which the search begins.
+# The number of pairs of largest gradient from which the search starts.
 _PAIRS = 12
 _ASCENT_STEPS = 400
 
 
 def pair_starts(A: np.ndarray) -> list[np.ndarray]:
-    """Return for the pairs of largest |A_ij| the column that leaves P = 0 first, were there no others."""
+    """Return the best column for each pair of largest |A_ij| alone."""
     d = A.shape[0]
     size = np.triu(np.abs(A), 1)
     flat = np.argsort(-size, axis=None, kind="stable")[: min(_PAIRS, d * (d - 1) // 2)]
@@ -22,7 +22,7 @@ def pair_starts(A: np.ndarray) -> list[np.ndarray]:
     return starts
 
 
-def leaving_direction(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> tuple[float, np.ndarray]:
+def descent_direction(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> tuple[float, np.ndarray]:
     """Return a local maximum of vᵀMv / ω(vvᵀ), M = A − λ_p I, and its v.
 
     Parameters
@@ -34,7 +34,7 @@ def leaving_direction(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray
     pairs : bool
         Whether ω(W) = Σ_{i<j} |w_ij|, rather than Σ_ij |w_ij|; see `fmviz.engine.starts.zero_threshold`.
     v : (d,) ndarray
-        Where to begin.
+        The start.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def _on_ball(M: np.ndarray, v: np.ndarray) -> np.ndarray:
         down = int(live[(signs[live] * product[live]).argmin()])
         fall = signs[down]
         slope = 2.0 * (rise * product[up] - fall * product[down])
-        # Across 0 leads no way along the sphere.
+        # The sphere has no path across 0.
         if slope <= 1e-13 * np.abs(product).max() or up == down:
             break
         bend = M[up, up] + M[down, down] - 2.0 * rise * fall * M[up, down]
