@@ -12,8 +12,6 @@ import plotly.graph_objects as go
 from fmviz.figures import palette
 from fmviz.figures.training import X_TITLES, X, axis_type, metric_axis, thin
 
-COLORS = ("#3f88c5", "#db6f22", "#9a6bd1")
-"""Colours of what is of no regularizer in particular."""
 STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 

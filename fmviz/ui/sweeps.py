@@ -26,7 +26,7 @@ from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.lab.store.table import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
-from fmviz.ui.compare.page import MOST
+from fmviz.ui.compare import MOST
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data

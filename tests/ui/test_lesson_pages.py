@@ -8,8 +8,7 @@ from ui.driving import ROOT, address, page, words
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.lessons.steps import lessons
-from fmviz.ui import geometry, prox, sweeps
-from fmviz.ui.compare import page as compare
+from fmviz.ui import compare, geometry, prox, sweeps
 from fmviz.ui.lessons import panel
 from fmviz.ui.path import page as path
 from fmviz.ui.settings.presets import presets
