@@ -37,7 +37,7 @@ from fmviz.engine.linalg.spectral import (
     spectral_value,
 )
 from fmviz.engine.losses import LOSSES, Huber, QuantileHuber
-from fmviz.engine.models import MODELS, get_model, quadratic
+from fmviz.engine.models import MODELS, quadratic
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason
@@ -144,28 +144,6 @@ def test_prediction_and_objective_are_those_of_the_matrix(kind, storage, monkeyp
         + problem.lambda_sparse * np.abs(W).sum()
     )
     assert problem.objective(here) == pytest.approx(by_hand, rel=1e-12)
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("diagonal", READINGS)
-def test_it_is_the_kernel_expansion_of_degree_two(diagonal, storage):
-    problem = build("squares" if diagonal else "machine", storage=storage)
-    here = random_point(problem)
-    kernel = "polynomial" if diagonal else "anova"
-    expansion = get_model("expansion", {"kernel": kernel})
-    assert problem.predict(here) == pytest.approx(expansion.predict(problem.design, here), abs=1e-12)
-    slope = np.random.default_rng(0).normal(size=40)
-    for ours, theirs in zip(
-        problem.model.gradient(problem.design, here, slope),
-        expansion.gradient(problem.design, here, slope),
-        strict=True,
-    ):
-        assert ours == pytest.approx(theirs, abs=1e-12)
-    # Σ|λ_s|‖p_s‖² is never below the trace norm, and is it for orthonormal columns.
-    assert expansion.shrinkage(here) >= problem.model.shrinkage(here)
-    Q, values = eigenform(here.P, here.multipliers)
-    there = Parameters(Q, here.w, here.intercept, coefficients=values)
-    assert expansion.shrinkage(there) == pytest.approx(problem.model.shrinkage(here), rel=1e-12)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
