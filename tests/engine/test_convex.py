@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from by_name import SMOOTH, build_problem, iterate
 from oracles.generic_convex import generic_optimum
 from pairwise import sampled
-from scipy.optimize import minimize
 from scipy.sparse.linalg import ArpackNoConvergence
 from small_data import STORAGES, stored, table, target
 
@@ -41,14 +40,11 @@ from fmviz.engine.models import MODELS, quadratic
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason
-from fmviz.engine.solvers._flat_problem import Joint
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.metrics import (
-    estimation_error,
     interaction_weights,
     support_f1,
-    support_recovered,
     used_pairs,
 )
 
@@ -548,26 +544,6 @@ def test_bad_input_is_a_sentence(monkeypatch):
         MODELS["convex_fm"].check_size(100_000, 30)
 
 
-def test_metrics_take_the_parameters_of_either_model():
-    W = np.zeros((4, 4))
-    W[0, 1] = W[1, 0] = 2.0
-    W[2, 3] = W[3, 2] = -1.0
-    found = Parameters.of_weights(W + np.diag([9.0] * 4))
-    assert (interaction_weights(found) == W).all()
-    assert estimation_error(W, found) == 0.0
-    assert support_f1(W, found) == 1.0
-    assert support_recovered(W, found)
-    P = factors_of(W)
-    for machine in (P, Parameters(P, np.zeros(4), 0.0)):
-        assert estimation_error(W, machine) == pytest.approx(0.0, abs=1e-15)
-        assert support_recovered(W, machine)
-        assert interaction_weights(machine) == pytest.approx(W)
-    with pytest.raises(ValueError, match="learned W has shape"):
-        support_f1(W, Parameters.of_weights(np.eye(3)))
-    first = GivenPairs.of(found.W).ranked(1)
-    assert (first.i.tolist(), first.j.tolist(), first.weight.tolist()) == ([0], [1], [2.0])
-
-
 def test_the_strongest_of_many_pairs_are_the_first_of_all():
     rng = np.random.default_rng(0)
     W = symmetric(rng, 30).round(0)  # with ties
@@ -634,47 +610,6 @@ def test_many_features_need_no_matrix_of_theirs():
     first = pairs_of(problem.model, last.parameters).ranked(1)
     assert (first.i.tolist(), first.j.tolist()) == ([5], [7])
     assert last.used_features < 1000
-
-
-@pytest.mark.parametrize("diagonal", READINGS)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_theorem_2_expansion(loss, diagonal):
-    problem = build("squares" if diagonal else "machine", loss, d=6, rank=12)
-    best = solve(problem)[-1]
-    expansion = build_problem(
-        problem.design,
-        problem.y,
-        loss=loss,
-        model="expansion",
-        regularizer="l2",
-        rank=12,
-        lambda_w=0.02,
-        lambda_p=0.05,
-        lambda_sparse=0.0,
-        model_params={"kernel": "polynomial" if diagonal else "anova", "coefficients": "signs"},
-    )
-    # The optimum is a point of the expansion with the same value.
-    assert expansion.objective(best.parameters) == pytest.approx(best.objective, rel=1e-12)
-    # And with columns enough of either sign nothing is below it, from anywhere.
-    rng = np.random.default_rng(0)
-    signs = np.repeat([1.0, -1.0], 6)
-    for _ in range(2):
-        start = Parameters(0.3 * rng.normal(size=(6, 12)), np.zeros(6), 0.0, coefficients=signs)
-        joint = Joint(expansion)
-
-        def value_and_gradient(theta, joint=joint):
-            gradient = joint.risk_and_gradient(theta)[1] + joint.quadratic_gradient(theta)
-            return expansion.objective(joint.unpack(theta)), gradient
-
-        end = minimize(
-            value_and_gradient,
-            joint.pack(start),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 5000, "maxfun": 10_000, "ftol": 0.0},
-        )
-        assert end.fun >= best.objective * (1 - 1e-9)
-        assert end.fun == pytest.approx(best.objective, rel=1e-6)
 
 
 @pytest.mark.sample(1)
