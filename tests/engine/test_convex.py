@@ -525,23 +525,33 @@ def test_conjugates_meet_fenchel_and_young(loss):
         assert np.isinf(loss.conjugate(50.0 * y, y)).all()
 
 
-def test_bad_input_is_a_sentence(monkeypatch):
-    with pytest.raises(ValueError, match="no W"):
-        solve(build("qr"), start=Parameters(np.zeros((7, 0)), np.zeros(7), 0.0))
-    with pytest.raises(ValueError, match=r"W of shape \(3, 3\)"):
-        solve(build("qr"), start=Parameters(np.zeros((7, 0)), np.zeros(7), 0.0, W=np.zeros((3, 3))))
-    with pytest.raises(ValueError, match="hold P, not W"):
-        QR.predict(Design(np.eye(3)), Parameters(np.zeros((3, 1)), np.zeros(3), 0.0))
-    monkeypatch.setattr("fmviz.engine.models.quadratic.available_bytes", lambda: 8e9)
-    wide = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
-    with pytest.raises(ValueError, match=r"needs 16 matrices of .*5.12 TB, and 8 GB are free"):
-        build_problem(wide, [1.0, -1.0], model="qr", regularizer="l1")
+NOTHING = {name: Parameters(np.zeros((7, k)), np.zeros(7), 0.0) for name, k in (("qr", 0), ("machine", 14))}
+WIDE = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: solve(build("qr"), start=NOTHING["qr"]), "no W"),
+        (lambda: solve(build("qr"), start=NOTHING["qr"].replace(W=np.zeros((3, 3)))), r"W of shape \(3, 3\)"),
+        (lambda: solve(build(), start=NOTHING["machine"]), "no coefficients"),
+        (lambda: QR.predict(Design(np.eye(7)), NOTHING["machine"]), "hold P, not W"),
+        (
+            lambda: build_problem(WIDE, [1.0, -1.0], model="qr", regularizer="l1"),
+            r"needs 16 matrices of .*5.12 TB, and 100 MB are free",
+        ),
+        (
+            lambda: MODELS["convex_fm"].check_size(100_000, 30),
+            "rank = 30 and 100,000 features need 768 MB, and 100 MB are free",
+        ),
+    ],
+)
+def test_bad_input_is_a_sentence(call, words, monkeypatch):
     assert memory.available_bytes() > 0
-    with pytest.raises(ValueError, match="no coefficients"):
-        solve(build(), start=Parameters(np.zeros((7, 14)), np.zeros(7), 0.0))
-    monkeypatch.setattr("fmviz.engine.models.base.available_bytes", lambda: 1e8)
-    with pytest.raises(ValueError, match=r"rank = 30 and 100,000 features need 768 MB, and 100 MB are free"):
-        MODELS["convex_fm"].check_size(100_000, 30)
+    for module in ("base", "quadratic"):
+        monkeypatch.setattr(f"fmviz.engine.models.{module}.available_bytes", lambda: 1e8)
+    with pytest.raises(ValueError, match=words):
+        call()
 
 
 def test_the_strongest_of_many_pairs_are_the_first_of_all():
@@ -664,30 +674,36 @@ def test_features_without_a_pair_get_exact_zeros(small, monkeypatch):
         assert found.certificate < 1e-5
 
 
-@pytest.mark.slow
-def test_edges():
-    settings = {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.0}
-    one = build_problem([[1.0], [2.0], [4.0]], [1.0, 4.0, 16.0], lambda_p=1e-6, lambda_w=10.0, **settings)
-    last = solve(one)[-1]
-    assert not last.parameters.P.any()  # a single feature has no pair
-    squares = build_problem(
-        [[1.0], [2.0], [4.0]],
-        [1.0, 4.0, 16.0],
-        lambda_p=1e-6,
-        lambda_w=10.0,
-        model_params={"diagonal": True},
-        **settings,
-    )
-    last = solve(squares)[-1]
-    assert weights_of(last.parameters)[0, 0] == pytest.approx(1.0, abs=1e-4)
-    zero = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], lambda_p=0.1, **settings)
-    last = solve(zero)[-1]
+SQUARES = [[1.0], [2.0], [4.0]], [1.0, 4.0, 16.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_one_feature_there_are_squares_alone(kind):
+    # On a line through the origin quadratic regression needs its linear term alone.
+    y = SQUARES[1] if kind != "qr" else [1.0, 2.0, 4.0]
+    given = KINDS[kind] | {"lambda_p": 1e-6, "lambda_w": 0.0 if kind == "qr" else 10.0}
+    *_, last = solve(build_problem(SQUARES[0], y, regularizer="l1" if kind == "qr" else "l2", **given))
+    if kind == "squares":
+        assert weights_of(last.parameters)[0, 0] == pytest.approx(1.0, abs=1e-4)
+    else:
+        assert not weights_of(last.parameters).any()
+    assert kind != "qr" or last.objective < 1e-8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_predicted_by_the_mean(kind):
+    regularizer = "l1" if kind == "qr" else "l2"
+    problem = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], regularizer=regularizer, **KINDS[kind])
+    *_, last = solve(problem.at(lambda_p=0.1))
     assert last.parameters.intercept == pytest.approx(2.0)
     assert last.certificate < 1e-10
-    free = build(lambda_p=0.0, n=15, rank=7)
-    snapshots = solve(free, epochs=30)
+
+
+@pytest.mark.slow
+def test_without_a_penalty_the_gap_is_that_to_all_of_no_larger_trace_norm():
+    snapshots = solve(build(lambda_p=0.0, n=15, rank=7), epochs=30)
     assert snapshots[-1].objective < 0.1 * snapshots[0].objective
-    # Without a penalty the gap is that to all W of no larger trace norm: small at the minimum just there.
+    # Small at the minimum just there.
     many = build(lambda_p=0.0, n=80, rank=7)
     end = solve(many, epochs=200)[-1]
     assert end.certificate < 1e-6
@@ -697,15 +713,6 @@ def test_edges():
     assert dual_value(many, end.parameters) <= best * (1 + 1e-6)
     nothing = build(lambda_p=10.0, fit_linear=False, fit_intercept=False)
     assert solve(nothing)[-1].objective == pytest.approx(nothing.mean(0.5 * nothing.y**2))
-
-
-def test_edges_of_quadratic_regression():
-    one = build_problem([[1.0], [2.0]], [1.0, 2.0], model="qr", regularizer="l1", lambda_sparse=0.1)
-    assert solve(one)[-1].objective < 1e-8
-    zero = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], model="qr", regularizer="l1", lambda_p=0.1)
-    last = solve(zero)[-1]
-    assert last.parameters.intercept == pytest.approx(2.0)
-    assert last.certificate < 1e-10
 
 
 def test_an_experiment_runs():
