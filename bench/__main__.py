@@ -5,7 +5,7 @@
     python -m bench --only epochs,time_to
     python -m bench --peers-python /path/to/python --libfm /path/to/libFM
 
-Tables, figures and a plot go to bench/results: bench.md, bench.json, bench.svg.
+Tables and figures go to bench/results: bench.md, bench.json.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from . import plot
 from .peers import ONE_THREAD
 from .report import RESULTS, keep, load, pick
 from .timing import where
@@ -36,7 +35,6 @@ SECTIONS = {
     "startup": "Import and compilation",
     "sparse_psgd": "Exact sparse PSGD",
     "precision": "X in single precision",
-    "sweeps": "Sweeps by two workers",
 }
 BAR_COLUMNS = {
     "bar": "bar",
@@ -120,8 +118,6 @@ def main() -> None:
     print(f"\n## Bars\n\n{pick(all_bars(kept), BAR_COLUMNS)}")
     if keeping:
         RESULTS.joinpath("bench.md").write_text(document(load()), encoding="utf-8")
-        if (reason := plot.render(plot.figure(load()), RESULTS / "bench.svg")) is not None:
-            print(reason, file=sys.stderr)
 
 
 if __name__ == "__main__":

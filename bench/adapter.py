@@ -1,26 +1,21 @@
-"""One checkout of fmviz at work, in a process of its own: what `bench.checkouts` starts and commands.
+"""Drive one checkout of fmviz in a process of its own, on command of `bench.checkouts`.
 
     python -P bench/adapter.py ROOT
 
 imports fmviz from ROOT, whichever commit that is, and answers requests. All that depends on the engine's API
-is in this file, which therefore imports nothing of `bench`: each function takes the present API where the
-checkout has it, and else that of commit bcea1f3, where parameters stand beside names. Data come in .npz
-files, cases as dictionaries of names and numbers (`bench.cases`); requests and answers are pickled on
-standard input and output.
+is in this file, which therefore imports nothing of `bench`. Data come in .npz files, cases as dictionaries of
+names and numbers (`bench.cases`); requests and answers are pickled on standard input and output.
 """
 
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import IO, Any
 
 import numpy as np
@@ -60,24 +55,11 @@ def engine(name: str) -> Any:
     return import_module(f"fmviz.engine.{name}")
 
 
-def has_penalties() -> bool:
-    """Return whether losses, penalties and models are values that hold their parameters."""
-    return find_spec("fmviz.engine.penalties") is not None
-
-
-def bound(get: Callable[..., Any], name: str, settings: Mapping[str, Any]) -> Any:
-    """Return what is called `name`, with parameters of its own."""
-    if "settings" in inspect.signature(get).parameters:
-        return get(name, dict(settings))
-    return get(name, **settings)
-
-
 def names() -> dict[str, list[str]]:
     """Return the names of the registries."""
-    penalties = engine("penalties").PENALTIES if has_penalties() else engine("regularizers").REGULARIZERS
     return {
         "losses": list(engine("losses").LOSSES),
-        "penalties": list(penalties),
+        "penalties": list(engine("penalties").PENALTIES),
         "models": list(engine("models").MODELS),
         "solvers": list(engine("solvers").SOLVERS),
     }
@@ -85,7 +67,6 @@ def names() -> dict[str, list[str]]:
 
 def build(X: Any, y: np.ndarray, case: Case) -> Any:
     """Return the problem of a case; raises ValueError where its parts do not fit together."""
-    make = engine("problem").Problem.build
     more: dict[str, Any] = {
         "rank": case["rank"],
         "fit_linear": case["fit_linear"],
@@ -94,51 +75,24 @@ def build(X: Any, y: np.ndarray, case: Case) -> Any:
     }
     if case["weighted"]:
         more["sample_weight"] = 0.5 + np.random.default_rng(1).random(y.size)
-    design = engine("design").Design(X, case["dtype"])
-    if has_penalties():
-        get_loss, get_model = engine("losses").get_loss, engine("models").get_model
-        get_penalty = engine("penalties").get_penalty
-        return make(
-            design,
-            y,
-            loss=bound(get_loss, case["loss"], case["loss_settings"]),
-            penalty=bound(get_penalty, case["penalty"], case["penalty_settings"]),
-            model=bound(get_model, case["model"], case["model_settings"]),
-            **more,
-        )
-    return make(
-        design,
+    return engine("problem").Problem.build(
+        engine("design").Design(X, case["dtype"]),
         y,
-        loss=case["loss"],
-        # A loss has one parameter or none there.
-        loss_param=next(iter(case["loss_settings"].values()), None),
-        regularizer=case["penalty"],
-        regularizer_params=case["penalty_settings"],
-        model=case["model"],
-        model_params=case["model_settings"],
+        loss=engine("losses").get_loss(case["loss"], case["loss_settings"]),
+        penalty=engine("penalties").get_penalty(case["penalty"], case["penalty_settings"]),
+        model=engine("models").get_model(case["model"], case["model_settings"]),
         **more,
     )
 
 
 def fits(case: Case) -> bool:
     """Return whether the checkout can run such a case, of whatever size."""
-    why_not = engine("compatibility").why_not
-    if not has_penalties():
-        reason = why_not(
-            case["penalty"],
-            case["solver"],
-            loss=case["loss"],
-            model=case["model"],
-            regularizer_params=case["penalty_settings"],
-            model_params=case["model_settings"],
-        )
-        return reason is None
     rng = np.random.default_rng(0)
     try:
         problem = build(rng.normal(size=TINY), np.where(np.arange(TINY[0]) % 2, 1.0, -1.0), case)
     except ValueError:
         return False
-    return why_not(problem, case["solver"]) is None
+    return engine("compatibility").why_not(problem, case["solver"]) is None
 
 
 def start_solver(problem: Any, case: Case, nudge: int | None = None) -> tuple[Any, dict[str, np.ndarray]]:
@@ -147,21 +101,15 @@ def start_solver(problem: Any, case: Case, nudge: int | None = None) -> tuple[An
     With `nudge`, a seed, every entry of P or W that is not 0 begins one unit in the last place away, up or
     down.
     """
-    solvers = engine("solvers")
-    name, settings = case["solver"], case["solver_settings"]
-    if hasattr(solvers, "make_solver"):
-        method = solvers.make_solver(name, problem, **settings)
-    else:
-        method = bound(solvers.get_solver, name, settings).on(problem)
+    method = engine("solvers").get_solver(case["solver"], case["solver_settings"]).on(problem)
     start = problem.start(case["init_scale"], np.random.default_rng(0))
-    arrays = parameters_as_arrays(start)
     if nudge is not None:
         sides = np.random.default_rng(nudge)
-        for array in (arrays[matrix] for matrix in ("P", "W") if matrix in arrays):
+        for array in (start[matrix] for matrix in ("P", "W") if matrix in start):
             away = np.nextafter(array, sides.choice((-np.inf, np.inf), array.shape))
             # In place: it is the starting point's own.
             array[...] = np.where(array == 0.0, 0.0, away)
-    before = {key: array.copy() for key, array in arrays.items()}
+    before = {key: array.copy() for key, array in start.items()}
     method.start(start, np.random.default_rng(0))
     return method, before
 
@@ -169,14 +117,6 @@ def start_solver(problem: Any, case: Case, nudge: int | None = None) -> tuple[An
 def make_ready(problem: Any, method: Any) -> None:
     """Compile what a run will call, so that no timed epoch does."""
     engine("warmup").make_ready(problem, method)
-
-
-def parameters_as_arrays(parameters: Any) -> dict[str, np.ndarray]:
-    """Return the arrays that parameters consist of, not copies of them; a bias is one of shape ()."""
-    if isinstance(parameters, Mapping):
-        return dict(parameters)
-    found = {name: getattr(parameters, name) for name in ("P", "w", "intercept", "W", "coefficients")}
-    return {name: np.asarray(array) for name, array in found.items() if array is not None}
 
 
 def objective(problem: Any, method: Any) -> float:
@@ -221,7 +161,7 @@ class Worker:
             change = epochs(method, 1)[1]
             done += 1
             if done == 1:
-                first = {k: a.copy() for k, a in parameters_as_arrays(method.parameters()).items()}
+                first = {k: a.copy() for k, a in method.parameters().items()}
         end = objective(problem, method)
         method.close()
         return {"start": start, "first": first, "objective": end, "epochs": done, "change": float(change)}

@@ -1,4 +1,4 @@
-"""How soon models under one λ are there, and how their pictures follow λ.
+"""Time the start page: how soon its models appear, and how its pictures follow λ.
 
     python -m bench.arena
 
@@ -20,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.search.strength_path import PathPlan, trace
 
-from .pages import browser_of, served_apart
+from .serve import browser_of, served_apart
 
 # Pages, and the key of their models.
 VIEWS = {"": "start_models", "compare?view=strength&dataset=flights&trained=1": "compare_models"}
@@ -64,11 +64,11 @@ def moved(page: Page, place: str, sent: list[int], how: Callable[[], None]) -> s
     sent.clear()
     how()
     messages = len(sent)
-    told = page.evaluate(STOP)
-    rate = told["frames"] / told["seconds"]
+    state = page.evaluate(STOP)
+    rate = state["frames"] / state["seconds"]
     return (
-        f"{told['frames']} frames in {told['seconds']:.2f} s, {rate:.0f} a second, the slowest "
-        f"{told['worst']:.0f} ms; {told['changed']} with another picture; {messages} messages sent"
+        f"{state['frames']} frames in {state['seconds']:.2f} s, {rate:.0f} a second, the slowest "
+        f"{state['worst']:.0f} ms; {state['changed']} with another picture; {messages} messages sent"
     )
 
 
@@ -79,12 +79,12 @@ def follow(page: Page, address: str, place: str) -> None:
     page.goto(address)
     page.locator(f"{place} .gram canvas").first.wait_for(timeout=180_000)
     began = time.perf_counter()
-    for words, left, what in (
+    for words, remaining, what in (
         ("Being trained", 3, "a first matrix"),
         ("Being trained", 0, "four matrices"),
         ("So far", 0, "all four at the λ that is shown"),
     ):
-        while page.locator(place).get_by_text(words).count() > left:
+        while page.locator(place).get_by_text(words).count() > remaining:
             page.wait_for_timeout(20)
         print(f"{what}: {time.perf_counter() - began:.2f} s after the empty view")
     # While models are still being trained the page asks for them.

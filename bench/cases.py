@@ -1,4 +1,4 @@
-"""What `bench.same_numbers` and `bench.same_speed` run in two checkouts: cases as dictionaries.
+"""Benchmark cases, as dictionaries, for `bench.same_numbers` and `bench.same_speed`.
 
 A case names its parts and says nothing about the engine's API, which `bench.adapter` knows. Which cases a
 checkout can run it is asked itself, so the lists here hold every combination of its names.

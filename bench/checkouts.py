@@ -1,4 +1,4 @@
-"""Two commits of fmviz side by side: a work tree of the old one, and a process for each."""
+"""Check out an older commit of fmviz and run it beside this one, each in its own process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from typing import Any
 from .adapter import Case, receive, send
 from .peers import ONE_THREAD, ROOT
 
-# Before losses and penalties held their own parameters.
-BEFORE = "bcea1f3"
+BEFORE = "2c2cf81"
 ADAPTER = Path(__file__).with_name("adapter.py")
 
 
@@ -105,18 +104,18 @@ def chosen(arguments: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
 
 def parser(prog: str, description: str) -> argparse.ArgumentParser:
     """Return a command line that names the old checkout."""
-    found = argparse.ArgumentParser(
+    options = argparse.ArgumentParser(
         prog=prog, description=description, formatter_class=argparse.RawTextHelpFormatter
     )
-    found.add_argument(
+    options.add_argument(
         "--against", default=BEFORE, metavar="COMMIT", help=f"the old commit (default {BEFORE})"
     )
-    found.add_argument("--old", type=Path, metavar="PATH", help="a checkout of it; without, one is made")
-    found.add_argument("--quick", action="store_true", help="few cases: some minutes")
-    found.add_argument(
+    options.add_argument("--old", type=Path, metavar="PATH", help="a checkout of it; without, one is made")
+    options.add_argument("--quick", action="store_true", help="few cases: some minutes")
+    options.add_argument(
         "--every", type=int, default=1, metavar="K", help="every K-th case alone: a sample of all of them"
     )
-    return found
+    return options
 
 
 def together(checkouts: tuple[Checkout, ...], what: str, *arguments: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The data sets that are measured on, and the strengths under which P stays alive on them."""
+"""Benchmark data sets, and the strengths under which P stays alive on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One epoch of every solver with every regularizer, and of the sweeps with every loss, against the floor.
+"""Time one epoch of every solver with every regularizer, and sweeps with every loss, against a floor.
 
     python -m bench.epochs
 

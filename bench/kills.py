@@ -1,4 +1,4 @@
-"""Kills without warning: what a store has lost, and which processes are left.
+"""Kill servers, sweeps and imports without warning, and check what the run store has lost.
 
     python -m bench.kills          # a hundred
     python -m bench.kills 20 7     # twenty, by another seed
@@ -34,9 +34,8 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore, new_id
 from fmviz.lab.store.archive import export_runs
 
-from .live_view import server_of
-from .pages import served
 from .peers import ROOT
+from .serve import served, server_of
 from .sessions import Session
 
 PATIENCE = 5.0
@@ -97,17 +96,17 @@ class Place:
             return {}
         store = RunStore(self.store)
         try:
-            found = {}
+            results = {}
             for run in store.runs(limit=100_000):
                 if run.ended and not run.resumable:
                     parameters = store.parameters(run.id)
                     P = b"" if parameters is None else parameters.P.tobytes()
-                    found[run.id] = (run.status, run.epoch, len(store.trace(run.id)), P)
-            return found
+                    results[run.id] = (run.status, run.epoch, len(store.trace(run.id)), P)
+            return results
         finally:
             store.close()
 
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether SQLite finds nothing wrong."""
         store = RunStore(self.store)
         try:
@@ -118,7 +117,7 @@ class Place:
 
 def marked(mark: str) -> list[int]:
     """Return the processes that were started with a mark in their environment, and live."""
-    found = []
+    problems = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -127,8 +126,8 @@ def marked(mark: str) -> list[int]:
             except OSError:
                 continue
             if f"{_MARK}={mark}".encode() in given and state != "Z":
-                found.append(int(folder.name))
-    return found
+                problems.append(int(folder.name))
+    return problems
 
 
 def kill_command(arguments: list[str], environment: dict[str, str], seconds: float) -> bool:
@@ -177,9 +176,7 @@ def once(place: Place, chance: random.Random) -> tuple[str, list[str]]:
     archive, brought = place.archive()
     kinds: dict[str, Callable[[], bool]] = {
         "server": lambda: kill_server(environment, chance.uniform(0.0, 3.0)),
-        "sweep": lambda: kill_command(
-            ["sweep", str(place.sweep), "--yes"], environment, chance.uniform(2.0, 14.0)
-        ),
+        "sweep": lambda: kill_command(["sweep", str(place.sweep)], environment, chance.uniform(2.0, 14.0)),
         "reproduction": lambda: kill_command(["paper", "fig3"], environment, chance.uniform(2.0, 14.0)),
         "import": lambda: kill_command(
             ["runs", "import", str(archive)], environment, chance.uniform(1.0, 7.0)
@@ -190,17 +187,17 @@ def once(place: Place, chance: random.Random) -> tuple[str, list[str]]:
     at_work = kinds[kind]()
     wrong = []
     deadline = time.monotonic() + PATIENCE
-    while (left := marked(mark)) and time.monotonic() < deadline:
+    while (survivors := marked(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    if left:
-        wrong.append(f"{len(left)} processes left")
-        for pid in left:
+    if survivors:
+        wrong.append(f"{len(survivors)} processes left")
+        for pid in survivors:
             os.kill(pid, signal.SIGKILL)
     if place.store.exists():
-        if not place.whole():
+        if not place.is_complete():
             wrong.append("the store is broken")
         after = place.finished()
-        wrong += [f"run {run} lost or changed" for run, told in before.items() if after.get(run) != told]
+        wrong += [f"run {run} lost or changed" for run, record in before.items() if after.get(run) != record]
         if len(brought & after.keys()) not in (0, len(brought)):
             wrong.append("half an import")
     return kind if at_work else f"{kind} that had ended", wrong

@@ -1,4 +1,4 @@
-"""Peak memory of a fit: what it takes beyond the data it is given.
+"""Measure the peak memory of a fit beyond its data.
 
     python -m bench.memory
 
@@ -70,8 +70,8 @@ def run(quick: bool) -> dict[str, Any]:
     rows = []
     for shape in list(SHAPES)[:2] if quick else SHAPES:
         for regularizer, solver in CASES[:2] if quick else CASES:
-            one = [sys.executable, "-m", "bench.memory", shape, regularizer, solver]
-            done = subprocess.run(one, cwd=ROOT, capture_output=True, text=True, check=True)
+            command = [sys.executable, "-m", "bench.memory", shape, regularizer, solver]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
             row: dict[str, Any] = {"data": shape, "regularizer": regularizer, "solver": solver}
             row |= json.loads(done.stdout.splitlines()[-1])
             row["ratio"] = row["peak"] / row["floor"]

@@ -1,4 +1,4 @@
-"""The operator of λ‖·‖₁² by Algorithm 2, Algorithm 3 and ours, against a copy; and others on a matrix.
+"""Time proximal operators: λ‖·‖₁² by Algorithms 2 and 3 and ours, and others on a matrix.
 
     python -m bench.operators
 
@@ -121,8 +121,8 @@ def matrices() -> list[dict[str, Any]]:
 
 def run(quick: bool) -> dict[str, Any]:
     """Measure."""
-    found = {"vectors": vectors(quick)}
-    return found if quick else found | {"distributions": distributions(), "matrices": matrices()}
+    results = {"vectors": vectors(quick)}
+    return results if quick else results | {"distributions": distributions(), "matrices": matrices()}
 
 
 def bars(result: dict[str, Any]) -> list[dict[str, Any]]:

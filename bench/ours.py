@@ -1,4 +1,4 @@
-"""A run of fmviz that can be taken a few epochs at a time, in turns with another program's."""
+"""Run fmviz a few epochs at a time, in turns with another program."""
 
 from __future__ import annotations
 

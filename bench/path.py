@@ -1,4 +1,4 @@
-"""A regularization path of 20 strengths, each fit warm-started at the end of the one before.
+"""Time a warm-started regularization path of 20 strengths.
 
     python -m bench.path
 
@@ -40,8 +40,8 @@ def our_path(problem: Problem, solver: str, start: Parameters) -> list[list[Snap
     budget = Budget(epochs=1_000, tol=1e-4, certify_every=2**31)
     fits = []
     for strength in strengths(1.0, 1e-3):
-        one = replace(problem, lambda_sparse=strength)
-        fits.append(list(iterate(one, solver, budget, start=start, rng=np.random.default_rng(0))))
+        step = replace(problem, lambda_sparse=strength)
+        fits.append(list(iterate(step, solver, budget, start=start, rng=np.random.default_rng(0))))
         start = fits[-1][-1].parameters
     return fits
 
@@ -58,11 +58,11 @@ def their_path(
     seconds, epochs, short = 0.0, 0, 0
     with SparsePoly() as peer:
         for strength, fit in zip(strengths(1.0, 1e-3), fits, strict=True):
-            one = replace(problem, lambda_sparse=strength)
+            step = replace(problem, lambda_sparse=strength)
             target = fit[-1].objective * (1.0 + CLOSE)
-            peer.begin(one, solver, start)
+            peer.begin(step, solver, start)
             spent, done = 0.0, 1
-            while one.objective(peer.parameters()) > target:
+            while step.objective(peer.parameters()) > target:
                 if done >= PATIENCE * max(fit[-1].epoch, 10):
                     short += 1
                     break
@@ -82,8 +82,8 @@ def run(quick: bool) -> dict[str, Any]:
     """Measure."""
     rows = []
     for n in (200,) if quick else (200, 20_000):
-        one = planted(n, 80, 8, 20)
-        data = Data(f"planted N = {n:,}", one.X, one.y, 0.01, {"": 1.0}, 0.01)
+        sample = planted(n, 80, 8, 20)
+        data = Data(f"planted N = {n:,}", sample.X, sample.y, 0.01, {"": 1.0}, 0.01)
         floor = floor_lap(data.X)
         for regularizer, solver in (("ti", "pcd"), ("cs", "pbcd")):
             problem = data.problem(regularizer)

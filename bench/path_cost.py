@@ -1,4 +1,4 @@
-"""What a path of 25 strengths costs, and a search by cross-validation, in single fits.
+"""Measure paths of 25 strengths and searches by cross-validation in units of single fits.
 
     python -m bench.path_cost [--sets movielens_100k,a9a] [--rank 10] [--folds 3]
 

@@ -1,4 +1,4 @@
-"""Other people's programs, where the machine has them: sparsepoly and libFM.
+"""Run other programs for comparison, where they are installed: sparsepoly and libFM.
 
 FMVIZ_PEERS names a Python that can import sparsepoly (default: this one); FMVIZ_LIBFM names libFM's binary
 (default: ``libFM`` on the path). Nothing of them is part of this project.
@@ -47,10 +47,10 @@ def sparsepoly_python() -> str | None:
     """Return a Python that can import sparsepoly, or None."""
     python = os.environ.get("FMVIZ_PEERS") or sys.executable
     try:
-        found = subprocess.run([python, "-c", "import sparsepoly"], capture_output=True, check=False)
+        probe = subprocess.run([python, "-c", "import sparsepoly"], capture_output=True, check=False)
     except OSError:
         return None
-    return python if found.returncode == 0 else None
+    return python if probe.returncode == 0 else None
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Epochs with X kept in single precision, against the same with X in double precision.
+"""Time epochs with X in single precision against X in double precision.
 
     python -m bench.precision
 

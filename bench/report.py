@@ -1,4 +1,4 @@
-"""How results are shown and kept: Markdown on the screen, everything in bench/results/bench.json."""
+"""Print benchmark results as Markdown, and keep them in bench/results/bench.json."""
 
 from __future__ import annotations
 

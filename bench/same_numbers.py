@@ -1,6 +1,6 @@
-"""The same numbers as an older commit: iterates and objectives, case by case.
+"""Compare iterates and objectives with those of an older commit, case by case.
 
-    python -m bench.same_numbers                      # against bcea1f3, in a work tree made for it
+    python -m bench.same_numbers                      # against 2c2cf81, in a work tree made for it
     python -m bench.same_numbers --against COMMIT
     python -m bench.same_numbers --old PATH           # against a checkout that is there
     python -m bench.same_numbers --quick              # small data
@@ -79,8 +79,8 @@ def relative(a: float, b: float) -> float:
     """Return |a − b| / |a|; 0 where both have left the finite numbers."""
     if a == b or not (np.isfinite(a) or np.isfinite(b)):
         return 0.0
-    found = abs(a - b) / abs(a) if a else float("inf")
-    return found if np.isfinite(found) else float("inf")
+    difference = abs(a - b) / abs(a) if a else float("inf")
+    return difference if np.isfinite(difference) else float("inf")
 
 
 @dataclass
@@ -118,18 +118,18 @@ class Comparison:
         """Return which bars are missed."""
         if self.error:
             return [self.error]
-        found = []
+        lines = []
         if self.start > 0.0:
-            found.append("start")
+            lines.append("start")
         if not self.first <= AFTER_ONE:
-            found.append("one epoch")
+            lines.append("one epoch")
         if self.epochs[0] != self.epochs[1]:
-            found.append("epochs made")
+            lines.append("epochs made")
         if not self.end <= max(AT_END, TIMES_OWN * (self.own_end or 0.0)):
-            found.append("objective")
-        return found
+            lines.append("objective")
+        return lines
 
-    def told(self) -> bool:
+    def is_reported(self) -> bool:
         """Return whether the case is kept beside the summary."""
         return bool(self.misses()) or self.first > KEPT * AFTER_ONE or self.end > KEPT * AT_END
 
@@ -158,12 +158,12 @@ def follow(old: Checkout, new: Checkout, case: Case) -> Comparison:
     if errors:
         which = "both" if not answers else "one"
         return Comparison(name, error=f"{which} raised {' / '.join(errors)}")
-    found = compare(name, *answers)
-    if found.first > AFTER_ONE or found.end > AT_END:
+    comparison = compare(name, *answers)
+    if comparison.first > AFTER_ONE or comparison.end > AT_END:
         near = [old.ask("follow", case, seed) for seed in range(STARTS)]
-        found.own_first = max(farthest(answers[0]["first"], one["first"]) for one in near)
-        found.own_end = max(relative(answers[0]["objective"], one["objective"]) for one in near)
-    return found
+        comparison.own_first = max(farthest(answers[0]["first"], other["first"]) for other in near)
+        comparison.own_end = max(relative(answers[0]["objective"], other["objective"]) for other in near)
+    return comparison
 
 
 def list_of_cases(folder: Path, names: Mapping[str, list[str]], quick: bool) -> list[Case]:
@@ -175,19 +175,19 @@ def list_of_cases(folder: Path, names: Mapping[str, list[str]], quick: bool) -> 
         models = cases.of_models(small[0], names, cases.TIMED_MODELS, ("logistic",))
         few = [case for case in models if (case["solver"], case["penalty"]) in cases.SAMPLE]
         return table + [cases.with_steps(case, small[0]) for case in few]
-    found = []
+    selected = []
     for stored in cases.stored_shapes(folder):
         for case in cases.table_of_epochs(stored, names, cases.LOSSES):
             felt = cases.with_steps(case, stored)
-            found.append(cases.shortened(cases.thinned(felt)))
+            selected.append(cases.shortened(cases.thinned(felt)))
     for stored in small[:2]:
         models = cases.of_models(stored, names, cases.MODELS, cases.LOSSES)
-        found += [cases.with_steps(case, stored) for case in models]
+        selected += [cases.with_steps(case, stored) for case in models]
     for stored in small:
-        found += [cases.with_steps(case, stored) for case in cases.of_layouts(stored)]
+        selected += [cases.with_steps(case, stored) for case in cases.of_layouts(stored)]
     for stored in small[:2]:
-        found += [cases.with_steps(case, stored) for case in cases.of_settings(stored)]
-    return found
+        selected += [cases.with_steps(case, stored) for case in cases.of_settings(stored)]
+    return selected
 
 
 COLUMNS = {
@@ -231,7 +231,7 @@ def follow_all(roots: tuple[Path, Path], every: list[Case]) -> Iterator[Comparis
             old, new = (stack.enter_context(Checkout(root)) for root in roots)
             free.put((old, new))
 
-        def one(case: Case) -> Comparison:
+        def compare_case(case: Case) -> Comparison:
             pair = free.get()
             try:
                 return follow(*pair, case)
@@ -239,7 +239,7 @@ def follow_all(roots: tuple[Path, Path], every: list[Case]) -> Iterator[Comparis
                 free.put(pair)
 
         with ThreadPoolExecutor(workers) as pool:
-            yield from pool.map(one, every)
+            yield from pool.map(compare_case, every)
 
 
 def main() -> int:
@@ -266,7 +266,7 @@ def main() -> int:
     print("\n".join(lines))
     result: dict[str, Any] = {"against": arguments.against, "summary": lines}
     result |= {"quick": arguments.quick, "every": arguments.every}
-    result["rows"] = [asdict(row) | {"missed": row.misses()} for row in rows if row.told()]
+    result["rows"] = [asdict(row) | {"missed": row.misses()} for row in rows if row.is_reported()]
     keep("same_numbers", result, RESULTS / "same_numbers.json")
     return int(bool(bad or lost))
 

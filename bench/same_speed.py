@@ -1,6 +1,6 @@
-"""The same speed as an older commit: every cell of the table of epochs, and how long a beginning takes.
+"""Compare epoch times and start-up times with those of an older commit.
 
-    python -m bench.same_speed                      # against bcea1f3, in a work tree made for it
+    python -m bench.same_speed                      # against 2c2cf81, in a work tree made for it
     python -m bench.same_speed --against COMMIT
     python -m bench.same_speed --old PATH           # against a checkout that is there
     python -m bench.same_speed --quick              # two shapes, few rounds
@@ -106,16 +106,18 @@ def predicted(old: Checkout, case: Case) -> float | None:
 
 def cells(folder: Path, names: dict[str, list[str]], quick: bool) -> list[Case]:
     """Return every combination there is, fitting or not."""
-    found = []
+    selected = []
     for stored in cases.stored_shapes(folder, quick):
-        found += list(cases.table_of_epochs(stored, names, ("squared",)))
+        selected += list(cases.table_of_epochs(stored, names, ("squared",)))
         losses = [loss for loss in names["losses"] if loss != "squared"]
-        found += [cases.case(stored, loss, penalty, solver) for loss in losses for penalty, solver in SWEEPS]
+        selected += [
+            cases.case(stored, loss, penalty, solver) for loss in losses for penalty, solver in SWEEPS
+        ]
     for data in cases.middle_sets()[: 1 if quick else 2]:
         stored = cases.save(data, folder)
         models = cases.of_models(stored, names, cases.TIMED_MODELS, ("squared",))
-        found += [case for case in models if (case["solver"], case["penalty"]) in cases.SAMPLE]
-    return [cases.with_small_steps(case) for case in found]
+        selected += [case for case in models if (case["solver"], case["penalty"]) in cases.SAMPLE]
+    return [cases.with_small_steps(case) for case in selected]
 
 
 def time_cells(
@@ -186,7 +188,7 @@ def first_pages(root: Path) -> dict[str, float]:
     """Return the wall seconds from the start of a dashboard that has nothing compiled to its first pages."""
     from playwright.sync_api import sync_playwright
 
-    from .pages import browser_of, first_visit, served, visit
+    from .serve import browser_of, first_visit, served, visit
 
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         browser = browser_of(playwright)
@@ -213,19 +215,19 @@ def time_beginnings(
     """Time something that takes seconds, by turns; measure it again where it is slower."""
 
     def taken(count: int) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-        found: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
+        times: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
 
         def turn(side: int) -> float:
-            found[side].append(once(roots[side]))
+            times[side].append(once(roots[side]))
             return 0.0
 
         by_turns(turn, count)
-        return found
+        return times
 
     old, new = taken(rounds)
     rows = []
     for name in old[0]:
-        before, after = ([one[name] for one in side] for side in (old, new))
+        before, after = ([lap[name] for lap in side] for side in (old, new))
         rows.append(
             {
                 "case": f"nothing compiled: {name}",
@@ -293,11 +295,11 @@ def main() -> int:
         beginnings = len(rows)
         if "epochs" in arguments.only:
             with tempfile.TemporaryDirectory() as folder:
-                found = time_cells(
+                timed = time_cells(
                     roots, lambda names: cells(Path(folder), names, quick), quick, arguments.every
                 )
-            rows += found["rows"]
-            result |= {"skipped": found["skipped"], "lost": found["lost"]}
+            rows += timed["rows"]
+            result |= {"skipped": timed["skipped"], "lost": timed["lost"]}
     for row in rows:
         row["median again"] = float(np.median(row["again"])) if row.get("again") else None
     bad = [row for row in rows if row["verdict"] in ("slower", "failed")]

@@ -1,4 +1,4 @@
-"""How an epoch grows with the features and with the non-zero entries.
+"""Measure how the time of an epoch grows with features and with non-zero entries.
 
     python -m bench.scaling
 

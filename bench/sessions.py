@@ -1,4 +1,4 @@
-"""Many people who press Play at once: when each sees an epoch, and how long a click waits.
+"""Load-test the dashboard: many sessions press Play at once; time their first epochs and clicks.
 
     python -m bench.sessions               # 20 sessions for 60 seconds
     python -m bench.sessions 40 600        # 40 sessions for ten minutes
@@ -33,8 +33,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from .live_view import processor_seconds, server_of
-from .pages import served_apart
+from .serve import processor_seconds, served_apart, server_of
 
 PATIENCE = 3.0
 """How many times the way there and back `pulse.js` waits."""
@@ -177,8 +176,8 @@ class Session:
                 self.epoch = int(value.replace(",", ""))
         if self.epoch > 0 and self.played and self.first_epoch is None:
             self.first_epoch = time.perf_counter() - self.played
-        if found := _PLACE.search(stage["state"]["sentence"]):
-            self.places.append(found[1])
+        if match := _PLACE.search(stage["state"]["sentence"]):
+            self.places.append(match[1])
 
     def _pulse(self, component: Any, fragment: str) -> None:
         data = component.bytes
@@ -219,8 +218,8 @@ class Rest:
     def of(cls, pid: int) -> Rest:
         """Read it."""
         status = Path(f"/proc/{pid}/status").read_text()
-        found = {name: int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmRSS", "Threads")}  # type: ignore[index]
-        return cls(1024.0 * found["VmRSS"], found["Threads"], processor_seconds(pid))
+        usage = {name: int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmRSS", "Threads")}  # type: ignore[index]
+        return cls(1024.0 * usage["VmRSS"], usage["Threads"], processor_seconds(pid))
 
     def __str__(self) -> str:
         return f"{self.resident / 1e6:.0f} MB, {self.threads} threads"
@@ -230,8 +229,8 @@ async def visit(session: Session, start: asyncio.Event, until: float, chance: ra
     """Press Play with all others, and go on clicking as people do."""
     await start.wait()
     await session.click("train_play")
-    while (left := until - time.monotonic()) > 0:
-        await asyncio.sleep(min(left, chance.uniform(4.0, 12.0)))
+    while (remaining := until - time.monotonic()) > 0:
+        await asyncio.sleep(min(remaining, chance.uniform(4.0, 12.0)))
         pressed = [key for key in _CLICKS if key in session.buttons and key not in session.disabled]
         if pressed and time.monotonic() < until:
             await session.click(chance.choice(pressed))
@@ -258,8 +257,8 @@ async def measure(url: str, n: int, seconds: float) -> None:
         opened.append(time.perf_counter() - began)
     start, until = asyncio.Event(), time.monotonic() + seconds
     visits = [
-        asyncio.create_task(visit(one, start, until, random.Random(seed)))
-        for seed, one in enumerate(sessions)
+        asyncio.create_task(visit(session, start, until, random.Random(seed)))
+        for seed, session in enumerate(sessions)
     ]
     await asyncio.sleep(1)
     idle, began = Rest.of(pid), time.monotonic()
@@ -268,13 +267,13 @@ async def measure(url: str, n: int, seconds: float) -> None:
     busy, took = Rest.of(pid), time.monotonic() - began
     for session in sessions:
         await session.close()
-    seen = sorted(one.first_epoch for one in sessions if one.first_epoch is not None)
-    clicks = np.array([took for one in sessions for took in one.clicks])
-    pulses = np.array([took for one in sessions for took in one.pulses])
-    failures = sorted({sentence for one in sessions for sentence in one.failures})
-    places = sorted({place for one in sessions for place in one.places})
+    seen = sorted(session.first_epoch for session in sessions if session.first_epoch is not None)
+    clicks = np.array([took for session in sessions for took in session.clicks])
+    pulses = np.array([took for session in sessions for took in session.pulses])
+    failures = sorted({sentence for session in sessions for sentence in session.failures})
+    places = sorted({place for session in sessions for place in session.places})
     print(f"{n} pages opened one after another, median {np.median(opened):.2f} s")
-    print(f"first epoch: {len(seen)} of {n}; seconds " + " ".join(f"{one:.1f}" for one in seen))
+    print(f"first epoch: {len(seen)} of {n}; seconds " + " ".join(f"{seconds:.1f}" for seconds in seen))
     print(f"Play's answer: median {np.median(firsts(sessions)):.2f} s, worst {max(firsts(sessions)):.2f} s")
     print(f"{clicks.size} clicks: " + quantiles(clicks) + f"; {pulses.size} pulses: " + quantiles(pulses))
     print(f"{(busy.processor - idle.processor) / took:.2f} cores; then {busy}; load {os.getloadavg()[0]:.1f}")
@@ -287,14 +286,14 @@ async def measure(url: str, n: int, seconds: float) -> None:
 
 def firsts(sessions: list[Session]) -> list[float]:
     """Return the seconds of every first click."""
-    return [one.clicks[0] if one.clicks else float("inf") for one in sessions]
+    return [session.clicks[0] if session.clicks else float("inf") for session in sessions]
 
 
 def unanswered(visits: list[asyncio.Task[None]]) -> int:
     """Return how many sessions still wait for an answer, or broke; end them."""
-    broken = [one for one in visits if not one.done() or one.exception() is not None]
-    for one in broken:
-        one.cancel()
+    broken = [visit for visit in visits if not visit.done() or visit.exception() is not None]
+    for visit in broken:
+        visit.cancel()
     return len(broken)
 
 

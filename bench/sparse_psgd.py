@@ -1,4 +1,4 @@
-"""PSGD for TI and CS on one-hot data: exact sparse steps against the operator on all of P at every step.
+"""Time PSGD for TI and CS on one-hot data: exact sparse steps against dense ones.
 
     python -m bench.sparse_psgd
 

@@ -1,4 +1,4 @@
-"""Runs sparsepoly for `bench.peers`, inside the interpreter that has it; needs numpy and scipy besides.
+"""Run sparsepoly for `bench.peers`, inside the interpreter that has it; needs numpy and scipy besides.
 
 Requests and answers are pickled dictionaries on standard input and output; arrays travel as bytes, since
 the two interpreters may have different versions of numpy. A fit is held inside the callback that

@@ -1,4 +1,4 @@
-"""How long fresh processes take to import, to compile, and to fit with compiled kernels at hand.
+"""Time imports, kernel compilation and the first fit in fresh processes.
 
     python -m bench.startup
 
@@ -86,7 +86,7 @@ def stages(code: str, cache: str, python: str = sys.executable, root: Path = ROO
 def median_stages(code: str, cache: str, rounds: int, python: str = sys.executable) -> dict[str, float]:
     """Return the medians over several processes."""
     taken = [stages(code, cache, python) for _ in range(rounds)]
-    return {key: float(np.median([one[key] for one in taken])) for key in taken[0]}
+    return {key: float(np.median([row[key] for row in taken])) for key in taken[0]}
 
 
 def warmup(cache: str, root: Path = ROOT) -> dict[str, float]:

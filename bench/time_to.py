@@ -1,4 +1,4 @@
-"""Time to a common objective: 1e-4 and 1e-6, relative, above the best that is known.
+"""Measure the time to reach 1e-4 and 1e-6, relative, above the best known objective.
 
     python -m bench.time_to
 
@@ -118,9 +118,9 @@ def peer_sweeps(
     trace = Trace()
     # The first report's seconds hold the set-up: the second epoch stands for the first.
     first = problem.objective(peer.parameters())
-    one = peer.advance(1)["seconds"]
-    trace.add(1, one, first)
-    trace.add(1, one, problem.objective(peer.parameters()))
+    epoch = peer.advance(1)["seconds"]
+    trace.add(1, epoch, first)
+    trace.add(1, epoch, problem.objective(peer.parameters()))
     while trace.seconds[-1] < (least if trace.settled() else seconds) and trace.end > target:
         n = in_steps(trace)
         trace.add(n, peer.advance(n)["seconds"], problem.objective(peer.parameters()))
@@ -175,31 +175,26 @@ def summary(
     return rows
 
 
-def thinned(trace: Trace, best: float) -> dict[str, list[float]]:
-    """Return what a picture needs."""
-    return {"seconds": trace.seconds, "above": [o / best - 1.0 for o in trace.objectives]}
-
-
 def problems(quick: bool) -> list[Data]:
     """Return the data sets.
 
     There is no linear term: with one, rounding errors lead the two programs' sweeps over MovieLens into
     different valleys after some ten epochs for CS, too.
     """
-    found = []
+    rows = []
     for n in (200,) if quick else (200, 20_000):
-        one = planted(n, 80, 8, 20)
-        found.append(Data(f"planted N = {n:,}", one.X, one.y, 0.1, {"": 0.1}, 0.01))
+        data = planted(n, 80, 8, 20)
+        rows.append(Data(f"planted N = {n:,}", data.X, data.y, 0.1, {"": 0.1}, 0.01))
     movies = movielens()
     if movies is not None and not quick:
-        found.append(movies)
-    return found
+        rows.append(movies)
+    return rows
 
 
 def race(
     data: Data, regularizer: str, seed: int, seconds: float, peer: SparsePoly | None, others: Iterable[str]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Run all from one start; return the rows and what a picture needs."""
+) -> list[dict[str, Any]]:
+    """Run all from one start; return the rows."""
     problem, solver = data.problem(regularizer), SWEEPS[regularizer]
     start = problem.start(data.init_scale, np.random.default_rng(seed))
     ways: dict[str, dict[str, int]] = {f"ours {solver}, as in paths": FAST, f"ours {solver}": {}}
@@ -235,13 +230,12 @@ def race(
         "alive": alive(ends[ours][1]),
         "settled": traces[ours].settled(),
     }
-    rows = summary(traces, ours, best, about, theirs)
-    return rows, [about | {"run": name, **thinned(trace, best)} for name, trace in traces.items()]
+    return summary(traces, ours, best, about, theirs)
 
 
 def run(quick: bool) -> dict[str, Any]:
     """Measure."""
-    result: dict[str, Any] = {"rows": [], "traces": [], "without": []}
+    result: dict[str, Any] = {"rows": [], "without": []}
     seconds = 1.0 if quick else 10.0
     movies = movielens()
     if movies is None:
@@ -255,7 +249,7 @@ def run(quick: bool) -> dict[str, Any]:
             floor = float(np.median([lap() for _ in range(5)]))
             several = movies is not None and data.name == movies.name
             for regularizer, seed in product(SWEEPS, range(2 if several else 1)):
-                rows, traces = race(data, regularizer, seed, seconds, peer, () if quick else OTHERS)
+                rows = race(data, regularizer, seed, seconds, peer, () if quick else OTHERS)
                 for row in rows:
                     row["floors"] = row["to_1e-06"] / floor
                     print(
@@ -263,7 +257,6 @@ def run(quick: bool) -> dict[str, Any]:
                         flush=True,
                     )
                 result["rows"] += rows
-                result["traces"] += traces if seed == 0 else []
     return result
 
 

@@ -1,4 +1,4 @@
-"""What every measurement shares: processor time, interleaved rounds, the floor, and where it was taken.
+"""Measure processor time in interleaved rounds, against a floor of matrix-vector products.
 
 Times are processor seconds of the calling thread, with one BLAS thread, so that other programs on the
 machine disturb them little. What is compared is measured in turns within one run; ratios are medians over

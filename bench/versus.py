@@ -1,4 +1,4 @@
-"""One epoch against other people's programs.
+"""Time one epoch against sparsepoly and libFM.
 
     python -m bench.versus
 

@@ -29,9 +29,9 @@ def download() -> bytes:
         raise OSError(f"{page_url} does not list {WHEEL}")
     with urllib.request.urlopen(urllib.parse.urljoin(page_url, link[1]), timeout=TIMEOUT_SECONDS) as answer:
         wheel = answer.read()
-    found = hashlib.sha256(wheel).hexdigest()
-    if found != SHA256:
-        raise OSError(f"{WHEEL} has the SHA-256 {found} where {SHA256} was expected")
+    digest = hashlib.sha256(wheel).hexdigest()
+    if digest != SHA256:
+        raise OSError(f"{WHEEL} has the SHA-256 {digest} where {SHA256} was expected")
     return wheel
 
 

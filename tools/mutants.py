@@ -1,4 +1,4 @@
-"""Plant faults one at a time and see whether the tests find them.
+"""Plant faults one at a time and check that the tests detect them.
 
     .venv/bin/python tools/mutants.py              every fault, with the tests of its own folder
     .venv/bin/python tools/mutants.py 3 17         these two
@@ -109,23 +109,23 @@ def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
     if path.read_text(encoding="utf-8").count(fault.before) != 1:
         # Said here: where tests read the file, they would fail, and the fault would count as found.
         sys.exit(f"{fault.where} does not hold once what the fault replaces: {fault.before}")
-    told = json.dumps({"path": str(path), "before": fault.before, "after": fault.after})
-    environment = os.environ | {"FMVIZ_FAULT": told, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    edit = json.dumps({"path": str(path), "before": fault.before, "after": fault.after})
+    environment = os.environ | {"FMVIZ_FAULT": edit, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     # This checkout, also for what tests start elsewhere: the installed one may be another.
     places = [hook, str(ROOT), os.environ.get("PYTHONPATH")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, places))
     if fault.kernel:
         environment["FMVIZ_CACHE_DIR"] = cache
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "--dist", "loadgroup", *arguments]
-    found = finished(command, environment)
-    if found is None:
+    run = finished(command, environment)
+    if run is None:
         return True
     # A module of tests that cannot even be read has found the fault, too; and -x is told as an interruption.
     told_by = (" during collection", "stopping after 1 failures")
-    interrupted = found.returncode == 2 and any(words in found.stdout for words in told_by)
-    if found.returncode not in (0, 1) and not interrupted:
-        sys.exit(f"pytest could not run: {found.stdout[-2000:]}{found.stderr[-2000:]}")
-    return found.returncode != 0
+    interrupted = run.returncode == 2 and any(words in run.stdout for words in told_by)
+    if run.returncode not in (0, 1) and not interrupted:
+        sys.exit(f"pytest could not run: {run.stdout[-2000:]}{run.stderr[-2000:]}")
+    return run.returncode != 0
 
 
 def main() -> int:
@@ -144,7 +144,7 @@ def main() -> int:
         rounds += [["tests"]] if given.all else []
         with tempfile.TemporaryDirectory(prefix="fmviz-fault-") as scratch:
             Path(scratch, "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
-            end = next((i for i, one in enumerate(rounds) if killed(fault, one, scratch, scratch)), None)
+            end = next((i for i, tests in enumerate(rounds) if killed(fault, tests, scratch, scratch)), None)
         by = "nobody" if end is None else ("its folder", "make test", "make test-all")[end]
         survivors += end is None
         first = fault.before.strip().splitlines()[0]

@@ -1,4 +1,4 @@
-"""Check that no variable, parameter, function or class has a name that the glossary replaces.
+"""Check that no variable, parameter, function or class has a name on the list of words to avoid.
 
 python tools/names.py
 """

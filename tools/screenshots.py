@@ -67,7 +67,7 @@ PICTURES = (
     Picture("path", "path", 1900, ("Run 52 fits",), "One fit of the path"),
     Picture("interactions", "interactions", 1500, ("Train on Late flights from New York",), "Sort by"),
     Picture("sweeps", "sweeps", 1100, ("Run 72 fits",), "72 of 72 fits in"),
-    Picture("compare", "compare", 1000, ("Start the comparison",), "Reproduction capsule"),
+    Picture("compare", "compare", 1000, ("Start the comparison",), "Copy as Python"),
 )
 
 
@@ -142,26 +142,26 @@ def photograph(browser: Browser, address: str) -> list[str]:
 def illustrate(browser: Browser, address: str) -> list[str]:
     """Save the pictures of the documentation and return a sentence for every one that failed."""
     problems = []
-    named = [one for one in PICTURES if one.name in sys.argv]
-    for one in named or PICTURES:
-        page = browser.new_page(viewport={"width": WIDTH, "height": one.height}, color_scheme="light")
+    named = [picture for picture in PICTURES if picture.name in sys.argv]
+    for picture in named or PICTURES:
+        page = browser.new_page(viewport={"width": WIDTH, "height": picture.height}, color_scheme="light")
         try:
-            page.goto(f"{address}/{one.path}")
+            page.goto(f"{address}/{picture.path}")
             settle(page)
-            for words in one.press:
+            for words in picture.press:
                 page.get_by_text(words, exact=True).first.click()
                 settle(page)
-            if one.until:
-                page.get_by_text(one.until).first.wait_for(timeout=RESULT_MS)
+            if picture.until:
+                page.get_by_text(picture.until).first.wait_for(timeout=RESULT_MS)
                 settle(page)
-            page.mouse.move(WIDTH - 1, one.height // 2)
+            page.mouse.move(WIDTH - 1, picture.height // 2)
             settle(page)
-            file = ROOT / "docs" / f"{one.name}.png"
+            file = ROOT / "docs" / f"{picture.name}.png"
             page.screenshot(path=file)
             Image.open(file).convert("RGB").quantize(256).save(file, optimize=True)
-            print(f"docs/{one.name}.png")
+            print(f"docs/{picture.name}.png")
         except Error as problem:
-            problems.append(f"{one.name}: {problem.message.splitlines()[0]}")
+            problems.append(f"{picture.name}: {problem.message.splitlines()[0]}")
         finally:
             page.close()
     return problems

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, bar, open_store, print_json, text_table, to_stderr
-from fmviz.lab.tables.cells import cell
+from fmviz.lab.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan
@@ -26,7 +25,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the sweep, TOML or JSON")
     parser.add_argument("--jobs", type=int, default=-1, help="fits at a time (default: one a core)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, for instance tcp://…:8786")
-    parser.add_argument("--yes", action="store_true", help="begin without asking, on a terminal too")
     parser.add_argument("--dry-run", action="store_true", help="say what it would cost, and end")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     add_store(parser)
@@ -46,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         to_stderr(told.sentence())
         for note in dict.fromkeys(told.notes):
             to_stderr(f"A trial fit failed: {note}")
-        if arguments.dry_run or not (arguments.yes or told.fits == told.stored or _agreed()):
+        if arguments.dry_run:
             return 0
         found = results(plan, store)
         stopped = _carry_out(plan, store, arguments, found)
@@ -58,14 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
         to_stderr(f"Stopped with {left:,} fits to go; the same command goes on from here.")
         return 130
     return 1 if any(one.status == "failed" for one in found.values()) else 0
-
-
-def _agreed() -> bool:
-    """Ask on a terminal; where there is nobody to ask, that is a yes."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
-    to_stderr("Begin? [Y/n] ", end="")
-    return sys.stdin.readline().strip().lower() in ("", "y", "yes")
 
 
 def _carry_out(
@@ -93,13 +83,13 @@ def _carry_out(
 
 
 def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
-    from fmviz.lab.runs.table import METRICS
     from fmviz.lab.search.sweep_table import (
         failures,
         fits_table,
         main_metric,
         means_table,
     )
+    from fmviz.lab.store.table import METRICS
 
     failed = failures(found.values())
     rows: list[dict[str, Any]] = []

@@ -11,24 +11,27 @@ A page's view is one function::
 
 from __future__ import annotations
 
+import gc
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from fmviz.engine._jit import compiling
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
-from fmviz.ui.collecting import spare_modules
 from fmviz.ui.escape import plain
-from fmviz.ui.guard import guard
+from fmviz.ui.guard import fragment, guard
 from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link, page_link
-from fmviz.ui.settings import presets, restrictions
-from fmviz.ui.settings.state import LEVEL_COOKIE, Settings
-from fmviz.ui.status import draw_status
+from fmviz.ui.settings import presets
+from fmviz.ui.settings.state import LEVEL_COOKIE, RESTRICTIONS, Settings
 
 # A picture of our own: for a Material icon the browser would ask a server outside.
 # It is part of the page: Streamlit forgets pictures while it runs a script, and browsers ask for it again at
@@ -63,6 +66,10 @@ _STYLE = """<style>
 
 
 _CHOSEN = "fmviz:level"
+_POLL = 1.5  # seconds between looks at the server while something is going on
+# So many new modules are worth another look.
+_MANY = 20
+_spared = 0
 
 
 @contextmanager
@@ -92,7 +99,8 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with st.sidebar:
             _navigation(settings)
             _shared(settings)
-            draw_status()
+            busy = bool(compiling() or manager().running())
+            fragment(_status, run_every=_POLL if busy else None)()
             last = st.container()
         if settings.notices:
             st.warning("\n\n".join(map(plain, settings.notices)), icon=":material/link_off:")
@@ -100,9 +108,22 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with panel.beside(settings):
             yield settings
         with last:
-            restrictions.menu(settings)
+            _teach(settings)
             _keys(settings)
-    spare_modules()
+    _spare_modules()
+
+
+def _spare_modules() -> None:
+    """Take what modules hold, which stays as long as the process, out of what is searched for garbage.
+
+    Streamlit searches after every run of a script, some 200,000 objects otherwise, which takes longer than
+    most fragments.
+    """
+    global _spared
+    if len(sys.modules) >= _spared + _MANY:
+        _spared = len(sys.modules)
+        gc.collect()
+        gc.freeze()
 
 
 def cards(name: str) -> DeltaGenerator:
@@ -168,6 +189,69 @@ def _shared(settings: Settings) -> None:
 
 def _remember(settings: Settings) -> None:
     st.session_state[_CHOSEN] = settings["level"]
+
+
+def _status() -> None:
+    """Draw what the server is doing: kernels being compiled, jobs running."""
+    kernels, jobs = compiling(), len(manager().running())
+    with st.container(horizontal=True, key="shell_status", gap="xsmall"):
+        if kernels:
+            st.badge(
+                f"Compiling {plain(kernels[0])}…",
+                icon=":material/hourglass_top:",
+                color="orange",
+                help="The first use of a kernel compiles it; the result is kept for the next start.",
+            )
+        else:
+            st.badge(
+                "Kernels ready", icon=":material/bolt:", color="green", help="Nothing is being compiled now."
+            )
+        if jobs:
+            st.badge(
+                f"{jobs} job{'s' if jobs > 1 else ''} running",
+                icon=":material/progress_activity:",
+                color="blue",
+                help="Training runs at work on this machine, of all sessions.",
+            )
+
+
+def _teach(settings: Settings) -> None:
+    """Draw the popover in which a teacher makes a link for a class.
+
+    Drawn last: it offers what the page has drawn.
+    """
+    restricted = len({*settings["hide"], *settings["lock"]})
+    words = settings.seen
+    for name in (*settings["hide"], *settings["lock"]):
+        words.setdefault(name, "")
+    with st.popover("Teach", icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
+        st.markdown(
+            "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
+            "lock can be seen, but not changed."
+        )
+        for item, verb in zip(RESTRICTIONS, ("Hide", "Lock"), strict=True):
+            st.multiselect(
+                verb,
+                list(words),
+                format_func=lambda name: words[name] or widgets.title_of(name),
+                placeholder="Nothing",
+                help=item.help,
+                **widgets.start_of(st.multiselect, settings[item.name], list(words)),
+                **settings.bind(item.name),
+            )
+        here = urlsplit(st.context.url or "")
+        query = urlencode(settings.query(), safe=",")
+        st.code(urlunsplit((here.scheme, here.netloc, here.path, query, "")), language=None, wrap_lines=True)
+        if restricted:
+            st.caption(
+                f"{restricted} {'control is' if restricted == 1 else 'controls are'} hidden or locked here."
+            )
+            st.button(
+                "Show and unlock everything",
+                icon=":material/lock_open:",
+                key=f"{settings.page}_teach_end",
+                on_click=lambda: settings.reset(*(item.name for item in RESTRICTIONS)),
+            )
 
 
 def _keys(settings: Settings) -> None:

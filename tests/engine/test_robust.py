@@ -21,7 +21,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.solvers.incremental_svd import orthonormalised, updated
-from fmviz.engine.starts.robust import Caps, found_caps
+from fmviz.engine.starts.robust import Caps, estimate_caps
 
 PLAIN = {"inner": "gradient", "steps": 1, "acceleration": False, "linear": "gradient"}
 
@@ -264,12 +264,12 @@ def test_caps_are_found_from_the_data():
         lambda_sparse=0.0,
     )
     solver = TwoStage(accuracy=1e-6)
-    found = found_caps(problem, Caps(), solver, np.random.default_rng(0))
+    found = estimate_caps(problem, Caps(), solver, np.random.default_rng(0))
     *_, end = iterate(found.problem, solver, Budget(3, report_every=None), start=found.start)
     assert int(found.problem.model.free(end.parameters.multipliers).sum()) == 2
     assert np.linalg.norm(weights_of(end.parameters) - Z) < 0.1 * np.linalg.norm(Z)
     loss = found.problem.loss
     aside = np.abs(found.problem.predict(end.parameters) - y) > loss.epsilon + loss.cap
     assert 2 * (aside & outlier).sum() >= 0.9 * (aside.sum() + outlier.sum())
-    given = found_caps(problem, Caps(0.1, 2.0, 0.3, 0.5), solver, np.random.default_rng(0)).problem
+    given = estimate_caps(problem, Caps(0.1, 2.0, 0.3, 0.5), solver, np.random.default_rng(0)).problem
     assert (given.loss, given.model.cap, given.lambda_p) == (CappedInsensitive(0.1, 2.0), 0.3, 0.5)

@@ -204,16 +204,16 @@ def test_parts_carry_the_count_of_steps_and_their_scale():
     whole = clone(machine)
     for rows in np.split(np.arange(60), 4):
         machine.partial_fit(X[rows], Y[rows])
-    memory = machine._memory.held
+    memory = machine._memory.state
     assert memory["_t"] == 60
     whole.partial_fit(X, Y)
-    assert whole._memory.held["_t"] == 60
+    assert whole._memory.state["_t"] == 60
     # Steps that are too long are shortened for the rows to come.
     wild = on("psgd", solver_params={"eta0": 10.0})
     scales = []
     for rows in np.split(np.arange(60), 4):
         wild.partial_fit(X[rows], Y[rows])
-        scales.append(wild._memory.held["_guard"]["scale"])
+        scales.append(wild._memory.state["_guard"]["scale"])
     assert scales == sorted(scales, reverse=True)
     assert scales[-1] < 0.5
     assert np.isfinite(wild.P_).all()

@@ -96,17 +96,13 @@ def test_a_lesson_that_is_not_one_is_a_sentence(text, words):
         parse("a", text)
 
 
-def test_expressions_are_arithmetic_and_nothing_else():
+def test_expressions_are_calculated_without_a_way_out():
     values = {"a": 3.0, "b": 0.5}
-    assert evaluate("1 < a <= 3 and not (b > 1 or a != 3)", values) is True
-    assert evaluate("-a ** 2 + a / b", values) == -3.0
-    for bad in ("__import__('os')", "a.real", "[a]", "'text'", "a if b else 1", "lambda: 1"):
-        with pytest.raises(ValueError, match="not allowed"):
+    assert evaluate("1 < a <= 3 and not (b > 1 or a != 3)", values) == 1.0
+    assert evaluate("-(a ** 2) + a / b", values) == -3.0
+    for bad in ("c + 1", "c", "a +", "a.__class__", "__import__('os')"):
+        with pytest.raises(ValueError, match="cannot be calculated"):
             evaluate(bad, values)
-    with pytest.raises(ValueError, match="name in"):
-        evaluate("c + 1", values)
-    with pytest.raises(ValueError, match="not an expression"):
-        evaluate("a +", values)
 
 
 def test_numbers_are_right_within_their_tolerance():

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fmviz.engine.design import Design
 from fmviz.engine.interactions.of_order import pairs_of
-from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.interactions.pairs import FactoredPairs, GivenPairs
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.catalog import load
@@ -20,11 +20,13 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import NONE, Attributes
 from fmviz.lab.interpretation.decomposition import decompose
-from fmviz.lab.interpretation.pair_table import mean_squares, rows_with_both
 from fmviz.lab.interpretation.reading import (
     Search,
     block_of,
     group_strengths,
+    mean_squares,
+    rows_with_both,
+    strongest_features,
     table_of_pairs,
     typical_sizes,
 )
@@ -117,6 +119,22 @@ def test_a_ranking_in_many_strips_is_that_of_the_whole(monkeypatch):
     np.testing.assert_array_equal(few.j, whole.j[:40])
     np.testing.assert_array_equal(few.weight, whole.weight[:40])
     assert few.total == whole.total
+
+
+def test_the_strongest_features_are_those_of_the_largest_weights_of_their_pairs():
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.normal(size=(12, 12)) * (rng.random((12, 12)) < 0.2), 1)
+    W[:, 3] = W[3] = 0.0
+    W += W.T
+    strength = np.abs(W).sum(axis=1)
+    features, n_used = strongest_features(GivenPairs.of(W), 4)
+    assert n_used == np.count_nonzero(strength)
+    np.testing.assert_array_equal(features, np.sort(np.argsort(-strength)[:4]))
+    np.testing.assert_array_equal(strongest_features(GivenPairs.of(W), 99)[0], np.flatnonzero(strength))
+    # A row of P that no other one meets is in no pair.
+    P = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    features, n_used = strongest_features(FactoredPairs(np.arange(3), 3, P, P), 4)
+    assert (features.tolist(), n_used) == ([0, 1], 2)
 
 
 def test_search_and_siblings_narrow_the_ranking_down():

@@ -12,7 +12,6 @@ from fmviz.lab.search.sweep_run import (
     carry_out,
     cost,
     results,
-    stored_plan,
 )
 from fmviz.lab.store import RunStore
 
@@ -56,9 +55,8 @@ def test_a_sweep_leaves_every_fit_in_the_store(store):
         for name in ("objective", "certificate", "used_interactions", "support_f1"):
             assert fit.run.last[name] == record[name]
         assert len(store.trace(fit.run.id)) == 31
-    assert stored_plan(store, "s") == plan
-    with pytest.raises(ValueError, match="There is no sweep 'x'"):
-        stored_plan(store, "x")
+    (declared,) = store.database.read("SELECT declaration FROM sweeps WHERE id = 's'")
+    assert SweepPlan.from_text(declared["declaration"]) == plan
 
 
 def test_finished_cells_are_taken_from_the_store(store):

@@ -24,7 +24,7 @@ RUN = Experiment(rank=40, max_epochs=30, tol=0.0)
 def place(tmp_path, monkeypatch):
     """A store that does not wait for long, and is written after every epoch."""
     monkeypatch.setattr(database, "WAIT_SECONDS", 0.1)
-    monkeypatch.setattr("fmviz.lab.runs.recorder.FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr("fmviz.lab.store.recorder.FLUSH_SECONDS", 0.0)
     return tmp_path / "runs.sqlite"
 
 
@@ -98,7 +98,7 @@ def test_a_command_says_it_in_a_sentence(place, monkeypatch, capsys, what):
     (place.parent / "plan.toml").write_text(
         '[base]\nmax_epochs = 2\nrank = 40\n[[method]]\nregularizer = "ti"\n'
     )
-    command = ["sweep", str(place.parent / "plan.toml"), "--yes", "--store", str(place)]
+    command = ["sweep", str(place.parent / "plan.toml"), "--store", str(place)]
     mend = TROUBLES[what](store, monkeypatch)
     monkeypatch.setattr("fmviz.cli.sweep.open_store", lambda _: store)
     assert main(command) == 2

@@ -12,6 +12,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.search import averaged
 from fmviz.lab.store import Growth
 from fmviz.report import SHOWN_PAIRS, html, of_stored
+from fmviz.ui.interactions import pairs
 
 SMALL = {"rank": 4, "max_epochs": 15, "tol": 0.0, "lambda_p": 1e-3, "lambda_sparse": 1e-3}
 MONKS = {**SMALL, "dataset": "monks1", "loss": "logistic", "validation": 0.2}
@@ -51,8 +52,6 @@ def test_pairs_are_searched_sorted_and_told(store, sentences):
     assert table["sentence"].str.contains("odds ×").all()
     app.text_input(key="interactions_find").set_value("head_shape; body_shape").run()
     assert len(app.dataframe[0].value) <= 9
-    app.segmented_control(key="interactions_sort").set_value("support").run()
-    assert app.dataframe[0].value["rows_with_both"].is_monotonic_decreasing
     app.text_input(key="interactions_find").set_value("no such word").run()
     sentences(app, "interactions", "nothing fits the search")
     app.button(key="interactions_none_all").click().run()
@@ -73,6 +72,8 @@ def test_samples_give_intervals_and_say_whether_they_predict_better(store, sente
     if view == "pairs":
         sentences(app, "interactions", "intervals")
     assert app.query_params["samples"] == "1"
+    if view == "matrix":
+        return
     table = app.dataframe[-1].value
     assert (table["lower"] <= table["mean"]).all()
     assert (table["mean"] <= table["upper"]).all()
@@ -104,19 +105,22 @@ def test_attributes_are_drilled_down_to_levels(store, sentences):
     assert alone.dataframe[0].value["sentence"].size
 
 
-def test_the_matrix_is_opened_window_by_window(store, sentences):
+def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypatch):
     run = trained()
-    app = page("interactions", run=run, view="matrix")
+    app = page("interactions", run=run, view="matrix", window="0-90-0-90", compact="1")
     sentences(app, "interactions", "the matrix")
-    assert app.button(key="interactions_back").disabled
-    app = page("interactions", run=run, view="matrix", window="0-90-0-90_10-60-10-60")
-    assert "all 100 × 100 › 1–90 × 1–90 › 11–60 × 11–60" in words(app)
-    app.button(key="interactions_back").click().run()
-    assert app.query_params["window"] == "0-90-0-90"
-    app.toggle(key="interactions_compact").set_value(True).run()
-    assert "window" not in app.query_params
-    wrong = page("interactions", run=run, view="matrix", window="5-2-0-9")
-    sentences(wrong, "interactions", "a window outside")
+    monkeypatch.setattr(pairs, "MOST_FEATURES", 5)
+    few = page("interactions", run=trained(seed=1), view="matrix")
+    assert "These are the strongest 5 of " in words(few)
+
+
+def test_the_rows_that_look_wrong_are_listed(store, sentences):
+    wrong = (("n_samples", 150), ("d_true", 4), ("b", 2), ("d_noise", 1), ("gross", 0.1))
+    run = trained(dataset="synthetic", dataset_params=wrong)
+    app = page("interactions", run=run, view="suspects", by="huber")
+    sentences(app, "interactions", "wrong rows")
+    assert len(app.dataframe[0].value) >= 10
+    assert app.dataframe[0].value["wrong in truth"].any()
 
 
 @pytest.mark.sample(2)
@@ -194,7 +198,7 @@ def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
         assert not app.exception
         assert not app.error
         assert "s so far" not in words(app)
-    assert app.button(key="interactions_whole").disabled
+    assert "used features" in words(app)
 
 
 def test_what_was_stopped_can_be_started_again(store, monkeypatch, sentences):

@@ -16,7 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.script_data import ScriptData
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 
-from fmviz.ui import ordering
+from fmviz.ui import serving
 
 PAGE = """
 import streamlit as st
@@ -53,14 +53,14 @@ def test_a_page_keeps_its_end(tmp_path, monkeypatch, heard):
     path.write_text(PAGE)
     monkeypatch.setattr(Runtime, "_instance", MagicMock(spec=Runtime))
     monkeypatch.setitem(config.get_config_options(), "server.fileWatcherType", MagicMock(value="none"))
-    monkeypatch.setattr(AppSession, "_create_scriptrunner", ordering._begin)
+    monkeypatch.setattr(AppSession, "_create_scriptrunner", serving._begin)
     if heard:
-        ordering.hear_endings()
+        serving.hear_endings()
     # A thread of its own: a browser of another test may have an event loop at work in this one.
     with ThreadPoolExecutor(1) as thread:
         sent = thread.submit(lambda: asyncio.run(asked_as_it_ends(path))).result()
     finished = [message for message in sent if message.HasField("script_finished")]
     texts = [one.delta.new_element.text.body for one in sent if one.delta.new_element.HasField("text")]
-    # Where the second case fails, Streamlit has mended it, and `ordering.py` can go.
+    # Where the second case fails, Streamlit has mended it, and `hear_endings` can go.
     assert ("the end" in texts) == heard
     assert len(finished) == 1 + heard

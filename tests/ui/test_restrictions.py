@@ -108,7 +108,7 @@ def test_all_widgets_with_a_setting_are_drawn_in_one_place():
         for path in Path(folder).rglob("*.py")
         if re.search(r"\*\*settings\.bind\(|= settings\.bind\(", path.read_text(encoding="utf-8"))
     }
-    assert users == {"widgets.py", "settings/restrictions.py"}
+    assert users == {"widgets.py", "shell.py"}
 
 
 # ------------------------------------------------------------------------------------------ Simple and Expert
@@ -169,6 +169,15 @@ def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
     assert "prox_source" in keys(app)
     assert "Expert, since the link sets 'size'" in words(app)
     assert (level(app), address(app)) == ("expert", {"size": "large"})
+
+
+def test_a_link_without_a_level_leaves_that_of_the_session():
+    for chosen in ("simple", "expert"):
+        app = page("prox", level=chosen)
+        app.query_params.clear()
+        app.query_params["d"] = "30"
+        app.run()
+        assert (level(app), address(app)) == (chosen, {"d": "30"})
 
 
 def test_every_link_to_a_page_is_drawn_in_one_place():

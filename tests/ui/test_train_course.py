@@ -19,7 +19,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
 from fmviz.ui.train.panels import learned_support
-from fmviz.ui.train.strengths import adopt
+from fmviz.ui.train.settings import adopt
 
 SMALL = {
     "dataset": "balance_scale",
@@ -161,7 +161,7 @@ def test_planted_support_is_compared_pair_by_pair(store):
     view = the_job().view()
     learned = learned_support(view.thinned, None)
     assert np.triu(learned, 1).sum() == view.last["used_interactions"]
-    from fmviz.lab.interpretation.support import compare_supports
+    from fmviz.lab.interpretation.comparison import compare_supports
 
     found = compare_supports(view.dataset.truth, learned)
     assert found.f1 == pytest.approx(view.last["support_f1"])
@@ -206,3 +206,19 @@ def test_only_changes_of_the_run_itself_are_adopted(store):
     assert "changes" not in address(app)
     press(app, "reset")
     assert the_job().experiment == Experiment(**{**vars(job.experiment), "changes": ()})
+
+
+def test_rows_beyond_the_caps_are_in_the_histogram_and_listed_elsewhere(store):
+    planted = {"n_samples": "60", "d_true": "4", "b": "2", "d_noise": "1", "gross": "0.1"}
+    query = {f"dataset_{name}": value for name, value in planted.items()}
+    robust = {
+        "dataset": "synthetic",
+        "model": "robust",
+        "loss": "capped",
+        "regularizer": "l2",
+        "caps": "given",
+    }
+    app = run(page("train", **query, **robust, lambda_sparse="0", max_epochs="5", play="1"))
+    assert len(app.get("plotly_chart")) == 2
+    assert "of 60 rows are beyond ε₁ + ε₂" in words(app)
+    assert not any("off by" in frame.value for frame in app.dataframe)

@@ -20,8 +20,8 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import in_words
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.recorder import Recorder
 from fmviz.lab.store import StoredRun, new_id
+from fmviz.lab.store.recorder import Recorder
 
 __all__ = ["Job", "Prepare", "Prepared"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.interactions.pairs import FactoredPairs, GivenPairs
+from fmviz.engine.interactions.pairs import FactoredPairs, GivenPairs, tile_edges
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 
@@ -130,6 +131,15 @@ class ThinnedBasis:
     def of_output(self, c: int) -> Thinned:
         """Return the bases with the weights that one output gives them."""
         return replace(self.factors, coefficients=self.V[:, c])
+
+
+def tile_labels(n_features: int, n_tiles: int = N_TILES) -> list[str]:
+    """Return "features 1–20" and so on for the tiles of all features, counted from 1."""
+    edges = tile_edges(n_features, n_tiles)
+    return [
+        f"feature {a + 1:,}" if b - a == 1 else f"features {a + 1:,}–{b:,}"
+        for a, b in itertools.pairwise(edges)
+    ]
 
 
 def thin(parameters: Parameters) -> Any:

@@ -7,14 +7,14 @@ string spells them, and what the table changes of them.
 
 from __future__ import annotations
 
-import ast
 import functools
 import math
-import operator as op
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from fmviz.engine.counting import used_features, used_interactions, used_mask
 from fmviz.engine.errors import one_of
@@ -22,7 +22,7 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab import operators
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.outliers import caps_of, errors_of
-from fmviz.lab.interpretation.pair_table import rows_with_both
+from fmviz.lab.interpretation.reading import rows_with_both
 from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.lessons.steps import Choice, Question, Step
 from fmviz.lab.runner import Run, load_dataset
@@ -33,63 +33,22 @@ from fmviz.metrics import interaction_weights
 Values = dict[str, float]
 Query = Mapping[str, str]
 
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: op.add,
-    ast.Sub: op.sub,
-    ast.Mult: op.mul,
-    ast.Div: op.truediv,
-    ast.Pow: op.pow,
-}
-_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
-    ast.Lt: op.lt,
-    ast.LtE: op.le,
-    ast.Gt: op.gt,
-    ast.GtE: op.ge,
-    ast.Eq: op.eq,
-    ast.NotEq: op.ne,
-}
+_EXPRESSIONS = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
 
 
 def evaluate(expression: str, values: Mapping[str, float]) -> float:
-    """Return the value of an expression of numbers and names: arithmetic, comparisons, and, or, not.
+    """Return the value of an expression of numbers and names, in Jinja's syntax; 1 and 0 for true and false.
 
     Raises
     ------
     ValueError
-        If it is anything else, or a name is not known.
+        If it is not one, or a name is not known.
     """
-
-    def walk(node: ast.expr) -> Any:
-        match node:
-            case ast.Constant(value=bool() | int() | float()):
-                return node.value
-            case ast.Name():
-                return values[one_of(f"A name in {expression!r}", node.id, tuple(values))]
-            case ast.BinOp() if type(node.op) in _BINARY:
-                return _BINARY[type(node.op)](walk(node.left), walk(node.right))
-            case ast.UnaryOp(op=ast.USub()):
-                return -walk(node.operand)
-            case ast.UnaryOp(op=ast.Not()):
-                return not walk(node.operand)
-            case ast.BoolOp():
-                parts = (walk(part) for part in node.values)
-                return all(parts) if isinstance(node.op, ast.And) else any(parts)
-            case ast.Compare() if all(type(sign) in _COMPARE for sign in node.ops):
-                sides = [walk(side) for side in (node.left, *node.comparators)]
-                signs = (_COMPARE[type(sign)] for sign in node.ops)
-                return all(
-                    sign(left, right) for sign, left, right in zip(signs, sides, sides[1:], strict=False)
-                )
-        raise ValueError(
-            f"{ast.unparse(node)!r} in {expression!r} is not allowed; numbers, names, + - * / **, "
-            "comparisons, and, or, not are."
-        )
-
     try:
-        tree = ast.parse(expression, mode="eval")
-    except SyntaxError:
-        raise ValueError(f"{expression!r} is not an expression.") from None
-    return walk(tree.body)
+        value: Any = _EXPRESSIONS.compile_expression(expression, undefined_to_none=False)(**values)
+        return float(value)
+    except TemplateError as error:
+        raise ValueError(f"{expression!r} cannot be calculated: {error}.") from None
 
 
 # ----------------------------------------------------------------------------------------------- quantities
@@ -269,7 +228,7 @@ def calculate(step: Step) -> Iterator[tuple[str, float]]:
     query = step.after.settings if step.after is not None else {}
     for name, told in step.find.items():
         if isinstance(told, str):
-            values[name] = float(evaluate(told, values))
+            values[name] = evaluate(told, values)
         else:
             arguments = dict(told)
             quantity = one_of(f"The quantity of {name!r}", arguments.pop("of", None), tuple(QUANTITIES))

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from .code import python_source
 from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, digest, parse_matrix, sample
-from .study import EXPONENTS, VARIANTS, Study, Variant, counts_table, extinction, pairs, study, with_degree
+from .study import (
+    EXPONENTS,
+    VARIANTS,
+    Study,
+    Variant,
+    counts_table,
+    extinction,
+    pairs,
+    python_source,
+    study,
+    with_degree,
+)
 from .words import formulas, paper_claim, selects, strength_in_words, what_is_special
 from .worked import Worked, worked_example
 

@@ -29,7 +29,7 @@ from fmviz.lab.store import Growth, RunStore, StoredRun
 from fmviz.lab.store.database import insert
 from fmviz.lab.values import plain
 
-__all__ = ["Cost", "Fitted", "carry_out", "cost", "results", "stored_plan"]
+__all__ = ["Cost", "Fitted", "carry_out", "cost", "results"]
 
 # A stored trace has at most about so many records; evaluating every epoch would cost more than the fits.
 _TRACE_RECORDS = 100
@@ -200,14 +200,6 @@ def carry_out(
 def results(plan: SweepPlan, store: RunStore) -> dict[int, StoredRun]:
     """Return the results of a plan that the store has, by the place of their cell."""
     return _known(plan.cells, store)
-
-
-def stored_plan(store: RunStore, sweep: str) -> SweepPlan:
-    """Return the plan of a sweep in the store; raises ValueError where there is none."""
-    rows = store.database.read("SELECT declaration FROM sweeps WHERE id = ?", (sweep,))
-    if not rows:
-        raise ValueError(f"There is no sweep {sweep!r} in the store.")
-    return SweepPlan.from_text(rows[0]["declaration"])
 
 
 def _known(cells: tuple[Experiment, ...], store: RunStore) -> dict[int, StoredRun]:

@@ -10,10 +10,10 @@ import pandas as pd
 
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
-from fmviz.lab.runs.table import METRICS, metrics_of
 from fmviz.lab.search.sweep import FAILED
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import StoredRun
+from fmviz.lab.store.table import METRICS, metrics_of
 
 __all__ = ["best_runs", "failures", "fits_table", "main_metric", "means_table", "method_name"]
 

@@ -1,4 +1,4 @@
-"""Runs in the store: started, extended, ended, found, deleted and restored."""
+"""Write, read, query and delete the runs of the store."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import secrets
 import threading
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.places import default_path
 from fmviz.lab.runs.provenance import versions
-from fmviz.lab.store import ownership
-from fmviz.lab.store.database import Database, insert
+from fmviz.lab.store.database import Database, StoreError, insert
 from fmviz.lab.store.packing import (
     Record,
     pack_parameters,
@@ -32,10 +31,11 @@ from fmviz.lab.store.stored_run import (
     RUNNING,
     Growth,
     StoredRun,
+    this_process,
 )
 
-# Deleted runs can be brought back for so long.
-UNDO_SECONDS = 7 * 86_400.0
+# The items of a parameter that is a JSON list: any number of them.
+_LISTED = "(SELECT value FROM json_each(?))"
 
 
 class RunStore:
@@ -55,6 +55,11 @@ class RunStore:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(path) if path is not None else default_path()
         self.database = Database(self.path)
+        # Commit 2c2cf81 marked what was deleted, to remove it a week later.
+        with suppress(StoreError):
+            if self.database.read("SELECT 1 FROM runs WHERE deleted IS NOT NULL LIMIT 1"):
+                with self.database.write() as connection:
+                    connection.execute("DELETE FROM runs WHERE deleted IS NOT NULL")
 
     def close(self) -> None:
         """Close the file."""
@@ -92,7 +97,7 @@ class RunStore:
                 solver=experiment.solver,
                 seed=experiment.seed,
                 versions=json.dumps(versions()),
-                owner=ownership.this_process(),
+                owner=this_process(),
                 sweep=sweep,
             )
         return run
@@ -108,13 +113,13 @@ class RunStore:
         with self.database.write() as connection:
             found = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
             if found is None:
-                return  # Purged meanwhile.
+                return  # Deleted meanwhile.
             connection.execute(
                 "UPDATE runs SET updated = ?, status = ?, message = ?, details = ?, owner = ?, "
                 "data_hash = COALESCE(?, data_hash) WHERE id = ?",
                 (
                     *(time.time(), status, growth.message, growth.details),
-                    *(ownership.this_process(), growth.data_hash, run),
+                    *(this_process(), growth.data_hash, run),
                 ),
             )
             if (experiment := growth.experiment) is not None:
@@ -161,26 +166,24 @@ class RunStore:
             If the run is unknown or not interrupted, for instance because somebody else has resumed it.
         """
         with self.database.write() as connection:
-            row = connection.execute(f"SELECT {COLUMNS} FROM runs WHERE id = ?", (run,)).fetchone()
-            found = StoredRun.of(row) if row is not None else None
+            # The lock is taken: what is read now nobody changes.
+            found = next(iter(self.get_many([run])), None)
             if found is None or not found.resumable:
                 state = "unknown" if found is None else found.status
                 raise ValueError(f"Run {run} is {state}; runs that are interrupted can be resumed.")
-            packed = connection.execute("SELECT data FROM checkpoints WHERE run = ?", (run,)).fetchone()
-            checkpoint = Checkpoint.from_bytes(packed["data"]) if packed is not None else None
+            checkpoint = self.checkpoint(run)
             reached = checkpoint.epoch if checkpoint is not None else -1
-            trace = [record for record in self._trace(connection, run) if record["epoch"] <= reached]
+            trace = [record for record in self.trace(run) if record["epoch"] <= reached]
             connection.execute("DELETE FROM traces WHERE run = ?", (run,))
             if trace:
-                packed = pack_records(trace)
                 ends = {"first": trace[0]["epoch"], "last": trace[-1]["epoch"]}
-                insert(connection, "traces", run=run, **ends, records=packed)
+                insert(connection, "traces", run=run, **ends, records=pack_records(trace))
             last = trace[-1] if trace else {}
             connection.execute(
                 "UPDATE runs SET owner = ?, updated = ?, status = ?, message = 'Training.', epoch = ?, "
                 "seconds = ?, last = ? WHERE id = ?",
                 (
-                    ownership.this_process(),
+                    this_process(),
                     time.time(),
                     RUNNING,
                     last.get("epoch", 0),
@@ -197,23 +200,11 @@ class RunStore:
             connection.execute("UPDATE runs SET title = ? WHERE id = ?", (title.strip()[:200], run))
 
     def delete(self, runs: Collection[str]) -> int:
-        """Hide runs that have ended; return how many. `undelete` brings them back within a week."""
-        gone = [run.id for run in self.get_many(runs) if run.ended and run.deleted is None]
-        now = time.time()
+        """Delete runs that have ended, for good; return how many."""
+        ended = [(run.id,) for run in self.get_many(runs) if run.ended]
         with self.database.write() as connection:
-            connection.executemany("UPDATE runs SET deleted = ? WHERE id = ?", [(now, run) for run in gone])
-            connection.execute("DELETE FROM runs WHERE deleted < ?", (now - UNDO_SECONDS,))
-        return len(gone)
-
-    def undelete(self, runs: Collection[str]) -> int:
-        """Restore deleted runs; return how many."""
-        with self.database.write() as connection:
-            before = connection.total_changes
-            connection.executemany(
-                "UPDATE runs SET deleted = NULL WHERE id = ? AND deleted IS NOT NULL",
-                [(run,) for run in runs],
-            )
-            return connection.total_changes - before
+            connection.executemany("DELETE FROM runs WHERE id = ?", ended)
+        return len(ended)
 
     # ------------------------------------------------------------------------------------------- reading
 
@@ -226,7 +217,6 @@ class RunStore:
         origin: Collection[str] = (),
         sweep: str | None = None,
         text: str = "",
-        deleted: bool = False,
         limit: int | None = None,
     ) -> list[StoredRun]:
         """Return runs, newest first.
@@ -239,22 +229,15 @@ class RunStore:
             Those of one sweep.
         text : str
             What the title, the settings or the message must contain.
-        deleted : bool
-            The deleted ones instead.
         limit : int, optional
             At most so many.
         """
-        conditions = [f"deleted IS {'NOT ' if deleted else ''}NULL"]
-        values: list[Any] = []
-        for name, wanted in (
-            ("dataset", dataset),
-            ("model", model),
-            ("regularizer", regularizer),
-            ("origin", origin),
-        ):
+        conditions, values = ["TRUE"], []
+        filters = {"dataset": dataset, "model": model, "regularizer": regularizer, "origin": origin}
+        for name, wanted in filters.items():
             if wanted:
-                conditions.append(f"{name} IN ({', '.join('?' * len(wanted))})")
-                values += wanted
+                conditions.append(f"{name} IN {_LISTED}")
+                values.append(json.dumps(list(wanted)))
         if sweep is not None:
             conditions.append("sweep = ?")
             values.append(sweep)
@@ -267,7 +250,7 @@ class RunStore:
         return [StoredRun.of(row) for row in self.database.read(sql, values)]
 
     def get(self, run: str) -> StoredRun:
-        """Return a run by its id, or by the beginning of one that no other has; deleted ones too.
+        """Return a run by its id, or by the beginning of one that no other has.
 
         Raises
         ------
@@ -285,31 +268,24 @@ class RunStore:
 
     def get_many(self, runs: Collection[str]) -> list[StoredRun]:
         """Return the runs with these ids, in this order; unknown ones are left out."""
-        rows: dict[str, Any] = {}
         names = list(dict.fromkeys(runs))
-        for i in range(0, len(names), 500):
-            part = names[i : i + 500]
-            sql = f"SELECT {COLUMNS} FROM runs WHERE id IN ({', '.join('?' * len(part))})"
-            rows |= {row["id"]: row for row in self.database.read(sql, part)}
+        sql = f"SELECT {COLUMNS} FROM runs WHERE id IN {_LISTED}"
+        rows = {row["id"]: row for row in self.database.read(sql, (json.dumps(names),))}
         return [StoredRun.of(rows[name]) for name in names if name in rows]
 
     def finished(self, digests: Collection[str]) -> dict[str, StoredRun]:
         """Return for every digest its newest run that ended by itself, where there is one."""
-        found: dict[str, StoredRun] = {}
-        names = list(dict.fromkeys(digests))
-        for i in range(0, len(names), 500):
-            part = names[i : i + 500]
-            sql = (
-                f"SELECT {COLUMNS} FROM runs WHERE deleted IS NULL "
-                f"AND digest IN ({', '.join('?' * len(part))}) "
-                "AND status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged') ORDER BY created"
-            )
-            found |= {row["digest"]: StoredRun.of(row) for row in self.database.read(sql, part)}
-        return found
+        sql = (
+            f"SELECT {COLUMNS} FROM runs WHERE digest IN {_LISTED} "
+            "AND status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged') ORDER BY created"
+        )
+        return {
+            row["digest"]: StoredRun.of(row) for row in self.database.read(sql, (json.dumps(list(digests)),))
+        }
 
     def count(self) -> int:
-        """Return the number of runs, without the deleted ones."""
-        return int(self.database.read("SELECT COUNT(*) FROM runs WHERE deleted IS NULL")[0][0])
+        """Return the number of runs."""
+        return int(self.database.read("SELECT COUNT(*) FROM runs")[0][0])
 
     def trace(self, run: str) -> list[Record]:
         """Return the records of a run, in the order of its epochs."""
@@ -325,11 +301,6 @@ class RunStore:
         """Return where an unfinished run can be resumed, or None where there is nothing but its beginning."""
         rows = self.database.read("SELECT data FROM checkpoints WHERE run = ?", (run,))
         return Checkpoint.from_bytes(rows[0]["data"]) if rows else None
-
-    @staticmethod
-    def _trace(connection: Any, run: str) -> list[Record]:
-        rows = connection.execute("SELECT records FROM traces WHERE run = ? ORDER BY first", (run,))
-        return [record for row in rows.fetchall() for record in unpack_records(row["records"])]
 
 
 def new_id() -> str:

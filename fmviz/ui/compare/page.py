@@ -1,36 +1,502 @@
-"""Runs side by side, and regularizers: at equal sparsity, and under one λ."""
+"""The page Compare: regularizers at equal sparsity or under one λ, and runs side by side."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER, pareto
-from fmviz.lab.runs.table import (
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.thinned import EXACT_FEATURES, tile_labels
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.interpretation.comparison import (
+    LOWER_IS_BETTER,
+    Weights,
+    difference,
+    first_between,
+    pareto,
+    stability,
+)
+from fmviz.lab.interpretation.data_pair import strongest_product
+from fmviz.lab.runner import load_dataset, truth_of
+from fmviz.lab.runs.program import equal_sparsity_program
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, suggested_target
+from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import carry_out, results
+from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.table import (
     METRICS,
     differing,
     in_words,
-    label_of,
     mean_and_deviation,
     metrics_of,
     seeds_folded,
     title_of_group,
     title_of_run,
 )
-from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import carry_out, results
-from fmviz.lab.store import RunStore, StoredRun, StoreError, store
-from fmviz.ui import navigation, shell, widgets
-from fmviz.ui.charts import curves
-from fmviz.ui.compare import equal_sparsity, pairs, strengths
+from fmviz.ui import arena, navigation, shell, widgets
+from fmviz.ui.charts import chart, curves
+from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
-from fmviz.ui.settings.state import Settings, Text
-from fmviz.ui.watching import done
+from fmviz.ui.path.interaction_count import ACCEPT, SLACK, accepted
+from fmviz.ui.settings.state import Settings, Several, Text
+from fmviz.ui.starts import START_LABELS, STARTS, follow_data
+from fmviz.ui.watching import done, failure, watch
+
+# ---------------------------------------------------------------------------------------- at equal sparsity
+
+
+# Those that an FM takes with an exact operator; ridge makes nothing sparse.
+_OF_EQUAL_SPARSITY = (
+    # Links call them by this name.
+    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The regularizers that are compared."),
+    ParamSpec(
+        "target",
+        "int",
+        300,
+        1,
+        1_000_000,
+        help="About how many interactions each may use. It begins with the number of pairs that truly "
+        "interact, where that is known; else with a tenth of all pairs, and at most one for ten rows.",
+    ),
+    ACCEPT,
+    STARTS,
+)
+_DUEL_HEIGHT = 300
+
+
+def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
+    """Draw the comparison: its settings, the search as it narrows, and the result."""
+    spec = dataset_spec(settings["dataset"])
+    if (reason := spec.unavailable()) is not None:
+        st.info(plain(reason), icon=":material/folder_off:")
+        return
+    follow_data(settings, linked, ("target",), partial(_load_target, settings))
+    st.markdown(
+        f"On **{plain(spec.title)}**: each regularizer at the λ that leaves it about as many interactions as "
+        "the others."
+    )
+    experiment = _duel_experiment(settings)
+    names, target, accept = settings["fighters"], settings["target"], accepted(settings)
+    key = f"duel:{experiment.digest}:{target}:{accept}:{','.join(names)}"
+    task = manager().get(key)
+    active = task is not None and task.state.active
+
+    def start() -> None:
+        manager().submit(key, partial(at_equal_sparsity, experiment, names, target, accept=accept))
+
+    line = f"{widgets.labels_of(names)} · {target:,} interactions · {SLACK[settings['accept']].lower()}"
+    with shell.settings_box("compare_duel_box", line, folded=task is not None):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container(width="content"):
+                widgets.regularizers(settings, "fighters")
+            with st.container(width=150):
+                widgets.param(settings, "target", "Interactions")
+            with st.container(width="content"):
+                widgets.param(settings, "accept", "Accepted", labels=SLACK)
+        widgets.param(settings, "starts", "Start", labels=START_LABELS)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        widgets.action(
+            settings,
+            "duel",
+            "Start the comparison" if task is None else "Again",
+            icon=":material/balance:",
+            shortcut="P",
+            type="primary",
+            disabled=active or not names,
+            on_click=start,
+        )
+        widgets.stop(settings, task, name="duel_stop")
+        st.caption(_budget_words(settings, accept), width="content")
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    if task is None and _one_matrix(dataset):
+        arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "Not searched for yet")
+    if task is not None:
+        watch(task, partial(_draw_duel, experiment, names, accept))
+        if task.state.ended and task.view().items:
+            source = widgets.linked(
+                equal_sparsity_program(experiment, names, target, accept),
+                f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
+                f"seed {experiment.seed}",
+                data={experiment.dataset: data_hash(dataset)},
+            )
+            widgets.python_block(source, "Searches again and prints the table above.")
+
+
+def _load_target(settings: Settings, linked: bool) -> None:
+    """Take the number that the data suggest; a link without one has the default, as it always had."""
+    if not linked:
+        settings.set(target=suggested_target(load_dataset(settings["dataset"])))
+
+
+def _budget_words(settings: Settings, accept: tuple[int, int]) -> str:
+    dataset = load_dataset(settings["dataset"])
+    low, high = accept
+    words = f"Accepts {low:,} to {high:,} interactions" if low < high else f"Accepts {low:,} interactions"
+    if truth_of(dataset) is None:
+        return f"{words}."
+    return f"{words}; {suggested_target(dataset):,} pairs truly interact."
+
+
+def _duel_experiment(settings: Settings) -> Experiment:
+    told = suggested(settings["dataset"]).to_dict()
+    told |= {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
+    told["start"] = settings["starts"]
+    told = {name: value for name, value in told.items() if not name.startswith(("model_", "regularizer_"))}
+    return Experiment(**told | {"validation": told["validation"] or 0.2})
+
+
+def _one_matrix(dataset: Dataset) -> bool:
+    """Return whether a model of the data has one matrix that can be drawn cell by cell."""
+    return dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
+
+
+def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, int], view: TaskView) -> None:
+    fits: list[SearchFit] = list(view.items)
+    if view.state.active:
+        now = plain(fits[-1].message) if fits else "Preparing the data."
+        st.caption(f"{len(fits)} fits in {view.elapsed:.0f} s. {now}")
+    elif view.state is TaskState.FAILED:
+        failure(view)
+    elif view.state is TaskState.STOPPED:
+        st.caption("Stopped. The results so far are shown.")
+    ends = {fit.experiment.regularizer: fit for fit in fits if fit.parameters is not None}
+    last = {name: ends[name] for name in names if name in ends}
+    if not last:
+        return
+    metric = next((name for name in METRICS if any(name in fit.metrics for fit in last.values())), None)
+    table = pd.DataFrame(
+        {
+            "regularizer": name,
+            "label": PENALTIES[name].label,
+            "nearest": fit.status == "nearest",
+            "λ": fit.experiment.lambda_sparse,
+            "interactions": fit.used_interactions,
+            "Features": fit.used_features,
+            "value": fit.metrics.get(metric, math.nan) if metric else math.nan,
+            "F1": fit.metrics.get("support_f1", math.nan),
+            "Fits": sum(one.experiment.regularizer == name and one.status != "nearest" for one in fits),
+        }
+        for name, fit in last.items()
+    )
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    drawable = _one_matrix(dataset)
+    left, right = st.columns([5, 26] if drawable else [1, 1], gap="small")
+    words = METRICS[metric] if metric else ""
+    if metric:
+        with left:
+            st.markdown(f"**{words}**")
+            chart(
+                figures.equal_sparsity(table, "value", words),
+                key="compare_duel_chart",
+                alt=f"{words} of {', '.join(table['label'])} at about the same number of interactions.",
+            )
+    if drawable:
+        with right:
+            pictures = {
+                name: [arena.fitted(fit.parameters.P, "", dataset, compared=True)]
+                for name, fit in last.items()
+                if fit.parameters is not None
+            }
+            arena.draw_panels(pictures, dataset, "compare_duel_view", _DUEL_HEIGHT)
+    if table["nearest"].any():
+        low, high = accept
+        st.caption(
+            f"Hatched: {plain(' and '.join(table['label'][table['nearest']]))} cannot use {low:,} to "
+            f"{high:,} interactions here. The nearest number that was reached is shown."
+        )
+    _duel_table(table, words)
+    for name, fit in last.items():
+        if fit.status == "nearest":
+            st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
+
+
+def _duel_table(table: pd.DataFrame, words: str) -> None:
+    shown = ["label", "λ", "interactions", "Features", "value", "F1", "Fits"]
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table[[c for c in shown if c != "F1" or table["F1"].notna().any()]],
+        hide_index=True,
+        key="compare_duel_table",
+        column_config={
+            "label": st.column_config.TextColumn("Regularizer", width="small"),
+            "λ": number(format="%.5g", width="small"),
+            "interactions": number("Interactions", format="localized", width="small"),
+            "Features": number(format="localized", width="small"),
+            "value": number(words, format="%.5g", width="small"),
+            "F1": number("Support F1", format="%.3f", width="small"),
+            "Fits": number(width="small"),
+        },
+    )
+
+
+# ---------------------------------------------------------------------------------------------- under one λ
+
+
+_OF_STRENGTHS = (
+    ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or press the arrow keys."),
+    ParamSpec(
+        "shown",
+        "choice",
+        "truth",
+        choices=("truth", "weights"),
+        help="Every pair in the colour of what it is in truth, or the weights.",
+    ),
+    arena.how("watch"),
+    arena.why(METHODS),
+    ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
+)
+_POINTS = 25
+_FEWEST = 5
+# Of the largest strength: where one begins to look.
+_MIDDLE = 0.1
+_HEIGHT = 300
+
+
+def _draw_strengths(settings: Settings, linked: bool) -> None:
+    """Draw the models, as far as they are fitted; a slider goes through the strengths in the browser."""
+    if (reason := dataset_spec(settings["dataset"]).unavailable()) is not None:
+        st.info(plain(reason), icon=":material/folder_off:")
+        return
+    data = load_dataset(settings["dataset"])
+    if (reason := _too_large(data)) is not None:
+        st.info(plain(reason), icon=":material/grid_off:")
+        return
+    truth = truth_of(data) is not None
+    if not settings["fighters"]:
+        widgets.regularizers(settings, "fighters")
+        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
+        return
+    plan = _plan(settings, data.X.shape[1])
+    key = f"path:{plan.digest}"
+    line = f"{widgets.labels_of(settings['fighters'])} · {len(plan.lambdas)} values of λ"
+    with shell.settings_box("compare_along_box", line, folded=manager().get(key) is not None):
+        widgets.regularizers(settings, "fighters")
+
+    def start() -> None:
+        settings.set(trained=True)
+        manager().submit(key, partial(trace, plan))
+
+    if linked and settings["trained"] and manager().get(key) is None:
+        start()
+    task = manager().get(key)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widgets.action(
+            settings,
+            "along_start",
+            f"Train {plan.total:,} models" if task is None else "Again",
+            icon=":material/play_arrow:",
+            shortcut="P",
+            type="primary",
+            disabled=task is not None and task.state.active,
+            on_click=start,
+            help="Paths along λ, from the start that the λ-path takes.",
+        )
+        widgets.stop(settings, task, name="along_stop")
+        if truth and task is not None:
+            widgets.param(
+                settings, "shown", "Cells", labels={"truth": "Against the truth", "weights": "Weights"}
+            )
+    if task is None:
+        st.caption(
+            ":material/touch_app: Not trained on these data yet. Once they are, drag λ: all pictures follow."
+        )
+        arena.draw_empty(settings["fighters"], data, "compare_no_models", _HEIGHT, "Not trained yet")
+        return
+    if not settings["along"]:
+        settings.set(along=_MIDDLE * plan.lambdas[-1])
+    compared = truth and settings["shown"] == "truth"
+    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=_pair(data), compared=compared)
+
+
+@lru_cache(maxsize=8)
+def _pair(data: Dataset) -> tuple[int, int] | None:
+    """Return features of different groups, or where nothing is known of groups, those most worth a look."""
+    truth = truth_of(data)
+    return strongest_product(data) if truth is None else first_between(truth)
+
+
+def _too_large(data: Dataset) -> str | None:
+    d = data.X.shape[1]
+    if len(data.outputs) > 1:
+        return (
+            "Here there is one matrix for each regularizer; these data have several outputs, with one each."
+        )
+    if d > EXACT_FEATURES:
+        return f"These data have {d:,} features; matrices along λ are drawn for up to {EXACT_FEATURES:,}."
+    return None
+
+
+def _plan(settings: Settings, d: int) -> PathPlan:
+    names = settings["fighters"]
+    base = replace(suggested(settings["dataset"], "fm"), start="informed", seed=settings["seed"])
+    numbers = MOST_NUMBERS // (len(names) * d * base.rank)
+    ends = range_to_empty(base, names)
+    pictures = arena.most_frames(PathPlan(base, names, ends, "onwards"))
+    points = max(_FEWEST, min(_POINTS, numbers, pictures))
+    return PathPlan(base, names, strengths(*ends, points), "onwards")
+
+
+# -------------------------------------------------------------------------------------------- pairs of runs
+
+
+_OF_PAIRS = (
+    ParamSpec("one", "int", 0, 0, 23, help=r"The run whose $W=PP^\top$ is taken."),
+    ParamSpec("other", "int", 1, 0, 23, help=r"The run whose $W=PP^\top$ is subtracted."),
+)
+
+
+def _draw_pairs(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    """Draw the difference of two runs, and the stability of runs that differ in their seed alone."""
+    st.subheader("Which pairs they weigh differently")
+    _difference(settings, runs, picked)
+    repeated = [group for group in seeds_folded(picked) if len(group) > 1]
+    st.subheader("Which pairs come back from seed to seed")
+    if not repeated:
+        st.caption(
+            "No two of these runs differ in their seed alone. Train the same settings from other seeds "
+            "(*Reseed*), or sweep over seeds."
+        )
+        return
+    for group in repeated:
+        _stability(runs, group)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
+    """Return the pair weights of a run, or why there are none."""
+    del updated  # A run that has grown has others.
+    found, parameters = _runs.get(run), _runs.parameters(run)
+    if parameters is None:
+        return f"{title_of_run(found)} has no parameters: it ended before its first epoch."
+    try:
+        return Weights.of(found.experiment.machine, parameters)
+    except ValueError as error:
+        return str(error)
+
+
+def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    for name, fallback in (("one", 0), ("other", 1)):
+        if settings[name] >= len(picked):
+            settings.set(**{name: fallback})
+    left, right = st.columns(2)
+    for column, name, label in ((left, "one", "W of"), (right, "other", "minus W of")):
+        widgets.control(
+            settings,
+            name,
+            column.selectbox,
+            label,
+            range(len(picked)),
+            format_func=lambda place: f"{title_of_run(picked[place])} ({picked[place].id[:4]})",
+        )
+    one, other = picked[settings["one"]], picked[settings["other"]]
+    if one.data_hash != other.data_hash:
+        st.caption("These two runs have different data: their pairs are not the same.")
+        return
+    found = [_weights(run.id, run.updated, runs) for run in (one, other)]
+    told = [w for w in found if isinstance(w, str)]
+    weights = [w for w in found if isinstance(w, Weights)]
+    if told or len(weights) < 2:
+        st.caption(plain(" ".join(told)))
+        return
+    apart = difference(*weights)
+    d = len(weights[0].W)
+    exact = d <= EXACT_FEATURES
+    labels = _names(one, d) if exact else tile_labels(d)
+    nothing = Weights(np.zeros((d, d)), np.zeros((d, d), dtype=bool))
+    panels = []
+    for title, matrix, caption in (
+        ("First", weights[0].W, _pairs(weights[0].used)),
+        ("Second", weights[1].W, _pairs(weights[1].used)),
+        ("First − second", None, ""),
+    ):
+        values = apart if matrix is None else difference(Weights(matrix, matrix != 0), nothing)
+        codes, scale = encode_codes(values, grey_diagonal=exact)
+        panels.append(
+            Panel(
+                title,
+                [CodesFrame(codes, scale, caption=caption)],
+                row_labels=labels,
+                col_labels=labels,
+                gram_label="W",
+            )
+        )
+    matrix_view(panels, key="compare_difference", columns=3, max_height=360)
+    both = int(np.triu(weights[0].used & weights[1].used, 1).sum())
+    either = int(np.triu(weights[0].used | weights[1].used, 1).sum())
+    st.caption(
+        f"{both:,} pairs are used by both, of {either:,} used by either"
+        + (f": {both / either:.0%} (Jaccard)." if either else ".")
+    )
+
+
+def _names(run: StoredRun, d: int) -> Sequence[str]:
+    """Return the names of the features; their numbers where the data are no longer here, and say so."""
+    try:
+        experiment = run.experiment
+        return load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
+    except (ValueError, OSError) as error:
+        st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
+        return [str(j) for j in range(1, d + 1)]
+
+
+def _pairs(used: np.ndarray) -> str:
+    return f"{int(np.triu(used, 1).sum()):,} interactions"
+
+
+def _stability(runs: RunStore, group: list[StoredRun]) -> None:
+    found = [_weights(run.id, run.updated, runs) for run in group]
+    weights = [w for w in found if isinstance(w, Weights)]
+    seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
+    st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
+    if len(weights) < len(group):
+        st.caption(plain(" ".join(dict.fromkeys(w for w in found if isinstance(w, str)))))
+        return
+    hashes = {run.data_hash for run in group}
+    if len(hashes) > 1:
+        st.caption("The data of these runs are not the same.")
+        return
+    table = stability(weights, _names(group[0], len(weights[0].W)))
+    if table.empty:
+        st.caption("None of these runs uses a pair.")
+        return
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=f"compare_stability_{group[0].id}",
+        height=260,
+        column_config={
+            "Selected in": st.column_config.ProgressColumn(
+                format="percent",
+                min_value=0,
+                max_value=1,
+                help="The share of the runs that use the pair.",
+            ),
+            "Mean weight": st.column_config.NumberColumn(
+                format="%.4g", help="Over the runs that use the pair."
+            ),
+            "Same sign": st.column_config.NumberColumn(
+                format="percent", help="The share of them whose weight has the sign of the mean."
+            ),
+        },
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- page
+
 
 MOST = 40
 OFFERED = 300
@@ -52,9 +518,9 @@ TABLE = (
     ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
     ParamSpec("metric", "choice", next(iter(METRICS)), choices=tuple(METRICS), help="What is traded off."),
-    *pairs.TABLE,
-    *equal_sparsity.TABLE,
-    *strengths.TABLE,
+    *_OF_PAIRS,
+    *_OF_EQUAL_SPARSITY,
+    *_OF_STRENGTHS,
 )
 PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
 EXPERT = ("only", "x", "pairs", "starts")
@@ -79,9 +545,9 @@ def render() -> None:
         if (view := _view(settings)) == "runs":
             _runs(settings)
         elif view == "strength":
-            strengths.draw(settings, linked)
+            _draw_strengths(settings, linked)
         else:
-            equal_sparsity.draw(settings, linked)
+            _draw_equal_sparsity(settings, linked)
 
 
 def _view(settings: Settings) -> str:
@@ -124,13 +590,13 @@ def _runs(settings: Settings) -> None:
     if settings.shows("trade", "Trade-offs"):
         _trade(settings, groups)
     if settings.shows("pairs", "Pairs that differ or recur"):
-        pairs.draw(settings, runs, picked)
+        _draw_pairs(settings, runs, picked)
 
 
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     wanted = [name for name in settings["runs"].split(",") if name]
     known = {run.id: run for run in runs.runs(limit=OFFERED)}
-    known |= {run.id: run for run in runs.get_many(wanted) if run.deleted is None}
+    known |= {run.id: run for run in runs.get_many(wanted)}
     here = [name for name in wanted if name in known][:MOST]
     _tell_missing(len(set(wanted)), len(set(wanted) - set(known)))
     if st.session_state.get(_MENU) != here:
@@ -308,52 +774,28 @@ def _trade(settings: Settings, groups: Groups) -> None:
     counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
     front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
     names = [_name(*group) for group in groups]
-    left, right = st.columns(2)
-    with left:
-        curves(
-            figures.trade_off(
-                names,
-                [_regularizer(group[0]) for group in groups],
-                counts,
-                values,
-                front.tolist(),
-                metric,
-                offered[metric],
-                what=what,
-                spread=(count_spread, value_spread),
-            ),
-            key="compare_trade",
-            alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
-            live=False,
-        )
-        on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
-        better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
-        st.caption(
-            f"Filled: the Pareto front. No other of these runs has as few {what} and a {better} value. "
-            f"On it: {plain('; '.join(on))}."
-        )
-    with right:
-        table = pd.DataFrame(
-            {
-                "regularizer": [label_of("regularizer", _regularizer(group[0])) for group in groups],
-                "λ": [group[0].settings.get("lambda_sparse", math.nan) for group in groups],
-                "λ_p": [group[0].settings.get("lambda_p", math.nan) for group in groups],
-                "rank": [group[0].settings.get("rank", math.nan) for group in groups],
-                what: counts,
-                "features": means(lambda run: float(run.last.get("used_features", math.nan)))[0],
-                offered[metric]: values,
-            }
-        )
-        varied = [name for name in table if table[name].nunique() > 1 or name == offered[metric]]
-        curves(
-            figures.parallel(table[varied], offered[metric], metric),
-            key="compare_parallel",
-            alt="Every run as a line through its settings and figures.",
-            live=False,
-        )
-        st.caption(
-            f"One line a run, coloured by *{plain(offered[metric])}*. Drag along an axis to pick lines out."
-        )
+    curves(
+        figures.trade_off(
+            names,
+            [_regularizer(group[0]) for group in groups],
+            counts,
+            values,
+            front.tolist(),
+            metric,
+            offered[metric],
+            what=what,
+            spread=(count_spread, value_spread),
+        ),
+        key="compare_trade",
+        alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
+        live=False,
+    )
+    on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
+    better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
+    st.caption(
+        f"Filled: the Pareto front. No other of these runs has as few {what} and a {better} value. "
+        f"On it: {plain('; '.join(on))}."
+    )
 
 
 def _regularizer(run: StoredRun) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from fmviz.lab.tables.column_types import Column
-from fmviz.lab.tables.scales import ascending
+from fmviz.lab.tables.target import ascending
 from fmviz.lab.uploads.library import Profile
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import streamlit as st
 
 from fmviz.engine.memory import in_words
 from fmviz.engine.settings import ParamSpec
+from fmviz.lab.datasets import DATASETS
 from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.tables.limits import UPLOADS
 from fmviz.lab.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
@@ -18,11 +20,10 @@ from fmviz.lab.tables.target import TASKS
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.example import example
 from fmviz.lab.uploads.library import Profile, Upload
-from fmviz.ui import shell, upload_quota, widgets
+from fmviz.ui import navigation, session_uploads, shell, upload_quota, widgets
 from fmviz.ui.data import columns, strengths
 from fmviz.ui.data.aim import draw_aim
-from fmviz.ui.data.library import draw_shelf
-from fmviz.ui.data.size import draw_size, draw_train
+from fmviz.ui.data.size import MESSAGE, draw_size, draw_train, train_query
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Setting, Settings, Text
 from fmviz.ui.watching import done
@@ -134,7 +135,7 @@ _ROWS = 8
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",))
+    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",), gone=strengths.GONE)
     linked = settings.read_url()
     with shell.page("Your data", settings):
         shell.heading(
@@ -147,7 +148,7 @@ def render() -> None:
             _file(settings, linked)
         else:
             _bring(settings)
-        draw_shelf(settings, open_set)
+        _own_sets(settings)
 
 
 # ---------------------------------------------------------------------------------------------- bringing
@@ -408,3 +409,71 @@ def _scaling(settings: Settings) -> None:
         widgets.param(settings, "scaling", "Numbers", labels=labels)
         with st.container(width=330):
             widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")
+
+
+# ------------------------------------------------------------------------------------- sets of this session
+
+
+def _own_sets(settings: Settings) -> None:
+    """Draw the data sets of this session: train, open, delete."""
+    if (sentence := st.session_state.get(MESSAGE)) is not None:
+        widgets.dismissible("data", sentence, MESSAGE)
+    known = map(library.find, session_uploads.mine())
+    found = [one for one in known if one is not None]
+    if not found:
+        return
+    st.subheader("My data sets")
+    for one in found:
+        with st.container(
+            border=True, horizontal=True, vertical_alignment="center", key=f"data_set_{one.name}"
+        ):
+            st.markdown(
+                f"**{plain(one.title)}** · {one.rows:,} rows, {one.features:,} features · "
+                f"{in_words(one.bytes)}",
+                width="stretch",
+            )
+            navigation.page_link(
+                navigation.TRAIN,
+                train_query(one.name, settings["seed"]),
+                label="Train",
+            )
+            st.button(
+                "Open",
+                icon=":material/edit:",
+                key=f"data_open_{one.name}",
+                on_click=open_set,
+                args=(settings, one),
+                help="Look at its columns, and encode it in another way.",
+            )
+            if one.owner in ("", session_uploads.owner()):
+                widgets.confirm_delete(
+                    f"data_delete_{one.name}",
+                    f"**{plain(one.title)}** and its file go for good; links and runs can no longer load "
+                    "these data.",
+                    partial(_delete, settings, one),
+                )
+            else:
+                st.button(
+                    "Take off the list",
+                    icon=":material/playlist_remove:",
+                    key=f"data_delete_{one.name}",
+                    on_click=_take_off,
+                    args=(settings, one),
+                    help="Only the browser that brought it can delete it.",
+                )
+    st.caption(
+        "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "
+        "only the browser that brought it can delete it, and until then it stays on this computer."
+    )
+
+
+def _take_off(settings: Settings, one: Upload) -> None:
+    session_uploads.forget(one.name)
+    if settings["dataset"] == one.name:
+        settings.set(dataset=next(iter(DATASETS)))
+
+
+def _delete(settings: Settings, one: Upload) -> None:
+    library.delete(one.name)
+    _take_off(settings, one)
+    st.session_state[MESSAGE] = f"{one.title} was deleted."

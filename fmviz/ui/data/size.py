@@ -15,9 +15,9 @@ from fmviz.engine.models import SharedBasis
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.importing import import_upload
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
-from fmviz.lab.uploads.importing import import_upload
 from fmviz.lab.uploads.size import Size
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain
@@ -25,8 +25,10 @@ from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import train_query as experiment_query
 from fmviz.ui.watching import done
 
-__all__ = ["draw_size", "draw_train", "train_query"]
+__all__ = ["MESSAGE", "draw_size", "draw_train", "train_query"]
 
+MESSAGE = "fmviz:data:told"
+"""Where the session keeps a sentence on what was just done."""
 _WANTED = "fmviz:data:wanted"
 _EPOCHS = 300
 # So many classes are named.
@@ -237,7 +239,6 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
     if not done(f"data:enter:{name}:{title}:{model}", enter, "Encoding, and trying strengths.", failed):
         return
     st.session_state.pop(_WANTED, None)
-    library.undelete(name)
     session_uploads.remember(name)
     if what != "keep":
         changes = {"validation": settings["validation"]}
@@ -252,7 +253,7 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
             failed(str(error), "")
             return
         st.switch_page(navigation.INTERACTIONS.script, query_params={"run": job.id})
-    st.session_state["fmviz:data:told"] = (f"{library.title_of(title)} is in the data set menu.", None)
+    st.session_state[MESSAGE] = f"{library.title_of(title)} is in the data set menu."
     settings.set(dataset=name)
     st.rerun()
 

@@ -17,15 +17,19 @@ from fmviz.lab.interpretation.reading import (
     table_of_pairs,
     typical_sizes,
 )
-from fmviz.lab.interpretation.windows import EXACT
 from fmviz.lab.search.averaged import Average
 from fmviz.ui import widgets
-from fmviz.ui.components.matrix_view import Box, CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.components.matrix_view import Cell, CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
-from fmviz.ui.interactions.pairs import pick_node, search_row
-from fmviz.ui.interactions.parts import draw_network, pairs_in_words
-from fmviz.ui.interactions.samples import with_intervals
+from fmviz.ui.interactions.pairs import (
+    EDGES,
+    draw_network,
+    pairs_in_words,
+    pick_node,
+    search_row,
+    with_intervals,
+)
 from fmviz.ui.settings.state import Settings, Whole
 
 TABLE = (Whole("pair", help="The two attributes whose levels are shown, by their numbers."),)
@@ -77,7 +81,7 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     with left:
         _heatmap(settings, reading, found)
     with right:
-        few = slice(0, settings["edges"])
+        few = slice(0, EDGES)
         draw_network(
             found.names,
             g[few],
@@ -101,9 +105,9 @@ def _heatmap(settings: Settings, reading: Opened, found: GroupStrengths) -> None
     values = np.where(found.used > 0, np.maximum(found.norm, np.nextafter(0.0, 1.0)), 0.0)
     codes, scale = encode_codes(values * reading.wording.scale, grey_diagonal=True)
 
-    def opened(box: Box) -> None:
-        if box.top != box.left:
-            settings.set(pair=(min(box.top, box.left), max(box.top, box.left)))
+    def opened(cell: Cell) -> None:
+        if cell.row != cell.col:
+            settings.set(pair=(min(cell.row, cell.col), max(cell.row, cell.col)))
 
     matrix_view(
         [
@@ -116,8 +120,8 @@ def _heatmap(settings: Settings, reading: Opened, found: GroupStrengths) -> None
             )
         ],
         key="interactions_groups",
-        on_box=opened,
-        selectable=True,
+        on_cell=opened,
+        clickable=True,
         signed=False,
         named=True,
         max_height=360,
@@ -182,7 +186,7 @@ def _levels(reading: Opened, found: GroupStrengths, average: Average | None, g: 
     if not found.used[g, h]:
         st.caption("No pair of their levels is used.")
         return
-    rows, columns, weight, used = block_of(reading.pairs, reading.attributes, g, h, EXACT)
+    rows, columns, weight, used = block_of(reading.pairs, reading.attributes, g, h, _DRAWN)
     names = np.asarray(reading.dataset.feature_names, dtype=object)
     values = np.where(used & (weight == 0), np.nextafter(0.0, 1.0), weight)
     codes, scale = encode_codes(values)

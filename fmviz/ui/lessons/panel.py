@@ -30,7 +30,6 @@ from fmviz.lab.lessons.values import (
 from fmviz.ui import navigation
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.theme import theme_color
 from fmviz.ui.watching import watch
 
 _STYLE = """<style>
@@ -151,7 +150,7 @@ def draw(settings: Settings) -> None:
         )
         return
     number = settings["step"]
-    st.html(_STYLE.replace("PRIMARY", theme_color("primaryColor", "GrayText")))
+    st.html(_STYLE.replace("PRIMARY", _primary_color()))
     with st.container(border=True, key="lesson_panel"):
         if number > len(lesson.steps):
             _finished(settings, lesson)
@@ -421,3 +420,9 @@ def _finished(settings: Settings, lesson: Lesson) -> None:
             on_click=end,
             args=(settings,),
         )
+
+
+def _primary_color() -> str:
+    kind = st.context.theme.type or "light"
+    name = "primaryColor"
+    return str(st.get_option(f"theme.{kind}.{name}") or st.get_option(f"theme.{name}") or "GrayText")

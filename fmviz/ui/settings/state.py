@@ -116,6 +116,8 @@ class Settings:
         that these must stay what they were.
     unread : iterable of str
         The shared settings that nothing on this page reads: kept for the others, and not drawn.
+    gone : mapping, optional
+        What earlier links set and this page has no longer, with a sentence on what to use instead.
     """
 
     def __init__(
@@ -127,6 +129,7 @@ class Settings:
         expert: Iterable[str] = (),
         fresh: Mapping[str, Any] | None = None,
         unread: Iterable[str] = (),
+        gone: Mapping[str, str] | None = None,
     ) -> None:
         own = list(table)
         self.page = page
@@ -136,6 +139,7 @@ class Settings:
         self.expert = frozenset(expert)
         self.fresh = dict(fresh or {})
         self.unread = frozenset(unread)
+        self.gone = dict(gone or {})
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
         if reserved:
             raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, which is every page's own.")
@@ -354,7 +358,8 @@ class Settings:
                         notices.append(f"From the link: {error} {taken}")
                 st.session_state[self._home(name)] = value
             notices += [
-                f"The link sets {name!r}, which this page does not have; it was ignored."
+                f"The link sets {name!r}, which this page does not have; "
+                + (f"it was ignored. {self.gone[name]}" if name in self.gone else "it was ignored.")
                 for name in given
                 if name not in self.table
             ]

@@ -19,7 +19,6 @@ from typing import Any, Unpack
 from fmviz.ui.components.matrix_view.model import (
     MAX_GRAM_FEATURES,
     NOT_AN_INTERACTION,
-    Box,
     Cell,
     CellClass,
     ClassesFrame,
@@ -37,7 +36,6 @@ from fmviz.ui.components.matrix_view.wire import ViewOptions, encode_view
 __all__ = [
     "MAX_GRAM_FEATURES",
     "NOT_AN_INTERACTION",
-    "Box",
     "Cell",
     "CellClass",
     "ClassesFrame",
@@ -71,16 +69,11 @@ def read(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _ignore() -> None:
-    # Streamlit keeps the value `cell` only if it has a callback.
-    pass
-
-
 def matrix_view(
     panels: Sequence[Panel] | bytes,
     *,
     key: str | None = None,
-    on_box: Callable[[Box], None] | None = None,
+    on_cell: Callable[[Cell], None] | None = None,
     **options: Unpack[ViewOptions],
 ) -> Cell | None:
     """Draw matrices side by side.
@@ -92,8 +85,8 @@ def matrix_view(
     key : str, optional
         The widget key. Give one whenever the data is replaced while the view stays on the page; without it
         new data makes a new view.
-    on_box : callable, optional
-        Called with every `Box` that is drawn, with ``selectable=True``, before the script runs again; needs a
+    on_cell : callable, optional
+        Called with every cell that is clicked, with ``clickable=True``, before the script runs again; needs a
         key.
     **options
         The keyword arguments of `encode_view`; they are already part of a payload.
@@ -113,13 +106,17 @@ def matrix_view(
     else:
         payload = encode_view(panels, **options)
 
-    def boxed() -> None:
+    # Streamlit keeps the value `cell` only if it has a callback.
+    def clicked() -> None:
         import streamlit as st
 
-        box = None if key is None else st.session_state[key].get("box")
-        if on_box is not None and box is not None:
-            on_box(Box(**box))
+        if (
+            on_cell is not None
+            and key is not None
+            and (cell := st.session_state[key].get("cell")) is not None
+        ):
+            on_cell(Cell(**cell))
 
-    state = _component()(data=payload, key=key, on_cell_change=_ignore, on_box_change=boxed)
+    state = _component()(data=payload, key=key, on_cell_change=clicked)
     cell = state.get("cell")
     return None if cell is None else Cell(**cell)

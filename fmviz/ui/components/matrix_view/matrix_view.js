@@ -11,7 +11,6 @@ export default function (component) {
     views.set(parentElement, view);
   }
   view.pick = (cell) => component.setStateValue("cell", cell);
-  view.take = (box) => component.setTriggerValue("box", box);
   view.update(decode(data));
   return () => {
     if (parentElement.isConnected || !views.delete(parentElement)) return;

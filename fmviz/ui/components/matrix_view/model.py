@@ -17,7 +17,6 @@ MAX_GRAM_FEATURES = 1024
 """Above this many rows a factor's Gram matrix is not formed in the browser: pool it into codes first."""
 
 Show = Literal["both", "gram", "factor"]
-Ramp = Literal["root", "linear"]
 
 
 @dataclass(frozen=True)
@@ -207,28 +206,6 @@ class Cell:
     picture: str
     row: int
     col: int
-
-
-@dataclass(frozen=True)
-class Box:
-    """A range of cells that was drawn by dragging, or the one that was clicked.
-
-    Attributes
-    ----------
-    panel : int
-        The number of its panel, from 0.
-    picture : {"factor", "gram"}
-        Whether it is of the factor, or of QQᵀ or a ready matrix.
-    top, bottom, left, right : int
-        Its rows and columns, half-open.
-    """
-
-    panel: int
-    picture: str
-    top: int
-    bottom: int
-    left: int
-    right: int
 
 
 def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32]:

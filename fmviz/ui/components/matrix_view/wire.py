@@ -25,7 +25,6 @@ from fmviz.ui.components.matrix_view.model import (
     Intervals,
     Mark,
     Panel,
-    Ramp,
     Show,
     _positive,
     check_codes,
@@ -36,7 +35,6 @@ from fmviz.ui.components.matrix_view.model import (
 
 MAGIC = b"FMV1"
 _SHOWS = ("both", "gram", "factor")
-_RAMPS = ("root", "linear")
 
 
 class ViewOptions(TypedDict, total=False):
@@ -47,7 +45,6 @@ class ViewOptions(TypedDict, total=False):
     feature_names: Sequence[str] | None
     factor_scale: float | None
     gram_scale: float | None
-    ramp: Ramp
     signed: bool
     columns: int | None
     min_width: int
@@ -55,7 +52,6 @@ class ViewOptions(TypedDict, total=False):
     player: bool | Literal["rests"]
     clickable: bool
     mark: Mark | None
-    selectable: bool
     zoom: bool
     named: bool
     empty: str
@@ -105,7 +101,6 @@ def encode_view(
     feature_names: Sequence[str] | None = None,
     factor_scale: float | None = None,
     gram_scale: float | None = None,
-    ramp: Ramp = "root",
     signed: bool = True,
     columns: int | None = None,
     min_width: int = 230,
@@ -113,7 +108,6 @@ def encode_view(
     player: bool | Literal["rests"] = False,
     clickable: bool = False,
     mark: Mark | None = None,
-    selectable: bool = False,
     zoom: bool = False,
     named: bool = False,
     empty: str = "Nothing to show yet.",
@@ -136,9 +130,6 @@ def encode_view(
         The names of the rows of the factors, for the tooltip.
     factor_scale, gram_scale : float, optional
         The magnitude at the ends of each colour scale; by default the largest one of all panels and frames.
-    ramp : {"root", "linear"}
-        How colour grows with magnitude. The square root keeps small interactions apart beside a few large
-        ones; the colour bar carries the numbers either way.
     signed : bool
         Whether the values have signs; else, as for norms, the ramp has one arm, of another colour.
     columns : int, optional
@@ -154,11 +145,9 @@ def encode_view(
         Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
     mark : Mark, optional
         A cell that is outlined while no other one is pointed at; in all pictures that have it.
-    selectable : bool
-        Whether a click, or a box that is drawn by dragging, makes the script run again with that box.
     zoom : bool
         Whether a box that is drawn by dragging, a double click, or the keys + and − zoom in, in all pictures
-        of one shape alike. Not together with `selectable`.
+        of one shape alike.
     named : bool
         Whether names stand beside rows and columns, where cells are large enough.
     empty : str
@@ -179,8 +168,6 @@ def encode_view(
     """
     if show not in _SHOWS:
         raise ValueError(f"show = {show!r} is not known; choose one of {', '.join(_SHOWS)}.")
-    if ramp not in _RAMPS:
-        raise ValueError(f"ramp = {ramp!r} is not known; choose one of {', '.join(_RAMPS)}.")
     if columns is not None and columns < 1:
         raise ValueError(f"columns = {columns!r} must be at least 1, or None for as many as fit.")
     if max_height < 40:
@@ -276,7 +263,6 @@ def encode_view(
             "factor": _positive("factor_scale", factor_scale) if factor_scale is not None else factor_top,
             "gram": _positive("gram_scale", gram_scale) if gram_scale is not None else gram_top,
         },
-        "ramp": ramp,
         "signed": signed,
         "skipped": "; ".join(dict.fromkeys(one["skipped"] for one in drawn if one["skipped"])),
         "player": player,
@@ -284,7 +270,6 @@ def encode_view(
         "minWidth": int(min_width),
         "clickable": bool(clickable),
         "mark": None if mark is None else dataclasses.asdict(mark),
-        "selectable": bool(selectable),
         "zoom": bool(zoom),
         "named": bool(named),
         "maxHeight": int(max_height),

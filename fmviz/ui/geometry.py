@@ -1,0 +1,413 @@
+"""Geometry: unit balls, the flow of the operators, and why TI zeroes what is relatively small."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
+from fmviz.figures import geometry as figures
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab.operators import geometry as lab
+from fmviz.lab.runs.provenance import array_hash
+from fmviz.lab.typography import with_minus
+from fmviz.operators import certificate
+from fmviz.ui import shell, widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.guard import fragment
+from fmviz.ui.settings.state import Settings, Several, Text
+
+# Whose picture is large where none was chosen.
+_FIRST = "ti"
+_REACH = figures.REACH
+_STEP = 0.05
+# Heights of the picture to play with, and of the others, in pixels.
+_LARGE, _SMALL = 400, 160
+_LATTICE = np.round(np.arange(-20, 21) / 10, 10)
+_LETTERS = ("a", "b", "c")
+_COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
+TABLE: tuple[ParamSpec | Several | Text, ...] = (
+    Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture each."),
+    ParamSpec("dims", "choice", "2", choices=("2", "3"), help="How many entries of P are free."),
+    ParamSpec(
+        "plane", "choice", "column", choices=tuple(lab.PLANES), help="Which entries of P the axes are."
+    ),
+    ParamSpec(
+        "solid", "choice", "corner", choices=tuple(lab.SOLIDS), help="Which entries of P the axes are."
+    ),
+    ParamSpec(
+        "strength",
+        "float",
+        0.4,
+        0.0,
+        2.0,
+        symbol=r"\lambda",
+        help="How far the operator goes. Click the handle and use the arrow keys.",
+    ),
+    *(
+        ParamSpec(letter, "float", value, -_REACH, _REACH, help="An entry of P; the arrow keys move it.")
+        for letter, value in zip(_LETTERS, (1.5, 0.6, -0.4), strict=True)
+    ),
+    Text("large", help="The regularizer whose picture is large."),
+    ParamSpec("flow", "bool", True, help="Draw where every point of a grid goes."),
+    ParamSpec("entry", "choice", "b", choices=_LETTERS, help="The entry that varies; the others are held."),
+    ParamSpec("tau", "float", 0.2, 0.0, 2.0, symbol=r"\lambda", help="The strength of TI on this column."),
+    *(
+        ParamSpec(f"e{j}", "float", value, -10.0, 10.0, help="An entry of the column.")
+        for j, value in enumerate(_COLUMN, start=1)
+    ),
+)
+PARTS = ("panels", "shrinkage", "column", "double", "halve", "back", "exports")
+EXPERT = ("flow", "exports")
+_ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
+_STYLE = """<style>
+:is(.st-key-geometry_panels, .st-key-geometry_entries) {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: 1rem;
+}
+.st-key-geometry_panels > div {height: 100%}
+.st-key-geometry_entries {grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: 0.7rem}
+[class*="st-key-geometry_panel_"] {padding: 0.7rem; gap: 0.5rem}
+:is(.st-key-geometry_panels, .st-key-geometry_words, .st-key-geometry_formula) .katex-display {
+  overflow-x: auto; overflow-y: hidden; margin: 0.1rem 0; padding-right: 5px; font-size: 0.95em;
+}
+.st-key-geometry_formula [data-testid="stMarkdown"]:has(.katex-display) {
+  container-type: inline-size; width: 100%;
+}
+.st-key-geometry_formula .katex-display {font-size: clamp(0.55rem, 4.2cqi, 0.95rem)}
+.st-key-geometry_legend p {font-size: 0.85rem}
+</style>"""
+
+
+def render() -> None:
+    """Draw the page."""
+    settings = Settings("geometry", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset", "seed"))
+    with shell.page("Geometry", settings):
+        st.html(_STYLE)
+        shell.heading(
+            settings,
+            "Geometry",
+            "A regularizer is a shape, its operator a motion: **prox** moves P to where Ω is smaller, and "
+            "stops on corners and edges, where entries are **exactly zero**.",
+        )
+        _section(settings)
+        if settings.shows("column", "Why TI zeroes the relatively small"):
+            _column(settings)
+
+
+def section_of(settings: Settings) -> lab.Section:
+    """Return the section that is set."""
+    if settings["dims"] == "2":
+        return lab.PLANES[settings["plane"]]
+    return lab.SOLIDS[settings["solid"]]
+
+
+# ------------------------------------------------------------------------------------------ the section
+
+
+@fragment
+def _section(settings: Settings) -> None:
+    """Draw balls, flow and shrink curves; a click or a key reruns this part alone."""
+    section = section_of(settings)
+    names = settings["penalties"]
+    letters = _LETTERS[: len(section.cells)]
+    with st.container(border=True, key="geometry_box"):
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+            with st.container(width="content"):
+                widgets.param(settings, "dims", "Entries", labels={"2": "Two (2-D)", "3": "Three (3-D)"})
+            with st.container(width="content"):
+                which = "plane" if settings["dims"] == "2" else "solid"
+                among = lab.PLANES if which == "plane" else lab.SOLIDS
+                words = {name: one.label for name, one in among.items()}
+                widgets.param(settings, which, "taken from", labels=words)
+            with st.container(width="content"):
+                widgets.regularizers(settings, "penalties")
+        for cell, (name, label) in zip(
+            st.columns(1 + len(letters)),
+            [
+                ("strength", r"Strength $\lambda$"),
+                *((x, f"${x}$ = {axis}") for x, axis in zip(letters, section.axes, strict=True)),
+            ],
+            strict=True,
+        ):
+            with cell:
+                widgets.param(settings, name, label, style="slider", step=_STEP)
+    # What was set may just have changed.
+    section = section_of(settings)
+    point = np.array([settings[letter] for letter in _LETTERS[: len(section.cells)]])
+    if not names:
+        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
+        return
+    strength = settings["strength"]
+    if settings.shows("panels", "Balls and flow"):
+        _legend(settings, len(section.cells))
+        large = settings["large"] if settings["large"] in names else _first(names)
+        left, right = st.columns([3, 2], gap="medium")
+        with left, st.container(border=True, key=f"geometry_panel_{large}"):
+            _panel(settings, section, large, point, strength, large=True)
+        with right, st.container(key="geometry_panels"):
+            for name in names:
+                if name != large:
+                    with st.container(border=True, key=f"geometry_panel_{name}"):
+                        _panel(settings, section, name, point, strength)
+        with st.expander("The matrix and the operator", icon=":material/functions:", key="geometry_words"):
+            st.latex(section.matrix)
+            st.markdown(section.words)
+            st.latex(
+                r"\operatorname{prox}_{\lambda\Omega}(P)=\arg\min_Q \tfrac12\|Q-P\|_F^2+\lambda\,\Omega(Q)"
+            )
+    if settings.shows("shrinkage", "What happens to one entry"):
+        _shrinkage(settings, section, names, point, strength)
+    if not settings.shows("exports", "Copy as Python"):
+        return
+    source = widgets.linked(
+        lab.geometry_program(section, names, point.tolist(), strength),
+        f"{', '.join(names)} of {_point(point)} at λ = {strength:g}",
+        data={"P": array_hash(section.embed(point), np.zeros(0))},
+    )
+    widgets.python_block(source, "Prints the results and their certificates.")
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _levels(dims: str, place: str, name: str) -> list[np.ndarray]:
+    """Return the unit ball and, in the plane, further levels of Ω."""
+    if dims == "3":
+        return [lab.boundary(lab.SOLIDS[place], name, lab.sphere())]
+    section = lab.PLANES[place]
+    return [lab.boundary(section, name, lab.circle(), level) for level in (1.0, 0.25, 2.0, 4.0)]
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ways of a grid to its prox, and which entries of their ends are 0."""
+    ways = lab.flow(lab.PLANES[place], name, strength, _REACH, n=13, steps=4)
+    return ways, lab.zero_codes(ways[:, -1])
+
+
+def _first(names: tuple[str, ...]) -> str:
+    """Return whose picture is large where none was chosen: TI, which differs most from ℓ₁."""
+    return _FIRST if _FIRST in names else names[0]
+
+
+def _panel(
+    settings: Settings,
+    section: lab.Section,
+    name: str,
+    point: np.ndarray,
+    strength: float,
+    *,
+    large: bool = False,
+) -> None:
+    color = regularizer_color(name)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(
+            f'<span style="color:{color}">■</span> **{PENALTIES[name].label}**',
+            unsafe_allow_html=True,
+            width="content",
+        )
+        st.markdown(rf"$\Omega={section.formula(name)}$", width="content")
+        if not large and settings.shows("large", "Picture that is large"):
+            st.button(
+                "Enlarge",
+                key=f"geometry_enlarge_{name}",
+                type="tertiary",
+                icon=":material/open_in_full:",
+                disabled=settings.locks("large"),
+                on_click=lambda: settings.set(large=name),
+            )
+    moved = lab.prox_of(section, name, point[None], strength)[0]
+    # To twice the strongest λ and beyond: what never becomes zero is seen to creep.
+    path = lab.prox_path(
+        section, name, point.tolist(), np.concatenate([np.linspace(0, 4, 60), 2.0 ** np.arange(3, 12)])
+    )
+    place = settings["plane"] if settings["dims"] == "2" else settings["solid"]
+    levels = _levels(settings["dims"], place, name)
+    key = f"geometry_{name}"
+    said = f"{PENALTIES[name].label} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
+    if settings["dims"] == "2":
+        ways, codes = _ways(place, name, strength)
+        if not settings["flow"]:
+            ways, codes = ways[:0], codes[:0]
+        figure = figures.plane(
+            figures.Flow(levels, ways, codes, path, point, moved),
+            section.axes,
+            color=color,
+            lattice=_LATTICE,
+        ).update_layout(height=_LARGE if large else _SMALL)
+        chart(
+            figure,
+            key,
+            f"Unit ball of Ω and flow of its operator. {said}",
+            on_select=partial(_clicked, settings, f"{key}_chart"),
+            selection_mode="points",
+        )
+    else:
+        figure = figures.space(levels[0], path, point, moved, section.axes, color=color)
+        figure.update_layout(height=_LARGE if large else _SMALL)
+        chart(figure, key, f"Unit ball of Ω in three dimensions. {said}")
+    _numbers(section, name, point, moved, strength, large=large)
+
+
+def _clicked(settings: Settings, key: str) -> None:
+    """Move the point to where the plane was clicked."""
+    points = st.session_state[key]["selection"]["points"]
+    if points:
+        settings.set(a=float(points[0]["x"]), b=float(points[0]["y"]))
+
+
+def _point(values: np.ndarray) -> str:
+    return "(" + ", ".join("0" if v == 0 else with_minus(f"{v:.3g}") for v in values) + ")"
+
+
+def _numbers(
+    section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray, strength: float, *, large: bool
+) -> None:
+    st.markdown(f"{_point(point)} → **{_point(moved)}**")
+    if not large:
+        return
+    vanishing = lab.vanishing(section, name, point.tolist())
+    said = []
+    for letter, before, after, when in zip(_LETTERS, point, moved, vanishing, strict=False):
+        if before == 0:
+            continue
+        state = "**is 0**" if after == 0 else with_minus(f"{after:.3g}")
+        said.append(f"{letter} {state}, " + ("never 0" if when is None else f"0 from λ = {when:.4g}"))
+    st.caption("  \n".join(said))
+    P, Q = section.embed(point), section.embed(moved)
+    widgets.certificate_badge(certificate(name, P, Q, strength))
+
+
+def _legend(settings: Settings, dims: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="geometry_legend"):
+        if dims == 2:
+            widgets.param(settings, "flow", "Flow of the plane")
+            grey, first, second, both = figures.ZERO_COLORS
+            st.markdown(
+                f"Filled: the **unit ball**, Ω ≤ 1; dotted: Ω = ¼, 2, 4. Thin lines lead to the prox: "
+                f'<span style="color:{grey}">●</span> none is zero &ensp; '
+                f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
+                f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
+                f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, thick line: '
+                "its way as λ grows. **Click** or tap to move the point.",
+                unsafe_allow_html=True,
+            )
+        else:
+            st.markdown(
+                "The solid is the **unit ball**, Ω ≤ 1. ◯ the point, ● its prox, the grey line its way as λ "
+                "grows. Drag to turn, move the point with the sliders."
+            )
+
+
+# -------------------------------------------------------------------------------------------- shrinking
+
+
+def _shrinkage(
+    settings: Settings, section: lab.Section, names: tuple[str, ...], point: np.ndarray, strength: float
+) -> None:
+    st.subheader("What happens to one entry")
+    letters = _LETTERS[: len(section.cells)]
+    if settings["entry"] not in letters:
+        settings.set(entry=letters[0])
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        widgets.control(
+            settings, "entry", st.segmented_control, "The entry that varies", letters, required=True
+        )
+        entry = letters.index(settings["entry"])
+        held = ", ".join(f"{x} = {settings[x]:g}" for x in letters if x != settings["entry"])
+        st.markdown(
+            f"At λ = {strength:g}, with {held} held. **ℓ₁** takes λ away. **TI** and **CS** take more the "
+            "larger the others are: a small entry beside a large one falls into the flat part, exactly 0."
+        )
+    before = np.round(np.linspace(-_REACH, _REACH, 201), 10)
+    curves = [
+        (
+            PENALTIES[name].label,
+            regularizer_color(name),
+            lab.shrink_curve(section, name, point.tolist(), entry, strength, before),
+        )
+        for name in names
+    ]
+    with right:
+        flat = [f"{label}: {np.ptp(before[q == 0]):.2g} wide" for label, _, q in curves if (q == 0).any()]
+        chart(
+            figures.shrinkage(before, curves, float(point[entry]), settings["entry"]),
+            "geometry_shrinkage",
+            f"{settings['entry']} after the operator against {settings['entry']} before it. Flat at zero: "
+            + ("; ".join(flat) or "nowhere")
+            + ".",
+        )
+
+
+# ------------------------------------------------------------------------------------------ one column
+
+
+@fragment
+def _column(settings: Settings) -> None:
+    """Draw one column of P against the threshold of TI."""
+    st.subheader("Why TI zeroes the relatively small")
+    st.markdown(
+        "TI lowers every entry of a column by one threshold τ, which grows with the **whole column**: what "
+        "goes is small beside the others."
+    )
+    with st.container(border=True, key="geometry_column_box"):
+        with st.container(key="geometry_entries"):
+            for name in _ENTRIES:
+                spec = settings.spec(name)
+                widgets.control(
+                    settings,
+                    name,
+                    st.number_input,
+                    f"$p_{name[1:]}$",
+                    spec.low,
+                    spec.high,
+                    step=0.1,
+                    format="%.4g",
+                )
+        left, right = st.columns([3, 2], vertical_alignment="bottom", gap="medium")
+        with left:
+            widgets.param(settings, "tau", r"Strength $\lambda$", style="slider", step=0.01)
+        with right, st.container(horizontal=True, key="geometry_scaling"):
+            for name, label, factor in (("double", "All × 2", 2.0), ("halve", "All ÷ 2", 0.5)):
+                widgets.action(
+                    settings,
+                    name,
+                    label,
+                    on_click=partial(_scale, settings, factor),
+                    help="TI keeps the same entries: its threshold grows with them. ℓ₁ does not.",
+                )
+            widgets.action(settings, "back", "Back", on_click=settings.reset, args=_ENTRIES)
+    strength = settings["tau"]
+    story = lab.column_story([settings[name] for name in _ENTRIES], strength)
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    gone = [f"p{name[1:]}" for name, q in zip(_ENTRIES, story.after, strict=True) if q == 0]
+    with left:
+        chart(
+            figures.column_bars(story.before, story.after, story.threshold, strength),
+            "geometry_column",
+            f"Six entries against the threshold {story.threshold:.4g} of TI and {strength:g} of ℓ₁. Exactly "
+            f"zero: {', '.join(gone) or 'none'}.",
+        )
+    with right, st.container(key="geometry_formula"):
+        st.latex(r"q_j=\operatorname{sign}(p_j)\max(|p_j|-\tau,\,0),\quad S_\theta=\textstyle\sum_j|q_j|")
+        st.latex(story.latex(strength))
+        soft = int((np.abs(story.before) <= strength).sum())
+        st.markdown(
+            f"**{story.kept:,} of {story.before.size:,}** entries are above τ and stay; "
+            f"{', '.join(gone) or 'none'} {'is' if len(gone) == 1 else 'are'} exactly 0. ℓ₁ would zero "
+            f"**{soft:,}**, those up to λ = {strength:g}."
+        )
+        st.caption("The largest entry always stays, whatever λ is (atarashi2021, Theorem 7).")
+        widgets.certificate_badge(story.certificate)
+
+
+def _scale(settings: Settings, factor: float) -> None:
+    """Multiply all entries of the column, within their bounds."""
+    changed: dict[str, Any] = {}
+    for name in _ENTRIES:
+        spec = settings.spec(name)
+        changed[name] = float(np.clip(settings[name] * factor, spec.low, spec.high))
+    settings.set(**changed)

@@ -1,0 +1,322 @@
+"""The page Runs: find, open, compare, export, import and delete stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from fmviz.engine.penalties import ALL_PENALTIES
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.runs.program import program
+from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.archive import export_runs, import_runs
+from fmviz.lab.store.table import label_of, runs_table, title_of_run
+from fmviz.lab.values import to_query
+from fmviz.ui import navigation, shell, widgets
+from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings, Several, Text
+from fmviz.ui.watching import done
+
+if TYPE_CHECKING:
+    from fmviz.report import Outcome
+
+SHOWN = 500
+_NAMED = 5
+_ORIGINS = {"page": "Train page", "sweep": "Sweep", "command": "Command line", "python": "Python"}
+_STATUS = {
+    "converged": "✓ converged",
+    "epochs": "◷ epoch limit",
+    "seconds": "◷ time limit",
+    "stalled": "◌ stalled",
+    "rank": "◷ rank limit",
+    "stopped": "■ stopped",
+    "diverged": "↗ diverged",
+    "failed": "✕ failed",
+    "running": "▶ running",
+    "paused": "‖ paused",
+    "interrupted": "⚡ cut off",
+}
+TABLE = (
+    Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
+    Several("penalty", (), tuple(ALL_PENALTIES), help="Runs with these regularizers; none for all."),
+    Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
+    Text("find", help="Words in the title, the settings or the message."),
+)
+_GONE = {"bin": "A deletion is final: deleted runs can be neither listed nor restored."}
+_TOLD = "fmviz:runs:told"
+_TABLE_KEY = "fmviz:runs:table"
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Runs", Settings("runs", TABLE, unread=("dataset", "seed"), gone=_GONE)) as settings:
+        shell.heading(
+            settings,
+            "Runs",
+            "Every run is kept here with its settings, curves and parameters, even if it failed or was "
+            "interrupted. Pick rows to open, compare, export or delete them.",
+        )
+        try:
+            runs = store()
+        except StoreError as error:
+            st.error(plain(error), icon=":material/save:")
+            return
+        if (sentence := st.session_state.get(_TOLD)) is not None:
+            widgets.dismissible("runs", sentence, _TOLD)
+        _filters(settings)
+        _history(settings, runs)
+        _import(runs)
+
+
+def _filters(settings: Settings) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
+        widgets.control(
+            settings,
+            "find",
+            st.text_input,
+            "Find",
+            placeholder="title, setting, message",
+            icon=":material/search:",
+        )
+        for name, label, words in (
+            ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
+            ("penalty", "Regularizer", {name: spec.label for name, spec in ALL_PENALTIES.items()}),
+            ("origin", "Started from", _ORIGINS),
+        ):
+            widgets.several(settings, name, label, labels=words, menu=True)
+
+
+def _history(settings: Settings, runs: RunStore) -> None:
+    found = runs.runs(
+        dataset=settings["data"],
+        regularizer=settings["penalty"],
+        origin=settings["origin"],
+        text=settings["find"],
+        limit=SHOWN + 1,
+    )
+    if not found:
+        _empty(settings)
+        return
+    if len(found) > SHOWN:
+        found = found[:SHOWN]
+        st.caption(f"The newest {SHOWN} of more runs; narrow them down with the filters.")
+    else:
+        # The table's toolbar floats here, and would cover the filters.
+        st.caption("1 run." if len(found) == 1 else f"{len(found)} runs.")
+    picked = _table(found)
+    _actions(runs, picked)
+    if len(picked) == 1:
+        _one(runs, picked[0])
+
+
+def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
+    frame = runs_table(found)
+    # Of the server's clock, as on the page Papers.
+    frame["when"] = [datetime.fromtimestamp(run.created) for run in found]
+    frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
+    for name in ("regularizer", "model", "solver"):
+        frame[name] = [label_of(name, str(value)) for value in frame[name]]
+    shown = ["run", "status", "when", "spark", "objective", "interactions", "features", "metric"]
+    shown += ["regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
+    event = st.dataframe(
+        frame[shown],
+        hide_index=True,
+        selection_mode="multi-row",
+        on_select="rerun",
+        # A new list has no old selection.
+        key=f"{_TABLE_KEY}:{hash(tuple(run.id for run in found))}",
+        height=min(35 * (len(found) + 1) + 3, 460),
+        row_height=35,
+        column_config={
+            "run": st.column_config.TextColumn("Run", width=290),
+            "status": st.column_config.TextColumn("Ended", width=110),
+            "when": st.column_config.DatetimeColumn("Started", format="YYYY-MM-DD HH:mm", width=135),
+            "spark": st.column_config.LineChartColumn(
+                "Objective", help="The objective along the run.", width="small", color="auto-inverse"
+            ),
+            "objective": st.column_config.NumberColumn("at the end", format="%.5g", width=90),
+            "interactions": st.column_config.NumberColumn("Interactions", format="localized", width=95),
+            "features": st.column_config.NumberColumn("Features", format="localized", width="small"),
+            "metric": st.column_config.TextColumn("Quality", width=190),
+            "regularizer": st.column_config.TextColumn("Regularizer", width="small"),
+            "lambda_sparse": st.column_config.NumberColumn("λ", format="%.3g", width="small"),
+            "lambda_p": st.column_config.NumberColumn("λ_p", format="%.3g", width="small"),
+            "model": st.column_config.TextColumn("Model", width="small"),
+            "solver": st.column_config.TextColumn("Solver", width="small"),
+            "rank": st.column_config.NumberColumn("Rank", width="small"),
+            "epochs": st.column_config.NumberColumn("Epochs", format="localized", width="small"),
+            "seconds": st.column_config.NumberColumn("Solver s", format="%.2f", width="small"),
+        },
+    )
+    return [found[i] for i in event["selection"]["rows"] if i < len(found)]
+
+
+def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
+    ids = [run.id for run in picked]
+    one = picked[0] if len(picked) == 1 else None
+    with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
+        if one is not None:
+            words = "Go on in Train" if one.status == INTERRUPTED else "Open in Train"
+            navigation.page_link(
+                navigation.TRAIN,
+                _link(one),
+                label=words,
+                icon=":material/open_in_new:",
+                help="The run as it ended; one that was cut off goes on from where it was last saved.",
+            )
+        else:
+            st.button(
+                "Open in Train",
+                icon=":material/open_in_new:",
+                key="runs_open",
+                disabled=True,
+                help="Pick one run.",
+            )
+        if one is not None and one.ended and one.last:
+            navigation.page_link(
+                navigation.INTERACTIONS,
+                {"run": one.id},
+                label="Interactions in words",
+            )
+        if len(picked) > 1:
+            navigation.page_link(
+                navigation.COMPARE,
+                {"runs": ",".join(ids), "fold": "1"},
+                label=f"Compare {len(picked)}",
+            )
+        else:
+            st.button(
+                "Compare",
+                icon=navigation.COMPARE.icon,
+                key="runs_compare",
+                disabled=True,
+                help="Pick two or more runs.",
+            )
+        st.download_button(
+            "Export",
+            data=lambda: export_runs(runs, ids),
+            file_name=f"fmviz-{len(ids)}-runs.zip",
+            mime="application/zip",
+            icon=":material/download:",
+            key="runs_export",
+            disabled=not ids,
+            on_click="ignore",
+            help="Settings, curves and parameters as one file, to import here or elsewhere.",
+        )
+        ended = [run for run in picked if run.ended]
+        if not ended:
+            st.button("Delete", icon=":material/delete:", key="runs_delete", disabled=True)
+            return
+        names = ", ".join(f"**{plain(title_of_run(run))}**" for run in ended[:_NAMED])
+        more = f" and {len(ended) - _NAMED} more" if len(ended) > _NAMED else ""
+        widgets.confirm_delete(
+            "runs_delete",
+            f"{names}{more}: settings, curves and parameters go for good.",
+            partial(_delete, runs, ids),
+        )
+
+
+def _link(run: StoredRun) -> dict[str, str]:
+    """Return the query that shows a run on the training page."""
+    try:
+        return {**run.experiment.to_query(), "run": run.id}
+    except ValueError:
+        return {"run": run.id}
+
+
+def _delete(runs: RunStore, ids: list[str]) -> None:
+    count = runs.delete(ids)
+    st.session_state[_TOLD] = f"{count} run{'s' if count != 1 else ''} deleted."
+
+
+def _one(runs: RunStore, run: StoredRun) -> None:
+    with st.container(border=True, key="runs_one"):
+        st.markdown(f"**{plain(title_of_run(run))}** · {plain(run.id)}")
+        st.markdown(plain(run.message))
+        if run.details:
+            with st.expander("Details", icon=":material/info:"):
+                st.code(run.details, language=None, wrap_lines=True)
+
+        def rename() -> None:
+            runs.rename(run.id, str(st.session_state[key]))
+
+        key = f"fmviz:runs:title:{run.id}"
+        st.text_input("Title", value=run.title, key=key, max_chars=200, on_change=rename, width=420)
+        made = ", ".join(f"{name} {value}" for name, value in run.versions.items())
+        st.caption(plain(f"Data {run.data_hash or 'not loaded'} · {made or 'versions unknown'}"))
+        try:
+            experiment = run.experiment
+        except ValueError as error:
+            st.warning(plain(error), icon=":material/history:")
+            return
+        halted = run.status in ("stopped", "paused", INTERRUPTED)
+        name = experiment.dataset
+        source = widgets.linked(
+            program(experiment, run.epoch if halted else None),
+            f"{title_of_run(run)}: {run.message}",
+            data={name: run.data_hash} if run.data_hash else {},
+            versions=run.versions,
+        )
+        widgets.download_report("runs_report", partial(_outcome, run, runs, source), f"report-{run.id}.html")
+        widgets.python_block(source)
+
+
+def _outcome(run: StoredRun, runs: RunStore, source: str) -> Outcome:
+    from fmviz.report import of_stored
+
+    return of_stored(run, runs, source)
+
+
+def _empty(settings: Settings) -> None:
+    with st.container(border=True, key="runs_empty"):
+        filtered = any(settings[name] for name in ("data", "penalty", "origin", "find"))
+        if filtered:
+            st.markdown("No run fits the filters.")
+            st.button(
+                "Show all runs", icon=":material/filter_alt_off:", key="runs_all", on_click=settings.reset
+            )
+            return
+        st.markdown("No runs yet. Train a model, and it is kept here; or try the example:")
+        name = "planted_interactions"
+        example = {"dataset": name, "seed": 0, **DATASETS[name].suggested, "play": True}
+        navigation.page_link(
+            navigation.TRAIN,
+            to_query(example),
+            label="Train the example",
+            icon=":material/play_circle:",
+        )
+
+
+def _import(runs: RunStore) -> None:
+    with st.expander("Import runs", icon=":material/upload:"):
+        file = st.file_uploader(
+            "A file that “Export” or `fmviz runs export` has made",
+            type=["zip"],
+            key="runs_import",
+            max_upload_size=200,
+        )
+        if file is None:
+            return
+        key = f"import:{file.file_id}"
+
+        def read(should_stop: Callable[[], bool]) -> Iterator[tuple[int, int]]:
+            new, there = import_runs(runs, file, should_stop)
+            yield len(new), there
+
+        def failed(sentence: str, details: str) -> None:
+            st.error(plain(sentence), icon=":material/error:")
+
+        if not done(key, read, "Reading.", failed):
+            return
+        if (task := manager().get(key)) is not None:
+            new, there = task.view().items[0]
+            said = f"{new:,} run{'s' if new != 1 else ''} imported"
+            said += f"; {there:,} were here already." if there else "."
+            st.success(said, icon=":material/check:")
+            if new:
+                st.button("Show them", key="runs_show_imported", icon=":material/refresh:")
