@@ -25,7 +25,7 @@ from fmviz.engine.losses import CappedInsensitive, Squared
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
-from fmviz.lab.papers.protocols.outliers import CLUSTER, GROSS, MILD, ONE_SIDED, SECOND, planted
+from fmviz.lab.papers.robust_fm import CLUSTER, GROSS, MILD, ONE_SIDED, SECOND, planted
 
 CASES = [
     *((f"gross errors, {share} %", share, GROSS) for share in (10, 20, 30, 40)),

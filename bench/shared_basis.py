@@ -34,7 +34,7 @@ from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.target import Target
-from fmviz.lab.papers.protocols.class_machines import (
+from fmviz.lab.papers.blondel2017 import (
     PENALTIES,
     SEGMENT,
     VOWEL_TEST,

