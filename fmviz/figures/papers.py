@@ -1,4 +1,7 @@
-"""Figures of papers, drawn from the tables of a result; one function for each kind."""
+"""Figures of papers, drawn from the tables of a result; one function for each kind.
+
+Each takes tables, the titles of its axes, and how many panels stand beside each other.
+"""
 
 from __future__ import annotations
 
@@ -109,21 +112,10 @@ def descent(
     x: str = "seconds",
     log_y: bool = False,
 ) -> go.Figure:
-    """Draw objectives on their way down: a panel for each ``panel``, a colour for each ``method``.
+    """Draw objectives on their way down: a panel for each ``panel``, a colour for each ``method`` of "trace".
 
-    Parameters
-    ----------
-    tables : mapping
-        With "trace": rows of ``panel``, ``method``, ``seed``, ``objective`` and the column `x`. The runs of
-        one method from several starts share its colour.
-    x_title, y_title : str
-        Of the axes.
-    columns : int
-        Panels beside each other.
-    x : {"seconds", "epoch"}
-        What the objective is drawn against; seconds on a logarithmic axis, which leaves out the start.
-    log_y : bool
-        Whether the objective is on a logarithmic axis.
+    The runs of a method from several starts share its colour. `x` is "seconds", on a logarithmic axis, which
+    leaves out the start, or "epoch".
     """
     rows = tables.get("trace", ())
     panels = _Panels(_values(rows, "panel"), _values(rows, "method"), columns)
@@ -156,21 +148,11 @@ def curves(
     highest: bool = False,
     size: str = "bases",
 ) -> go.Figure:
-    """Draw test scores against the number of bases: a panel for each ``data``, a line for each ``method``.
+    """Draw the scores of "test" by ``bases``: a panel for each ``data``, a line for each ``method``.
 
-    Parameters
-    ----------
-    tables : mapping
-        With "test": rows of ``data``, ``method``, ``bases``, ``seed`` and ``score``. Points are means over
-        seeds, with their standard error as a bar. A method with 0 bases has no size, and is drawn as a level.
-    x_title, y_title : str
-        Of the axes.
-    columns : int
-        Panels beside each other.
-    highest : bool
-        Whether a higher score is better; then what lies far below zero is cut off.
-    size : str
-        What is counted on the horizontal axis, in a word.
+    Points are means over seeds, with their standard error as a bar. A method with 0 bases has no size, and is
+    drawn as a level. Where a higher score is better, with `highest`, what lies far below zero is cut off;
+    `size` is what is counted on the horizontal axis, in a word.
     """
     rows = [row for row in tables.get("test", ()) if row["score"] is not None]
     panels = _Panels(_values(rows, "data"), sorted(_values(rows, "method")), columns)
@@ -205,18 +187,10 @@ def curves(
 
 
 def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go.Figure:
-    """Draw test scores against used interactions: a panel for each ``data``, a line for each ``method``.
+    """Draw scores by used interactions: a panel for each ``data``, a line for each ``method``.
 
-    Parameters
-    ----------
-    tables : mapping
-        With "grid": rows of ``data``, ``method``, ``lambda_sparse``, ``used`` and ``score``, whose means at
-        each strength are a line; "table3a": rows of ``data``, ``method``, ``used`` and ``score``, which are
-        stars; "table3b": the same, of which the row of FM is a level.
-    x_title, y_title : str
-        Of the axes; the horizontal one is logarithmic, and what uses nothing stands at 1.
-    columns : int
-        Panels beside each other.
+    The means of "grid" at each strength are a line, the rows of "table3a" stars, and that of FM in "table3b"
+    a level. The horizontal axis is logarithmic, and what uses nothing stands at 1.
     """
     rows = [row for row in tables.get("grid", ()) if row["score"] is not None]
     limited = [row for row in tables.get("table3a", ()) if row["score"] is not None]
@@ -273,24 +247,11 @@ def lines(
     log: bool | str = False,
     ticks: Literal["powers of two", "numbers", "linear"] = "powers of two",
 ) -> go.Figure:
-    """Draw a column of a table against another: a panel for each ``panel``, a line for each ``method``.
+    """Draw a column of a table by another: a panel for each ``panel``, a line for each ``method``.
 
-    Parameters
-    ----------
-    tables : mapping
-        With `table`: rows of ``panel``, ``method`` and the columns `x` and `y`. Where several rows share
-        an x, points are means, with their standard error as a bar.
-    x_title, y_title : str
-        Of the axes.
-    table, x, y : str
-        Names.
-    columns : int
-        Panels beside each other.
-    log : bool or str
-        Whether y is on a logarithmic axis; a word: in the panels with this word in their titles.
-    ticks : {"powers of two", "numbers", "linear"}
-        What is named on the horizontal axis, which is logarithmic: every second x, as a power of 2, or every
-        x as it is; or "linear", for an axis that is not.
+    Where several rows share an x, points are means, with their standard error as a bar. `log` is whether y is
+    on a logarithmic axis, or a word: in the panels with this word in their titles. `ticks` are the values
+    there are, written as powers of two or as numbers, on a logarithmic axis, or a linear one's own.
     """
     rows = tables.get(table, ())
     panels = _Panels(_values(rows, "panel"), sorted(_values(rows, "method")), columns)
@@ -321,17 +282,7 @@ def lines(
 
 
 def boxes(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go.Figure:
-    """Draw how numbers spread: a panel for each ``panel``, a box for each ``method`` and ``stage``.
-
-    Parameters
-    ----------
-    tables : mapping
-        With "ratios": rows of ``panel``, ``method``, ``stage`` and ``y``.
-    x_title, y_title : str
-        Of the axes.
-    columns : int
-        Panels beside each other.
-    """
+    """Draw how ``y`` of "ratios" spreads: a panel each ``panel``, a box each ``method`` and ``stage``."""
     rows = tables.get("ratios", ())
     panels = _Panels(_values(rows, "panel"), _values(rows, "stage"), columns)
     for title, stage in product(panels.places, panels.methods):
@@ -354,16 +305,8 @@ def boxes(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go
 def cells(tables: Tables, *, x_title: str, y_title: str = "", columns: int = 2) -> go.Figure:
     """Draw the cells of a table of accuracies: a panel for each ``data``, a place for each ``method``.
 
-    Parameters
-    ----------
-    tables : mapping
-        With "test": rows of ``data``, ``method`` and ``score``, which are points; and "cells": rows of
-        ``data``, ``method``, ``accuracy``, ``std``, which is None or drawn twice to both sides, and
-        ``printed``, which is None or a diamond.
-    x_title, y_title : str
-        Of the axes.
-    columns : int
-        Panels beside each other.
+    Rows of "test" are points; where there are "cells", their ``accuracy`` takes the place of these, with
+    ``std`` drawn twice to both sides, and ``printed``, which may be None, as a diamond.
     """
     single = [row for row in tables.get("test", ()) if row["score"] is not None]
     rows = tables.get("cells", ())
@@ -405,13 +348,7 @@ KINDS: dict[str, Callable[..., go.Figure]] = {
 
 
 def draw(kind: str, tables: Tables, **options: Any) -> go.Figure:
-    """Draw the tables of a result; see the functions in `KINDS` for what they need.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind.
-    """
+    """Draw the tables of a result; raise ValueError for an unknown kind."""
     if kind not in KINDS:
         raise ValueError(f"There is no figure {kind!r}; there are {', '.join(KINDS)}.")
     return KINDS[kind](tables, **options)
