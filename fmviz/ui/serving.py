@@ -8,6 +8,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -15,15 +16,13 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
+from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from fmviz.engine._jit import has_compiled
 from fmviz.lab.search.arena import make_ready
 from fmviz.ui import upload_quota
-from fmviz.ui.ordering import hear_endings
-
-__all__ = ["FRAME_ANCESTORS", "guarded", "in_sessions", "is_private", "tell_who_can_reach_it"]
 
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 """The sites that may show fmviz in a frame, as Content-Security-Policy writes them; by default its own."""
@@ -173,3 +172,34 @@ def _refused(host: str | None) -> PlainTextResponse:
         "in .streamlit/config.toml.",
         421,
     )
+
+
+_begin = AppSession._create_scriptrunner
+
+
+def hear_endings() -> None:
+    """Have a new run begin only when all that the run before it has said is on its way to the browser.
+
+    A fragment is drawn by the run that goes on, unless that run has just ended and refuses. What it said last
+    may then still wait for the event loop, and would be ignored, since another run is the current one: the
+    page would lack its last elements until the next click, or seem to be running. All of it is in the queue
+    of the loop by then, so the new run is put behind it.
+    """
+    AppSession._create_scriptrunner = _begin_in_turn  # type: ignore[method-assign, assignment]
+
+
+def _begin_in_turn(session: AppSession, asked: Any) -> None:
+    if session._scriptrunner is None:
+        _begin(session, asked)
+    else:
+        session._call_soon_on_event_loop(partial(_begin_after, session, session._scriptrunner, asked))
+
+
+def _begin_after(session: AppSession, ended: Any, asked: Any) -> None:
+    current = session._scriptrunner
+    if session._state is AppSessionState.SHUTDOWN_REQUESTED:
+        return
+    if current is None or current is ended:
+        _begin(session, asked)
+    elif not current.request_rerun(asked):
+        _begin_in_turn(session, asked)

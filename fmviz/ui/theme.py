@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-__all__ = ["background_color", "theme_color"]
-
 
 def theme_color(name: str, otherwise: str) -> str:
     """Return a colour of the present theme by its name in Streamlit's configuration."""

@@ -13,11 +13,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
+from fmviz.lab.typography import duration
 from fmviz.ui import session_uploads
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
-
-__all__ = ["connected", "done", "duration", "failure", "pace", "shared_task", "watch", "watched"]
 
 _POLL_SECONDS = 0.5
 # What is ready so soon is not seen to load.
@@ -78,13 +77,6 @@ def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
     if task is None or task.state in anew:
         task = tasks.submit(key, make)
     return task
-
-
-def duration(seconds: float) -> str:
-    """Return a length of time, roughly."""
-    if seconds < 60:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {seconds / 3_600:.0f} h"
 
 
 def pace(view: TaskView, done: int, total: int) -> str:

@@ -14,8 +14,7 @@ import pytest
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.lab.background import tasks
-from fmviz.lab.background.job import Job
-from fmviz.lab.background.job_view import MOST_FRAMES, MOST_RECORDS
+from fmviz.lab.background.job import MOST_FRAMES, MOST_RECORDS, Job
 from fmviz.lab.background.pool import InlineExecutor, ThreadPool
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import Limits, TaskManager, TooManyJobsError

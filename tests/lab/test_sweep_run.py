@@ -8,12 +8,7 @@ import pytest
 from fmviz.lab.runner import Run
 from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import (
-    carry_out,
-    cost,
-    results,
-    stored_plan,
-)
+from fmviz.lab.search.sweep_run import carry_out, cost, results
 from fmviz.lab.store import RunStore
 
 
@@ -56,9 +51,6 @@ def test_a_sweep_leaves_every_fit_in_the_store(store):
         for name in ("objective", "certificate", "used_interactions", "support_f1"):
             assert fit.run.last[name] == record[name]
         assert len(store.trace(fit.run.id)) == 31
-    assert stored_plan(store, "s") == plan
-    with pytest.raises(ValueError, match="There is no sweep 'x'"):
-        stored_plan(store, "x")
 
 
 def test_finished_cells_are_taken_from_the_store(store):
@@ -84,14 +76,14 @@ def test_results_of_other_data_or_versions_are_not_taken(store):
 
 
 def test_a_fit_that_fails_is_a_row_and_the_others_go_on(store, monkeypatch):
-    real = sweep_run._whole
+    real = sweep_run._completed
 
     def broken(experiment):
         if experiment.regularizer == "cs":
             raise ZeroDivisionError("far off")
         return real(experiment)
 
-    monkeypatch.setattr(sweep_run, "_whole", broken)
+    monkeypatch.setattr(sweep_run, "_completed", broken)
     found = list(carry_out(small(), store, n_jobs=1))
     failed = [fit.run for fit in found if fit.run.status == "failed"]
     assert len(failed) == 4

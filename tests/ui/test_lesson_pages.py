@@ -14,8 +14,7 @@ from fmviz.ui.lessons import panel
 from fmviz.ui.path import page as path
 from fmviz.ui.prox import page as prox
 from fmviz.ui.settings.presets import presets
-from fmviz.ui.settings.state import Settings
-from fmviz.ui.settings.types import from_link
+from fmviz.ui.settings.state import Settings, from_link
 from fmviz.ui.sweeps import page as sweeps
 from fmviz.ui.train import page as train
 from fmviz.ui.train.settings import OWN

@@ -23,8 +23,7 @@ from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.search import sweep_run
 from fmviz.lab.store import RunStore
 from fmviz.ui import navigation, shell
-from fmviz.ui.settings.state import Settings
-from fmviz.ui.settings.types import Changes, Follower, Names, Setting, Several, Text, Whole, to_link
+from fmviz.ui.settings.state import Changes, Follower, Names, Setting, Settings, Several, Text, Whole, to_link
 
 SCRIPTS = [link.script for links in navigation.NAVIGATION.values() for link in links]
 # What cannot be guessed: small data, and texts that a page understands.

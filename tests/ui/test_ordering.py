@@ -16,7 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.script_data import ScriptData
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 
-from fmviz.ui import ordering
+from fmviz.ui import serving as ordering
 
 PAGE = """
 import streamlit as st

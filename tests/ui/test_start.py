@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import expect
@@ -11,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import address
 
 from fmviz.lab.datasets import DATASETS
+from fmviz.ui import shell
 from fmviz.ui.escape import plain
 from fmviz.ui.prox import page as prox
-from fmviz.ui.settings.state import Settings, Several, Text
-from fmviz.ui.settings.types import from_link, to_link
+from fmviz.ui.settings.state import Settings, Several, Text, from_link, to_link
 from fmviz.ui.start import page as start
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,19 +157,15 @@ def test_a_data_set_that_is_not_here_is_explained(monkeypatch):
 
 
 def test_the_status_says_what_is_going_on(monkeypatch):
-    from fmviz.ui import status
-
     def badges() -> str:
         return "\n".join(x.value for x in app().sidebar.markdown if "-badge[" in x.value)
 
-    monkeypatch.setattr(status, "compiling", tuple)
-    monkeypatch.setattr(status, "running_jobs", lambda: 0)
-    assert not status.is_busy()
+    monkeypatch.setattr(shell, "compiling", tuple)
+    monkeypatch.setattr(shell, "manager", lambda: SimpleNamespace(running=list))
     assert "Kernels ready" in badges()
     assert "running" not in badges()
-    monkeypatch.setattr(status, "compiling", lambda: ("pcd_epoch",))
-    monkeypatch.setattr(status, "running_jobs", lambda: 2)
-    assert status.is_busy()
+    monkeypatch.setattr(shell, "compiling", lambda: ("pcd_epoch",))
+    monkeypatch.setattr(shell, "manager", lambda: SimpleNamespace(running=lambda: [1, 2]))
     assert "Compiling pcd_epoch…" in badges()
     assert "2 jobs running" in badges()
 

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from .code import python_source
 from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, digest, parse_matrix, sample
-from .study import EXPONENTS, VARIANTS, Study, Variant, counts_table, extinction, pairs, study, with_degree
-from .words import formulas, paper_claim, selects, strength_in_words, what_is_special
-from .worked import Worked, worked_example
+from .study import (
+    EXPONENTS,
+    VARIANTS,
+    Study,
+    Variant,
+    Worked,
+    counts_table,
+    extinction,
+    formulas,
+    pairs,
+    paper_claim,
+    python_source,
+    selects,
+    strength_in_words,
+    study,
+    what_is_special,
+    with_degree,
+    worked_example,
+)
 
 __all__ = [
     "DISTRIBUTIONS",

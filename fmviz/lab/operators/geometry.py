@@ -14,26 +14,6 @@ import numpy as np
 from fmviz.engine.penalties import PENALTIES
 from fmviz.operators import certificate, prox
 
-__all__ = [
-    "NAMES",
-    "PLANES",
-    "SOLIDS",
-    "Column",
-    "Section",
-    "boundary",
-    "circle",
-    "column_story",
-    "flow",
-    "geometry_program",
-    "prox_of",
-    "prox_path",
-    "shrink_curve",
-    "sphere",
-    "values",
-    "vanishing",
-    "zero_codes",
-]
-
 NAMES = tuple(
     name
     for name, penalty in PENALTIES.items()

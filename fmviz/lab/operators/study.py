@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,10 @@ import numpy as np
 
 from fmviz.engine.counting import used_features, used_interactions
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
+from fmviz.engine.penalties.base import unit_rows
 from fmviz.operators import certificate
+
+from .matrices import DISTRIBUTIONS
 
 EXPONENTS = tuple(range(-7, 8))
 """λ = 2^e for these e, as in [A] 3.1."""
@@ -194,3 +198,273 @@ def counts_table(studies: Sequence[Study]) -> dict[str, list[Any]]:
             for column, value in zip(columns.values(), row, strict=True):
                 column.append(value)
     return columns
+
+
+def strength_in_words(value: float) -> str:
+    """Return a strength, and where it lies if that is off the grid."""
+    top, bottom = 2.0 ** EXPONENTS[-1], 2.0 ** EXPONENTS[0]
+    text = f"{value:.4g}"
+    if value > top:
+        return f"{text} (beyond the slider, which ends at {top:g})"
+    if value < bottom:
+        return f"{text} (below the slider, which starts at {bottom:g})"
+    return text
+
+
+def what_is_special(P: np.ndarray, one: Study) -> list[str]:
+    """Return sentences about an operator on this P, each computed from the data."""
+    if not P.any():
+        return ["P is all zero, and so is every result."]
+    said = [_end(P, one)]
+    d = P.shape[0]
+    start = used_interactions(P)
+    if start:
+        share = one.interactions / start
+        between = int(((share >= 0.01) & (share <= 0.99)).sum())
+        everything, nothing = int((share > 0.99).sum()), int((share < 0.01).sum())
+        if everything == len(share):
+            said.append("Drops no interactions anywhere on the slider.")
+        else:
+            said.append(
+                f"Sparse (1 to 99 % of the interactions) at {between} of {len(share)} strengths; "
+                f"all or nearly all at {everything}, none or nearly none at {nothing}."
+            )
+    first, last = int(one.features[0]), int(one.features[-1])
+    said.append(
+        f"Used features: {first} of {d} at every strength."
+        if (one.features == first).all()
+        else f"Used features: from {first} to {last} of {d}."
+    )
+    return said
+
+
+def _end(P: np.ndarray, one: Study) -> str:
+    if one.zero_from is not None:
+        size, norm = float(np.abs(P).max()), float(unit_rows(P)[0].max())
+        why = ""
+        if math.isclose(one.zero_from, size, rel_tol=1e-9):
+            why = ", the largest |p|"
+        elif math.isclose(one.zero_from, norm, rel_tol=1e-9):
+            why = ", the largest row norm"
+        return f"All zero from λ = {strength_in_words(one.zero_from)}{why}."
+    left = one.survivors
+    if np.array_equal(left, P != 0):
+        return "Never all zero: it shrinks, and drops nothing."
+    count = int(left.sum())
+    entries = "entry survives" if count == 1 else "entries survive"
+    return f"Never all zero (θ ≥ 1): {count} {entries} any λ{_whose(P, left, one.variant.penalty.row_wise)}."
+
+
+def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
+    rows = np.flatnonzero(left.any(axis=1))
+    if row_wise and rows.size == 1 and np.array_equal(left[rows[0]], P[rows[0]] != 0):
+        return f", the strongest row, j = {rows[0]}"
+    for axis, name in ((0, "column"), (1, "row")):
+        if (left.sum(axis=axis) == P.any(axis=axis)).all():
+            return f", the largest of each {name}"
+    return ""
+
+
+def selects(variant: Variant) -> str:
+    """Return what an operator makes sparse, in words."""
+    return variant.penalty.words()[2]
+
+
+def formulas(variant: Variant) -> tuple[str, str]:
+    """Return the LaTeX of Ω(P) and of its operator."""
+    omega, operator, _ = variant.penalty.words()
+    return omega, operator
+
+
+def paper_claim(by_columns: Study, by_rows: Study) -> str:
+    """Hold the sentence of [A] 8.1 on TI's used features against what both readings of TI do."""
+    d = by_columns.Q.shape[1]
+    kept = {"columns": bool((by_columns.features == d).all()), "rows": bool((by_rows.features == d).all())}
+    measured = {
+        "columns": f"squared norms of the **columns** (Eq. 30, the definition): {_course(by_columns)}",
+        "rows": f"squared norms of the **rows**: {_course(by_rows)}",
+    }
+    holds = [name for name, yes in kept.items() if yes]
+    verdict = {
+        0: "On this P the sentence holds for neither reading.",
+        1: f"So on this P the sentence holds for the reading by {(holds or [''])[0]} only.",
+        2: "On this P the sentence holds for both readings.",
+    }[len(holds)]
+    return f"Measured here, {measured['columns']}; {measured['rows']}. {verdict}"
+
+
+def _course(one: Study) -> str:
+    first, last = int(one.features[0]), int(one.features[-1])
+    if (one.features == first).all():
+        return f"{first} at every λ"
+    return f"from {first} at λ = 2⁻⁷ to {last} at λ = 2⁷"
+
+
+def python_source(
+    variants: Sequence[Variant],
+    exponent: int,
+    *,
+    d: int = 200,
+    k: int = 30,
+    distribution: str = "normal",
+    seed: int = 0,
+    P: np.ndarray | None = None,
+) -> str:
+    """Return a program that prints the counts at one λ.
+
+    A given P is written out in full, or read from the download ``P.csv`` if it has over 600 entries.
+    """
+    if P is None:
+        body = (
+            f"d, k = {d}, {k}\nrng = np.random.default_rng({seed})\nP = {DISTRIBUTIONS[distribution].code}\n"
+        )
+    elif P.size > 600:
+        body = 'P = np.loadtxt("P.csv", delimiter=",", ndmin=2)\n'
+    else:
+        rows = ",\n".join("    [" + ", ".join(repr(x) for x in row) + "]" for row in P.tolist())
+        body = f"P = np.array([\n{rows},\n])\n"
+    lines = [
+        "import numpy as np",
+        "",
+        "import fmviz",
+        "from fmviz.engine.counting import used_features, used_interactions",
+        "",
+        body + f"strength = 2.0**{exponent}",
+        "for name, params in [",
+        *(f'    ("{v.name}", {dict(v.params)!r}),' for v in variants),
+        "]:",
+        "    Q = fmviz.prox(name, P, strength, **params)",
+        "    print(name, params, used_interactions(Q), used_features(Q),",
+        "          fmviz.certificate(name, P, Q, strength, **params))",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Worked:
+    """An operator with its numbers filled in, for one column (or over the rows).
+
+    Attributes
+    ----------
+    latex : str
+        The formula with numbers.
+    live, total : int
+        How many of how many are left.
+    unit : str
+        What is counted.
+    heads : tuple of str
+        The heads of the table, in LaTeX.
+    rows : tuple of tuple of float
+        The index j, then numbers; from the strongest to the weakest, around the last that stays.
+    """
+
+    latex: str
+    live: int
+    total: int
+    unit: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+
+
+def worked_example(
+    P: np.ndarray, Q: np.ndarray, variant: Variant, strength: float, column: int = 0, first: int = 6
+) -> Worked:
+    """Fill in an operator's numbers.
+
+    Parameters
+    ----------
+    P, Q : (d, k) ndarray
+        The point and the result.
+    variant : Variant
+        The operator.
+    strength : float
+        λ.
+    column : int
+        Which column, from 0, where the operator acts on entries.
+    first : int
+        At most so many rows of the table.
+    """
+    penalty, lam = variant.penalty, _latex(strength)
+    if penalty.row_wise:
+        before, after = unit_rows(P)[0].ravel(), unit_rows(Q)[0].ravel()
+        sums, unit = after.sum(), "rows"
+        heads = ("j", r"\lVert p_j\rVert_2", r"\tau", r"\lVert q_j\rVert_2")
+        tau, own = r"\tau", (r"\tau_j", r"t_j", r"\|q_j\|_2")
+        total, norm, theta = r"S_\theta", r"\textstyle\sum_j\|q_j\|_2", r"\theta"
+    else:
+        s = column
+        before, after = P[:, s], Q[:, s]
+        sums, unit = np.abs(Q).sum(axis=penalty.axis_of_sums, keepdims=True), f"entries of column {s}"
+        heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
+        tau, own = rf"\tau_{{{s}}}", (rf"\tau_{{j,{s}}}", rf"t_{{j,{s}}}", rf"|q_{{j,{s}}}|")
+        total, norm, theta = rf"S_{{\theta,{s}}}", rf"\|q_{{:,{s}}}\|_1", rf"\theta_{{{s}}}"
+    threshold = _thresholds(Q, sums, penalty, strength)
+    threshold = threshold.ravel() if penalty.row_wise else np.broadcast_to(threshold, Q.shape)[:, column]
+    threshold = np.broadcast_to(threshold, after.shape)
+    live = int(np.count_nonzero(after))
+    if penalty.power and (penalty.row_wise or penalty.axis_of_sums == 0):
+        value = float(np.abs(after).sum())
+        latex = f"{_power(tau, total, norm, penalty.power, strength, value)},\\quad {theta} = {live}"
+    elif penalty.power:
+        m = penalty.power
+        latex = rf"\tau_j = {m}\lambda\|q_j\|_1{_raised(m)},\quad {m}\lambda = {_latex(m * strength)}"
+    elif not threshold.any():
+        share = 1 / (1 + 2.0 * strength * penalty.quad)
+        latex = rf"q_{{js}} = \frac{{p_{{js}}}}{{1 + 2\cdot{lam}}} = {_latex(share)}\,p_{{js}}"
+    elif penalty.pairwise and not penalty.row_wise:
+        latex = (
+            rf"{own[0]} = \lambda\big({norm} - {own[2]}\big),\quad \lambda = {lam},"
+            rf"\quad {norm} = {_latex(float(np.abs(after).sum()))}"
+        )
+    else:
+        latex = _general(*own, penalty, threshold / strength, lam)
+    # The rest of the sum and the own term: with quad, both together are the threshold of Theorem 8.
+    squares = 0.0 if penalty.power or not threshold.any() else 2.0 * strength * penalty.quad
+    rows = _around_threshold(before, threshold + squares * np.abs(after), after, first)
+    return Worked(latex, live, P.shape[0], unit, heads, rows)
+
+
+def _thresholds(Q: np.ndarray, sums: Any, penalty: Penalty, strength: float) -> np.ndarray:
+    """Return what |q| (or a row's norm) was lowered by, but for its own square: for powers λmS^(m−1)."""
+    if penalty.power:
+        return strength * penalty.power * np.asarray(sums) ** (penalty.power - 1)
+    return strength * penalty.thresholds(Q)
+
+
+def _general(tau: str, weight: str, size: str, penalty: Penalty, weights: np.ndarray, strength: str) -> str:
+    """Return τ = λ t(Q) + 2λ c|q|, with c the share of the square and t the weight of |q|."""
+    same = weights.size > 0 and bool(np.allclose(weights, weights[0], rtol=1e-12))
+    if same and weights[0] == 1.0 and not penalty.quad:
+        return rf"\tau = \lambda = {strength}"
+    own = rf" + 2\lambda\cdot{_latex(penalty.quad)}\,{size}" if penalty.quad else ""
+    value = _latex(float(weights[0])) + r"\," if same and weights[0] != 1.0 else ""
+    first = rf"{value}\lambda" if same else rf"\lambda\,{weight}(Q)"
+    return rf"{tau} = {first}{own},\quad \lambda = {strength}"
+
+
+def _power(tau: str, total: str, norm: str, m: int, strength: float, value: float) -> str:
+    """Return τ = λ m S^(m−1) with its numbers."""
+    numbers = rf"{m}\cdot{_latex(strength)}\cdot{_latex(value)}{_raised(m)}"
+    result = _latex(strength * m * value ** (m - 1))
+    return rf"{tau} = {m}\lambda {total}{_raised(m)} = {numbers} = {result},\quad {total} = {norm}"
+
+
+def _raised(m: int) -> str:
+    return f"^{{{m - 1}}}" if m > 2 else ""
+
+
+def _around_threshold(
+    before: np.ndarray, tau: np.ndarray, after: np.ndarray, first: int
+) -> tuple[tuple[float, ...], ...]:
+    order = np.argsort(tau - np.abs(before), kind="stable")
+    start = int(np.clip(np.count_nonzero(after) - first // 2, 0, max(before.size - first, 0)))
+    shown = order[start : start + first]
+    return tuple((int(j), float(before[j]), float(tau[j]), float(after[j])) for j in shown)
+
+
+def _latex(value: float) -> str:
+    text = f"{value:.4g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}"
+    return text

@@ -105,7 +105,7 @@ def sweep_program(plan: SweepPlan) -> str:
             "from fmviz.lab.store import RunStore",
             "from fmviz.lab.search.sweep_plan import SweepPlan",
             "from fmviz.lab.search.sweep_run import carry_out",
-            "from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table",
+            "from fmviz.lab.search.sweep_run import fits_table, main_metric, means_table",
         )
         + f"plan = SweepPlan.from_dict(\n{textwrap.indent(to_python(plan.to_dict()), '    ')}\n)\n"
         'store = RunStore("sweep.sqlite")  # what is there already is not fitted again\n'

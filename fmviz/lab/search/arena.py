@@ -13,17 +13,6 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.strength_path import PathFit, PathPlan, trace
 
-__all__ = [
-    "PAIR",
-    "REGULARIZERS",
-    "STRENGTHS",
-    "arena_fit",
-    "arena_fits",
-    "arena_plan",
-    "arena_truth",
-    "make_ready",
-]
-
 REGULARIZERS = ("l1", "l21", "ti", "cs")
 STRENGTHS = (
     *(float(f"{digits}e{e}") for e in (-3, -2, -1, 0) for digits in (1, 1.5, 2.2, 3.2, 4.6, 6.8)),

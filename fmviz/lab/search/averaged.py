@@ -18,8 +18,6 @@ from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.runner import Run, quality
 
-__all__ = ["Average", "averaged", "can_be_averaged"]
-
 _DRAWS, _BURN_IN = 150, 50
 # Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
 _MOST_VISITS = 1e10

@@ -18,8 +18,6 @@ from fmviz.lab.search.tuning import tuned, with_strengths
 from fmviz.lab.store import RunStore
 from fmviz.paths.validation import Trial, Validation
 
-__all__ = ["FirstFit", "Sampling", "average_beside", "first_fit", "first_fit_program"]
-
 
 @dataclass(frozen=True, eq=False)
 class FirstFit:

@@ -16,8 +16,6 @@ from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.input_files import read_input
 from fmviz.lab.values import plain, to_toml
 
-__all__ = ["MOST_CELLS", "SweepPlan"]
-
 MOST_CELLS = 100_000
 
 _MOST_BYTES = 10_000_000

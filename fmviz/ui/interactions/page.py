@@ -8,8 +8,7 @@ import secrets
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background.job import Job
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import Job, JobView
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested

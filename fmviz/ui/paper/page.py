@@ -14,11 +14,11 @@ from fmviz.lab.papers.results import last_results
 from fmviz.lab.papers.shipped import shipped_results
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept, newest
+from fmviz.lab.typography import duration
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.paper import reproduction, result
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.watching import duration
 
 ALL = "all"
 TABLE = (

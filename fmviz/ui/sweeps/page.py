@@ -22,8 +22,15 @@ from fmviz.lab.runs.program import sweep_program
 from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.strength_path import range_to_empty
 from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
-from fmviz.lab.search.sweep_table import best_runs, fits_table, main_metric, means_table
+from fmviz.lab.search.sweep_run import (
+    Fitted,
+    best_runs,
+    carry_out,
+    cost,
+    fits_table,
+    main_metric,
+    means_table,
+)
 from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.ui import capsule, navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves

@@ -13,7 +13,7 @@ from fmviz.engine.interactions.of_order import interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.column_weights import signed_bars, sorted_by_size
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import ThinnedFactors
 from fmviz.lab.datasets import Dataset
 from fmviz.ui import widgets

@@ -11,7 +11,7 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import training as figures
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.pair_table import named_pairs

@@ -16,7 +16,7 @@ from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import outliers as figures
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import Dataset
@@ -27,8 +27,7 @@ from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.suspects import draw_rows
-from fmviz.ui.settings.state import Settings
-from fmviz.ui.settings.types import Follower
+from fmviz.ui.settings.state import Follower, Settings
 from fmviz.ui.watching import failure, watch
 
 VIEW = tuple(

@@ -20,8 +20,7 @@ from fmviz.lab.store import StoreError
 from fmviz.ui import navigation, session_uploads, shell
 from fmviz.ui.escape import plain
 from fmviz.ui.exports import draw_exports
-from fmviz.ui.settings.state import Settings, Text
-from fmviz.ui.settings.types import Setting
+from fmviz.ui.settings.state import Setting, Settings, Text
 from fmviz.ui.train import (
     controls,
     epoch_trace,
@@ -250,8 +249,7 @@ def _body(settings: Settings, reason: str | None) -> None:
                 navigation.INTERACTIONS,
                 {"run": view.id},
                 label="Interactions in words",
-                help="Its pairs in sentences, as a network and a matrix, and one prediction "
-                "taken apart.",
+                help="Its pairs in sentences, as a network and a matrix, and one prediction taken apart.",
             )
         draw_exports(job.view())
 

@@ -11,7 +11,7 @@ from fmviz.engine.counting import used_mask
 from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.models import MODELS
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
     N_TILES,

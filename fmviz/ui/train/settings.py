@@ -17,8 +17,7 @@ from fmviz.lab.interpretation.threshold import following_data, under_loss
 from fmviz.lab.runner import too_large
 from fmviz.lab.values import to_query
 from fmviz.ui.escape import plain
-from fmviz.ui.settings.state import Settings
-from fmviz.ui.settings.types import Changes
+from fmviz.ui.settings.state import Changes, Settings
 from fmviz.ui.train.strengths import CHANGES
 
 OWN: tuple[ParamSpec | Changes, ...] = (

@@ -14,7 +14,7 @@ from fmviz.engine._jit import compiling
 from fmviz.engine.interactions.of_order import orders_of
 from fmviz.figures import training as figures
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import Dataset
