@@ -11,8 +11,7 @@ Examples
 from __future__ import annotations
 
 from fmviz.lab.catalog import load
-from fmviz.lab.datasets import DATASETS, Dataset
-from fmviz.lab.datasets.synthetic import make_sparse_interactions
+from fmviz.lab.datasets import DATASETS, Dataset, make_sparse_interactions
 
 
 def list_datasets(*, available_only: bool = False) -> list[str]:

@@ -23,9 +23,9 @@ from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import sketch, training
-from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
-from fmviz.figures.raster import matrix_png
+from fmviz.figures.sketch import matrix_png
+from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
@@ -38,14 +38,13 @@ from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import Weights
-from fmviz.lab.interpretation.listing import listed_pairs, listed_sets, listed_weights
+from fmviz.lab.interpretation.reading import listed_pairs, listed_sets, listed_weights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, with_jumps
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.tables.cells import cell
 
 SHOWN_PAIRS = 50
@@ -88,8 +87,8 @@ class Outcome:
         The data; None where they cannot be had any more.
     notes : sequence of str
         Sentences about the data.
-    capsule : Capsule or None
-        How to get it again.
+    program : str
+        What repeats it: a program, or a command.
     data : mapping of str to object
         Facts about the data beside those of `dataset`.
     settings : mapping of str to object
@@ -108,7 +107,7 @@ class Outcome:
     parameters: Parameters | None = None
     dataset: Dataset | None = None
     notes: Sequence[str] = ()
-    capsule: Capsule | None = None
+    program: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] | None = None
     output: str = ""
@@ -147,7 +146,7 @@ class Outcome:
         ]
 
 
-def of_view(view: JobView, capsule: Capsule | None = None) -> Outcome:
+def of_view(view: JobView, program: str = "") -> Outcome:
     """Return what a report tells of a job that has ended or is paused."""
     experiment = view.experiment
     return Outcome(
@@ -158,12 +157,12 @@ def of_view(view: JobView, capsule: Capsule | None = None) -> Outcome:
         view.history,
         view.parameters,
         view.dataset,
-        capsule=capsule,
+        program=program,
         data={} if view.dataset is None else {"hash": data_hash(view.dataset)},
     )
 
 
-def of_stored(run: StoredRun, runs: RunStore, capsule: Capsule | None = None) -> Outcome:
+def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     """Return what a report tells of a stored run; its data are loaded, and left out where they are gone."""
     experiment = run.experiment
     notes = []
@@ -184,7 +183,7 @@ def of_stored(run: StoredRun, runs: RunStore, capsule: Capsule | None = None) ->
         runs.parameters(run.id),
         dataset,
         notes,
-        capsule,
+        program,
         {"hash": run.data_hash} if run.data_hash else {},
     )
 
@@ -225,7 +224,7 @@ def html(outcome: Outcome) -> str:
         curves=list(_curves(outcome)),
         data={**_data(outcome.dataset), **outcome.data},
         settings=_settings(outcome),
-        capsule=outcome.capsule,
+        program=outcome.program,
     )
 
 

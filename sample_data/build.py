@@ -20,8 +20,10 @@ import pandas as pd
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))  # the checkout this file belongs to, installed or not
 
-from fmviz.lab.datasets import balance, flights, monks, synthetic  # noqa: E402
+from fmviz.datasets import load  # noqa: E402
 
+COLUMNS = ["month", "day", "day_of_week", "sched_dep_time", "carrier", "origin", "dest", "distance", "late"]
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 N_FLIGHTS = 20_000
 SEED = 2013
 LATE = 15
@@ -37,9 +39,9 @@ def sample_flights(source: pd.DataFrame) -> pd.DataFrame:
     rows = np.random.default_rng(SEED).choice(len(arrived), size=N_FLIGHTS, replace=False)
     drawn = arrived.iloc[np.sort(rows)].reset_index(drop=True)
     weekday = pd.to_datetime(drawn[["year", "month", "day"]]).dt.day_of_week
-    drawn["day_of_week"] = [flights.WEEKDAYS[d] for d in weekday]
+    drawn["day_of_week"] = [WEEKDAYS[d] for d in weekday]
     drawn["late"] = (drawn["arr_delay"] >= LATE).astype(int)
-    return drawn[list(flights.COLUMNS)]
+    return drawn[COLUMNS]
 
 
 def flights_source(folder: Path | None) -> pd.DataFrame:
@@ -64,11 +66,38 @@ def content(table: pd.DataFrame) -> bytes:
     return table.to_csv(index=False, lineterminator="\n").encode()
 
 
+def planted(name: str) -> pd.DataFrame:
+    """Return the features and the target of a planted data set."""
+    data = load(name)
+    return pd.DataFrame(data.X, columns=list(data.feature_names)).assign(y=data.y)
+
+
+def monks1() -> pd.DataFrame:
+    """Return the attributes in words, and whether the rule holds."""
+    data = load("monks1")
+    hot = pd.DataFrame(data.X, columns=list(data.feature_names))
+    words = {
+        attribute: hot.filter(like=f"{attribute}=").idxmax(axis=1).str.removeprefix(f"{attribute}=")
+        for attribute in dict.fromkeys(data.groups)
+    }
+    return pd.DataFrame({**words, "is_monk": np.where(data.y > 0, "yes", "no")})
+
+
+def balance_scale() -> pd.DataFrame:
+    """Return weights and distances, and the three classes of the original."""
+    data = load("balance_scale")
+    names = [name.replace(" ", "_") for name in data.feature_names]
+    frame = pd.DataFrame(data.X + 3, columns=names).astype(int)
+    torque = frame["left_weight"] * frame["left_distance"] - frame["right_weight"] * frame["right_distance"]
+    frame.insert(0, "class", np.select([torque > 0, torque < 0], ["L", "R"], "B"))
+    return frame
+
+
 GENERATED: dict[str, Callable[[], pd.DataFrame]] = {
-    "planted_interactions.csv": lambda: synthetic.planted_table("planted_interactions"),
-    "planted_features.csv": lambda: synthetic.planted_table("planted_features"),
-    "monks1.csv": monks.table,
-    "balance_scale.csv": balance.table,
+    "planted_interactions.csv": lambda: planted("planted_interactions"),
+    "planted_features.csv": lambda: planted("planted_features"),
+    "monks1.csv": monks1,
+    "balance_scale.csv": balance_scale,
 }
 
 
@@ -85,7 +114,7 @@ def main() -> None:
         return sample_flights(flights_source(arguments.flights))
 
     changed = []
-    for name, make in {**GENERATED, flights.FILE: source}.items():
+    for name, make in {**GENERATED, "flights.csv": source}.items():
         path, new = HERE / name, content(make())
         if arguments.check:
             if not path.is_file() or path.read_bytes() != new:

@@ -13,13 +13,13 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from fmviz.__main__ import main
+from fmviz.lab.importing import import_upload
 from fmviz.lab.runner import Run
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.store import RunStore
-from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.tables.recipe import first_recipe
 from fmviz.lab.tables.source import Reading
 from fmviz.lab.uploads import library
-from fmviz.lab.uploads.importing import import_upload
 from fmviz.paths.validation import finished
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fmviz.__main__ import main
@@ -112,15 +113,14 @@ def test_export_and_import(path, tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
 
 
-def test_delete_and_undelete(path, capsys):
+def test_deleted_runs_are_gone(path, capsys):
     assert main(["runs", "delete", "alpha-1", "beta", "--store", path]) == 0
     assert "2 runs deleted" in capsys.readouterr().out
     main(["runs", "list", "--store", path])
     assert len(capsys.readouterr().out.splitlines()) == 2
-    main(["runs", "list", "--deleted", "--store", path])
-    assert len(capsys.readouterr().out.splitlines()) == 3
-    assert main(["runs", "undelete", "be", "--store", path]) == 0
-    assert "1 run restored" in capsys.readouterr().out
+    for given in (["undelete", "be"], ["list", "--deleted"]):
+        assert main(["runs", *given, "--store", path]) == 2
+        assert "A deletion is final" in capsys.readouterr().err
     store = RunStore(path)
     store.begin(Experiment(), run="going")
     store.close()
@@ -222,3 +222,14 @@ def test_a_reader_that_has_enough_is_no_error(path):
     pipe = f"{sys.executable} -m fmviz runs show alpha-1 --json | head -c 5; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", pipe], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_rows_that_look_wrong_are_written(tmp_path, capsys):
+    store, file = str(tmp_path / "runs.sqlite"), tmp_path / "rows.csv"
+    assert main(["fit", "diabetes", "--max-epochs", "5", "--json", "--store", store]) == 0
+    run = json.loads(capsys.readouterr().out)["stored_run"]
+    assert main(["runs", "suspects", run, str(file), "--store", store]) == 0
+    assert "rows written to" in capsys.readouterr().out
+    rows = pd.read_csv(file)
+    assert len(rows) >= 50
+    assert list(rows.columns[:4]) == ["row", "target", "prediction", "off by"]

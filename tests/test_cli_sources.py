@@ -23,13 +23,13 @@ import fmviz
 from fmviz.__main__ import main
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.importing import import_file
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore, StoreError
 from fmviz.lab.store.packing import unpack_parameters
 from fmviz.lab.tables import limits
-from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.tables.recipe import Recipe
-from fmviz.lab.uploads.importing import import_file
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs pipes with names")
 

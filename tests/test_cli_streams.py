@@ -17,8 +17,8 @@ import pytest
 import fmviz
 from fmviz.__main__ import main
 from fmviz.cli import COMMANDS
-from fmviz.lab.runs.recorder import Recorder
 from fmviz.lab.store import RunStore
+from fmviz.lab.store.recorder import Recorder
 
 FIT = ("--target", "y", "--lambda-sparse", "0.01", "--rank", "2", "--max-epochs", "5")
 FILES = {"model.npz", "interactions.csv", "report.json", "report.html"}
@@ -140,7 +140,7 @@ sys.meta_path.insert(0, Finder())
         ("fmviz fit: numpy", ["fit"], (130, "Interrupted.\n")),
         ("fmviz --help: fmviz.cli.warmup", ["--help"], (130, "Interrupted.\n")),
         # The process that reads files, which is about to start.
-        ("import serve: fmviz.lab.background.confined", ["fit"], (130, "Interrupted.\n")),
+        ("import serve: fmviz.lab.confined", ["fit"], (130, "Interrupted.\n")),
         ("streamlit: streamlit", ["serve"], (-2, "")),
     ],
 )

@@ -52,7 +52,7 @@ FLOORS: dict[str, Floor] = {
     ),
     # The public names of what lab has; nothing of ours needs them.
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
-    "figures": Floor(("fmviz/figures/",), libraries=(*_TABLES, "plotly")),
+    "figures": Floor(("fmviz/figures/",), libraries=(*_TABLES, "plotly", "scipy")),
     "report": Floor(
         ("fmviz/report.py",), ("engine", "lab", "figures"), (*_TABLES, "jinja2", "latex2mathml", "markupsafe")
     ),
@@ -158,8 +158,31 @@ def test_modules_are_imported_by_name_alone():
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
     calls = ("import_module(", "__import__(", "resolve_name(")
     found = {name for name, text in texts.items() if any(call in text for call in calls)}
-    # The public names of the package, the commands, and what programs of earlier versions import.
-    assert found == {"fmviz/__init__.py", "fmviz/__main__.py", "fmviz/lab/__init__.py"}
+    # The public names of the package, and the commands.
+    assert found == {"fmviz/__init__.py", "fmviz/__main__.py"}
+
+
+# ------------------------------------------------------------------------------------------- rooms of the lab
+
+ROOMS = (
+    *("values", "typography", "failure", "input_files", "places", "quotas", "confined", "contamination"),
+    *("datasets", "tables", "uploads", "catalog", "experiment", "runs", "runner", "store", "saved_model"),
+    *("background", "interpretation", "search", "importing", "operators", "lessons", "papers"),
+)
+"""The modules and packages of ``fmviz.lab`` from the ground up: each imports from those before it alone."""
+
+
+def test_rooms_of_the_lab_are_in_order():
+    names = {name for name in MODULES if name.startswith("fmviz.lab.")}
+    assert {name.split(".")[2] for name in names} == set(ROOMS)
+    rank = {room: i for i, room in enumerate(ROOMS)}
+    upward = [
+        f"{name} imports {other}"
+        for name in sorted(names)
+        for other in sorted(imports(MODULES[name]) & names)
+        if rank[other.split(".")[2]] > rank[name.split(".")[2]]
+    ]
+    assert not upward, "\n".join(upward)
 
 
 # --------------------------------------------------------------------------------------------------- circles

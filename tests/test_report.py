@@ -13,7 +13,7 @@ import pytest
 
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.figures import palette
-from fmviz.figures.raster import matrix_png
+from fmviz.figures.sketch import matrix_png
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.datasets.base import Scaling
@@ -21,9 +21,9 @@ from fmviz.lab.experiment import EXPERIMENT_MODELS, Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.reading import table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runs.capsule import Capsule
-from fmviz.lab.runs.table import title_of_settings
+from fmviz.lab.runs.program import with_header
 from fmviz.lab.store import RunStore
+from fmviz.lab.store.table import title_of_settings
 from fmviz.report import SHOWN_PAIRS, html, of_stored, of_view
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "validation": 0.2}
@@ -59,9 +59,7 @@ def view():
 
 
 def test_everything_is_in_it(view):
-    page = html(
-        of_view(view, Capsule("what", "print(1)", "http://x/train?seed=1", 0, {"d": "ab"}, {"v": "1"}))
-    )
+    page = html(of_view(view, with_header("print(1)", "what", link="http://x/train?seed=1")))
     found = Strict(page)
     told = re.findall(r"<h2>(.*?)</h2>", page)
     assert told == [
@@ -72,7 +70,7 @@ def test_everything_is_in_it(view):
         "The course of the fit",
         "Data",
         "Settings",
-        "Reproduction capsule",
+        "Program",
     ]
     names = [tag for tag, _ in found.tags]
     assert names.count("svg") >= 3
@@ -95,7 +93,7 @@ def test_hostile_names_stay_text(view):
     names = (HOSTILE + tuple(view.dataset.feature_names))[: view.dataset.X.shape[1]]
     dataset = dataclasses.replace(view.dataset, feature_names=names, target_name=HOSTILE[0], name=HOSTILE[1])
     outcome = dataclasses.replace(
-        of_view(view, Capsule(HOSTILE[0], HOSTILE[3])), dataset=dataset, title=HOSTILE[0], notes=HOSTILE
+        of_view(view, with_header(HOSTILE[3], HOSTILE[0])), dataset=dataset, title=HOSTILE[0], notes=HOSTILE
     )
     page = html(outcome)
     found = Strict(page)

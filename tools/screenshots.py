@@ -67,7 +67,7 @@ PICTURES = (
     Picture("path", "path", 1900, ("Run 52 fits",), "One fit of the path"),
     Picture("interactions", "interactions", 1500, ("Train on Late flights from New York",), "Sort by"),
     Picture("sweeps", "sweeps", 1100, ("Run 72 fits",), "72 of 72 fits in"),
-    Picture("compare", "compare", 1000, ("Start the comparison",), "Reproduction capsule"),
+    Picture("compare", "compare", 1000, ("Start the comparison",), "Copy as Python"),
 )
 
 

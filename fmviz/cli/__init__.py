@@ -4,3 +4,9 @@ from __future__ import annotations
 
 COMMANDS: tuple[str, ...] = ("serve", "fit", "predict", "sweep", "runs", "paper", "warmup", "doctor")
 """The modules of this package that are commands. They import what they need when they are run."""
+GONE = {
+    ("runs", "undelete"): "A deletion is final: `fmviz runs export` first keeps a copy.",
+    ("runs", "--deleted"): "A deletion is final: `fmviz runs export` first keeps a copy.",
+    ("doctor", "--json"): "Read the lines of `fmviz doctor`; its exit code is 1 where something is wrong.",
+}
+"""What commands had before, with a sentence on what to use instead."""

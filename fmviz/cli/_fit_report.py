@@ -12,13 +12,12 @@ import pandas as pd
 
 from fmviz.cli._terminal import text_table
 from fmviz.figures.wording import defused
-from fmviz.lab.interpretation.pair_table import pair_table
-from fmviz.lab.runs.capsule import Capsule
-from fmviz.lab.runs.program import program
+from fmviz.lab.interpretation.reading import pair_table
+from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
-from fmviz.lab.runs.table import METRICS
+from fmviz.lab.saved_model import SavedModel
+from fmviz.lab.store.table import METRICS
 from fmviz.lab.tables.cells import cell
-from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.tables.target import Target
 from fmviz.lab.values import plain
 from fmviz.report import Outcome
@@ -221,11 +220,9 @@ def html(fit: Fit, told: Mapping[str, Any]) -> str:
     """Return the report as one page."""
     data, experiment = told["data"], fit.run.experiment
     # The program of a fit to a file is the command.
-    script = fit.command if fit.stored is None else program(experiment)
-    capsule = Capsule(
+    source = with_header(
+        fit.command if fit.stored is None else program(experiment),
         f"{data['name']}: {fit.end.status.message if fit.end.status else ''}",
-        script,
-        seed=experiment.seed,
         data={data["name"]: data["hash"]},
         versions=told["versions"],
     )
@@ -242,7 +239,7 @@ def html(fit: Fit, told: Mapping[str, Any]) -> str:
         fit.end.parameters,
         fit.run.dataset,
         notes,
-        capsule,
+        source,
         {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
         told["settings"],
     )

@@ -3,42 +3,56 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+import os
+import platform
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
 
-from fmviz.cli._terminal import Progress, add_store, print_json, store_path, to_stderr
+from fmviz.cli._terminal import add_store, store_path, to_stderr
 
-HELP = "tell versions and places, and test every operator and a fit"
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("--json", action="store_true", help="for machines")
-    add_store(parser)
+HELP = "print versions, cores and folders, and check a compiled kernel"
+add = add_store
+_LIBRARIES = ("numpy", "scipy", "numba", "pandas", "scikit-learn", "joblib", "plotly", "streamlit")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print all findings; 1 if one of them is not as it must be."""
-    from fmviz.lab.self_test import checkup
-
-    findings, progress = [], Progress(every=0)
-    part = ""
-    for one in checkup(store_path(arguments)):
-        progress.clear()
-        findings.append(one)
-        if not arguments.json:
-            if one.part != part:
-                print(("\n" if part else "") + one.part.capitalize())
-                part = one.part
-            print(f"  {'ok ' if one.fine else 'BAD'} {one.name:<18} {one.words}", flush=True)
-        progress.tell("Looking on; kernels that are not in the cache are compiled.")
-    progress.clear()
-    bad = [one for one in findings if not one.fine]
-    if arguments.json:
-        told = {"fine": not bad, "findings": [asdict(one) for one in findings]}
-        print_json(told)
-    elif bad:
-        names = ", ".join(f"{one.part}: {one.name}" for one in bad)
-        to_stderr(f"\nNot as it must be: {names}.")
-    else:
-        print("\nEverything works.")
+    """Print all findings; 1 if something is not as it must be."""
+    bad = []
+    for name, words, fine in _findings(store_path(arguments)):
+        print(f"{'ok ' if fine else 'BAD'} {name:<8} {words}", flush=True)
+        bad += [] if fine else [name]
+    to_stderr(f"Not as it must be: {', '.join(bad)}.") if bad else print("Everything works.")
     return 1 if bad else 0
+
+
+def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
+    """Yield what was looked at, what it is like, and whether it is as it must be."""
+    from fmviz import __version__, operators
+    from fmviz.engine._jit import cache_directory, is_writable
+    from fmviz.lab.store import RunStore, StoreError
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    system = f"Python {platform.python_version()} on {platform.platform()}, {cores} cores"
+    yield "fmviz", f"{__version__}, {system}", True
+    installed = {one.metadata["Name"].lower(): one.version for one in metadata.distributions()}
+    versions = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _LIBRARIES)
+    yield "library", versions, set(_LIBRARIES) <= set(installed)
+    cache = cache_directory()
+    kernels, writable = sum(1 for _ in cache.rglob("*.nbc")), is_writable(cache)
+    state = f"{kernels:,} kernels" if kernels else "empty; fmviz warmup fills it"
+    advice = "" if writable else ", cannot be written; name another folder with FMVIZ_CACHE_DIR"
+    yield "kernels", f"{cache}: {state}{advice}", writable or kernels > 0
+    folder = next(one for one in path.absolute().parents if one.exists())
+    yield "folder", f"{folder}, for runs and uploads", os.access(folder, os.W_OK)
+    if path.exists():
+        try:
+            store = RunStore(path)
+            runs, said = store.count(), str(store.database.read("PRAGMA integrity_check")[0][0])
+            store.close()
+            yield "store", f"{path}: {runs:,} runs, integrity: {' '.join(said.split())}", said == "ok"
+        except StoreError as error:
+            yield "store", str(error), False
+    P = [[3.0], [2.0]]
+    certificate = operators.certificate("ti", P, operators.prox("ti", P, 0.5), 0.5)
+    yield "numbers", f"a compiled operator comes out with certificate {certificate:.1e}", certificate <= 1e-10

@@ -273,10 +273,9 @@ def _own(
     """Return the run on a file, what its columns mean, what was found out, and the way to other runs."""
     import numpy as np
 
-    from fmviz.lab.runner import split
+    from fmviz.lab.runner import prepare, split
     from fmviz.lab.tables.column_types import described
     from fmviz.lab.tables.encoding import encode
-    from fmviz.lab.tables.fit import prepare
 
     given = _given(arguments)
     # Checked before the data, which may take long to read.
@@ -403,7 +402,7 @@ def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[
 
     The last is why it is not there: what was computed is not lost with it.
     """
-    from fmviz.lab.runs.recorder import Recorder
+    from fmviz.lab.store.recorder import Recorder
 
     recorder = None
     if store is not None:

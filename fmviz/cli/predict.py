@@ -13,7 +13,7 @@ from fmviz.cli._terminal import add_reading, read_source, to_stderr
 if TYPE_CHECKING:
     import numpy as np
 
-    from fmviz.lab.tables.fit import SavedModel
+    from fmviz.lab.saved_model import SavedModel
     from fmviz.lab.tables.source import Source
 
 HELP = "predict with a model that fmviz fit has saved"
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     import pandas as pd
 
     from fmviz.figures.wording import defused
-    from fmviz.lab.tables.fit import SavedModel
+    from fmviz.lab.saved_model import SavedModel
 
     place = Path(arguments.model).expanduser()
     model = SavedModel.load(place / "model.npz" if place.is_dir() else place)

@@ -13,7 +13,7 @@ from fmviz.cli._terminal import add_store, open_store, print_json, text_table, t
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun
 
-HELP = "list, show, compare, export, import and delete stored runs"
+HELP = "list, show, compare, export, import and delete stored runs; write the rows that look wrong"
 
 _LIMIT = 20
 # What the table of a list shows of `runs_table`; the rest is in --json.
@@ -34,7 +34,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         listed.add_argument(f"--{name}", action="append", default=[], help=f"only this {name}; repeatable")
     listed.add_argument("--sweep", help="only those of one sweep")
     listed.add_argument("--text", default="", help="what title, settings or message must contain")
-    listed.add_argument("--deleted", action="store_true", help="the deleted ones, kept for a week")
     listed.add_argument("--limit", type=int, default=_LIMIT, help="at most so many (default: %(default)s)")
     shown = action("show", "show one run: settings, result, and the Python program that repeats it")
     shown.add_argument("id", metavar="ID", help="a run, or the beginning of its id")
@@ -43,14 +42,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     apart.add_argument("--all", action="store_true", help="also what is the same")
     for one in (listed, shown, apart):
         one.add_argument("--json", action="store_true", help="for machines")
+    suspects = action("suspects", "write the rows that look wrong to a run as CSV")
+    suspects.add_argument("id", metavar="ID")
+    suspects.add_argument("file", type=Path, metavar="FILE")
     out = action("export", "write runs, with traces and parameters, to one file")
     out.add_argument("ids", nargs="+", metavar="ID")
     out.add_argument("file", type=Path, metavar="FILE")
     into = action("import", "read the runs of such a file")
     into.add_argument("file", type=Path, metavar="FILE")
-    for name, words in (("delete", "hide runs; undelete brings them back within a week"), ("undelete", "")):
-        one = action(name, words or "bring deleted runs back")
-        one.add_argument("ids", nargs="+", metavar="ID")
+    action("delete", "delete runs for good").add_argument("ids", nargs="+", metavar="ID")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,12 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.runs.table import runs_table
+    from fmviz.lab.store.table import runs_table
 
     if arguments.limit < 1:
         raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
     filters = {name: getattr(arguments, name) for name in ("dataset", "model", "regularizer", "origin")}
-    filters |= {name: getattr(arguments, name) for name in ("sweep", "text", "deleted")}
+    filters |= {name: getattr(arguments, name) for name in ("sweep", "text")}
     # One more, to know whether there are more.
     found = store.runs(**filters, limit=arguments.limit + 1)
     more, found = len(found) > arguments.limit, found[: arguments.limit]
@@ -113,7 +113,7 @@ def _abbreviated(store: RunStore, runs: list[StoredRun]) -> dict[str, str]:
 
 def _show(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.runs.program import program
-    from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
+    from fmviz.lab.store.table import METRICS, metrics_of, title_of_run
 
     found = store.get(arguments.id)
     if arguments.json:
@@ -123,8 +123,6 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
         print_json(told | {"trace": store.trace(found.id)})
         return 0
     print(f"{title_of_run(found)}\n{found.id}, from {found.origin}. {found.message}")
-    if found.deleted is not None:
-        print("It is deleted; `fmviz runs undelete` brings it back.")
     last = found.last
     figures = {name: last.get(name) for name in ("objective", "used_features", "used_interactions")}
     figures |= {"certificate": last.get("certificate"), "epochs": found.epoch, "seconds": found.seconds}
@@ -143,7 +141,7 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
 
 
 def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.runs.table import differing, title_of_run
+    from fmviz.lab.store.table import differing, title_of_run
 
     found = _named(store, arguments.ids)
     if len(found) < 2:
@@ -156,6 +154,23 @@ def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
     for one in found:
         print(f"{one.id}  {title_of_run(one)}")
     print("\n" + text_table(rows) if rows else "\nThey differ in nothing.")
+    return 0
+
+
+def _suspects(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.interpretation.outliers import rows_table, suspicious_rows
+    from fmviz.lab.runner import load_dataset
+
+    found = store.get(arguments.id)
+    parameters = store.parameters(found.id)
+    if parameters is None:
+        raise ValueError("This run ended before its first epoch and has no parameters to read.")
+    dataset = load_dataset(found.experiment.dataset, **dict(found.experiment.dataset_params))
+    if len(dataset.outputs) > 1:
+        raise ValueError("This run has several outputs; the page Interactions lists the rows of each.")
+    rows = suspicious_rows(found.experiment, parameters)
+    rows_table(dataset, rows.errors, rows.listed).to_csv(arguments.file, index=False)
+    print(f"{rows.message} {rows.listed.size:,} rows written to {arguments.file}.")
     return 0
 
 
@@ -182,12 +197,7 @@ def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
     going = [one.id for one in found if not one.ended]
     if going:
         raise ValueError(f"Run {going[0]} is still going on; stop it first.")
-    print(f"{_count(store.delete([one.id for one in found]))} deleted. They can be undeleted for a week.")
-    return 0
-
-
-def _undelete(arguments: argparse.Namespace, store: RunStore) -> int:
-    print(f"{_count(store.undelete([one.id for one in _named(store, arguments.ids)]))} restored.")
+    print(f"{_count(store.delete([one.id for one in found]))} deleted.")
     return 0
 
 
@@ -204,8 +214,8 @@ _ACTIONS = {
     "list": _list,
     "show": _show,
     "diff": _diff,
+    "suspects": _suspects,
     "export": _export,
     "import": _import,
     "delete": _delete,
-    "undelete": _undelete,
 }

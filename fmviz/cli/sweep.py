@@ -94,8 +94,12 @@ def _carry_out(
 
 
 def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
-    from fmviz.lab.runs.table import METRICS
-    from fmviz.lab.search.sweep_run import fits_table, main_metric, means_table
+    from fmviz.lab.search.sweep_run import (
+        fits_table,
+        main_metric,
+        means_table,
+    )
+    from fmviz.lab.store.table import METRICS
 
     failed = Counter(run.message for run in found.values() if run.status == "failed")
     rows: list[dict[Any, Any]] = []

@@ -132,8 +132,6 @@ def _copied(value: Any) -> Any:
 def _put_back(present: Any, value: Any) -> Any:
     """Return what takes the place of `present`, a thing of the kind that `value` was copied from."""
     if isinstance(value, np.ndarray):
-        if isinstance(present, np.ndarray) and present.shape != value.shape:
-            value = _laid_out(value, present)
         # The same loops over memory that begins alike round alike.
         if value.dtype != np.float64:
             return value.copy(order="K")
@@ -155,19 +153,6 @@ def _put_back(present: Any, value: Any) -> Any:
         return kind(**{name: _put_back(getattr(present, name), item) for name, item in value.items()})
     recall(present, value)
     return present
-
-
-def _laid_out(value: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Return an array of an older layout in the present one: other axes, or rows that were not padded."""
-    if value.size == present.size:
-        return value.reshape(present.shape)
-    if value.ndim == present.ndim - 1:
-        value = value[None]
-    if value.ndim == present.ndim and value.shape[:-1] == present.shape[:-1]:
-        padded = np.zeros(present.shape, dtype=value.dtype)
-        padded[..., : value.shape[-1]] = value[..., : present.shape[-1]]
-        return padded
-    return value
 
 
 def _to_tree(value: Any, arrays: list[np.ndarray]) -> Any:

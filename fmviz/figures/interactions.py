@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import scipy.sparse as sp
+from plotly.subplots import make_subplots
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from fmviz.figures import palette
+from fmviz.figures.training import BLUE, ORANGE
 from fmviz.figures.wording import literal
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
@@ -175,3 +180,228 @@ def _finish(figure: go.Figure, height: int, **layout: Any) -> None:
 
 def _short(text: str, most: int = 22) -> str:
     return literal(text if len(text) <= most else text[: most - 1] + "…")
+
+
+# More numbers would not be read in cells so narrow.
+_MOST_WRITTEN = 12
+
+
+def two_rows(
+    names: Sequence[str],
+    values: np.ndarray,
+    pulls: np.ndarray | None = None,
+    thresholds: np.ndarray | None = None,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw two rows of P above each other, and beneath them pull against threshold where they are zero.
+
+    Parameters
+    ----------
+    names : two str
+        The features.
+    values : (2, k) ndarray
+        Their rows. An exact zero has the colour of zero.
+    pulls, thresholds : (2, k) or (2, 1) ndarrays, optional
+        What the loss pulls with, and up to which pull a zero stays; one number a row where the regularizer
+        shrinks rows by their norms. Without them the strips stand alone.
+    dark : bool
+        The theme.
+
+    Returns
+    -------
+    plotly Figure
+    """
+    k = values.shape[1]
+    columns = np.arange(1, k + 1)
+    colors = palette.matrix_colors(dark)
+    held = pulls is not None and thresholds is not None
+    by_norm = pulls is not None and pulls.shape[1] == 1
+    heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if held else {}
+    figure = make_subplots(rows=1 + held, cols=1, shared_xaxes=not by_norm, **heights)
+    top = float(np.abs(values).max(initial=0.0)) or 1.0
+    labels = [_shortened(name) for name in names]
+    if labels[0] == labels[1]:
+        labels[1] += " "
+    written = np.array([["0" if v == 0 else f"{v:.2g}" for v in row] for row in values])
+    common = {"x": columns, "y": labels, "xgap": 2, "ygap": 4, "showscale": False}
+    figure.add_trace(
+        go.Heatmap(
+            z=np.where(values == 0, 0.0, np.nan),
+            colorscale=[[0.0, colors.zero], [1.0, colors.zero]],
+            name="exact zero",
+            hovertemplate="%{y}, column %{x}: exact zero<extra></extra>",
+            **common,
+        ),
+        row=1,
+        col=1,
+    )
+    figure.add_trace(
+        go.Heatmap(
+            z=np.where(values == 0, np.nan, values),
+            zmin=-top,
+            zmax=top,
+            colorscale=palette.diverging_colorscale(dark),
+            text=written,
+            texttemplate="%{text}" if k <= _MOST_WRITTEN else None,
+            name="P",
+            hovertemplate="%{y}, column %{x}: %{z:.5g}<extra></extra>",
+            **common,
+        ),
+        row=1,
+        col=1,
+    )
+    if pulls is not None and thresholds is not None:
+        _pulls(figure, labels, values, pulls, thresholds)
+    figure.update_layout(
+        height=330 if held else 150,
+        margin={"l": 8, "r": 12, "t": 12, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 0.5, "yanchor": "bottom"},
+    )
+    figure.update_xaxes(automargin=True, zeroline=False, showgrid=False)
+    figure.update_yaxes(automargin=True, zeroline=False)
+    figure.update_yaxes(autorange="reversed", showgrid=False, row=1, col=1)
+    if held:
+        figure.update_yaxes(rangemode="tozero", title_text="at zero entries", row=2, col=1)
+    figure.update_xaxes(title_text="row" if by_norm else "column of P", row=1 + held, col=1)
+    return figure
+
+
+def _pulls(
+    figure: go.Figure, labels: Sequence[str], values: np.ndarray, pulls: np.ndarray, thresholds: np.ndarray
+) -> None:
+    """Draw pull and threshold of what is zero beneath the strips."""
+    by_norm = pulls.shape[1] == 1
+    columns = np.arange(1, values.shape[1] + 1)
+    for row, color in enumerate((BLUE, ORANGE)):
+        zero = (~values[row].any(keepdims=True)) if by_norm else values[row] == 0
+        x = np.array([labels[row]]) if by_norm else columns + (0.12 if row else -0.12)
+        for what, marks, symbol in (
+            ("threshold", thresholds, "line-ew"),
+            ("pull of the loss", pulls, "circle"),
+        ):
+            figure.add_trace(
+                go.Scatter(
+                    x=x[zero],
+                    y=marks[row][zero],
+                    name=f"{what}, {labels[row].strip()}",
+                    mode="markers",
+                    marker={
+                        "symbol": symbol,
+                        "size": 14 if symbol == "line-ew" else 7,
+                        "color": color,
+                        "line": {"color": color, "width": 2.5 if symbol == "line-ew" else 0},
+                    },
+                    hovertemplate="%{y:.4g}",
+                ),
+                row=2,
+                col=1,
+            )
+
+
+def _shortened(name: str, most: int = 18) -> str:
+    return literal(name if len(name) <= most else name[: most - 1] + "…")
+
+
+_ROUNDS = 120
+_WIDE = 1.9  # how much wider than high the picture is
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Nodes joined by weighted edges.
+
+    Attributes
+    ----------
+    nodes : (n,) int ndarray
+        What the nodes stand for.
+    position : (n, 2) ndarray
+        Where they are.
+    strength : (n,) ndarray
+        The sum of |weight| of the edges of each.
+    degree : (n,) int ndarray
+        The number of its edges.
+    edges : (e, 2) int ndarray
+        The places among `nodes` of both ends.
+    weight : (e,) ndarray
+        Of each edge.
+    """
+
+    nodes: np.ndarray
+    position: np.ndarray
+    strength: np.ndarray
+    degree: np.ndarray
+    edges: np.ndarray
+    weight: np.ndarray
+
+
+def layout(i: np.ndarray, j: np.ndarray, weight: np.ndarray) -> Network:
+    """Return the network of some pairs.
+
+    Every connected component is drawn so that distances are near the lengths of shortest paths (stress
+    majorization: Gansner, Koren and North 2004, "Graph drawing by stress majorization"), and the components
+    are set side by side, the largest first. Nothing is drawn at random.
+
+    Parameters
+    ----------
+    i, j : int ndarrays
+        The two ends of every edge.
+    weight : ndarray
+        Of every edge.
+    """
+    nodes, ends = np.unique(np.concatenate([i, j]), return_inverse=True)
+    edges = ends.reshape(2, -1).T
+    n = nodes.size
+    size = np.abs(weight)
+    strength = np.bincount(edges.ravel(), np.repeat(size, 2), minlength=n)
+    degree = np.bincount(edges.ravel(), minlength=n)
+    graph = sp.csr_array((np.ones(len(edges)), edges.T), shape=(n, n))
+    graph = graph + graph.T
+    count, member = connected_components(graph, directed=False)
+    parts = [np.flatnonzero(member == c) for c in range(count)]
+    parts.sort(key=lambda part: (-part.size, part[0]))
+    drawn = [_component(graph[part][:, part]) for part in parts]
+    position = np.zeros((n, 2))
+    for part, place in zip(parts, _packed(drawn), strict=True):
+        position[part] = place
+    return Network(nodes, position, strength, degree, edges, weight)
+
+
+def _component(graph: sp.csr_array) -> np.ndarray:
+    """Return positions of the nodes of a connected graph, its first node in the middle of the circle."""
+    n = graph.shape[0]
+    distance = shortest_path(graph, unweighted=True, directed=False)
+    # On a circle, neighbours near each other, to begin with.
+    order = np.lexsort((np.arange(n), distance[int(np.argmax(distance.sum(axis=1)))]))
+    angle = np.empty(n)
+    angle[order] = 2 * np.pi * np.arange(n) / n
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) * distance.max() / 2
+    if n < 3:
+        return X
+    importance = 1.0 / np.square(distance + np.eye(n)) * (1 - np.eye(n))
+    laplacian = np.diag(importance.sum(axis=1)) - importance
+    inverse = np.linalg.pinv(laplacian)
+    for _ in range(_ROUNDS):
+        apart = np.sqrt(np.square(X[:, None] - X).sum(axis=2)) + 1e-9
+        ratio = importance * distance / apart
+        X = inverse @ ((np.diag(ratio.sum(axis=1)) - ratio) @ X)
+    return np.asarray(X)
+
+
+def _packed(drawn: list[np.ndarray]) -> list[np.ndarray]:
+    """Return positions of the components in rows of about equal width."""
+    boxes = []
+    for X in drawn:
+        low = X.min(axis=0)
+        boxes.append((X - low, np.maximum(X.max(axis=0) - low, 0.6)))
+    area = sum(float(np.prod(size + 1.0)) for _, size in boxes)
+    width = max(float(np.sqrt(area * _WIDE)), max(float(size[0]) for _, size in boxes))
+    found, x, y, tall = [], 0.0, 0.0, 0.0
+    for X, size in boxes:
+        if x > 0 and x + size[0] > width:
+            x, y, tall = 0.0, y - tall - 1.0, 0.0
+        found.append(X + np.array([x, y - float(size[1])]))
+        x, tall = x + float(size[0]) + 1.0, max(tall, float(size[1]))
+    return found

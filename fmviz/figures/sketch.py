@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from collections.abc import Callable
 from html import escape
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+
+from fmviz.figures.palette import matrix_colors
 
 WIDTH = 367
 _TEXT = "#7d8590"
@@ -28,7 +32,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     ----------
     figure : plotly Figure
         Scatter traces of lines or markers on linear or logarithmic axes, as in `fmviz.figures.training`,
-        perhaps with the lines of `fmviz.figures.marks`.
+        perhaps with the lines of `fmviz.figures.training`.
     width : int
         In pixels; the height is the figure's.
     text : str
@@ -104,7 +108,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
 
 
 def _marks(figure: go.Figure, at_x: Callable[[float], float], height: int) -> list[str]:
-    """Draw the vertical lines of `fmviz.figures.marks` and their words."""
+    """Draw the vertical lines of `fmviz.figures.training` and their words."""
     out = [
         f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
         f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
@@ -222,3 +226,62 @@ def _legend(traces: list[Any], width: float) -> list[str]:
         out.append(f'<text x="{x + 23:.0f}" y="20"{size}>{escape(trace.name)}</text>')
         x += 38 + letter * len(trace.name)
     return out
+
+
+_CODES = 127
+_SKIP = -128
+
+
+def matrix_png(values: np.ndarray, *, dark: bool = False, grey_diagonal: bool = False) -> bytes:
+    """Return a picture of a matrix as the bytes of a PNG file.
+
+    Parameters
+    ----------
+    values : (n, m) ndarray
+        Colours go with the square root of the magnitude. An exact zero has a colour of its own, and the
+        smallest non-zero is visibly tinted.
+    dark : bool
+        Whether it is for the dark theme.
+    grey_diagonal : bool
+        Whether the diagonal is drawn in grey, as no interaction.
+
+    Returns
+    -------
+    bytes
+        m × n pixels; enlarge it without smoothing.
+    """
+    size = np.abs(values)
+    top = float(size.max(initial=0.0)) or 1.0
+    codes = np.sign(values) * np.where(size > 0, np.maximum(1, np.round(_CODES * np.sqrt(size / top))), 0)
+    if grey_diagonal:
+        np.fill_diagonal(codes, _SKIP)
+    pixels = (codes - _SKIP).astype(np.uint8)
+    rows = np.hstack([np.zeros((len(pixels), 1), np.uint8), pixels])  # each row begins with its filter: none
+    head = struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], 8, 3, 0, 0, 0)
+    parts = ((b"IHDR", head), (b"PLTE", _colors(dark)), (b"IDAT", zlib.compress(rows.tobytes(), 9)))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in (*parts, (b"IEND", b"")))
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def _colors(dark: bool) -> bytes:
+    """Return the colours of the codes from −128 to 127, three bytes each."""
+    chosen = matrix_colors(dark)
+    place = np.arange(_CODES) / (_CODES - 1)
+
+    def arm(stops: tuple[str, ...]) -> np.ndarray:
+        known = np.linspace(0, 1, len(stops))
+        return np.column_stack(
+            [np.interp(place, known, channel) for channel in np.array([*map(_rgb, stops)]).T]
+        )
+
+    middle = np.array([_rgb(chosen.zero)])
+    skip = np.array([_rgb(chosen.diagonal)])
+    table = np.vstack([skip, arm(chosen.negative)[::-1], middle, arm(chosen.positive)])
+    return table.round().astype(np.uint8).tobytes()
+
+
+def _rgb(color: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(color.lstrip("#")))

@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
+from fmviz.figures.palette import NEUTRAL
 
 X = Literal["epoch", "seconds", "used_bases"]
 X_TITLES: dict[str, str] = {
@@ -325,3 +326,244 @@ def recovery(history: pd.DataFrame, x: X = "epoch", *, height: int = 290, revisi
     figure.update_yaxes(range=[0, top])
     figure.update_xaxes(title_text=X_TITLES[x])
     return _finish(figure, x, height, revision)
+
+
+_LEVELS = 3
+_LINE_HEIGHT = 13  # pixels
+
+
+def mark_epochs(
+    figure: go.Figure,
+    history: pd.DataFrame,
+    x: str,
+    words: Mapping[int, str],
+    looked_at: int | None = None,
+) -> go.Figure:
+    """Draw a labelled vertical line over all panels at some epochs; return the figure.
+
+    Parameters
+    ----------
+    figure : plotly Figure
+        Of `fmviz.figures.training`.
+    history : DataFrame
+        Columns ``epoch``, ascending, and ``seconds``: an axis of seconds has the line where its epoch ended.
+    x : {"epoch", "seconds"}
+        The horizontal axis.
+    words : mapping of int to str
+        What to write beside the line of an epoch.
+    looked_at : int, optional
+        An epoch that is marked by a thin line without words.
+    """
+
+    def place(epoch: int) -> float:
+        return float(np.interp(epoch, history["epoch"], history[x]))
+
+    if looked_at is not None:
+        figure.add_shape(_vertical(place(looked_at), "dot", 1.0))
+    for number, (epoch, text) in enumerate(words.items()):
+        figure.add_shape(_vertical(place(epoch), "dash", 1.4))
+        figure.add_annotation(
+            x=place(epoch),
+            y=1.0,
+            xref="x",
+            yref="paper",
+            xanchor="left",
+            yanchor="top",
+            xshift=3,
+            yshift=-_LINE_HEIGHT * (number % _LEVELS),
+            text=text,
+            showarrow=False,
+            font={"size": 11, "color": palette.NEUTRAL},
+        )
+    return figure
+
+
+def _vertical(x: float, dash: str, width: float) -> dict[str, object]:
+    return {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        "y0": 0.0,
+        "y1": 1.0,
+        "xref": "x",
+        "yref": "paper",
+        "line": {"color": palette.NEUTRAL, "width": width, "dash": dash},
+    }
+
+
+_POSITIVE, _NEGATIVE = palette.LIGHT.positive[2], palette.LIGHT.negative[2]
+
+
+def signed_bars(values: np.ndarray, *, x: str, y: str, height: int = 250) -> go.Figure:
+    """Draw signed numbers as bars in the order given, the colours those of the matrices.
+
+    Parameters
+    ----------
+    values : (n,) ndarray
+        The numbers; an exact zero gets a grey mark, so that it is seen to be one.
+    x, y : str
+        The titles of the axes.
+    height : int
+        In pixels.
+
+    Returns
+    -------
+    plotly Figure
+    """
+    place = np.arange(1, values.size + 1)
+    figure = go.Figure(
+        go.Bar(
+            x=place,
+            y=values,
+            marker={"color": np.where(values < 0, _NEGATIVE, _POSITIVE).tolist(), "line": {"width": 0}},
+            hovertemplate="%{x}: %{y:.5g}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    zero = values == 0
+    if zero.any():
+        figure.add_trace(
+            go.Scatter(
+                x=place[zero],
+                y=values[zero],
+                mode="markers",
+                marker={"color": palette.NEUTRAL, "size": 5},
+                hovertemplate="%{x}: exactly 0<extra></extra>",
+                showlegend=False,
+            )
+        )
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 12, "t": 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        bargap=0.25,
+        transition={"duration": 0},
+    )
+    figure.update_xaxes(title_text=x, automargin=True, showgrid=False, nticks=8)
+    figure.update_yaxes(title_text=y, automargin=True, zeroline=True, zerolinecolor=palette.NEUTRAL)
+    return figure
+
+
+def sorted_by_size(values: np.ndarray) -> np.ndarray:
+    """Return numbers from the largest magnitude to the smallest, signs kept."""
+    return values[np.argsort(-np.abs(values), kind="stable")]
+
+
+_BINS = 60
+_RED = "#c23b3b"
+_ROWS: dict[str, str] = {
+    "kept": BLUE,
+    "set aside": ORANGE,
+    "wrong, set aside": GREEN,
+    "wrong, kept": _RED,
+}
+"""What becomes of rows."""
+
+
+def residuals(
+    signed: np.ndarray,
+    groups: Mapping[str, np.ndarray],
+    window: tuple[float, float],
+    lines: Sequence[tuple[float, str]],
+    title: str,
+) -> go.Figure:
+    """Draw a histogram of residuals; those beyond the window are in its outermost bars.
+
+    Parameters
+    ----------
+    signed : (n,) ndarray
+        f − y, or 1 − yf.
+    groups : mapping of str to (n,) bool ndarray
+        What becomes of rows, keys of `COLORS`; the bars are stacked.
+    window : (float, float)
+        From where to where.
+    lines : sequence of (float, str)
+        Places that are marked, with their names.
+    title : str
+        Of the horizontal axis.
+    """
+    low, high = window
+    edges = np.linspace(low, high, _BINS + 1)
+    width = edges[1] - edges[0]
+    inside = np.clip(signed, low + 0.5 * width, high - 0.5 * width)
+    middle = 0.5 * (edges[:-1] + edges[1:])
+    figure = go.Figure()
+    for name, mask in groups.items():
+        counts, _ = np.histogram(inside[mask], edges)
+        figure.add_bar(
+            x=middle,
+            y=counts,
+            name=f"{name} ({int(mask.sum()):,})",
+            marker={"color": _ROWS[name], "line": {"width": 0}},
+            width=width,
+            hovertemplate="%{y:,} rows near %{x:.3g}",
+        )
+    for place, words in lines:
+        figure.add_vline(
+            place,
+            line={"color": NEUTRAL, "width": 1.4, "dash": "dash"},
+            annotation={"text": words, "font": {"size": 12, "color": NEUTRAL}, "yref": "paper", "y": 1.0},
+            annotation_position="top right",
+        )
+    figure.update_layout(barmode="stack", bargap=0.0)
+    figure.update_xaxes(title_text=title, range=[low, high], zeroline=False)
+    figure.update_yaxes(title_text="rows", zeroline=False)
+    return _transparent(figure)
+
+
+def spectrum(values: np.ndarray, edge: float | None, most: int = 30) -> go.Figure:
+    """Draw eigenvalues, the largest first: those beyond √ε₃ are free.
+
+    Parameters
+    ----------
+    values : (r,) ndarray
+        Of this machine's Z.
+    edge : float or None
+        √ε₃; None without a cap.
+    most : int
+        So many are drawn.
+    """
+    values = np.sort(values[values > 0.0])[::-1][:most]
+    free = np.ones(values.size, dtype=bool) if edge is None else values > edge
+    figure = go.Figure()
+    names = ("free", "shrunk") if edge is not None else ("this machine", "")
+    for name, mask, color in zip(names, (free, ~free), (BLUE, NEUTRAL), strict=True):
+        if mask.any() or name == "free":
+            figure.add_bar(
+                x=1 + np.flatnonzero(mask),
+                y=values[mask],
+                name=f"{name} ({int(mask.sum())})",
+                marker={"color": color},
+                hovertemplate="eigenvalue %{x}: %{y:.4g}",
+            )
+    high = 1.12 * float(values.max(initial=0.0)) or 1.0
+    if edge is not None:
+        # A cap far beyond all eigenvalues is told, and leaves them their room.
+        figure.add_hline(
+            min(edge, high),
+            line={"color": NEUTRAL, "width": 1.4, "dash": "dash"},
+            annotation={
+                "text": "√ε₃" if edge <= high else f"√ε₃ = {edge:.3g}, beyond this picture",
+                "font": {"size": 12, "color": NEUTRAL},
+            },
+            annotation_position="top right" if edge <= 0.9 * high else "bottom right",
+        )
+    figure.update_layout(barmode="overlay", bargap=0.25)
+    figure.update_xaxes(title_text="eigenvalue of Z, by size", zeroline=False)
+    figure.update_yaxes(title_text="λ", range=[0.0, high], zeroline=False)
+    return _transparent(figure)
+
+
+def _transparent(figure: go.Figure) -> go.Figure:
+    figure.update_layout(
+        height=300,
+        margin={"l": 8, "r": 12, "t": 34, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.08, "yanchor": "bottom"},
+        showlegend=True,
+    )
+    figure.update_xaxes(automargin=True)
+    figure.update_yaxes(automargin=True)
+    return figure

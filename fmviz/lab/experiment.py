@@ -41,8 +41,8 @@ EXPERIMENT_MODELS = tuple(MODELS)
 EXPERIMENT_SOLVERS = tuple(SOLVERS)
 """What an experiment may name."""
 
-# Left out where they are the default, so that the digest of an earlier run stays what it was.
-_CAME_LATER = ("start", "caps")
+# JSON has these only where they are not the default: digests of stored runs are hashes of it.
+_OPTIONAL = ("start", "caps")
 
 
 @dataclass(frozen=True)
@@ -271,9 +271,9 @@ class Experiment:
 
     def to_json(self) -> str:
         """Return the settings as JSON, keys sorted."""
-        told = self.to_dict()
-        known = {k: v for k, v in told.items() if k not in _CAME_LATER or v != _BY_NAME[k].default}
-        return json.dumps(known, sort_keys=True)
+        settings = self.to_dict()
+        settings = {k: v for k, v in settings.items() if k not in _OPTIONAL or v != _BY_NAME[k].default}
+        return json.dumps(settings, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Experiment:

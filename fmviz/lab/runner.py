@@ -14,6 +14,7 @@ from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, never
 from fmviz.engine.errors import whole_number
 from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
+from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model
 from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, build, informed_start, predict, union, why_empty
@@ -445,3 +446,24 @@ def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
     last = np.cumsum(counts)
     rank = (last - 0.5 * (counts - 1))[inverse]
     return float((rank[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+
+
+def prepare(
+    dataset: Dataset, experiment: Experiment, train: np.ndarray, held_out: np.ndarray | None = None
+) -> Run:
+    """Return the run that an experiment describes, on these data and rows instead of its own.
+
+    Raises
+    ------
+    ValueError
+        If the loss does not suit the target, or the settings do not suit each other.
+    """
+    if LOSSES[experiment.loss].task == "binary" and dataset.task == "regression":
+        raise ValueError(
+            f"The {LOSSES[experiment.loss].label.lower()} loss needs classes, but the target "
+            f"{dataset.target_name!r} is a number. Choose the squared or the Huber loss."
+        )
+    X, y = dataset.X, dataset.y
+    problem = problem_of(experiment, Design(X[train]), dataset.target_of(y[train]))
+    kept = None if held_out is None or not held_out.size else (Design(X[held_out]), y[held_out])
+    return Run(experiment, dataset, problem, kept).with_caps(find=found_caps.find)

@@ -13,11 +13,11 @@ import streamlit as st
 from fmviz import metrics
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
+from fmviz.figures.interactions import two_rows
 from fmviz.figures.palette import regularizer_color
-from fmviz.figures.why import two_rows
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.support import compare_supports, describe_support
+from fmviz.lab.interpretation.comparison import compare_supports, describe_support
 from fmviz.lab.interpretation.why_zero import why_zero
 from fmviz.lab.runner import Run, load_dataset, truth_of
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn

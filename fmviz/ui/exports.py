@@ -16,18 +16,12 @@ from fmviz.engine.models import MODELS
 from fmviz.figures.wording import defused
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.task import TaskState
-from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.changes import with_strengths
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import title_of_settings
-from fmviz.ui import capsule, widgets
-from fmviz.ui.train.higher_order import (
-    coefficients_table,
-    column_factors,
-    column_headings,
-    column_orders,
-)
+from fmviz.lab.store.table import title_of_settings
+from fmviz.ui import widgets
+from fmviz.ui.train.interactions import coefficients_table, column_factors, column_headings, column_orders
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome
@@ -64,11 +58,10 @@ def draw_exports(view: JobView) -> None:
     if dataset.outputs:
         more["outputs"] = np.array(dataset.outputs)
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
-    found = capsule.capsule(
+    source = widgets.linked(
+        script(view),
         f"{title_of_settings(experiment.to_dict(), view.epoch)}, {view.epoch:,} epochs: objective "
         f"{view.last['objective']:.10g}",
-        script(view),
-        seed=experiment.seed,
         data={experiment.dataset: data_hash(dataset)},
     )
     st.markdown("**Take it with you**")
@@ -132,20 +125,19 @@ def draw_exports(view: JobView) -> None:
             + (" and its weight" if parameters.coefficients is not None else "")
             + ": numpy.load opens it.",
         )
-        capsule.report("train_report", partial(_outcome, view, found), f"report-{name}.html")
+        widgets.download_report("train_report", partial(_outcome, view, source), f"report-{name}.html")
     last = view.last
-    capsule.draw(
-        "train",
-        found,
+    widgets.python_block(
+        source,
         f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
         f"{last['used_features']:.0f}, used interactions {last['used_interactions']:.0f}.",
     )
 
 
-def _outcome(view: JobView, found: Capsule) -> Outcome:
+def _outcome(view: JobView, source: str) -> Outcome:
     from fmviz.report import of_view
 
-    return of_view(view, found)
+    return of_view(view, source)
 
 
 def matrix_csv(

@@ -10,15 +10,21 @@ import csv
 import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.background.task import Task
+from fmviz.lab.runs.program import with_header
 from fmviz.lab.typography import without_markup
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
+
+if TYPE_CHECKING:
+    from fmviz.report import Outcome
 
 LOCKED = ":material/lock: Locked by the link of this page."
 MORE = "more"
@@ -421,6 +427,51 @@ def download(
         icon=":material/download:",
         disabled=disabled,
     )
+
+
+def confirm_delete(key: str, sentence: str, delete: Callable[[], None]) -> None:
+    """Draw *Delete*, which asks first: `sentence` names what goes, and a second button deletes it."""
+    with st.popover("Delete", icon=":material/delete:", key=f"{key}_ask"):
+        st.markdown(f"{sentence} This cannot be undone.")
+        st.button("Delete", type="primary", key=key, on_click=delete)
+
+
+def dismissible(key: str, sentence: str, home: str) -> None:
+    """Draw what was just done, kept in the session under `home`, until it is dismissed."""
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"{key}_told"):
+        st.markdown(f":material/check: {plain(sentence)}", width="content")
+        st.button(
+            "Dismiss",
+            icon=":material/close:",
+            key=f"{key}_dismiss",
+            type="tertiary",
+            on_click=lambda: st.session_state.pop(home, None),
+        )
+
+
+def download_report(key: str, make: Callable[[], Outcome], file_name: str) -> None:
+    """Draw the download of a result as one page of HTML."""
+
+    def page() -> str:
+        from fmviz.report import html
+
+        return html(make())
+
+    download(
+        "Report (HTML)",
+        page,
+        file_name,
+        key=key,
+        help="The whole result as one page that needs nothing else: objective, certificate, interactions, "
+        "curves, settings, program. It opens without a network, and prints.",
+    )
+
+
+def linked(script: str, result: str, **about: Any) -> str:
+    """Return a program whose header names this page in its present state, see `with_header`."""
+    address = (st.context.url or "").partition("?")[0]
+    query = urlencode(st.query_params.to_dict())
+    return with_header(script, result, link=f"{address}?{query}" if query else address, **about)
 
 
 def python_block(code: str, note: str = "") -> None:

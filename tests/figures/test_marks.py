@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from fmviz.figures import sketch, training
-from fmviz.figures.marks import mark_epochs
+from fmviz.figures.interactions import two_rows
 from fmviz.figures.tabular import table
-from fmviz.figures.why import two_rows
+from fmviz.figures.training import mark_epochs
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.changes import change_words, with_jumps, with_strengths

@@ -41,11 +41,11 @@ def test_runs_travel_whole(full, tmp_path):
     assert [run.id for run in other.runs(dataset=["planted_interactions"])] == ids
 
 
-def test_what_is_there_is_not_doubled_and_deleted_runs_come_back(full):
+def test_what_is_there_is_not_doubled_and_deleted_runs_are_imported(full):
     ids = [run.id for run in full.runs()]
     data = export_runs(full, ids)
     full.delete(ids[:1])
-    assert import_runs(full, io.BytesIO(data)) == ([], 2)
+    assert import_runs(full, io.BytesIO(data)) == (ids[:1], 1)
     assert [run.id for run in full.runs()] == ids
 
 

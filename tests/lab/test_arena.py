@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fmviz import metrics
-from fmviz.lab.interpretation.support import describe_support, first_between
+from fmviz.lab.interpretation.comparison import describe_support, first_between
 from fmviz.lab.search import arena
 from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fit, arena_plan, arena_truth
 from fmviz.lab.search.strength_path import EPOCHS, learn

@@ -16,11 +16,11 @@ from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.catalog import load
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run, quality
+from fmviz.lab.runner import Run, prepare, quality
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search import averaged as module
 from fmviz.lab.search.averaged import Average, averaged
 from fmviz.lab.search.tuning import tuned
-from fmviz.lab.tables.fit import SavedModel, prepare
 from fmviz.lab.tables.target import Target
 from fmviz.paths.validation import finished
 

@@ -16,10 +16,9 @@ from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
-from fmviz.lab.runs import recorder
 from fmviz.lab.runs.changes import in_words
 from fmviz.lab.runs.program import program
-from fmviz.lab.store import RunStore
+from fmviz.lab.store import RunStore, recorder
 from fmviz.lab.values import changes_from_text, changes_to_text
 
 SHORT = Experiment(

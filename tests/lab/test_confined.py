@@ -16,8 +16,8 @@ import pytest
 
 import fmviz
 from fmviz.engine.errors import StoppedError
-from fmviz.lab.background import confined as module
-from fmviz.lab.background.confined import confined, pack, unpack
+from fmviz.lab import confined as module
+from fmviz.lab.confined import confined, pack, unpack
 
 LIMITS = {"name": "The file", "seconds": 20.0, "memory": 2e8, "advice": "Take less."}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits hold on Linux")
@@ -96,8 +96,8 @@ def alive(pid: int) -> bool:
 
 PARENT = """
 import os, time
-from fmviz.lab.background import confined as module
-from fmviz.lab.background.confined import pack, unpack
+from fmviz.lab import confined as module
+from fmviz.lab.confined import pack, unpack
 module.confined(os.getpid, name="", seconds=9, memory=1e8, advice="")
 print(module._running[0]._process.pid, flush=True)
 module.confined(time.sleep, 600, name="", seconds=900, memory=1e8, advice="")

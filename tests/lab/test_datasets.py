@@ -1,11 +1,15 @@
 """The data sets: one contract for all of them, and what is particular to each."""
 
+from __future__ import annotations
+
 import ast
+import bz2
 import importlib.util
 import io
 import lzma
 import os
 import pickle
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +20,10 @@ import scipy.sparse as sp
 import fmviz.datasets
 import fmviz.lab.datasets as package
 from fmviz.lab.catalog import dataset_spec, load
-from fmviz.lab.datasets import DATASETS, Dataset, _tables, balance, flights, monks, movielens, synthetic
-from fmviz.lab.datasets.synthetic import make_sparse_interactions, planted_table
+from fmviz.lab.datasets import DATASETS, Dataset, drawn, make_sparse_interactions, rated_items, readers
+from fmviz.lab.papers.protocols import benchmarks
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
-NAMES = [
-    "planted_interactions", "planted_features", "planted_triples", "planted_subsets", "planted_classes",
-    "synthetic", "monks1", "balance_scale", "flights", "diabetes", "breast_cancer", "iris", "wine", "digits",
-    "abalone", "movielens_100k", "a9a", "rcv1", "flight_delay", "vowel", "segment", "satimage", "letter",
-]  # fmt: skip
 SHAPES = {
     "planted_interactions": (200, 100),
     "planted_features": (200, 100),
@@ -44,12 +43,13 @@ SHAPES = {
     "movielens_100k": (100_000, 2_625),
     "a9a": (32_561, 123),
     "rcv1": (20_242, 47_236),
+    "flight_delay": (20_000, None),  # as many levels as there are in the rows drawn
     "vowel": (528, 10),
     "segment": (2_310, 18),
     "satimage": (4_435, 36),
     "letter": (15_000, 16),
-    "flight_delay": (20_000, None),  # as many levels as there are in the rows drawn
 }
+NAMES = list(SHAPES)
 
 
 @pytest.fixture(scope="module")
@@ -61,18 +61,36 @@ def build():
 
 
 @pytest.fixture
-def no_checkout(monkeypatch, tmp_path):
-    """As in an installed wheel: no sample_data, no FMVIZ_DATA."""
-    for module in (_tables, synthetic, monks, balance, flights):
-        monkeypatch.setattr(module, "SAMPLE_DATA", tmp_path / "absent")
-    monkeypatch.delenv("FMVIZ_DATA", raising=False)
+def data_folder(monkeypatch, tmp_path):
+    """Return a folder for files of data sets, which are looked for nowhere else."""
+    monkeypatch.setattr(readers, "SAMPLE_DATA", tmp_path / "absent")
+    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path))
+    return tmp_path
+
+
+def write(folder, **files):
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="latin-1", newline="\n")
+
+
+def compress(folder, ending):
+    pack = {".xz": lzma.compress, ".bz2": bz2.compress}[ending]
+    for path in list(folder.iterdir()):
+        (folder / f"{path.name}{ending}").write_bytes(pack(path.read_bytes()))
+        path.unlink()
+
+
+@cache
+def _loaded(name, **params):
+    return load(name, **params)
 
 
 def available(name, **params):
     reason = dataset_spec(name).unavailable()
     if reason is not None:
         pytest.skip(reason)
-    return load(name, **params)
+    return _loaded(name, **params)
 
 
 def dense(X):
@@ -137,34 +155,18 @@ def test_dataset_contract(name):
     else:
         assert data.class_labels is None
         assert len(set(data.y)) > 2
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_columns_of_one_group_are_one_hot(name):
-    data = available(name)
-    X = data.X.tocsc() if sp.issparse(data.X) else data.X
     groups = np.array(data.groups)
-    shared = [group for group in dict.fromkeys(data.groups) if (groups == group).sum() > 1]
-    for group in shared:
-        block = X[:, np.flatnonzero(groups == group)]
-        assert np.isin(block.data if sp.issparse(block) else block, (0.0, 1.0)).all()
-        assert (block.sum(axis=1) == 1).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_column_is_constant(name):
+    columns = data.X.tocsc() if sp.issparse(data.X) else data.X
+    for group in dict.fromkeys(data.groups):
+        if (groups == group).sum() > 1:
+            block = columns[:, np.flatnonzero(groups == group)]
+            assert np.isin(dense(block), (0.0, 1.0)).all() if d < 1_000 else set(block.data) == {1.0}
+            assert (block.sum(axis=1) == 1).all()
     # Training rows alone need not have every level of the test rows.
-    parts = {"part": "both"} if any(param.name == "part" for param in dataset_spec(name).params) else {}
+    parts = {"part": "both"} if "part" in {param.name for param in dataset_spec(name).params} else {}
     X = available(name, **parts).X
     square = X.multiply(X) if sp.issparse(X) else X**2
-    variance = np.asarray(square.mean(axis=0)) - np.asarray(X.mean(axis=0)) ** 2
-    assert (variance > 0).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_truth(name):
-    data = available(name)
-    d = data.X.shape[1]
+    assert (np.asarray(square.mean(axis=0)) > np.asarray(X.mean(axis=0)) ** 2).all()
     if data.truth is not None:
         for truth in data.truth if data.outputs else [data.truth]:
             assert truth.shape == (d, d)
@@ -178,7 +180,7 @@ def test_truth(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_loading_twice_gives_the_same(name):
-    one, two = available(name), available(name)
+    one, two = available(name), load(name)
     assert pickle.dumps((dense(one.X[:500]), one.y)) == pickle.dumps((dense(two.X[:500]), two.y))
 
 
@@ -321,26 +323,6 @@ def test_rebuilding_changes_nothing(build, name):
     assert build.content(build.GENERATED[name]()) == stored
 
 
-@pytest.mark.parametrize("name", ["planted_interactions", "planted_features", "monks1", "balance_scale"])
-def test_file_and_generator_load_the_same(name, no_checkout, monkeypatch):
-    generated = load(name)
-    with monkeypatch.context() as patch:
-        for module in (synthetic, monks, balance):
-            patch.setattr(module, "SAMPLE_DATA", SAMPLE_DATA)
-        stored = load(name)
-    assert np.array_equal(stored.X, generated.X)
-    assert np.array_equal(stored.y, generated.y)
-
-
-def test_a_file_with_other_columns_is_refused(no_checkout, monkeypatch, tmp_path):
-    (tmp_path / "monks1.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    monkeypatch.setattr(monks, "SAMPLE_DATA", tmp_path)
-    with pytest.raises(
-        ValueError, match=r"monks1.csv has the columns a, b, but must have head_shape, .*build\.py"
-    ):
-        load("monks1")
-
-
 @pytest.mark.parametrize(("name", "pairs"), [("planted_interactions", 360), ("planted_features", 190)])
 def test_planted_truth_explains_the_target(name, pairs):
     data = load(name)
@@ -352,11 +334,6 @@ def test_planted_truth_explains_the_target(name, pairs):
     assert all(
         label.startswith("noise") != used for label, used in zip(data.feature_names, interacting, strict=True)
     )
-
-
-def test_planted_table_has_six_decimals():
-    table = planted_table("planted_features")
-    assert np.array_equal(table, table.round(6))
 
 
 # MONK's 1 and the balance scale: the claims of their descriptions
@@ -377,7 +354,7 @@ def test_monks_rule_and_what_order_two_makes_of_it():
     target = (data.y > 0).astype(float)
     fit = order_two @ np.linalg.lstsq(order_two, target, rcond=None)[0]
     np.testing.assert_allclose(fit, 1 / 12 + 3 / 4 * equal + 2 / 3 * red, atol=1e-12)
-    for name in monks.ATTRIBUTES:
+    for name in drawn.MONKS:
         assert name in data.groups
 
 
@@ -456,7 +433,7 @@ def made_up_flights(n=20_400):
 def test_flights_are_drawn_without_a_look_at_actual_times(build):
     source = made_up_flights()
     drawn = build.sample_flights(source)
-    assert list(drawn.columns) == list(flights.COLUMNS)
+    assert list(drawn.columns) == build.COLUMNS
     assert len(drawn) == 20_000
     other = source.assign(dep_time=0, dep_delay=0.0, air_time=0.0, arr_delay=-source["arr_delay"])
     again = build.sample_flights(other)
@@ -496,7 +473,7 @@ def test_flights_source_says_what_is_missing(build, tmp_path, monkeypatch):
         build.flights_source(None)
 
 
-def test_flights_without_a_checkout(no_checkout, monkeypatch, tmp_path):
+def test_flights_without_a_checkout(data_folder):
     with pytest.raises(ValueError, match=r"needs the file flights\.csv.*FMVIZ_DATA"):
         load("flights")
     assert "flights" not in fmviz.datasets.list_datasets(available_only=True)
@@ -504,12 +481,14 @@ def test_flights_without_a_checkout(no_checkout, monkeypatch, tmp_path):
         "month,day,day_of_week,sched_dep_time,carrier,origin,dest,distance,late\n"
         "1,1,Tue,610,DL,JFK,ATL,760,0\n12,31,Tue,2359,NA,EWR,NA,1000,1\n"
     )
-    (tmp_path / "flights.csv").write_text(text, encoding="utf-8")
-    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path))
+    write(data_folder, **{"flights.csv": text})
     data = load("flights")
     assert data.y.tolist() == [-1.0, 1.0]
     assert "carrier=NA" in data.feature_names
     assert data.X.shape == (2, 12 + 31 + 7 + 2 + 6 + 2 + 2 + 2 + 1)
+    write(data_folder, **{"flights.csv": text.replace("12,31", "13,31")})
+    with pytest.raises(ValueError, match=r"flights\.csv cannot be read: month = 13 is not one of its levels"):
+        load("flights")
 
 
 # The medical tables
@@ -531,7 +510,7 @@ def test_medical_targets():
     assert set(np.sign(diabetes.X[:, diabetes.feature_names.index("sex")])) == {-1.0, 1.0}
 
 
-# MovieLens: a folder of three users and four films, made up for the purpose
+# What is read from a folder of the user: small files of the same form, made up for the purpose
 
 USERS = "1|24|M|technician|85711\n2|25|F|other|94043\n3|34|M|writer|T8H1N\n"
 RATINGS = "1\t4\t5\t880000000\n3\t1\t1\t880000001\n2\t2\t3\t880000002\n1\t3\t4\t880000003\n"
@@ -551,18 +530,117 @@ def film_lines():
     return "".join(lines)
 
 
+TRAIN = "-1 3:1 11:1 \n+1 1:1 123:0.5\n-1 2:0 7:1\n"
+TEST = "+1 5:1\n-1 3:2\n"
+HEAD = "Month,DayofMonth,DayOfWeek,DepTime,UniqueCarrier,Origin,Dest,Distance,dep_delayed_15min\n"
+CLASSES = {"train": "1 1:0.5 16:-1\n6 2:1\n", "test": "3 4:1\n"}
+NUMBERS = [",".join(str(i + j) for j in range(19)) for i in range(3)]
+FILES = {
+    "ml100k": {"u.data": RATINGS, "u.user": USERS, "u.item": film_lines()},
+    "a9a": {"a9a": TRAIN, "a9a.t": TEST},
+    "rcv1": {"rcv1_train.binary": TRAIN, "rcv1_test.binary": TEST},
+    "flight_delay": {
+        "train-1m.csv": f"{HEAD}c-8,c-21,c-7,1934,AA,ATL,DFW,732,N\nc-4,c-20,c-3,5,US,PIT,NA,834,Y\n",
+        "test.csv": f"{HEAD}c-1,c-2,c-5,2400,AA,DFW,ATL,1,N\n",
+    },
+    "letter": {"letter.scale": CLASSES["train"], "letter.scale.t": CLASSES["test"]},
+    "satimage": {"satimage.scale": CLASSES["train"], "satimage.scale.t": CLASSES["test"]},
+    "vowel": {
+        "vowel.arff": "% a comment\n@relation vowel\n@attribute 'Class' { hid, had}\n@DATA\n"
+        f"Train,Andrew,Male,{NUMBERS[0][:19]},hid\nTrain,Bill,Male,{NUMBERS[1][:20]},had\n"
+        f"Test,Jo,Female,{NUMBERS[2][:21]},hid\n"
+    },
+    "segment": {"segment.arff": f"@data\n{NUMBERS[0]},sky\n{NUMBERS[2]},grass\n"},
+    "abalone": {
+        "abalone.data": "".join(
+            f"{'MFI'[i % 3]},{','.join(str(0.1 * ((i + 1) * j % 11)) for j in range(1, 8))},{i}\n"
+            for i in range(9)
+        )
+    },
+}
+FOLDERS = {"movielens_100k": "ml100k", **{name: name for name in FILES if name != "ml100k"}}
+
+
 @pytest.fixture
-def ml100k(tmp_path, monkeypatch):
-    folder = tmp_path / "ml100k"
-    folder.mkdir()
-    (folder / "u.data").write_text(RATINGS, encoding="latin-1", newline="\n")
-    (folder / "u.user").write_text(USERS, encoding="latin-1", newline="\n")
-    (folder / "u.item").write_text(film_lines(), encoding="latin-1", newline="\n")
-    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path))
-    return folder
+def made_up(data_folder):
+    for folder, files in FILES.items():
+        write(data_folder / folder, **files)
+    return data_folder
 
 
-def test_movielens_ids(ml100k):
+@pytest.mark.parametrize(("name", "folder"), FOLDERS.items())
+def test_what_is_missing_is_said(name, folder, made_up, monkeypatch):
+    first, *others = FILES[folder]
+    (made_up / folder / first).unlink()
+    with pytest.raises(ValueError, match=rf"lacks {first}\. (Download|Make) .* folder named {folder},"):
+        load(name)
+    for other in others:
+        (made_up / folder / other).unlink()
+    with pytest.raises(ValueError, match=f"lacks {' and '.join([first, *others])}\\."):
+        load(name)
+    (made_up / folder).rmdir()
+    with pytest.raises(ValueError, match=f"holds no folder {folder}\\."):
+        load(name)
+    monkeypatch.delenv("FMVIZ_DATA")
+    with pytest.raises(ValueError, match="FMVIZ_DATA is not set"):
+        load(name)
+
+
+@pytest.mark.parametrize("ending", [".xz", ".bz2"])
+@pytest.mark.parametrize(("name", "folder"), FOLDERS.items())
+def test_compressed_files_are_read(name, folder, ending, made_up):
+    plain = load(name)
+    compress(made_up / folder, ending)
+    packed = load(name)
+    assert np.array_equal(dense(packed.X), dense(plain.X))
+    assert np.array_equal(packed.y, plain.y)
+    assert packed.feature_names == plain.feature_names
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "message"),
+    [
+        ("ml100k/u.data", "1\t2\t3\n", "it has 3 columns where MovieLens 100K has 4"),
+        ("ml100k/u.data", "", "No columns"),
+        ("ml100k/u.data", "9\t1\t5\t0\n", "it rates with user 9, but u.user describes 1 to 3"),
+        ("ml100k/u.data", "1\t0\t5\t0\n", "it rates with item 0, but u.item describes 1 to 4"),
+        ("ml100k/u.data", "1\t1\tgood\t0\n", "the ratings must be whole numbers"),
+        ("ml100k/u.user", USERS.partition("\n")[2], "the ids must be 1, 2, ... in order"),
+        ("ml100k/u.user", USERS.replace("24", "old"), "the ages must be whole numbers"),
+        ("ml100k/u.item", film_lines().replace("01-Jan-1994", "01-Jan-19xx"), "invalid literal"),
+        ("rcv1/rcv1_train.binary", "", r"it must hold rows with the labels -1 and \+1 alone"),
+        ("rcv1/rcv1_train.binary", "0 1:1\n+1 2:1\n", r"it must hold rows with the labels -1 and \+1 alone"),
+        ("rcv1/rcv1_train.binary", "+1 1:1 x\n", ""),
+        ("rcv1/rcv1_train.binary", "+1 0:1\n", ""),
+        ("rcv1/rcv1_train.binary", "+1 47237:1\n", ""),
+        ("letter/letter.scale", "27 1:1\n", "it must hold rows with the labels 1 to 26 alone"),
+        ("flight_delay/train-1m.csv", "Month\nc-1\n", "its columns are Month in place of Month, Day"),
+        ("flight_delay/test.csv", f"{HEAD}c-8,c-21,c-7,1934,AA,A,D,7,maybe\n", "other than Y and N"),
+        ("flight_delay/train-1m.csv", f"{HEAD}August,c-21,c-7,1934,AA,ATL,DFW,732,N\n", "invalid literal"),
+        ("flight_delay/train-1m.csv", f"{HEAD}c-8,c-21,c-7,1934,AA,ATL,DFW,0,N\n", "has no logarithm"),
+        ("flight_delay/train-1m.csv", f"{HEAD}c-8,c-21,c-7,1975,AA,ATL,DFW,9,N\n", "hours and minutes, HHMM"),
+        ("vowel/vowel.arff", "@data\n1,2,had\n", ""),
+        ("segment/segment.arff", f"@data\n{NUMBERS[0]},sea\n", "sea"),
+        ("abalone/abalone.data", "X,1\n", "it has 2 columns in place of 9"),
+        ("abalone/abalone.data", "X,1,1,1,1,1,1,1,1\n", "its column sex holds something other than M, F, I"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(place, text, message, made_up):
+    folder, file = place.split("/")
+    write(made_up / folder, **{file: text})
+    name = next(name for name, other in FOLDERS.items() if other == folder)
+    with pytest.raises(ValueError, match=rf"{file} cannot be read: .*{message}.*(Download|Make)"):
+        load(name, **({"side_features": True} if folder == "ml100k" else {}))
+
+
+def test_a_broken_archive_is_refused(made_up):
+    (made_up / "a9a" / "a9a").unlink()
+    (made_up / "a9a" / "a9a.xz").write_bytes(b"no archive")
+    with pytest.raises(ValueError, match=r"a9a\.xz cannot be read"):
+        load("a9a")
+
+
+def test_movielens_ids(made_up):
     data = load("movielens_100k")
     expected = np.zeros((4, 7))
     for row, (user, film) in enumerate([(1, 4), (3, 1), (2, 2), (1, 3)]):
@@ -576,14 +654,14 @@ def test_movielens_ids(ml100k):
     assert data.groups == ("user",) * 3 + ("item",) * 4
 
 
-def test_movielens_side_features(ml100k):
+def test_movielens_side_features(made_up):
     data = load("movielens_100k", side_features=True)
     assert data.feature_names[7:] == (
         "age=15-24", "age=25-34", "gender=F", "gender=M",
         "occupation=other", "occupation=technician", "occupation=writer",
         "zip=8", "zip=9", "zip=T",
         "year=1985-1994", "year=1995-2004", "year=unknown",
-        *(f"genre={name}" for name in movielens.GENRES),
+        *(f"genre={name}" for name in readers.GENRES),
     )  # fmt: skip
     first, second, *_ = data.X.toarray()
     on = [{name for name, x in zip(data.feature_names, row, strict=True) if x} for row in (first, second)]
@@ -598,54 +676,6 @@ def test_movielens_side_features(ml100k):
     assert data.groups[-1] == "genre=Western"  # a film has several genres: each flag is its own attribute
 
 
-def test_movielens_reads_compressed_files(ml100k):
-    plain = load("movielens_100k", side_features=True)
-    for path in list(ml100k.iterdir()):
-        (ml100k / f"{path.name}.xz").write_bytes(lzma.compress(path.read_bytes()))
-        path.unlink()
-    packed = load("movielens_100k", side_features=True)
-    assert np.array_equal(plain.X.toarray(), packed.X.toarray())
-    assert plain.feature_names == packed.feature_names
-
-
-def test_movielens_says_what_is_missing(ml100k, monkeypatch, tmp_path):
-    (ml100k / "u.item").unlink()
-    with pytest.raises(ValueError, match=r"lacks u\.item\. Download MovieLens 100K"):
-        load("movielens_100k")
-    (ml100k / "u.data").unlink()
-    with pytest.raises(ValueError, match=r"lacks u\.data and u\.item\."):
-        load("movielens_100k")
-    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(ValueError, match=r"holds no folder ml100k\. Download"):
-        load("movielens_100k")
-    monkeypatch.delenv("FMVIZ_DATA")
-    with pytest.raises(ValueError, match=r"FMVIZ_DATA is not set\. Download.*grouplens.*folder named ml100k"):
-        load("movielens_100k")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("u.data", "1\t2\t3\n", "u.data has 3 columns where MovieLens 100K has 4"),
-        ("u.data", "", "u.data cannot be read"),
-        ("u.data", "9\t1\t5\t0\n", "u.data rates with user 9, but u.user describes 1 to 3"),
-        ("u.data", "1\t0\t5\t0\n", "u.data rates with item 0, but u.item describes 1 to 4"),
-        ("u.data", "1\t1\tgood\t0\n", "The ratings in u.data must be whole numbers"),
-        ("u.user", USERS[len("1|24|M|technician|85711\n") :], "The ids in u.user must be 1, 2, ... in order"),
-        ("u.user", USERS.replace("24", "old"), "The ages in u.user must be whole numbers"),
-        (
-            "u.item",
-            film_lines().replace("01-Jan-1994", "01-Jan-19xx"),
-            "A release date or genre flag of u.item",
-        ),
-    ],
-)
-def test_movielens_says_what_is_wrong(ml100k, name, text, message):
-    (ml100k / name).write_text(text, encoding="latin-1", newline="\n")
-    with pytest.raises(ValueError, match=message):
-        load("movielens_100k", side_features=True)
-
-
 @pytest.mark.parametrize(("side_features", "d"), [(False, 2_625), (True, 2_703)])
 def test_movielens_as_distributed(side_features, d):
     data = available("movielens_100k", side_features=side_features)
@@ -654,6 +684,106 @@ def test_movielens_as_distributed(side_features, d):
     if side_features:
         assert sum(group in ("age", "gender", "occupation", "zip") for group in data.groups) == 49
         assert sum(group == "year" or group.startswith("genre") for group in data.groups) == 29
+
+
+@pytest.mark.parametrize(("name", "d"), [("a9a", 123), ("rcv1", 47_236)])
+def test_libsvm_text_is_read(name, d, made_up):
+    data = load(name)
+    assert data.X.shape == (3, d)
+    assert data.y.tolist() == [-1.0, 1.0, -1.0]
+    places = zip(*(indices.tolist() for indices in data.X.nonzero()), strict=True)
+    assert list(places) == [(0, 2), (0, 10), (1, 0), (1, 122), (2, 6)]
+    assert data.X[1, 122] == 0.5
+    assert data.X.nnz == 5  # the stored zero is gone
+    assert data.feature_names[122] == "feature 123"
+    assert load(name, part="test").y.tolist() == [1.0, -1.0]
+    both = load(name, part="both")
+    assert both.y.tolist() == [-1.0, 1.0, -1.0, 1.0, -1.0]
+    assert both.X[4, 2] == 2.0
+    with pytest.raises(ValueError, match="part = 'all' is not known; choose one of train, test, both"):
+        load(name, part="all")
+
+
+def test_a9a_as_distributed():
+    known, unseen = available("a9a"), available("a9a", part="test")
+    assert (known.X.shape, unseen.X.shape) == ((32_561, 123), (16_281, 123))
+    assert ((known.y > 0).sum(), (unseen.y > 0).sum()) == (7_841, 3_846)
+    assert set(np.unique(known.X.data)) == {1.0}
+    split = benchmarks.parts(benchmarks.A9A, 0, 0)
+    assert [rows.y.size for rows in split[:3]] == [26_048, 6_513, 16_281]
+
+
+def test_flight_delay_is_encoded(made_up):
+    data = load("flight_delay", part="both")
+    assert data.feature_names == (
+        "Month=1", "Month=4", "Month=8", "DayofMonth=2", "DayofMonth=20", "DayofMonth=21",
+        "DayOfWeek=3", "DayOfWeek=5", "DayOfWeek=7", "hour=0", "hour=19", "hour=24",
+        "minute, tens=0", "minute, tens=3", "UniqueCarrier=AA", "UniqueCarrier=US",
+        "Origin=ATL", "Origin=DFW", "Origin=PIT", "Dest=ATL", "Dest=DFW", "Dest=NA", "log_distance",
+    )  # fmt: skip
+    rows = {
+        frozenset(name for name, x in zip(data.feature_names, row, strict=True) if x): (row[-1], y)
+        for row, y in zip(data.X.toarray(), data.y, strict=True)
+    }
+    late = frozenset(
+        {
+            "Month=4", "DayofMonth=20", "DayOfWeek=3", "hour=0", "minute, tens=0", "UniqueCarrier=US",
+            "Origin=PIT", "Dest=NA", "log_distance",
+        }
+    )  # fmt: skip
+    # The logarithms of 732 and 834 miles, standardised by the two training rows.
+    assert rows[late] == (pytest.approx(1.0), 1.0)
+    assert sorted(y for _, y in rows.values()) == [-1.0, -1.0, 1.0]
+
+
+def test_flight_delay_has_the_same_columns_in_all_parts(made_up):
+    known, unseen = load("flight_delay"), load("flight_delay", part="test")
+    assert (known.X.shape, unseen.X.shape) == ((2, 23), (1, 23))
+    assert known.feature_names == unseen.feature_names
+    assert unseen.y.tolist() == [-1.0]
+
+
+def test_flight_delay_draws_rows(made_up):
+    lines = [f"c-8,c-{1 + i % 28},c-7,1934,AA,ATL,DFW,{i + 2},N" for i in range(20_060)]
+    write(made_up / "flight_delay", **{"train-1m.csv": "\n".join([HEAD.strip(), *lines])})
+    drawn = [load("flight_delay", seed=seed).X.toarray()[:, -1] for seed in (0, 0, 1)]
+    assert drawn[0].size == 20_000
+    assert np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(np.sort(drawn[0]), np.sort(drawn[2]))
+
+
+def test_classes_of_libsvm_text_are_numbered_from_one(made_up):
+    data = load("letter", part="both")
+    assert data.X.shape == (3, 16)
+    assert data.X[0, 15] == -1.0
+    assert [data.class_labels[int(c)] for c in data.y] == ["A", "F", "C"]
+
+
+def test_classes_of_arff_text_are_scaled_and_parted(made_up):
+    data = load("vowel")
+    assert data.y.tolist() == [0.0, 5.0]
+    assert data.X.tolist() == [[-1.0] * 10, [0.0] * 10]
+    assert data.scaling_of(3).decode(1.0) == 5.0
+    assert load("vowel", part="test").X.tolist() == [[1.0] * 10]
+
+
+def test_abalone_is_read(made_up):
+    data = load("abalone")
+    assert data.X.shape == (9, 8)
+    assert data.X[:3, 0] == pytest.approx(np.array([-1.0, 0.0, 1.0]) * np.sqrt(1.5))
+    assert data.y.tolist() == list(range(9))
+
+
+def test_drawn_ratings():
+    X, y = rated_items(3_000, 100, 80, 3, np.random.default_rng(0))
+    assert X.shape[1] == 180
+    assert 2_000 < y.size <= 3_000
+    assert set(np.unique(y)) == {1.0, 2.0, 3.0, 4.0, 5.0}
+    pairs = X.indices.reshape(-1, 2)
+    assert (pairs[:, 0] < 100).all()
+    assert (pairs[:, 1] >= 100).all()
+    assert len(np.unique(pairs, axis=0)) == y.size
+    assert y.mean() == pytest.approx(3.5, abs=0.2)
 
 
 # Building as a user does it

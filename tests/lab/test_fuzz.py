@@ -16,9 +16,9 @@ from lab.hostile_files import FILES
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.archive import export_runs, import_runs
+from fmviz.lab.store.table import title_of_run
 from fmviz.lab.tables.column_types import described
 from fmviz.lab.tables.encoding import encode
 from fmviz.lab.tables.files import read

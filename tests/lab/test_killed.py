@@ -25,7 +25,7 @@ KILLS = int(os.environ.get("FMVIZ_KILLS", "1"))
 # Ten runs of all kinds: some end within the time, most do not. What has ended for its readers is printed.
 VICTIM = """
     import sys, time
-    from fmviz.lab.runs import recorder
+    from fmviz.lab.store import recorder
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.background.tasks import Limits, TaskManager
     from fmviz.lab.store import RunStore

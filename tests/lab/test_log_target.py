@@ -12,9 +12,10 @@ from fmviz.__main__ import main
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runs.table import metrics_in_words
+from fmviz.lab.runner import prepare
+from fmviz.lab.saved_model import SavedModel
+from fmviz.lab.store.table import metrics_in_words
 from fmviz.lab.tables.encoding import encode
-from fmviz.lab.tables.fit import SavedModel, prepare
 from fmviz.lab.tables.recipe import Choice, Recipe
 from fmviz.lab.tables.source import Source
 from fmviz.lab.tables.target import Target

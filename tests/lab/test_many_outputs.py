@@ -15,7 +15,7 @@ from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.target import Target as EngineTarget
 from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.pair_table import pair_table
+from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runner import Run, prediction_figures
 from fmviz.lab.search.strength_path import PathPlan, trace
 from fmviz.lab.store.packing import pack_parameters, unpack_parameters

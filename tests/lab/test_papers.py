@@ -13,8 +13,6 @@ from lab.tiny_papers import TINY
 
 from fmviz.engine.problem import Problem
 from fmviz.figures.papers import KINDS
-from fmviz.lab.datasets import abalone
-from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result, shipped
 from fmviz.lab.papers.blondel2016 import fig1, fig2, fig3, fig4
 from fmviz.lab.papers.protocols.descent import times_to
@@ -416,35 +414,3 @@ def test_what_is_not_here_is_replaced_and_said(monkeypatch):
         assert "FMVIZ_DATA is not set" in last.differences[-1]
         assert list(last.data) == ([fig3.DRAWN] if name == "blondel2016_fig3" else ["diabetes"])
         assert SUMS in last.differences
-
-
-def test_drawn_ratings():
-    X, y = rated_items(3_000, 100, 80, 3, np.random.default_rng(0))
-    assert X.shape[1] == 180
-    assert 2_000 < y.size <= 3_000
-    assert set(np.unique(y)) == {1.0, 2.0, 3.0, 4.0, 5.0}
-    pairs = X.indices.reshape(-1, 2)
-    assert (pairs[:, 0] < 100).all()
-    assert (pairs[:, 1] >= 100).all()
-    assert len(np.unique(pairs, axis=0)) == y.size
-    assert y.mean() == pytest.approx(3.5, abs=0.2)
-
-
-def test_abalone_is_read(monkeypatch, tmp_path):
-    folder = tmp_path / "abalone"
-    folder.mkdir()
-    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path))
-    assert "lacks abalone.data" in abalone.SPEC.unavailable()
-    rows = [["MFI"[i % 3], *(0.1 * (((i + 1) * j) % 11) for j in range(1, 8)), i] for i in range(9)]
-    lines = [",".join(map(str, row)) for row in rows]
-    (folder / "abalone.data").write_text("\n".join(lines))
-    data = abalone.SPEC()
-    assert data.X.shape == (9, 8)
-    assert data.X[:3, 0] == pytest.approx(np.array([-1.0, 0.0, 1.0]) * np.sqrt(1.5))
-    assert data.y.tolist() == list(range(9))
-    (folder / "abalone.data").write_text("X,1\n")
-    with pytest.raises(ValueError, match=r"abalone\.data cannot be read: it has 2 columns"):
-        abalone.SPEC()
-    (folder / "abalone.data").write_text("X,1,1,1,1,1,1,1,1\n")
-    with pytest.raises(ValueError, match="other than M, F and I"):
-        abalone.SPEC()

@@ -20,11 +20,12 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import NONE, Attributes
 from fmviz.lab.interpretation.decomposition import decompose
-from fmviz.lab.interpretation.pair_table import mean_squares, rows_with_both
 from fmviz.lab.interpretation.reading import (
     Search,
     block_of,
     group_strengths,
+    mean_squares,
+    rows_with_both,
     strongest_features,
     table_of_pairs,
     typical_sizes,

@@ -13,11 +13,10 @@ from fmviz.engine.outputs.side_by_side import contrast
 from fmviz.engine.target import Target
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.interpretation.pair_table import pair_table
-from fmviz.lab.runner import Run
+from fmviz.lab.interpretation.reading import pair_table
+from fmviz.lab.runner import Run, prepare
 from fmviz.lab.search.tuning import can_be_tuned, tuned
 from fmviz.lab.store.packing import pack_parameters, unpack_parameters, unpacked_shapes
-from fmviz.lab.tables.fit import prepare
 from fmviz.paths.validation import finished
 from fmviz.report import Outcome, html
 

@@ -31,9 +31,8 @@ from fmviz.lab.store import (
     ownership,
 )
 from fmviz.lab.store import store as process_store
-from fmviz.lab.store.database import Database
+from fmviz.lab.store.database import LAYOUT, Database
 from fmviz.lab.store.packing import pack_parameters, pack_records, spark, unpack_parameters, unpack_records
-from fmviz.lab.store.schema import MIGRATIONS
 
 SMALL = Experiment(rank=3, max_epochs=5, tol=0.0)
 
@@ -111,22 +110,15 @@ def test_filters_find_runs_newest_first(store):
     assert [run.id for run in store.runs(limit=1)] == [runs[2]]
 
 
-def test_deleted_runs_come_back(store):
+def test_deleted_runs_are_gone(store):
     runs = [store.begin(SMALL) for _ in range(3)]
     for run in runs[:2]:
         store.grow(run, Growth([record(1)], status="epochs"))
     assert store.delete(runs) == 2, "a run that goes on cannot be deleted"
     assert [run.id for run in store.runs()] == [runs[2]]
-    assert {run.id for run in store.runs(deleted=True)} == set(runs[:2])
-    assert store.undelete(runs) == 2
-    assert store.count() == 3
-    store.delete(runs[:1])
-    with store.database.write() as connection:
-        connection.execute("UPDATE runs SET deleted = 1 WHERE id = ?", (runs[0],))
-    store.delete(runs[1:2])
-    assert len(store.runs(deleted=True)) == 1, "after a week a deleted run is gone"
     assert store.trace(runs[0]) == []
     store.grow(runs[0], Growth([record(2)]))  # whoever still wrote it is not disturbed
+    assert store.count() == 1
 
 
 @pytest.mark.parametrize("name", ["", "nothing"])
@@ -176,7 +168,7 @@ def test_stores_of_a_newer_version_and_other_files_are_refused(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreError, match="has version 99 of the layout"):
+    with pytest.raises(StoreError, match="written by a later fmviz"):
         RunStore(path)
     path.write_text("no database at all, but long enough to be looked at " * 40)
     with pytest.raises(StoreError, match="cannot be opened"):
@@ -188,7 +180,7 @@ def test_stores_of_a_newer_version_and_other_files_are_refused(tmp_path):
 def test_a_store_that_is_damaged_says_so_when_it_is_read(tmp_path):
     path = tmp_path / "runs.sqlite"
     with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.close()
     other = RunStore(path)
     with pytest.raises(StoreError, match=r"cannot be used \(no such table: runs\)\. `fmviz doctor`"):
@@ -226,7 +218,7 @@ def test_a_full_disk_at_opening_is_told_as_that(tmp_path, monkeypatch, error, co
             error.sqlite_errorcode = code
         raise error
 
-    monkeypatch.setattr(Database, "_migrate", fill)
+    monkeypatch.setattr(Database, "_lay_out", fill)
     with pytest.raises(StoreError, match="Make room on the disk, or name another file"):
         RunStore(tmp_path / "runs.sqlite")
 
@@ -337,7 +329,7 @@ def test_a_store_that_cannot_be_written_does_not_end_a_run(tmp_path):
 
 
 def test_a_run_that_was_cut_off_goes_on_with_the_same_iterates(store, monkeypatch):
-    monkeypatch.setattr("fmviz.lab.runs.recorder.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("fmviz.lab.store.recorder.CHECKPOINT_SECONDS", 0.0)
     experiment = Experiment(rank=5, max_epochs=40, tol=0.0, lambda_sparse=0.1)
     whole = [s.record() for s in Run.prepare(experiment).snapshots()]
     manager = managed(store)
@@ -433,7 +425,7 @@ def test_processes_write_at_once_without_losing_a_row(tmp_path):
 
 VICTIM = """
     import sys, time
-    from fmviz.lab.runs import recorder
+    from fmviz.lab.store import recorder
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.background.tasks import Limits, TaskManager
     from fmviz.lab.store import RunStore

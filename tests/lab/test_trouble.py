@@ -24,7 +24,7 @@ RUN = Experiment(rank=40, max_epochs=30, tol=0.0)
 def place(tmp_path, monkeypatch):
     """A store that does not wait for long, and is written after every epoch."""
     monkeypatch.setattr(database, "WAIT_SECONDS", 0.1)
-    monkeypatch.setattr("fmviz.lab.runs.recorder.FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr("fmviz.lab.store.recorder.FLUSH_SECONDS", 0.0)
     return tmp_path / "runs.sqlite"
 
 

@@ -20,19 +20,21 @@ from lab.hostile_files import FILES, SCRIPT, Hostile
 
 from fmviz.engine.design import Design
 from fmviz.engine.errors import StoppedError
+from fmviz.lab import importing
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.importing import first_settings
 from fmviz.lab.places import data_folder
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.program import equal_sparsity_program, program, sweep_program
-from fmviz.lab.runs.table import title_of_run
+from fmviz.lab.runs.program import equal_sparsity_program, program
 from fmviz.lab.search.equal_sparsity import search_program
 from fmviz.lab.search.strength_path import PathPlan, path_program
-from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
 from fmviz.lab.store import RunStore
+from fmviz.lab.store.table import title_of_run
 from fmviz.lab.tables import limits, untrusted
 from fmviz.lab.tables.column_types import described, likely_target
 from fmviz.lab.tables.encoding import encode
@@ -40,10 +42,9 @@ from fmviz.lab.tables.files import read
 from fmviz.lab.tables.recipe import Choice, Recipe, first_recipe
 from fmviz.lab.tables.source import Reading
 from fmviz.lab.tables.values import date_format, date_parts, dates_of, numbers_of
-from fmviz.lab.uploads import example, importing, library
+from fmviz.lab.uploads import example, library
 from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.uploads.size import Size
-from fmviz.lab.uploads.suggestion import first_settings
 from fmviz.paths.validation import finished
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -512,26 +513,28 @@ def test_a_set_that_is_not_here_is_told(here):
         assert library.size_of_file(wrong) is None
 
 
-def test_delete_and_bring_back(here):
+def test_a_deleted_set_is_gone_with_its_file(here):
     found = entered()
     assert library.delete(found.name)
-    assert "was deleted" in dataset_spec(found.name).unavailable()
-    with pytest.raises(ValueError, match="was deleted"):
+    with pytest.raises(ValueError, match="Upload its file"):
         load(found.name)
-    assert library.undelete(found.name)
-    assert dataset_spec(found.name).unavailable() is None
-    assert not library.delete("own_" + "0" * 20)
+    assert library.size_of_file(found.file) is None
+    assert not library.delete(found.name)
 
 
-def test_what_was_deleted_long_ago_goes(here, monkeypatch):
-    old, kept = entered(), entered(table(seed=1))
+def test_a_file_stays_as_long_as_a_set_is_made_of_it(here):
+    one, other = entered(), entered(target="smoker")
+    assert one.file == other.file
+    library.delete(one.name)
+    assert load(other.name).y.size == 200
+
+
+def test_files_that_no_set_is_made_of_go_after_a_while(here, monkeypatch):
+    kept = entered(table(seed=1))
     lone = library.keep_file(b"a,y\n1,2\n")
-    library.delete(old.name)
-    monkeypatch.setattr(library, "UNDO_SECONDS", -60.0)
+    monkeypatch.setattr(library, "_IDLE_SECONDS", -60.0)
     library.keep_file(b"something,new\n1,2\n")
-    assert library.find(old.name) is None
     assert library.size_of_file(lone) is None
-    assert library.find(kept.name) is not None
     assert load(kept.name).y.size == 200
 
 
@@ -634,7 +637,7 @@ def test_gzip_is_the_same_file_in_less():
 def test_the_example_is_there_without_its_file(monkeypatch):
     found = example.example()
     assert found.target in read(found.data).table
-    monkeypatch.setattr(example.flights, "local_path", lambda: None)
+    monkeypatch.setattr(example.Files, "find", lambda self, name: None)
     other = example.example()
     source, recipe = decided(other.data)
     assert recipe.target == other.target == "target"

@@ -10,7 +10,7 @@ from fmviz.engine.counting import used_mask
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.lab.interpretation.support import compare_supports
+from fmviz.lab.interpretation.comparison import compare_supports
 from fmviz.lab.interpretation.why_zero import why_zero
 
 NAMES = [f"x{j}" for j in range(6)]

@@ -10,19 +10,13 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.ui.about.page import KEYS
 
 
-def test_it_says_what_it_is_and_tests_itself(store):
+def test_it_says_what_it_is(store):
     app = page("about")
     said = words(app)
     assert "JMLR" in said or "Journal of Machine Learning Research" in said
     assert all(one.title in said for one in DATASETS.values())
     assert "saddle escape" in said, "the glossary"
-    app.button(key="about_test").click().run()
-    app.run()
-    assert not app.exception
-    assert "Everything works" in words(app)
-    table = app.dataframe[0].value
-    assert set(table["Part"]) >= {"versions", "operators", "fit"}
-    assert set(table[""]) == {"✓"}
+    assert "`fmviz doctor`" in said
 
 
 def test_every_key_of_a_button_is_told():

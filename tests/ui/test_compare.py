@@ -10,7 +10,7 @@ from ui.driving import header_of, numbers, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.support import CLASSES
+from fmviz.lab.interpretation.comparison import CLASSES
 from fmviz.lab.store import Growth
 from fmviz.ui.compare.page import MOST
 
@@ -78,7 +78,7 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
     def gone(*args, **kwargs):
         raise ValueError("The folder is not there.")
 
-    monkeypatch.setattr("fmviz.ui.compare.pairs.load_dataset", gone)
+    monkeypatch.setattr("fmviz.ui.compare.page.load_dataset", gone)
     app = page("compare", runs=",".join(runs))
     assert not app.error
     sentences(app, "compare", "data that are gone")

@@ -233,16 +233,15 @@ def test_strengths_are_searched_and_a_link_finds_them_again(store, sentences, mo
     assert store.count() == 1
 
 
-def test_delete_and_undo():
+def test_deleting_asks_first_and_is_final():
     app = brought()
     app.button(key="data_keep").click().run()
     name = address(app)["dataset"]
+    assert "**people.csv** and its file go for good" in words(app)
     app.button(key=f"data_delete_{name}").click().run()
     assert "was deleted" in plain_of(words(app))
     assert "dataset" not in address(app)
-    app.button(key="data_undo").click().run()
-    assert f"data_delete_{name}" in {button.key for button in app.button}
-    assert dataset_spec(name).unavailable() is None
+    assert "Upload its file" in dataset_spec(name).unavailable()
 
 
 def test_only_who_brought_a_set_deletes_it():

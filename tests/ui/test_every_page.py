@@ -24,7 +24,7 @@ OPENED = {
     "path": "dataset=balance_scale&points=4&rank=3",
     "sweeps": "dataset=balance_scale&penalties=ti,cs&points=2&seeds=1&high=0.1",
 }
-PRESSED = {"path": "path_start", "sweeps": "sweeps_start", "compare": "compare_newest", "about": "about_test"}
+PRESSED = {"path": "path_start", "sweeps": "sweeps_start", "compare": "compare_newest"}
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 _RUN_AXE = """async (rules) => {
   const options = {resultTypes: ["violations"]};

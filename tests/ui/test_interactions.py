@@ -12,7 +12,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.search import averaged
 from fmviz.lab.store import Growth
 from fmviz.report import SHOWN_PAIRS, html, of_stored
-from fmviz.ui.interactions import matrix
+from fmviz.ui.interactions import pairs
 
 SMALL = {"rank": 4, "max_epochs": 15, "tol": 0.0, "lambda_p": 1e-3, "lambda_sparse": 1e-3}
 MONKS = {**SMALL, "dataset": "monks1", "loss": "logistic", "validation": 0.2}
@@ -111,9 +111,18 @@ def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypa
     run = trained()
     app = page("interactions", run=run, view="matrix", window="0-90-0-90", compact="1")
     sentences(app, "interactions", "the matrix")
-    monkeypatch.setattr(matrix, "MOST", 5)
+    monkeypatch.setattr(pairs, "MOST_FEATURES", 5)
     few = page("interactions", run=trained(seed=1), view="matrix")
     assert "These are the strongest 5 of " in words(few)
+
+
+def test_the_rows_that_look_wrong_are_listed(store, sentences):
+    wrong = (("n_samples", 150), ("d_true", 4), ("b", 2), ("d_noise", 1), ("gross", 0.1))
+    run = trained(dataset="synthetic", dataset_params=wrong)
+    app = page("interactions", run=run, view="suspects", by="huber")
+    sentences(app, "interactions", "wrong rows")
+    assert len(app.dataframe[0].value) >= 10
+    assert app.dataframe[0].value["wrong in truth"].any()
 
 
 @pytest.mark.sample(2)

@@ -128,20 +128,19 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
     assert f"# {ARTEFACTS[NAME].title}" in capsys.readouterr().out
 
 
-def test_statements_deviations_and_the_capsule_are_shown(executor):
+def test_statements_deviations_and_the_program_are_shown(executor):
     app = page(artefact=NAME)
     app.button(key="paper_run").click().run()
     said = words(app)
     assert ":red[:material/cancel: does not hold] **TI by columns (Eq. 30).** Used features: 200" in said
     assert ":green[:material/check_circle: holds] **TI by rows.** Used features: 200" in said
     assert list(app.dataframe[0].value["Deviation"]) == [0.0, -0.85, 0.0, 0.0]
-    assert any("data:     P, seed 0 " in block.value for block in app.code)
-    assert [expander.label for expander in app.expander][-5:] == [
+    assert any("# data P, seed 0 " in block.value for block in app.code)
+    assert [expander.label for expander in app.expander][-4:] == [
         "What differs from the paper (4)",
         "The numbers",
         "Settings",
         "Copy as Python",
-        "Reproduction capsule",
     ]
 
 

@@ -108,7 +108,7 @@ def test_all_widgets_with_a_setting_are_drawn_in_one_place():
         for path in Path(folder).rglob("*.py")
         if re.search(r"\*\*settings\.bind\(|= settings\.bind\(", path.read_text(encoding="utf-8"))
     }
-    assert users == {"widgets.py", "settings/restrictions.py"}
+    assert users == {"widgets.py", "shell.py"}
 
 
 # ------------------------------------------------------------------------------------------ Simple and Expert

@@ -10,13 +10,14 @@ from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runs.table import (
+from fmviz.lab.store import ownership
+from fmviz.lab.store.table import (
     differing,
     metrics_of,
     runs_table,
     title_of_run,
 )
-from fmviz.lab.store import ownership
+from fmviz.ui.escape import plain
 from fmviz.ui.runs import page as view
 
 SMALL = {"rank": 3, "max_epochs": 5, "tol": 0.0}
@@ -68,20 +69,20 @@ def test_filters_that_let_nothing_through_can_be_taken_off(some):
     assert len(app.dataframe[0].value) == 3
 
 
-def test_deleting_can_be_undone(some, store):
+def test_deleting_asks_first_and_is_final(some, store, monkeypatch):
+    # AppTest cannot pick rows.
+    monkeypatch.setattr(view, "_table", lambda found: [run for run in found if run.id in some[:2]])
     app = page("runs")
-    # AppTest cannot pick rows; the callbacks are what the buttons call.
-    app.session_state[view._TOLD] = None
-    store.delete(some[:2])
-    app.session_state[view._TOLD] = ("2 runs deleted.", some[:2])
-    app.run()
+    assert all(f"**{plain(title_of_run(run))}**" in words(app) for run in store.get_many(some[:2]))
+    app.button(key="runs_delete").click().run()
     assert "2 runs deleted." in words(app)
-    assert len(app.dataframe[0].value) == 1
-    app.button(key="runs_undo").click().run()
-    assert "2 runs restored." in words(app)
-    assert len(app.dataframe[0].value) == 3
+    assert [run.id for run in store.runs()] == some[2:]
     app.button(key="runs_dismiss").click().run()
-    assert "restored" not in words(app)
+    assert "2 runs deleted." not in words(app)
+
+
+def test_a_link_to_deleted_runs_says_that_they_are_gone(store):
+    assert "A deletion is final" in words(page("runs", bin="1"))
 
 
 def test_a_store_that_cannot_be_opened_is_said(tmp_path, monkeypatch):

@@ -27,7 +27,7 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.train import controls
+from fmviz.ui.train import page
 from fmviz.ui.train.interactions import pairs_table
 from fmviz.ui.train.live import _recovery_words
 from fmviz.ui.train.panels import picture
@@ -304,7 +304,7 @@ def test_a_link_of_a_known_run_shows_it_and_starts_nothing(open_page, manager):
 def test_somebody_elses_run_is_watched_and_not_stopped(open_page, manager):
     theirs = manager.start(Experiment(dataset="balance_scale", rank=3), steps=1, browser="theirs")
     app = open_page(**theirs.experiment.to_query(), run=theirs.id)
-    pressable = {name for name in controls.PARTS if not app.button(key=f"train_{name}").disabled}
+    pressable = {name for name in page._BUTTONS if not app.button(key=f"train_{name}").disabled}
     assert pressable == {"reset", "reseed"}
     app.button(key="train_reset").click().run()
     mine = next(job for job in manager.jobs() if job is not theirs)

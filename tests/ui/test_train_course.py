@@ -19,7 +19,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
 from fmviz.ui.train.panels import learned_support
-from fmviz.ui.train.strengths import adopt
+from fmviz.ui.train.settings import adopt
 
 SMALL = {
     "dataset": "balance_scale",
@@ -161,7 +161,7 @@ def test_planted_support_is_compared_pair_by_pair(store):
     view = the_job().view()
     learned = learned_support(view.thinned, None)
     assert np.triu(learned, 1).sum() == view.last["used_interactions"]
-    from fmviz.lab.interpretation.support import compare_supports
+    from fmviz.lab.interpretation.comparison import compare_supports
 
     found = compare_supports(view.dataset.truth, learned)
     assert found.f1 == pytest.approx(view.last["support_f1"])

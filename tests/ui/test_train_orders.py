@@ -19,9 +19,9 @@ from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.ui import exports
-from fmviz.ui.train import higher_order
+from fmviz.ui.train import interactions
 from fmviz.ui.train.drawer import penalty_forms
-from fmviz.ui.train.matrix_options import Look, completed, factors_repeat, sets_table
+from fmviz.ui.train.panels import Look, completed, factors_repeat, sets_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -174,7 +174,7 @@ def test_weights_of_columns_are_drawn_and_taken_away(open_page, manager, sentenc
     weights = view.parameters.coefficients
     assert f"{(weights > 0).sum()} positive, {(weights < 0).sum()} negative" in words(app)
     sentences(app, "train", "weights of columns")
-    table = higher_order.coefficients_table(view)
+    table = interactions.coefficients_table(view)
     np.testing.assert_array_equal(table["lambda"], weights)
     assert list(table["column"]) == ["p1", "p2", "p3", "p4"]
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
@@ -225,8 +225,8 @@ def test_the_script_of_a_model_of_order_three_repeats_it(manager):
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[1] == f"objective {view.last['objective']:.10g}"
     model = view.experiment.machine
-    assert higher_order.column_orders(model, 6) == [2, 2, 2, 3, 3, 3]
-    assert higher_order.column_headings(model, 6) == ["p2_1", "p2_2", "p2_3", "p3_1", "p3_2", "p3_3"]
+    assert interactions.column_orders(model, 6) == [2, 2, 2, 3, 3, 3]
+    assert interactions.column_headings(model, 6) == ["p2_1", "p2_2", "p2_3", "p3_1", "p3_2", "p3_3"]
 
 
 def test_both_orders_are_recovered_and_measured():
@@ -281,9 +281,9 @@ def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager, 
     sentences(app, "train", "a lifted model")
     (table,) = app.dataframe
     assert len(table.value) == view.last["used_interactions"]
-    headings = higher_order.column_headings(view.experiment.machine, 4)
+    headings = interactions.column_headings(view.experiment.machine, 4)
     assert headings == ["u1_1", "u1_2", "u2_1", "u2_2"]
-    assert higher_order.column_factors(view.experiment.machine, 4) == [1, 1, 2, 2]
+    assert interactions.column_factors(view.experiment.machine, 4) == [1, 1, 2, 2]
     text = exports.matrix_csv(view.dataset.feature_names, view.parameters.P, headings)
     assert text.splitlines()[0] == "feature,u1_1,u1_2,u2_1,u2_2"
     done = subprocess.run(

@@ -22,8 +22,8 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import in_words
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.recorder import Recorder
 from fmviz.lab.store import StoredRun, new_id
+from fmviz.lab.store.recorder import Recorder
 
 MOST_RECORDS = 2_000
 MOST_FRAMES = 40

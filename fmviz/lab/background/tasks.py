@@ -14,8 +14,8 @@ from fmviz.lab.background.task import Make, Task
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import memory_limit
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.runs.recorder import Recorder
 from fmviz.lab.store import RunStore, store
+from fmviz.lab.store.recorder import Recorder
 
 
 class TooManyJobsError(RuntimeError):

@@ -1,50 +1,134 @@
-"""The data sets, by name. A new one is a module with a `DatasetSpec`, and one line in `DATASETS`."""
+"""The data sets, by name: each is declared in a TOML file that names the function that reads or draws it."""
 
 from __future__ import annotations
 
-from . import (
-    abalone,
-    balance,
-    clinical,
-    flight_delay,
-    flights,
-    libsvm,
-    local_classes,
-    monks,
-    movielens,
-    planted_classes,
-    shipped_classes,
-    subsets,
-    synthetic,
-    triples,
-)
-from .base import Dataset, DatasetSpec
+import tomllib
+from functools import partial
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
 
+from fmviz.engine.settings import ParamSpec
+
+from . import drawn, readers
+from .base import Dataset, DatasetSpec, Scaling, Task
+from .drawn import make_sparse_interactions, rated_items, text_like
+
+_READERS = {
+    reader.__name__: reader
+    for reader in (
+        readers.scikit_learn,
+        readers.libsvm,
+        readers.arff,
+        readers.measurements,
+        readers.flights,
+        readers.movielens,
+        drawn.sparse_interactions,
+        drawn.planted_triples,
+        drawn.planted_subsets,
+        drawn.planted_classes,
+        drawn.monks1,
+        drawn.balance_scale,
+    )
+}
+_PART = ParamSpec(
+    "part",
+    "choice",
+    "train",
+    choices=readers.PARTS,
+    help="The training rows, the test rows, or the two in order.",
+)
+_WORDS = ("name", "title", "task", "description", "source", "licence")
+
+
+def declared(folder: Traversable, name: str) -> DatasetSpec:
+    """Return the data set that ``<name>.toml`` declares.
+
+    The file has the words of `DatasetSpec`, the ``reader`` and its ``[options]``, and
+
+    - ``[dataset]``: fields of `Dataset` that the reader does not return;
+    - ``[files]``: fields of `readers.Files`, where there are any; ``parts = true`` if there is one for
+      training and one for testing;
+    - ``[[params]]``: parameters, which the reader takes besides its options;
+    - ``[suggested]``, ``[suited.<model>]``: as in `DatasetSpec`, but for what nearly all data sets have.
+    """
+    text = folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    given = {"name": name, **_tuples(tomllib.loads(text))}
+    words: dict[str, Any] = {word: given[word] for word in _WORDS}
+    params = tuple(ParamSpec(**fields) for fields in given.get("params", ()))
+    source = given.get("files", {})
+    if source.pop("parts", False):
+        params = (_PART, *params)
+    local = readers.Files(**source)
+    read: Any = partial(_READERS[given["reader"]], *([local] if source else []), **given.get("options", {}))
+
+    def load(**chosen: Any) -> Dataset:
+        return Dataset(**words, **given["dataset"], **read(**chosen))
+
+    usual = {
+        "regularizer": "ti",
+        "solver": "auto",
+        "loss": "squared" if given["task"] == "regression" else "logistic",
+        "fit_linear": True,
+        "fit_intercept": True,
+    }
+    return DatasetSpec(
+        **words,
+        load=load,
+        own_params=params,
+        unavailable=local.why_not,
+        suggested={**usual, **given["suggested"]},
+        suited=given.get("suited", {}),
+    )
+
+
+def _tuples(value: Any) -> Any:
+    """Return a value of TOML with its lists as tuples."""
+    if isinstance(value, dict):
+        return {key: _tuples(item) for key, item in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+_AT_HAND = (
+    "planted_interactions",
+    "planted_features",
+    "planted_triples",
+    "planted_subsets",
+    "planted_classes",
+    "synthetic",
+    "monks1",
+    "balance_scale",
+    "flights",
+    "diabetes",
+    "breast_cancer",
+    "iris",
+    "wine",
+    "digits",
+)
+# Read from the user's folder, and declared with the papers that need them.
+_OF_PAPERS = (
+    "abalone",
+    "movielens_100k",
+    "a9a",
+    "rcv1",
+    "flight_delay",
+    "vowel",
+    "segment",
+    "satimage",
+    "letter",
+)
 DATASETS: dict[str, DatasetSpec] = {
-    "planted_interactions": synthetic.SPECS["planted_interactions"],
-    "planted_features": synthetic.SPECS["planted_features"],
-    "planted_triples": triples.SPEC,
-    "planted_subsets": subsets.SPEC,
-    "planted_classes": planted_classes.SPEC,
-    "synthetic": synthetic.SPECS["synthetic"],
-    "monks1": monks.SPEC,
-    "balance_scale": balance.SPEC,
-    "flights": flights.SPEC,
-    "diabetes": clinical.DIABETES,
-    "breast_cancer": clinical.BREAST_CANCER,
-    "iris": shipped_classes.IRIS,
-    "wine": shipped_classes.WINE,
-    "digits": shipped_classes.DIGITS,
-    "abalone": abalone.SPEC,
-    "movielens_100k": movielens.SPEC,
-    "a9a": libsvm.A9A,
-    "rcv1": libsvm.RCV1,
-    "flight_delay": flight_delay.SPEC,
-    "vowel": local_classes.VOWEL,
-    "segment": local_classes.SEGMENT,
-    "satimage": local_classes.SATIMAGE,
-    "letter": local_classes.LETTER,
+    **{name: declared(files(__name__), name) for name in _AT_HAND},
+    **{name: declared(files("fmviz.lab").joinpath("papers/data"), name) for name in _OF_PAPERS},
 }
 
-
-__all__ = ["DATASETS", "Dataset", "DatasetSpec"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "DatasetSpec",
+    "Scaling",
+    "Task",
+    "make_sparse_interactions",
+    "rated_items",
+    "text_like",
+]

@@ -1,8 +1,8 @@
-"""Rows that a fit does not go along with: how far off, which are set aside, and which are wrong in truth."""
+"""Rank rows by their residuals, and list those that look wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.losses import LOSSES, Loss
+from fmviz.engine.losses import Loss
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -21,26 +21,14 @@ from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, split
 from fmviz.lab.runs import found_caps
 
-__all__ = [
-    "Errors",
-    "Suspicion",
-    "caps_of",
-    "compared_losses",
-    "comparison",
-    "errors_of",
-    "fitted",
-    "plain_run",
-    "rows_table",
-    "suspicions",
-]
+__all__ = ["LISTED", "Errors", "Suspicion", "caps_of", "errors_of", "rows_table", "suspicious_rows"]
 
 LISTED = 50
 """Rows of a list of suspicious ones."""
-# A precision that is lower by so little is no difference.
-_AS_WELL = 0.02
-# What the deviation of a normal law is of the median of its sizes, and Huber's δ of the deviation.
-_DEVIATION, _HUBER = 1.4826, 1.345
-# Strengths of the plain robust machine, as a share of the typical square of a product: they hardly shrink.
+# What the deviation of a normal law is of the median of its sizes.
+_DEVIATION = 1.4826
+# Strength of the robust machine that ranks rows, as a share of the typical square of a product: it hardly
+# shrinks.
 _HARDLY = 1e-4
 
 
@@ -84,17 +72,6 @@ class Errors:
         """Return the places among these rows, the furthest off first."""
         return np.argsort(-self.size, kind="stable")
 
-    def recall_and_precision(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return both for every length of the list of rows that are furthest off."""
-        assert self.wrong is not None, "the truth is known"
-        hits = np.cumsum(self.wrong[self.ranked()])
-        return hits / max(1, int(self.wrong.sum())), hits / np.arange(1, hits.size + 1)
-
-    def precision(self, most: int = LISTED) -> float:
-        """Return the share of the first rows of that list that are wrong in truth."""
-        assert self.wrong is not None, "the truth is known"
-        return float(self.wrong[self.ranked()[:most]].mean())
-
 
 def errors_of(run: Run, parameters: Parameters, every: bool = False) -> Errors:
     """Return how far a run of one output is off in its training rows, with `every` in those kept out, too."""
@@ -121,78 +98,26 @@ def caps_of(loss: Loss) -> tuple[float, float] | None:
     return epsilon, epsilon + loss.majoriser.cap
 
 
-# ---------------------------------------------------------------------------------------- the plain machine
-
-
-def plain_run(run: Run, parameters: Parameters, loss: str = "squared", output: int = 0) -> Run:
-    """Return the run with a loss that does not let go, and strengths that weigh as much beside it.
-
-    Half the squared residual grows with the residual, a loss with a cap does not: where the latter has the
-    strength λ, the former has λ times a typical residual of the rows that are kept. Of the robust machine it
-    has ‖Z‖²_F, hardly shrunk.
-
-    Parameters
-    ----------
-    run : Run
-        Of one output.
-    parameters : Parameters
-        What it has come to: its residuals tell Huber's δ and the strengths.
-    loss : {"squared", "huber", "logistic"}
-        Which.
-    output : int
-        Which output the run is of, where its data have several.
-    """
-    problem: Any = run.problem
-    typical = _typical(errors_of(run, parameters))
-    kink = 1.0 if typical == 0.0 else _HUBER * typical
-    params = tuple((one.name, kink) for one in LOSSES[loss].params if one.name == "delta")
-    factor = typical if problem.loss.majoriser is not None else 1.0
-    changes: dict[str, Any] = {}
-    if isinstance(problem.model, RobustFM):
-        squares = problem.design.power(2)
-        size = float(np.square(problem.mean(squares @ np.ones(squares.shape[1])) / squares.shape[1]))
-        changes = {"lambda_p": _HARDLY * size, "model_params": (("spectrum", "squared"),)}
-    else:
-        changes = {name: getattr(run.experiment, name) * factor for name in ("lambda_p", "lambda_sparse")}
-    changes["lambda_w"] = run.experiment.lambda_w * factor
-    return _with(run, output, loss, loss_params=params, **changes)
-
-
-def _typical(errors: Errors) -> float:
-    """Return the typical size of a residual, which outliers do not tell; of classes 1."""
-    return 1.0 if errors.binary else _DEVIATION * float(np.median(errors.size)) or float(errors.size.mean())
-
-
-def _with(run: Run, output: int, loss: str, **changes: Any) -> Run:
-    anew: dict[str, Any] = {"loss_params": (), "caps": "given", "solver": "auto", "solver_params": ()}
-    experiment = replace(run.experiment, loss=loss, changes=(), **(anew | changes))
-    return Run.prepare(experiment.applicable()).of_output(output)
-
-
-# ------------------------------------------------------------------------------------------ suspicious rows
-
-
 @dataclass(frozen=True, eq=False)
 class Suspicion:
-    """The rows that look wrong under a loss.
+    """The rows that look wrong to a fit with a capped loss.
 
     Attributes
     ----------
-    loss, label : str
-        Its name, and that for people.
+    label : str
+        The loss, for people.
     errors : Errors
-        How far off all rows are when it is fitted, those that are kept out among them.
+        How far off all rows are, those that are kept out among them.
     aside : (n,) bool ndarray
-        Which of these rows are set aside, or would be.
-    ranked_by : str
-        The label of the loss whose fit to the rows that are kept ranks all; empty where this one does.
+        Which of these rows are set aside.
+    logistic : bool
+        Whether a logistic fit to the rows that are kept ranks all.
     """
 
-    loss: str
     label: str
     errors: Errors
     aside: np.ndarray
-    ranked_by: str = ""
+    logistic: bool = False
 
     @property
     def message(self) -> str:
@@ -200,58 +125,24 @@ class Suspicion:
         n, aside = self.aside.size, int(self.aside.sum())
         if not aside:
             return f"{self.label}: no row of {n:,} is set aside."
-        told = f"{self.label}: {aside:,} of {n:,} rows are set aside."
-        if not self.ranked_by:
-            return told
+        message = f"{self.label}: {aside:,} of {n:,} rows are set aside."
+        if not self.logistic:
+            return message
         return (
-            f"{told} A {self.ranked_by.lower()} fit to the others ranks the rows: a hinge leaves open how "
-            "far beyond its margin a prediction lies."
+            f"{message} A logistic fit to the others ranks the rows: a hinge leaves open how far beyond its "
+            "margin a prediction lies."
         )
 
     @property
     def listed(self) -> np.ndarray:
-        """The places in the data of the rows that look most wrong, the most suspicious first."""
-        return self.errors.rows[self.errors.ranked()[:LISTED]]
+        """The places of the rows that look most wrong, the most suspicious first."""
+        return self.errors.ranked()[: max(LISTED, int(self.aside.sum()))]
 
 
-def comparison(found: Sequence[Suspicion]) -> str:
-    """Return in a sentence or two how lists compare: by the truth where it is known, else by what they share.
-
-    `found` are what `suspicions` yields, the first that of the cap.
-    """
-    first, *others = found
-    if not others:
-        return ""
-    if first.errors.wrong is not None:
-        most = min(LISTED, max(1, int(first.errors.wrong.sum())))
-        shares = {one.label: one.errors.precision(most) for one in found}
-        told = ", ".join(f"{share:.2f} ({label})" for label, share in shares.items())
-        words = f"Of the first {most} rows of each list, these shares are wrong in truth: {told}."
-        ahead = max(shares[one.label] for one in others) - shares[first.label]
-        if ahead >= -_AS_WELL:
-            how = "better" if ahead > _AS_WELL else "as well"
-            return f"{words} A loss without a cap ranks the rows {how} here."
-        return f"{words} The cap ranks them better here."
-    own = set(first.listed.tolist())
-    told = ", ".join(f"{len(own.intersection(one.listed.tolist()))} ({one.label})" for one in others)
-    return (
-        f"Of its first {len(own)} rows, so many are also among the first {LISTED} without a cap: {told}. "
-        "The fewer, the more the cap changes."
-    )
-
-
-def compared_losses(*, binary: bool) -> tuple[str, ...]:
-    """Return the losses without a cap whose lists stand beside that of the cap."""
-    return ("logistic", "huber", "squared") if binary else ("huber", "squared")
-
-
-def suspicions(
+def suspicious_rows(
     experiment: Experiment, parameters: Parameters, output: int = 0, should_stop: Callable[[], bool] = never
-) -> Iterator[Suspicion]:
-    """Fit a run anew with a cap, and with losses that have none; say which rows look wrong.
-
-    Those without are Huber's and the squared one, and of classes the logistic one, too. A robust run, or one
-    with a capped loss, is taken as it is in place of the first.
+) -> Suspicion:
+    """Return which rows look wrong to a run, fitted anew with a capped loss where it has none.
 
     Parameters
     ----------
@@ -260,38 +151,39 @@ def suspicions(
     output : int
         Which.
     should_stop : callable
-        Asked between fits and epochs.
-
-    Yields
-    ------
-    Suspicion
-        First that of the cap, then those of the losses that it is compared with.
+        Asked between epochs.
     """
     run = Run.prepare(experiment).of_output(output)
     problem: Any = run.problem
-    own = problem.loss.majoriser
-    if own is not None and np.isfinite(own.cap):
-        capped, found = run, parameters
-    else:
-        capped = _capped(run, parameters, output, should_stop)
-        found = fitted(capped, should_stop)
-    yield _suspicion(capped, found, _fit_to_kept(capped, found, output, should_stop))
-    for loss in compared_losses(binary=problem.target.kind == "binary"):
-        if should_stop():
-            return
-        if run.experiment.loss == loss:
-            yield _suspicion(run, parameters)
-            continue
-        plain = plain_run(capped, found, loss, output)
-        yield _suspicion(plain, fitted(plain, should_stop))
+    if problem.loss.majoriser is None or not np.isfinite(problem.loss.majoriser.cap):
+        run = _capped(run, parameters, output, should_stop)
+        parameters = _fitted(run, should_stop)
+    loss = cast(Problem, run.problem).loss
+    caps, errors = caps_of(loss), errors_of(run, parameters, every=True)
+    aside = errors.beyond(np.inf if caps is None else caps[1])
+    training = errors_of(run, parameters)
+    kept = np.flatnonzero(~training.beyond(np.inf if caps is None else caps[1]))
+    if not errors.binary or np.unique(training.y[kept]).size < 2:
+        return Suspicion(loss.label, errors, aside)
+    # The hinge is 0 wherever y·f ≥ 1: how large f is there, and so how far off a row with the other label is,
+    # is left open.
+    smooth = _logistic(run, output)
+    smooth_fit = _fitted(replace(smooth, problem=smooth.problem.of_rows(kept)), should_stop)
+    return Suspicion(loss.label, errors_of(smooth, smooth_fit, every=True), aside, logistic=True)
 
 
 def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable[[], bool]) -> Run:
-    """Return a run with a cap in place of its loss, and strengths that weigh as much beside it."""
+    """Return a run with a capped loss, and strengths that weigh as much beside it.
+
+    Half the squared residual grows with the residual, a capped loss does not: the former has the strength λ
+    where the latter has λ over a typical residual, which outliers do not change.
+    """
     errors = errors_of(run, parameters)
-    factor = 1.0 / (_typical(errors) or 1.0)
+    typical = 1.0
+    if not errors.binary:
+        typical = _DEVIATION * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
     names = ("lambda_w", "lambda_p", "lambda_sparse")
-    changes = {name: getattr(run.experiment, name) * factor for name in names}
+    changes = {name: getattr(run.experiment, name) / typical for name in names}
     capped = _with(run, output, "capped_hinge" if errors.binary else "capped", **changes)
     if errors.binary or not isinstance(capped.problem, Problem):
         return capped
@@ -299,45 +191,27 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
     return asked.with_caps(should_stop, found_caps.find)
 
 
-def fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:
-    """Return what a run comes to."""
+def _logistic(run: Run, output: int) -> Run:
+    """Return a run of classes with the logistic loss; the robust machine with ‖Z‖²_F, hardly shrunk."""
+    problem: Any = run.problem
+    if not isinstance(problem.model, RobustFM):
+        return _with(run, output, "logistic")
+    squares = problem.design.power(2)
+    size = float(np.square(problem.mean(squares @ np.ones(squares.shape[1])) / squares.shape[1]))
+    return _with(run, output, "logistic", lambda_p=_HARDLY * size, model_params=(("spectrum", "squared"),))
+
+
+def _with(run: Run, output: int, loss: str, **changes: Any) -> Run:
+    plain: dict[str, Any] = {"loss_params": (), "caps": "given", "solver": "auto", "solver_params": ()}
+    experiment = replace(run.experiment, loss=loss, changes=(), **(plain | changes))
+    return Run.prepare(experiment.applicable()).of_output(output)
+
+
+def _fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:
     experiment = run.experiment
     budget = Budget(experiment.max_epochs, None, experiment.tol, report_every=None)
     *_, end = run.stream(budget, should_stop)
     return end.parameters
-
-
-def _suspicion(run: Run, parameters: Parameters, ranking: tuple[Run, Parameters] | None = None) -> Suspicion:
-    loss = cast(Problem, run.problem).loss
-    errors = errors_of(run, parameters, every=True)
-    aside = errors.beyond(_reach(run))
-    if ranking is None:
-        return Suspicion(loss.name, loss.label, errors, aside)
-    by = cast(Problem, ranking[0].problem).loss.label
-    return Suspicion(loss.name, loss.label, errors_of(*ranking, every=True), aside, by)
-
-
-def _reach(run: Run) -> float:
-    """Return how far off a row is from which on it is set aside; infinity where none is."""
-    caps = caps_of(cast(Problem, run.problem).loss)
-    return np.inf if caps is None else caps[1]
-
-
-def _fit_to_kept(
-    run: Run, parameters: Parameters, output: int, should_stop: Callable[[], bool]
-) -> tuple[Run, Parameters] | None:
-    """Return a logistic run of the rows that a capped hinge keeps; None for values, or without both classes.
-
-    The hinge is 0 wherever y·f ≥ 1: how large f is there, and so how far off a row with the other label, is
-    left open.
-    """
-    errors = errors_of(run, parameters)
-    kept = np.flatnonzero(~errors.beyond(_reach(run)))
-    if not errors.binary or np.unique(errors.y[kept]).size < 2:
-        return None
-    smooth = plain_run(run, parameters, "logistic", output)
-    fitted_to = replace(smooth, problem=smooth.problem.of_rows(kept))
-    return smooth, fitted(fitted_to, should_stop)
 
 
 def rows_table(dataset: Dataset, errors: Errors, places: np.ndarray, most: int | None = None) -> pd.DataFrame:

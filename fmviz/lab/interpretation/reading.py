@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
+from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
 from fmviz.engine.interactions.pairs import PairWeights, Ranking, nothing
+from fmviz.engine.models import Model
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.attributes import Attributes
-from fmviz.lab.interpretation.pair_table import mean_squares, named_pairs
 from fmviz.lab.interpretation.wording import Wording
-
-__all__ = [
-    "MOST_GROUPS",
-    "GroupStrengths",
-    "Search",
-    "block_of",
-    "group_strengths",
-    "ranking_words",
-    "table_of_pairs",
-    "typical_sizes",
-]
 
 MOST_GROUPS = 1_500
 """So many attributes have their strengths taken by pairs."""
@@ -243,3 +237,163 @@ def block_of(
     at = np.sort(np.argsort(-size.max(axis=1, initial=0.0), kind="stable")[:most])
     to = np.sort(np.argsort(-size.max(axis=0, initial=0.0), kind="stable")[:most])
     return rows[at], columns[to], weight[np.ix_(at, to)], used[np.ix_(at, to)]
+
+
+# Entries of the columns that are looked at together.
+_BLOCK = 4_000_000
+# Whoever looks at one pair looks at others.
+_by_columns: WeakKeyDictionary[Dataset, Any] = WeakKeyDictionary()
+
+
+def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return in how many rows of the data both features of each pair are non-zero."""
+    counts = np.empty(i.size, dtype=int)
+    for part, one, two in _column_blocks(dataset, i, j):
+        if sp.issparse(one):
+            counts[part] = np.asarray((one != 0).multiply(two != 0).sum(axis=0)).ravel()
+        else:
+            counts[part] = np.count_nonzero((one != 0) & (two != 0), axis=0)
+    return counts
+
+
+def mean_squares(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return the mean of (x_i x_j)² over the rows of the data for each pair."""
+    means = np.empty(i.size)
+    for part, one, two in _column_blocks(dataset, i, j):
+        if sp.issparse(one):
+            means[part] = np.asarray(one.multiply(two).power(2).mean(axis=0)).ravel()
+        else:
+            means[part] = np.square(one * two).mean(axis=0)
+    return means
+
+
+def _column_blocks(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[slice, Any, Any]]:
+    X: Any = dataset.X
+    if sp.issparse(X):
+        if dataset not in _by_columns:
+            _by_columns[dataset] = sp.csc_array(X)
+        X = _by_columns[dataset]
+    step = max(1, _BLOCK // max(1, X.shape[0]))
+    for begin in range(0, i.size, step):
+        part = slice(begin, begin + step)
+        yield part, X[:, i[part]], X[:, j[part]]
+
+
+def named_pairs(i: np.ndarray, j: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
+    """Return pairs with the names of their features; columns as in `pair_table`."""
+    names = np.asarray(dataset.feature_names, dtype=object)
+    return pd.DataFrame(
+        {
+            "feature_i": names[i],
+            "feature_j": names[j],
+            "weight": weight,
+            "rows_with_both": rows_with_both(dataset, i, j),
+        }
+    )
+
+
+def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int) -> pd.DataFrame:
+    """Return the pairs of the largest weights.
+
+    Parameters
+    ----------
+    model : Model
+        With its own parameters.
+    parameters : Parameters
+        What was fitted.
+    dataset : Dataset
+        Names the features.
+    top : int
+        At most so many pairs.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``feature_i``, ``feature_j``, ``weight`` and ``rows_with_both``, sorted by falling |weight|;
+        used pairs alone. Of several outputs each has so many, one after the other, and the column ``output``
+        comes first.
+
+    Raises
+    ------
+    ValueError
+        If the model has no pairs.
+    """
+    parts = []
+    for c in range(model.n_outputs_of(parameters)):
+        found = pairs_of(*model.of_output(parameters, c)).ranked(top)
+        parts.append(named_pairs(found.i, found.j, found.weight, dataset))
+        if dataset.outputs:
+            parts[-1].insert(0, "output", dataset.outputs[c])
+    return pd.concat(parts, ignore_index=True)
+
+
+def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: int) -> dict[str, Any]:
+    """Return the strongest pairs of one output, each with its sentence.
+
+    Parameters
+    ----------
+    model : Model
+        With its own parameters.
+    parameters : Parameters
+        What was fitted.
+    wording : Wording
+        Says what a weight does.
+    top : int
+        At most so many pairs; none of two levels of one attribute.
+
+    Returns
+    -------
+    dict
+        ``rows``; ``words``, how many there are, or why there are none; ``strongest``, the first sentence.
+    """
+    try:
+        pairs = pairs_of(model, parameters)
+    except ValueError as error:
+        return {"words": str(error), "strongest": "", "rows": []}
+    attributes = wording.attributes
+    found = pairs.ranked(top, attributes.codes if attributes.grouped else None)
+    table = table_of_pairs(found.i, found.j, found.weight, wording.dataset, wording)
+    names = {
+        "sentence": "in words",
+        "effect": _heading(wording),
+        "rows_with_both": "rows with both",
+        "spread": "typical size",
+        "feature_i": "feature",
+        "feature_j": "with feature",
+    }
+    return {
+        "words": ranking_words(found, higher=len(orders_of(model)) > 1),
+        "strongest": table["sentence"][0] if len(table) else "",
+        "rows": table[[*names]].rename(columns=names).to_dict("records"),
+    }
+
+
+def listed_sets(model: Model, parameters: Parameters, wording: Wording, top: int) -> Iterator[dict[str, Any]]:
+    """Yield the strongest interactions of more than two features, for every order; see `listed_pairs`."""
+    names = wording.dataset.feature_names
+    for order in orders_of(model):
+        if order == 2:
+            continue
+        interactions = interactions_of(model, parameters, order)
+        sets, weight = interactions.within().ranked(top)
+        heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]
+        rows = [
+            {
+                **dict(zip(heads, (names[j] for j in features), strict=True)),
+                _heading(wording): float(w) * wording.scale,
+            }
+            for features, w in zip(sets, weight, strict=True)
+        ]
+        yield {"order": order, "used": interactions.n_used(), "first": len(rows), "rows": rows}
+
+
+def listed_weights(parameters: Parameters, wording: Wording, top: int) -> dict[str, Any]:
+    """Return the bias and the strongest linear weights of one output; see `listed_pairs`."""
+    w, names = parameters.w, wording.dataset.feature_names
+    order = np.argsort(-np.abs(w), kind="stable")[:top]
+    rows = [{"feature": names[j], _heading(wording): float(w[j]) * wording.scale} for j in order if w[j] != 0]
+    return {"bias": wording.added(parameters.intercept), "rows": rows}
+
+
+def _heading(wording: Wording) -> str:
+    return f"weight, in {wording.unit}"

@@ -22,7 +22,7 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab import operators
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.outliers import caps_of, errors_of
-from fmviz.lab.interpretation.pair_table import rows_with_both
+from fmviz.lab.interpretation.reading import rows_with_both
 from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.lessons.steps import Choice, Question, Step
 from fmviz.lab.runner import Run, load_dataset
@@ -45,7 +45,8 @@ def evaluate(expression: str, values: Mapping[str, float]) -> float:
         If it is not one, or a name is not known.
     """
     try:
-        return float(_EXPRESSIONS.compile_expression(expression, undefined_to_none=False)(**values))
+        value: Any = _EXPRESSIONS.compile_expression(expression, undefined_to_none=False)(**values)
+        return float(value)
     except TemplateError as error:
         raise ValueError(f"{expression!r} cannot be calculated: {error}.") from None
 

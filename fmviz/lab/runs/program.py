@@ -1,14 +1,14 @@
-"""Python programs that repeat a run, a sweep, a comparison or a figure of a paper."""
+"""Write Python programs that repeat a run, a comparison or a figure of a paper."""
 
 from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fmviz.engine.models import MODELS
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.runs.provenance import versions as present_versions
 from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.values import to_python
 
@@ -18,8 +18,43 @@ __all__ = [
     "opening",
     "paper_program",
     "program",
-    "sweep_program",
+    "with_header",
 ]
+
+_INSTALL = """\
+# Needs fmviz, once: pip install .  in the folder of its source. Or, without that, save this program in that
+# folder and run it by .venv/bin/python, which `make run` has set up there.
+"""
+
+
+def with_header(
+    script: str,
+    result: str,
+    *,
+    link: str = "",
+    data: Mapping[str, str] | None = None,
+    versions: Mapping[str, str] | None = None,
+) -> str:
+    """Return a program whose first lines say what it repeats, and from what.
+
+    Parameters
+    ----------
+    script : str
+        The program.
+    result : str
+        What it prints, in words.
+    link : str
+        The address of the page that shows the result.
+    data : mapping of str to str, optional
+        Names of data sets, and their `fmviz.lab.runs.provenance.data_hash`.
+    versions : mapping of str to str, optional
+        Those of the process that made the result; of this one without it.
+    """
+    listed = {"data ": data or {}, "made with ": versions or present_versions()}
+    lines = [result, link]
+    lines += [words + ", ".join(map(" ".join, pairs.items())) for words, pairs in listed.items() if pairs]
+    # One line each, whatever a title holds: what follows a line break would be run.
+    return "".join(f"# {' '.join(line.split())}\n" for line in lines if line) + _INSTALL + "\n" + script
 
 
 def experiment_source(experiment: Experiment) -> str:
@@ -61,7 +96,7 @@ def opening(datasets: Iterable[str], *imports: str) -> str:
     """
     brought = "".join(map(_data, dict.fromkeys(datasets)))
     if brought:
-        imports += ("from fmviz.lab.uploads.importing import import_file",)
+        imports += ("from fmviz.lab.importing import import_file",)
     return "\n".join(sorted(imports)) + "\n\n" + brought
 
 
@@ -94,26 +129,6 @@ def program(experiment: Experiment, until: int | None = None) -> str:
         f"# {MODELS[experiment.model].notation.matrix}, w and the bias"
         + (" and λ" if "coefficients" in experiment.machine.shapes(1, 1) else "")
         + ": snapshot.parameters\n"
-    )
-
-
-def sweep_program(plan: SweepPlan) -> str:
-    """Return a program that carries out a sweep and prints its means over the seeds."""
-    return (
-        opening(
-            (cell.dataset for cell in plan.cells),
-            "from fmviz.lab.store import RunStore",
-            "from fmviz.lab.search.sweep_plan import SweepPlan",
-            "from fmviz.lab.search.sweep_run import carry_out",
-            "from fmviz.lab.search.sweep_run import fits_table, main_metric, means_table",
-        )
-        + f"plan = SweepPlan.from_dict(\n{textwrap.indent(to_python(plan.to_dict()), '    ')}\n)\n"
-        'store = RunStore("sweep.sqlite")  # what is there already is not fitted again\n'
-        "table = fits_table(plan, ((fit.index, fit.run) for fit in carry_out(plan, store)))\n"
-        "store.close()\n"
-        "metric = main_metric(table)\n"
-        'print(f"mean and std of {metric}")\n'
-        "print(means_table(table, list(plan.grid), metric).to_string(index=False))\n"
     )
 
 

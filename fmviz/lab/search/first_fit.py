@@ -12,10 +12,10 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
-from fmviz.lab.runs.recorder import Recorder
 from fmviz.lab.search.averaged import Average, averaged
 from fmviz.lab.search.tuning import tuned, with_strengths
 from fmviz.lab.store import RunStore
+from fmviz.lab.store.recorder import Recorder
 from fmviz.paths.validation import Trial, Validation
 
 

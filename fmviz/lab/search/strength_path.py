@@ -26,7 +26,7 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
-from fmviz.lab.runs.table import METRICS
+from fmviz.lab.store.table import METRICS
 from fmviz.paths import Order, iterate_path, onwards, path_params
 
 _Fit = TypeVar("_Fit")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,8 @@ import numpy as np
 
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.input_files import read_input
-from fmviz.lab.values import plain, to_toml
+from fmviz.lab.runs.program import opening
+from fmviz.lab.values import plain, to_python, to_toml
 
 MOST_CELLS = 100_000
 
@@ -234,3 +236,23 @@ def _listed(name: str, values: Any) -> list[Any]:
 
 def _words(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items())
+
+
+def sweep_program(plan: SweepPlan) -> str:
+    """Return a program that carries out a sweep and prints its means over the seeds."""
+    return (
+        opening(
+            (cell.dataset for cell in plan.cells),
+            "from fmviz.lab.store import RunStore",
+            "from fmviz.lab.search.sweep_plan import SweepPlan",
+            "from fmviz.lab.search.sweep_run import carry_out",
+            "from fmviz.lab.search.sweep_run import fits_table, main_metric, means_table",
+        )
+        + f"plan = SweepPlan.from_dict(\n{textwrap.indent(to_python(plan.to_dict()), '    ')}\n)\n"
+        'store = RunStore("sweep.sqlite")  # what is there already is not fitted again\n'
+        "table = fits_table(plan, ((fit.index, fit.run) for fit in carry_out(plan, store)))\n"
+        "store.close()\n"
+        "metric = main_metric(table)\n"
+        'print(f"mean and std of {metric}")\n'
+        "print(means_table(table, list(plan.grid), metric).to_string(index=False))\n"
+    )

@@ -22,7 +22,6 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.provenance import data_hash, versions
-from fmviz.lab.runs.table import METRICS, metrics_of
 from fmviz.lab.search.sweep import (
     FAILED,
     LOST,
@@ -32,6 +31,7 @@ from fmviz.lab.search.sweep import (
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import Growth, RunStore, StoredRun
 from fmviz.lab.store.database import insert
+from fmviz.lab.store.table import METRICS, metrics_of
 from fmviz.lab.typography import duration
 from fmviz.lab.values import plain
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import IO, Any
 
 from fmviz.engine.drive import never
-from fmviz.lab.background.confined import confined
+from fmviz.lab.confined import confined
 from fmviz.lab.store.archived_run import checked_run
 from fmviz.lab.store.database import insert
 from fmviz.lab.store.packing import UNREADABLE, pack_records, spark
@@ -62,7 +62,7 @@ def import_runs(
 ) -> tuple[list[str], int]:
     """Read an archive; return the ids of the new runs, and how many were there already.
 
-    It is read in a process of its own, see `fmviz.lab.background.confined`, all of it before anything is
+    It is read in a process of its own, see `fmviz.lab.confined`, all of it before anything is
     written, and all is written at once. A run with the id of another one gets a new id.
 
     Raises
@@ -89,7 +89,6 @@ def import_runs(
         for run in runs:
             there = known.get(run["id"])
             if there is not None and (there.digest, there.created) == (run["digest"], run["created"]):
-                connection.execute("UPDATE runs SET deleted = NULL WHERE id = ?", (run["id"],))
                 continue
             name = run["id"] if there is None else new_id()
             new.append(name)

@@ -1,4 +1,4 @@
-"""The SQLite file of the run store: opened, migrated, and written by many processes at once."""
+"""The SQLite file of the run store: its schema, connections and transactions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,98 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from fmviz.lab.store.schema import MIGRATIONS, TABLES
-
 T = TypeVar("T")
+
+LAYOUT = 3
+"""The version of `SCHEMA`, written into the file: it changes with the tables."""
+SCHEMA = (
+    """
+    CREATE TABLE runs (
+        id TEXT PRIMARY KEY,
+        created REAL NOT NULL,
+        updated REAL NOT NULL,
+        status TEXT NOT NULL,
+        message TEXT NOT NULL DEFAULT '',
+        details TEXT NOT NULL DEFAULT '',
+        origin TEXT NOT NULL DEFAULT '',
+        title TEXT NOT NULL DEFAULT '',
+        experiment TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        dataset TEXT NOT NULL,
+        model TEXT NOT NULL,
+        regularizer TEXT NOT NULL,
+        solver TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        data_hash TEXT NOT NULL DEFAULT '',
+        versions TEXT NOT NULL DEFAULT '{}',
+        epoch INTEGER NOT NULL DEFAULT 0,
+        seconds REAL NOT NULL DEFAULT 0,
+        last TEXT NOT NULL DEFAULT '{}',
+        spark TEXT NOT NULL DEFAULT '[]',
+        owner TEXT NOT NULL DEFAULT '',
+        sweep TEXT,
+        deleted REAL
+    )
+    """,
+    "CREATE INDEX runs_created ON runs (created)",
+    "CREATE INDEX runs_digest ON runs (digest)",
+    "CREATE INDEX runs_sweep ON runs (sweep)",
+    """
+    CREATE TABLE traces (
+        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        records BLOB NOT NULL,
+        PRIMARY KEY (run, first)
+    )
+    """,
+    """
+    CREATE TABLE parameters (
+        run TEXT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+        epoch INTEGER NOT NULL,
+        data BLOB NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE checkpoints (
+        run TEXT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+        epoch INTEGER NOT NULL,
+        data BLOB NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE sweeps (
+        id TEXT PRIMARY KEY,
+        created REAL NOT NULL,
+        title TEXT NOT NULL DEFAULT '',
+        declaration TEXT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE results (
+        artefact TEXT NOT NULL,
+        budget TEXT NOT NULL,
+        created REAL NOT NULL,
+        seconds REAL NOT NULL,
+        verdicts TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (artefact, budget)
+    )
+    """,
+    """
+    CREATE TABLE pieces (
+        artefact TEXT NOT NULL,
+        budget TEXT NOT NULL,
+        protocol TEXT NOT NULL,
+        key TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (artefact, budget, protocol, key)
+    )
+    """,
+)
+TABLES = {"runs", "traces", "parameters", "checkpoints", "sweeps"}
+"""By which a run store is known."""
 
 # SQLite itself waits for a lock, but not in every case: while the first process turns on the write-ahead
 # log or recovers it, others are refused at once.
@@ -48,8 +137,8 @@ class Database:
     Raises
     ------
     StoreError
-        If the file cannot be opened, is no SQLite file, or was written by a newer fmviz; `write` and `read`
-        raise it where a file that was opened turns out to be damaged, full or locked.
+        If the file cannot be opened, is no SQLite file, or has another layout; `write` and `read` raise
+        it where a file that was opened turns out to be damaged, full or locked.
     """
 
     def __init__(self, path: Path) -> None:
@@ -64,7 +153,7 @@ class Database:
             if path.exists():
                 _check(path)
             _keep_private(path)
-            self._patiently(self._migrate)
+            self._patiently(self._lay_out)
         except (OSError, sqlite3.Error) as error:
             full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
             full |= getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
@@ -154,23 +243,24 @@ class Database:
             raise
         return connection
 
-    def _migrate(self) -> None:
+    def _lay_out(self) -> None:
+        """Create the tables of a new file; refuse one of another layout."""
         connection = self._connection("writing")
-        if self._version(connection) == len(MIGRATIONS):
+        if self._version(connection) == LAYOUT:
             return
         connection.execute("BEGIN IMMEDIATE")
         try:
             version = self._version(connection)
-            if version > len(MIGRATIONS):
-                raise StoreError(
-                    f"The run store {self.path} has version {version} of the layout, and this fmviz knows "
-                    f"{len(MIGRATIONS)}: a newer fmviz has written it. Use that one, or name another file "
-                    "with FMVIZ_STORE or --store."
-                )
-            for step in MIGRATIONS[version:]:
-                for statement in step:
+            if version < LAYOUT and not _tables(connection):
+                for statement in SCHEMA:
                     connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+                connection.execute(f"PRAGMA user_version = {LAYOUT}")
+            elif version != LAYOUT:
+                writer = "an earlier" if version < LAYOUT else "a later"
+                raise StoreError(
+                    f"The run store {self.path} was written by {writer} fmviz (layout {version}, this one "
+                    f"reads {LAYOUT}): use that one, or name another file with FMVIZ_STORE or --store."
+                )
         except BaseException:
             connection.execute("ROLLBACK")
             raise

@@ -1,4 +1,4 @@
-"""Runs in the store: started, extended, ended, found, deleted and restored."""
+"""Write, read, query and delete the runs of the store."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.places import default_path
 from fmviz.lab.runs.provenance import versions
 from fmviz.lab.store import ownership
-from fmviz.lab.store.database import Database, insert
+from fmviz.lab.store.database import Database, StoreError, insert
 from fmviz.lab.store.packing import (
     Record,
     pack_parameters,
@@ -33,9 +34,6 @@ from fmviz.lab.store.stored_run import (
     Growth,
     StoredRun,
 )
-
-# Deleted runs can be brought back for so long.
-UNDO_SECONDS = 7 * 86_400.0
 
 
 class RunStore:
@@ -55,6 +53,11 @@ class RunStore:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(path) if path is not None else default_path()
         self.database = Database(self.path)
+        # Commit 2c2cf81 marked what was deleted, to remove it a week later.
+        with suppress(StoreError):
+            if self.database.read("SELECT 1 FROM runs WHERE deleted IS NOT NULL LIMIT 1"):
+                with self.database.write() as connection:
+                    connection.execute("DELETE FROM runs WHERE deleted IS NOT NULL")
 
     def close(self) -> None:
         """Close the file."""
@@ -108,7 +111,7 @@ class RunStore:
         with self.database.write() as connection:
             found = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
             if found is None:
-                return  # Purged meanwhile.
+                return  # Deleted meanwhile.
             connection.execute(
                 "UPDATE runs SET updated = ?, status = ?, message = ?, details = ?, owner = ?, "
                 "data_hash = COALESCE(?, data_hash) WHERE id = ?",
@@ -197,23 +200,11 @@ class RunStore:
             connection.execute("UPDATE runs SET title = ? WHERE id = ?", (title.strip()[:200], run))
 
     def delete(self, runs: Collection[str]) -> int:
-        """Hide runs that have ended; return how many. `undelete` brings them back within a week."""
-        gone = [run.id for run in self.get_many(runs) if run.ended and run.deleted is None]
-        now = time.time()
+        """Delete runs that have ended, for good; return how many."""
+        ended = [(run.id,) for run in self.get_many(runs) if run.ended]
         with self.database.write() as connection:
-            connection.executemany("UPDATE runs SET deleted = ? WHERE id = ?", [(now, run) for run in gone])
-            connection.execute("DELETE FROM runs WHERE deleted < ?", (now - UNDO_SECONDS,))
-        return len(gone)
-
-    def undelete(self, runs: Collection[str]) -> int:
-        """Restore deleted runs; return how many."""
-        with self.database.write() as connection:
-            before = connection.total_changes
-            connection.executemany(
-                "UPDATE runs SET deleted = NULL WHERE id = ? AND deleted IS NOT NULL",
-                [(run,) for run in runs],
-            )
-            return connection.total_changes - before
+            connection.executemany("DELETE FROM runs WHERE id = ?", ended)
+        return len(ended)
 
     # ------------------------------------------------------------------------------------------- reading
 
@@ -226,7 +217,6 @@ class RunStore:
         origin: Collection[str] = (),
         sweep: str | None = None,
         text: str = "",
-        deleted: bool = False,
         limit: int | None = None,
     ) -> list[StoredRun]:
         """Return runs, newest first.
@@ -239,12 +229,10 @@ class RunStore:
             Those of one sweep.
         text : str
             What the title, the settings or the message must contain.
-        deleted : bool
-            The deleted ones instead.
         limit : int, optional
             At most so many.
         """
-        conditions = [f"deleted IS {'NOT ' if deleted else ''}NULL"]
+        conditions = ["TRUE"]
         values: list[Any] = []
         for name, wanted in (
             ("dataset", dataset),
@@ -267,7 +255,7 @@ class RunStore:
         return [StoredRun.of(row) for row in self.database.read(sql, values)]
 
     def get(self, run: str) -> StoredRun:
-        """Return a run by its id, or by the beginning of one that no other has; deleted ones too.
+        """Return a run by its id, or by the beginning of one that no other has.
 
         Raises
         ------
@@ -300,16 +288,15 @@ class RunStore:
         for i in range(0, len(names), 500):
             part = names[i : i + 500]
             sql = (
-                f"SELECT {COLUMNS} FROM runs WHERE deleted IS NULL "
-                f"AND digest IN ({', '.join('?' * len(part))}) "
+                f"SELECT {COLUMNS} FROM runs WHERE digest IN ({', '.join('?' * len(part))}) "
                 "AND status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged') ORDER BY created"
             )
             found |= {row["digest"]: StoredRun.of(row) for row in self.database.read(sql, part)}
         return found
 
     def count(self) -> int:
-        """Return the number of runs, without the deleted ones."""
-        return int(self.database.read("SELECT COUNT(*) FROM runs WHERE deleted IS NULL")[0][0])
+        """Return the number of runs."""
+        return int(self.database.read("SELECT COUNT(*) FROM runs")[0][0])
 
     def trace(self, run: str) -> list[Record]:
         """Return the records of a run, in the order of its epochs."""

@@ -22,7 +22,7 @@ INTERRUPTED = "interrupted"
 
 COLUMNS = (
     "id, created, updated, status, message, details, origin, title, experiment, digest, data_hash, versions, "
-    "epoch, seconds, last, spark, owner, sweep, deleted"
+    "epoch, seconds, last, spark, owner, sweep"
 )
 
 
@@ -95,8 +95,6 @@ class StoredRun:
         The objective along the run, at most 48 values.
     sweep : str or None
         The sweep that it belongs to.
-    deleted : float or None
-        When it was deleted, or None.
     """
 
     id: str
@@ -116,7 +114,6 @@ class StoredRun:
     last: Record
     spark: list[float]
     sweep: str | None
-    deleted: float | None
 
     @cached_property
     def experiment(self) -> Experiment:

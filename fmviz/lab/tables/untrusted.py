@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.engine.drive import never
-from fmviz.lab.background.confined import confined
+from fmviz.lab.confined import confined
 from fmviz.lab.tables.column_types import Column, described
 from fmviz.lab.tables.encoding import Encoded, TableEncoding, encode
 from fmviz.lab.tables.files import GZIP, read_unfolded, unfolded

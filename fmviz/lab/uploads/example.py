@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fmviz.lab.datasets import flights
+from fmviz.lab.datasets.readers import Files
 
 __all__ = ["Example", "example"]
 
@@ -20,8 +20,8 @@ class Example(NamedTuple):
 
 def example() -> Example:
     """Return the sampled flights, or, where an installed package lacks them, the diabetes data."""
-    path = flights.local_path()
-    if path is not None:
+    path = Files().find("flights.csv")
+    if path is not None and path.suffix == ".csv":
         return Example(path.read_bytes(), path.name, "late", ("month", "day"))
     from sklearn.datasets import load_diabetes
 

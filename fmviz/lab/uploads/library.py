@@ -47,12 +47,11 @@ __all__ = [
     "size_of_file",
     "sized",
     "title_of",
-    "undelete",
 ]
 
 VERSION = 1
-# Deleted sets can be brought back, and files that no set is made of can be used, for so long.
-UNDO_SECONDS = 7 * 86_400.0
+# Files that no set is made of are kept for so long.
+_IDLE_SECONDS = 7 * 86_400.0
 _FILE = re.compile(r"[0-9a-f]{32}")
 
 
@@ -80,10 +79,8 @@ class Upload:
         Settings for a first fit; a strength only if it was searched for.
     created : float
         Seconds since the epoch.
-    deleted : float or None
-        When it was deleted.
     owner : str
-        Who brought it, and may delete it; empty in sets of earlier versions, which everybody may.
+        Who brought it, and may delete it; empty where a program did, and everybody may.
     suited : mapping of str to mapping
         What else was found for some models.
     """
@@ -98,7 +95,6 @@ class Upload:
     bytes: int
     suggested: Mapping[str, Any]
     created: float
-    deleted: float | None = None
     owner: str = ""
     suited: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -246,10 +242,11 @@ def put(found: Upload) -> None:
 
 
 def find(name: str) -> Upload | None:
-    """Return the data set of that name, deleted or not; None where it is not on this computer."""
+    """Return the data set of that name; None where it is not on this computer."""
     try:
         told = dict(json.loads(_entry(name).read_bytes()))
-        if told.pop("version") != VERSION:
+        # Commit 2c2cf81 marked what was deleted, to remove it a week later.
+        if told.pop("version") != VERSION or told.pop("deleted", None) is not None:
             return None
         found = Upload(**{**told, "name": name, "recipe": Recipe.from_dict(told["recipe"])})
     except (OSError, LookupError, TypeError, ValueError):
@@ -258,53 +255,43 @@ def find(name: str) -> Upload | None:
 
 
 def load(name: str) -> Dataset:
-    """Return the data set of that name; raises ValueError where it is not here, or deleted."""
+    """Return the data set of that name; raises ValueError where it is not here."""
     found = find(name)
-    if found is None or found.deleted is not None:
+    if found is None:
         raise ValueError(why_not(name))
     return encoded(found.file, found.recipe).dataset(name, found.title)
 
 
 def why_not(name: str) -> str | None:
     """Return None, or the sentence that says why a set cannot be loaded."""
-    found = find(name)
-    if found is None:
-        return (
-            f"The data set {name} is not on this computer. Upload its file on the page Your data, or open "
-            "the link where it was made."
-        )
-    if found.deleted is not None:
-        return f"The data set {found.title} was deleted. Restore it on the page Your data."
-    return None
+    if find(name) is not None:
+        return None
+    return (
+        f"The data set {name} is not on this computer. Upload its file on the page Your data, or open the "
+        "link where it was made."
+    )
 
 
 def delete(name: str) -> bool:
-    """Delete a data set, for a week only: return whether there was one."""
-    return _mark(name, time.time())
-
-
-def undelete(name: str) -> bool:
-    """Restore a deleted data set; return whether it was there."""
-    return _mark(name, None)
-
-
-def _mark(name: str, when: float | None) -> bool:
+    """Delete a data set for good, and its file if it is the last one of it; return whether it was there."""
     found = find(name)
     if found is None:
         return False
-    put(Upload(**{**vars(found), "deleted": when}))
+    _entry(name).unlink(missing_ok=True)
+    others = [find(entry.stem) for entry in data_folder().glob("own_*.json")]
+    if all(other is None or other.file != found.file for other in others):
+        _file(found.file).unlink(missing_ok=True)
     return True
 
 
 def _tidy() -> None:
-    """Remove sets deleted long ago, and files that no set is made of and nobody has brought of late."""
-    folder, since = data_folder(), time.time() - UNDO_SECONDS
+    """Remove files that no set is made of, and entries that cannot be read, once they are old."""
+    folder, since = data_folder(), time.time() - _IDLE_SECONDS
     needed = set()
     for entry in folder.glob("own_*.json"):
-        found = find(entry.stem)
-        if found is not None and (found.deleted is None or found.deleted >= since):
+        if (found := find(entry.stem)) is not None:
             needed.add(found.file)
-        elif found is not None or entry.stat().st_mtime < since:
+        elif entry.stat().st_mtime < since:
             entry.unlink(missing_ok=True)
     for path in folder.glob("*_*"):
         file = path.name.partition("_")[2]

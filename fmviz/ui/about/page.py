@@ -1,26 +1,17 @@
-"""About fmviz: what it is, the papers, versions, licences, the keys, and a self-test."""
+"""The page About: what fmviz is, its papers, glossary, keys, versions and licences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
-from fmviz.lab.background.task import TaskState, TaskView
-from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.provenance import versions
-from fmviz.lab.self_test import Finding, checkup
-from fmviz.lab.store.runs import default_path
 from fmviz.ui import shell
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.watching import watch
-
-_TASK = "about:checkup"
 
 
 @dataclass(frozen=True)
@@ -119,7 +110,6 @@ def render() -> None:
         _glossary()
         _papers()
         _keys()
-        _test()
         _made()
 
 
@@ -156,94 +146,13 @@ def _keys() -> None:
         st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
 
 
-# --------------------------------------------------------------------------------------------- self-test
-
-
-def _findings(should_stop: Callable[[], bool]) -> Iterator[Finding]:
-    for one in checkup(default_path()):
-        yield one
-        if should_stop():
-            return
-
-
-def _test() -> None:
-    st.subheader("Check this installation")
-    st.markdown(
-        "The self-test reports versions and folders, checks every proximal operator against its certificate, "
-        "and fits a model: seconds, or a minute where kernels have to be compiled first."
-    )
-    tasks = manager()
-    task = tasks.get(_TASK)
-    active = task is not None and task.state.active
-
-    def start() -> None:
-        tasks.submit(_TASK, _findings)
-
-    with st.container(horizontal=True, key="about_controls"):
-        st.button(
-            "Test this installation" if task is None else "Test again",
-            icon=":material/health_and_safety:",
-            key="about_test",
-            type="primary",
-            disabled=active,
-            on_click=start,
-        )
-        st.button(
-            "Stop",
-            icon=":material/stop:",
-            key="about_stop",
-            disabled=not active,
-            on_click=task.stop if task is not None else None,
-        )
-    if task is not None:
-        watch(task, _draw)
-
-
-def _draw(view: TaskView) -> None:
-    found: list[Finding] = list(view.items)
-    bad = [one for one in found if not one.fine]
-    if view.state.active:
-        now = f" Last: {plain(found[-1].part)}, {plain(found[-1].name)}." if found else ""
-        st.caption(f"{len(found)} checks in {view.elapsed:.0f} s.{now}")
-    elif view.state is TaskState.FAILED:
-        st.error(plain(view.message), icon=":material/error:")
-    elif view.state is TaskState.STOPPED:
-        st.caption(f"Stopped after {len(found)} checks.")
-    elif bad:
-        names = ", ".join(plain(f"{one.part}: {one.name}") for one in bad)
-        st.error(f"Not as it must be: {names}. The table says why.", icon=":material/error:")
-    else:
-        words = f"Everything works: {len(found)} checks in {view.elapsed:.1f} s."
-        st.success(words, icon=":material/check:")
-    if found:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "": ["✓" if one.fine else "✕" for one in found],
-                    "Part": [one.part for one in found],
-                    "What": [one.name for one in found],
-                    "Found": [one.words for one in found],
-                }
-            ),
-            hide_index=True,
-            key="about_findings",
-            height=min(38 + 35 * len(found), 420),
-            column_config={
-                "": st.column_config.TextColumn(width=40),
-                "Part": st.column_config.TextColumn(width=100),
-                "What": st.column_config.TextColumn(width=140),
-                "Found": st.column_config.TextColumn(width="large"),
-            },
-            alt=f"{len(found)} checks, {len(bad)} of them not as they must be.",
-        )
-
-
 # ----------------------------------------------------------------------------------- versions and licences
 
 
 def _made() -> None:
     st.subheader("Versions and licences")
     st.code("\n".join(f"{name:<9} {value}" for name, value in versions().items()), language=None)
+    st.markdown("`fmviz doctor` checks this installation: libraries, folders and a compiled kernel.")
     st.markdown(
         "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own."
     )

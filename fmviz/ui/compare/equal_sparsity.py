@@ -21,10 +21,10 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, suggested_target
 from fmviz.lab.search.strength_path import METHODS
-from fmviz.ui import arena, capsule, shell, widgets
+from fmviz.lab.store.table import METRICS
+from fmviz.ui import arena, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.path.interaction_count import ACCEPT, SLACK, accepted
@@ -100,14 +100,13 @@ def draw(settings: Settings, linked: bool) -> None:
     if task is not None:
         watch(task, partial(_draw, experiment, names, accept))
         if task.state.ended and task.view().items:
-            found = capsule.capsule(
+            source = widgets.linked(
+                equal_sparsity_program(experiment, names, target, accept),
                 f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
                 f"seed {experiment.seed}",
-                equal_sparsity_program(experiment, names, target, accept),
-                seed=experiment.seed,
                 data={experiment.dataset: data_hash(dataset)},
             )
-            capsule.draw("duel", found, "Searches again and prints the table above.")
+            widgets.python_block(source, "Searches again and prints the table above.")
 
 
 def _load_target(settings: Settings, linked: bool) -> None:

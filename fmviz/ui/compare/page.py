@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER, pareto
-from fmviz.lab.runs.table import (
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.thinned import EXACT_FEATURES, tile_labels
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import suggested
+from fmviz.lab.interpretation.comparison import (
+    LOWER_IS_BETTER,
+    Weights,
+    difference,
+    first_between,
+    pareto,
+    selected_counts,
+    stability,
+)
+from fmviz.lab.interpretation.data_pair import strongest_product
+from fmviz.lab.runner import load_dataset, truth_of
+from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import carry_out, results
+from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.table import (
     METRICS,
     differing,
     in_words,
@@ -22,15 +44,272 @@ from fmviz.lab.runs.table import (
     title_of_group,
     title_of_run,
 )
-from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import carry_out, results
-from fmviz.lab.store import RunStore, StoredRun, StoreError, store
-from fmviz.ui import navigation, shell, widgets
+from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import curves
-from fmviz.ui.compare import equal_sparsity, pairs, strengths
+from fmviz.ui.compare import equal_sparsity
+from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Text
 from fmviz.ui.watching import done
+
+_OF_STRENGTHS = (
+    ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or press the arrow keys."),
+    ParamSpec(
+        "shown",
+        "choice",
+        "truth",
+        choices=("truth", "weights"),
+        help="Every pair in the colour of what it is in truth, or the weights.",
+    ),
+    arena.how("watch"),
+    arena.why(METHODS),
+    ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
+)
+_POINTS = 25
+_FEWEST = 5
+# Of the largest strength: where one begins to look.
+_MIDDLE = 0.1
+_HEIGHT = 300
+
+
+def _draw_strengths(settings: Settings, linked: bool) -> None:
+    """Draw the models, as far as they are fitted; a slider goes through the strengths in the browser."""
+    if (reason := dataset_spec(settings["dataset"]).unavailable()) is not None:
+        st.info(plain(reason), icon=":material/folder_off:")
+        return
+    data = load_dataset(settings["dataset"])
+    if (reason := _too_large(data)) is not None:
+        st.info(plain(reason), icon=":material/grid_off:")
+        return
+    truth = truth_of(data) is not None
+    if not settings["fighters"]:
+        widgets.regularizers(settings, "fighters")
+        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
+        return
+    plan = _plan(settings, data.X.shape[1])
+    key = f"path:{plan.digest}"
+    line = f"{widgets.labels_of(settings['fighters'])} · {len(plan.lambdas)} values of λ"
+    with shell.settings_box("compare_along_box", line, folded=manager().get(key) is not None):
+        widgets.regularizers(settings, "fighters")
+
+    def start() -> None:
+        settings.set(trained=True)
+        manager().submit(key, partial(trace, plan))
+
+    if linked and settings["trained"] and manager().get(key) is None:
+        start()
+    task = manager().get(key)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widgets.action(
+            settings,
+            "along_start",
+            f"Train {plan.total:,} models" if task is None else "Again",
+            icon=":material/play_arrow:",
+            shortcut="P",
+            type="primary",
+            disabled=task is not None and task.state.active,
+            on_click=start,
+            help="Paths along λ, from the start that the λ-path takes.",
+        )
+        widgets.stop(settings, task, name="along_stop")
+        if truth and task is not None:
+            widgets.param(
+                settings, "shown", "Cells", labels={"truth": "Against the truth", "weights": "Weights"}
+            )
+    if task is None:
+        st.caption(
+            ":material/touch_app: Not trained on these data yet. Once they are, drag λ: all pictures follow."
+        )
+        arena.draw_empty(settings["fighters"], data, "compare_no_models", _HEIGHT, "Not trained yet")
+        return
+    if not settings["along"]:
+        settings.set(along=_MIDDLE * plan.lambdas[-1])
+    compared = truth and settings["shown"] == "truth"
+    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=_pair(data), compared=compared)
+
+
+@lru_cache(maxsize=8)
+def _pair(data: Dataset) -> tuple[int, int] | None:
+    """Return features of different groups, or where nothing is known of groups, those most worth a look."""
+    truth = truth_of(data)
+    return strongest_product(data) if truth is None else first_between(truth)
+
+
+def _too_large(data: Dataset) -> str | None:
+    d = data.X.shape[1]
+    if len(data.outputs) > 1:
+        return (
+            "Here there is one matrix for each regularizer; these data have several outputs, with one each."
+        )
+    if d > EXACT_FEATURES:
+        return f"These data have {d:,} features; matrices along λ are drawn for up to {EXACT_FEATURES:,}."
+    return None
+
+
+def _plan(settings: Settings, d: int) -> PathPlan:
+    names = settings["fighters"]
+    base = replace(suggested(settings["dataset"], "fm"), start="informed", seed=settings["seed"])
+    numbers = MOST_NUMBERS // (len(names) * d * base.rank)
+    ends = range_to_empty(base, names)
+    pictures = arena.most_frames(PathPlan(base, names, ends, "onwards"))
+    points = max(_FEWEST, min(_POINTS, numbers, pictures))
+    return PathPlan(base, names, strengths(*ends, points), "onwards")
+
+
+_OF_PAIRS = (
+    ParamSpec("one", "int", 0, 0, 23, help=r"The run whose $W=PP^\top$ is taken."),
+    ParamSpec("other", "int", 1, 0, 23, help=r"The run whose $W=PP^\top$ is subtracted."),
+)
+
+
+def _draw_pairs(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    """Draw the difference of two runs, and the stability of runs that differ in their seed alone."""
+    st.subheader("Which pairs they weigh differently")
+    _difference(settings, runs, picked)
+    repeated = [group for group in seeds_folded(picked) if len(group) > 1]
+    st.subheader("Which pairs come back from seed to seed")
+    if not repeated:
+        st.caption(
+            "No two of these runs differ in their seed alone. Train the same settings from other seeds "
+            "(*Reseed*), or sweep over seeds."
+        )
+        return
+    for group in repeated:
+        _stability(runs, group)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
+    """Return the pair weights of a run, or why there are none."""
+    del updated  # A run that has grown has others.
+    found, parameters = _runs.get(run), _runs.parameters(run)
+    if parameters is None:
+        return f"{title_of_run(found)} has no parameters: it ended before its first epoch."
+    try:
+        return Weights.of(found.experiment.machine, parameters)
+    except ValueError as error:
+        return str(error)
+
+
+def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    for name, fallback in (("one", 0), ("other", 1)):
+        if settings[name] >= len(picked):
+            settings.set(**{name: fallback})
+    left, right = st.columns(2)
+    for column, name, label in ((left, "one", "W of"), (right, "other", "minus W of")):
+        widgets.control(
+            settings,
+            name,
+            column.selectbox,
+            label,
+            range(len(picked)),
+            format_func=lambda place: f"{title_of_run(picked[place])} ({picked[place].id[:4]})",
+        )
+    one, other = picked[settings["one"]], picked[settings["other"]]
+    if one.data_hash != other.data_hash:
+        st.caption("These two runs have different data: their pairs are not the same.")
+        return
+    found = [_weights(run.id, run.updated, runs) for run in (one, other)]
+    told = [w for w in found if isinstance(w, str)]
+    weights = [w for w in found if isinstance(w, Weights)]
+    if told or len(weights) < 2:
+        st.caption(plain(" ".join(told)))
+        return
+    apart = difference(*weights)
+    d = len(weights[0].W)
+    exact = d <= EXACT_FEATURES
+    labels = _names(one, d) if exact else tile_labels(d)
+    panels = []
+    for title, matrix, caption in (
+        ("First", weights[0].W, _pairs(weights[0].used)),
+        ("Second", weights[1].W, _pairs(weights[1].used)),
+        ("First − second", None, ""),
+    ):
+        values = apart if matrix is None else difference(Weights(matrix, matrix != 0), _nothing(d))
+        codes, scale = encode_codes(values, grey_diagonal=exact)
+        panels.append(
+            Panel(
+                title,
+                [CodesFrame(codes, scale, caption=caption)],
+                row_labels=labels,
+                col_labels=labels,
+                gram_label="W",
+            )
+        )
+    matrix_view(panels, key="compare_difference", columns=3, max_height=360)
+    both = int(np.triu(weights[0].used & weights[1].used, 1).sum())
+    either = int(np.triu(weights[0].used | weights[1].used, 1).sum())
+    st.caption(
+        f"{both:,} pairs are used by both, of {either:,} used by either"
+        + (f": {both / either:.0%} (Jaccard)." if either else ".")
+    )
+
+
+def _names(run: StoredRun, d: int) -> Sequence[str]:
+    """Return the names of the features; their numbers where the data are no longer here, and say so."""
+    try:
+        experiment = run.experiment
+        return load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
+    except (ValueError, OSError) as error:
+        st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
+        return [str(j) for j in range(1, d + 1)]
+
+
+def _nothing(d: int) -> Weights:
+    return Weights(np.zeros((d, d)), np.zeros((d, d), dtype=bool))
+
+
+def _pairs(used: np.ndarray) -> str:
+    return f"{int(np.triu(used, 1).sum()):,} interactions"
+
+
+def _stability(runs: RunStore, group: list[StoredRun]) -> None:
+    found = [_weights(run.id, run.updated, runs) for run in group]
+    weights = [w for w in found if isinstance(w, Weights)]
+    seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
+    st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
+    if len(weights) < len(group):
+        st.caption(plain(" ".join(dict.fromkeys(w for w in found if isinstance(w, str)))))
+        return
+    hashes = {run.data_hash for run in group}
+    if len(hashes) > 1:
+        st.caption("The data of these runs are not the same.")
+        return
+    counts, key = selected_counts(weights), group[0].id
+    if not counts.any():
+        st.caption("None of these runs uses a pair.")
+        return
+    left, right = st.columns([1, 2])
+    with left:
+        curves(
+            figures.shares(counts.tolist()),
+            key=f"compare_shares_{key}",
+            alt=f"How many pairs are used by 1 to {len(group)} of the runs.",
+            live=False,
+        )
+    with right:
+        table = stability(weights, _names(group[0], len(weights[0].W)))
+        st.dataframe(
+            table,
+            hide_index=True,
+            key=f"compare_stability_{key}",
+            height=260,
+            column_config={
+                "Selected in": st.column_config.ProgressColumn(
+                    format="percent",
+                    min_value=0,
+                    max_value=1,
+                    help="The share of the runs that use the pair.",
+                ),
+                "Mean weight": st.column_config.NumberColumn(
+                    format="%.4g", help="Over the runs that use the pair."
+                ),
+                "Same sign": st.column_config.NumberColumn(
+                    format="percent", help="The share of them whose weight has the sign of the mean."
+                ),
+            },
+        )
+
 
 MOST = 40
 OFFERED = 300
@@ -52,9 +331,9 @@ TABLE = (
     ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
     ParamSpec("metric", "choice", next(iter(METRICS)), choices=tuple(METRICS), help="What is traded off."),
-    *pairs.TABLE,
+    *_OF_PAIRS,
     *equal_sparsity.TABLE,
-    *strengths.TABLE,
+    *_OF_STRENGTHS,
 )
 PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
 EXPERT = ("only", "x", "pairs", "starts")
@@ -79,7 +358,7 @@ def render() -> None:
         if (view := _view(settings)) == "runs":
             _runs(settings)
         elif view == "strength":
-            strengths.draw(settings, linked)
+            _draw_strengths(settings, linked)
         else:
             equal_sparsity.draw(settings, linked)
 
@@ -124,13 +403,13 @@ def _runs(settings: Settings) -> None:
     if settings.shows("trade", "Trade-offs"):
         _trade(settings, groups)
     if settings.shows("pairs", "Pairs that differ or recur"):
-        pairs.draw(settings, runs, picked)
+        _draw_pairs(settings, runs, picked)
 
 
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     wanted = [name for name in settings["runs"].split(",") if name]
     known = {run.id: run for run in runs.runs(limit=OFFERED)}
-    known |= {run.id: run for run in runs.get_many(wanted) if run.deleted is None}
+    known |= {run.id: run for run in runs.get_many(wanted)}
     here = [name for name in wanted if name in known][:MOST]
     _tell_missing(len(set(wanted)), len(set(wanted) - set(known)))
     if st.session_state.get(_MENU) != here:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,15 @@ from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.importing import import_upload
 from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.tables.column_types import Column
 from fmviz.lab.tables.limits import UPLOADS
 from fmviz.lab.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
-from fmviz.lab.tables.scales import ascending
 from fmviz.lab.tables.source import CHOICES, Reading
-from fmviz.lab.tables.target import TASKS
+from fmviz.lab.tables.target import TASKS, ascending
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.example import example
-from fmviz.lab.uploads.importing import import_upload
 from fmviz.lab.uploads.library import Profile, Upload
 from fmviz.lab.uploads.size import Size
 from fmviz.ui import navigation, session_uploads, shell, upload_quota, widgets
@@ -144,7 +144,7 @@ _ROWS = 8
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",))
+    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",), gone=strengths.GONE)
     linked = settings.read_url()
     with shell.page("Your data", settings):
         shell.heading(
@@ -563,15 +563,14 @@ def _classes(profile: Profile) -> list[str]:
     return [f"{value:.15g}" for value in found] if len(found) <= 50 else []
 
 
-TOLD = "fmviz:data:told"
-"""Where the session keeps what was just done: a sentence, and the name of a set that can be restored."""
+_MESSAGE = "fmviz:data:told"
 
 
 def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None]) -> None:
     """Draw the data sets of this session; `open_set` looks at the file of one again."""
-    _told()
-    known = map(library.find, session_uploads.mine())
-    found = [one for one in known if one is not None and one.deleted is None]
+    if (message := st.session_state.get(_MESSAGE)) is not None:
+        widgets.dismissible("data", message, _MESSAGE)
+    found = [one for one in map(library.find, session_uploads.mine()) if one is not None]
     if not found:
         return
     st.subheader("My data sets")
@@ -597,17 +596,22 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
                 args=(settings, one),
                 help="Look at its columns, and encode it in another way.",
             )
-            own = one.owner in ("", session_uploads.owner())
-            st.button(
-                "Delete" if own else "Take off the list",
-                icon=":material/delete:" if own else ":material/playlist_remove:",
-                key=f"data_delete_{one.name}",
-                on_click=_delete if own else _take_off,
-                args=(settings, one),
-                help="It can be restored for a week."
-                if own
-                else "Only the browser that brought it can delete it.",
-            )
+            if one.owner in ("", session_uploads.owner()):
+                widgets.confirm_delete(
+                    f"data_delete_{one.name}",
+                    f"**{plain(one.title)}** and its file go for good; links and runs can no longer load "
+                    "these data.",
+                    partial(_delete, settings, one),
+                )
+            else:
+                st.button(
+                    "Take off the list",
+                    icon=":material/playlist_remove:",
+                    key=f"data_delete_{one.name}",
+                    on_click=_take_off,
+                    args=(settings, one),
+                    help="Only the browser that brought it can delete it.",
+                )
     st.caption(
         "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "
         "only the browser that brought it can delete it, and until then it stays on this computer."
@@ -623,31 +627,7 @@ def _take_off(settings: Settings, one: Upload) -> None:
 def _delete(settings: Settings, one: Upload) -> None:
     library.delete(one.name)
     _take_off(settings, one)
-    st.session_state[TOLD] = (f"{plain(one.title)} was deleted.", one.name)
-
-
-def _undelete(name: str) -> None:
-    library.undelete(name)
-    session_uploads.remember(name)
-    st.session_state.pop(TOLD, None)
-
-
-def _told() -> None:
-    told = st.session_state.get(TOLD)
-    if told is None:
-        return
-    sentence, name = told
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_told"):
-        st.markdown(f":material/check: {plain(sentence)}", width="content")
-        if name is not None:
-            st.button("Undo", icon=":material/undo:", key="data_undo", on_click=_undelete, args=(name,))
-        st.button(
-            "Dismiss",
-            icon=":material/close:",
-            key="data_dismiss",
-            type="tertiary",
-            on_click=lambda: st.session_state.pop(TOLD, None),
-        )
+    st.session_state[_MESSAGE] = f"{one.title} was deleted."
 
 
 _WANTED = "fmviz:data:wanted"
@@ -860,7 +840,6 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
     if not done(f"data:enter:{name}:{title}:{model}", enter, "Encoding, and trying strengths.", failed):
         return
     st.session_state.pop(_WANTED, None)
-    library.undelete(name)
     session_uploads.remember(name)
     if what != "keep":
         changes = {"validation": settings["validation"]}
@@ -875,7 +854,7 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
             failed(str(error), "")
             return
         st.switch_page(navigation.INTERACTIONS.script, query_params={"run": job.id})
-    st.session_state["fmviz:data:told"] = (f"{library.title_of(title)} is in the data set menu.", None)
+    st.session_state[_MESSAGE] = f"{library.title_of(title)} is in the data set menu."
     settings.set(dataset=name)
     st.rerun()
 

@@ -18,38 +18,28 @@ from fmviz.figures import comparison as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.experiment import suggested
+from fmviz.lab.importing import import_upload
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import metrics_in_words
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
-from fmviz.lab.tables.fit import SavedModel
+from fmviz.lab.store.table import metrics_in_words
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
-from fmviz.lab.uploads.importing import import_upload
 from fmviz.paths.validation import Trial
-from fmviz.ui import capsule, navigation, session_uploads, widgets
+from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.escape import plain
-from fmviz.ui.interactions import suspects
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome
 
-TABLE = (
-    ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),
-    ParamSpec(
-        "suspects",
-        "bool",
-        False,
-        help="Fits anew with a loss that lets go of rows that are far off, with Huber's and with the squared "
-        "loss, and lists the rows that look wrong.",
-    ),
-    suspects.BY,
-)
+TABLE = (ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),)
+GONE = dict.fromkeys(("suspects", "by"), "Rows that look wrong are listed on the page Interactions.")
 PARTS = ("search_start", "search_stop")
 
 
@@ -115,7 +105,7 @@ def _searched(
 ) -> Iterator[Step]:
     """Enter the data set where it is not there yet, and search."""
     name = library.name_of(file, recipe)
-    if not library.undelete(name):
+    if library.find(name) is None:
         yield from import_upload(file, recipe, title, should_stop, owner, model)
     if not should_stop():
         if not load_dataset(name).outputs:
@@ -147,14 +137,6 @@ def _draw(settings: Settings, view: TaskView) -> None:
         return
     if not view.state.active:
         _takeaway(fit, average)
-        if len(load_dataset(fit.experiment.dataset).outputs) < 2:
-            _suspects(settings, fit)
-
-
-def _suspects(settings: Settings, fit: FirstFit) -> None:
-    if widgets.param(settings, "suspects", "Rows that look wrong"):
-        dataset = load_dataset(fit.experiment.dataset)
-        suspects.draw(settings, fit.experiment, fit.end.parameters, dataset, fit.run)
 
 
 def _model(fit: FirstFit, average: Average | None) -> bytes:
@@ -200,11 +182,10 @@ def _chart(trials: list[Trial], live: bool) -> None:
 def _takeaway(fit: FirstFit, average: Average | None) -> None:
     experiment = fit.experiment
     dataset = load_dataset(experiment.dataset)
-    found = capsule.capsule(
+    source = widgets.linked(
+        first_fit_program(fit.asked),
         f"Strengths for {dataset.title}, seed {experiment.seed}: λ = {experiment.lambda_sparse:.4g}, "
         f"objective {fit.end.objective:.10g}",
-        first_fit_program(fit.asked),
-        seed=experiment.seed,
         data={experiment.dataset: data_hash(dataset)},
     )
 
@@ -212,7 +193,7 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
         from fmviz.report import of_stored
 
         runs = store()
-        return of_stored(runs.get(fit.run), runs, found)
+        return of_stored(runs.get(fit.run), runs, source)
 
     better = average is not None and average.better
     name = f"{experiment.dataset}-seed{experiment.seed}"
@@ -227,6 +208,10 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
             {"run": fit.run} | ({"samples": "1"} if better else {}),
             label="Its interactions, with intervals" if better else "Its interactions in words",
         )
+        if len(dataset.outputs) < 2:
+            navigation.page_link(
+                navigation.INTERACTIONS, {"run": fit.run, "view": "suspects"}, label="Rows that look wrong"
+            )
         widgets.download(
             "All trials (CSV)",
             lambda: fit.validation.frame.to_csv(index=False),
@@ -241,5 +226,5 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
             help="For `fmviz predict`: it predicts "
             + ("by the average, which is better." if better else "as this fit does."),
         )
-        capsule.report("data_search_report", outcome, f"report-{name}.html")
-    capsule.draw("data_search", found, "Searches and fits again, and prints every step.")
+        widgets.download_report("data_search_report", outcome, f"report-{name}.html")
+    widgets.python_block(source, "Searches and fits again, and prints every step.")

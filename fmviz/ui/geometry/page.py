@@ -16,7 +16,7 @@ from fmviz.lab.operators import geometry as lab
 from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.typography import with_minus
 from fmviz.operators import certificate
-from fmviz.ui import capsule, shell, widgets
+from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings, Several, Text
@@ -163,12 +163,12 @@ def _section(settings: Settings) -> None:
         _shrinkage(settings, section, names, point, strength)
     if not settings.shows("exports", "Copy as Python"):
         return
-    found = capsule.capsule(
-        f"{', '.join(names)} of {_point(point)} at λ = {strength:g}",
+    source = widgets.linked(
         lab.geometry_program(section, names, point.tolist(), strength),
+        f"{', '.join(names)} of {_point(point)} at λ = {strength:g}",
         data={"P": array_hash(section.embed(point), np.zeros(0))},
     )
-    capsule.draw("geometry", found, "Prints the results and their certificates.")
+    widgets.python_block(source, "Prints the results and their certificates.")
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -22,9 +22,7 @@ from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import Cell, CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
-from fmviz.ui.interactions.pairs import pick_node, search_row
-from fmviz.ui.interactions.parts import draw_network, pairs_in_words
-from fmviz.ui.interactions.samples import with_intervals
+from fmviz.ui.interactions.pairs import draw_network, pairs_in_words, pick_node, search_row, with_intervals
 from fmviz.ui.settings.state import Settings, Whole
 
 TABLE = (Whole("pair", help="The two attributes whose levels are shown, by their numbers."),)

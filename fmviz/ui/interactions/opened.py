@@ -21,8 +21,8 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain
 from fmviz.ui.watching import watch
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
+from collections.abc import Callable, Iterator
 
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job, JobView
+from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
-from fmviz.lab.runs.table import metrics_in_words, metrics_of, title_of_run
+from fmviz.lab.interpretation.outliers import LISTED, Suspicion, rows_table, suspicious_rows
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.table import metrics_in_words, metrics_of, title_of_run
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.interactions import attributes, matrix, pairs, row, samples, suspects
-from fmviz.ui.interactions.opened import (
-    Opened,
-    changed_data,
-    opened,
-)
+from fmviz.ui.interactions import attributes, pairs, row
+from fmviz.ui.interactions.opened import Opened, changed_data, opened
 from fmviz.ui.outputs import AGAINST, OUTPUT, choose_against, choose_output
 from fmviz.ui.settings.state import Settings, Text
-from fmviz.ui.watching import watch, watched
+from fmviz.ui.watching import failure, watch, watched
 
 OFFERED = 100
 _VIEWS = {
@@ -42,22 +41,27 @@ TABLE = (
     *pairs.TABLE,
     *attributes.TABLE,
     *row.TABLE,
-    *samples.TABLE,
-    suspects.BY,
+    *pairs.SAMPLES,
 )
 EXPERT = ("siblings", "sort", "edges")
-_PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw}
+_PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": pairs.draw_matrix}
 # What is said of one run and makes no sense for another.
 _OWN = ("output", "against", "find", "pair", "row", "change", "seek")
 _EXAMPLE_EPOCHS = 60
 _OWNER = "fmviz:interactions:session"
+_GONE = {
+    "window": f"The matrix shows the {pairs.MOST_FEATURES} strongest used features; drag a box to zoom.",
+    "compact": "The matrix always leaves out features that are in no used pair.",
+    "by": "Rows are listed by the loss with a cap.",
+}
+# Of the rows that look wrong, so many columns are shown, and written.
+_COLUMNS, _IN_FILE = 24, 200
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page(
-        "Interactions", Settings("interactions", TABLE, expert=EXPERT, unread=("dataset",), gone=matrix.GONE)
-    ) as settings:
+    bound = Settings("interactions", TABLE, expert=EXPERT, unread=("dataset",), gone=_GONE)
+    with shell.page("Interactions", bound) as settings:
         shell.heading(
             settings,
             "Interactions",
@@ -149,16 +153,10 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     )
     if settings["view"] == "row":
         row.draw(settings, reading)
-    elif settings["view"] == "suspects" and (reading.against >= 0 or reading.model.multi_output):
-        st.info(
-            "Rows look wrong to a machine of one output, or of one class against all others.",
-            icon=":material/info:",
-        )
     elif settings["view"] == "suspects":
-        one = (reading.experiment, reading.parameters, reading.dataset)
-        suspects.draw(settings, *one, reading.key, reading.output)
+        _draw_suspects(reading)
     else:
-        _PARTS[settings["view"]](settings, reading, samples.draw(settings, reading))
+        _PARTS[settings["view"]](settings, reading, pairs.choose_samples(settings, reading))
 
 
 def _header(reading: Opened) -> None:
@@ -234,3 +232,83 @@ def _wait(job: Job) -> None:
         on_click=job.stop,
         disabled=watched(job),
     )
+
+
+# ------------------------------------------------------------------------------------ rows that look wrong
+
+
+def _draw_suspects(reading: Opened) -> None:
+    """Draw the rows that look wrong, fitted anew with a cap in the background where the run has none."""
+    if reading.against >= 0 or reading.model.multi_output:
+        st.info(
+            "Rows look wrong to a machine of one output, or of one class against all others.",
+            icon=":material/info:",
+        )
+        return
+
+    def make(should_stop: Callable[[], bool]) -> Iterator[Suspicion]:
+        yield suspicious_rows(reading.experiment, reading.parameters, reading.output, should_stop)
+
+    tasks, name = manager(), f"suspects:{reading.key}"
+    task = tasks.get(name) or tasks.submit(name, make, most=1)
+    active = task.state.active
+
+    def body(view: TaskView) -> None:
+        if view.state is TaskState.FAILED:
+            failure(view)
+        elif view.state.active:
+            st.caption(f":material/hourglass_top: Fitting with a cap. {view.elapsed:.0f} s so far.")
+        elif view.items:
+            _draw_rows(reading, view.items[0])
+        else:
+            st.caption(plain(view.message))
+
+    watch(task, body)
+    if active:
+        st.button("Stop", icon=":material/stop:", key="suspects_stop", on_click=task.stop)
+    elif task.state is TaskState.STOPPED:
+        st.button(
+            "Look again",
+            icon=":material/replay:",
+            key="suspects_again",
+            on_click=tasks.forget,
+            args=(name,),
+        )
+
+
+def _draw_rows(reading: Opened, found: Suspicion) -> None:
+    """Draw rows as a table, the most suspicious first, and offer all of them as a CSV."""
+    places, dataset, errors = found.listed, reading.dataset, found.errors
+    st.markdown(plain(found.message))
+    table = rows_table(dataset, errors, places[:LISTED], _COLUMNS)
+    st.dataframe(
+        table,
+        key="suspects_rows",
+        hide_index=True,
+        height=35 * (min(8, len(table)) + 1) + 3,
+        column_config={
+            "row": st.column_config.NumberColumn("Row", format="localized", help="Counted from 1."),
+            "target": st.column_config.Column("In the data"),
+            "prediction": st.column_config.Column("Prediction"),
+            "off by": st.column_config.NumberColumn(
+                "Off by",
+                format="%.4g",
+                help="1 − y·f: 0 is the margin, above 1 the prediction is the other class."
+                if errors.binary
+                else "The prediction minus the data.",
+            ),
+            "wrong in truth": st.column_config.CheckboxColumn("Wrong in truth"),
+        },
+        alt="The rows that are furthest off, with their values.",
+    )
+    more = (
+        f" The first {LISTED} of {places.size:,} are shown; the file has all." if places.size > LISTED else ""
+    )
+    with st.container(horizontal=True, vertical_alignment="center", key="suspects_box"):
+        widgets.download(
+            "These rows (CSV)",
+            lambda: rows_table(dataset, errors, places, _IN_FILE).to_csv(index=False),
+            f"suspicious-{reading.run.id[:6]}.csv",
+            key="suspects_csv",
+        )
+        st.caption(f"A row that is far off may be an error, or what the model does not know.{more}")

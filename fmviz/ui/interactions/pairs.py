@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from fmviz.engine.interactions.of_order import orders_of
-from fmviz.engine.interactions.pairs import Ranking
+from fmviz.engine.interactions.pairs import PairWeights, Ranking, never_zero
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.interpretation.reading import Search, ranking_words, table_of_pairs
-from fmviz.lab.search.averaged import Average
+from fmviz.figures import interactions as figures
+from fmviz.figures.interactions import layout
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.interpretation.reading import Search, ranking_words, strongest_features, table_of_pairs
+from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.runner import Run
+from fmviz.lab.search.averaged import Average, can_be_averaged
+from fmviz.lab.search.first_fit import Sampling, average_beside
 from fmviz.ui import navigation, widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.components.matrix_view import (
+    CodesFrame,
+    Intervals,
+    Panel,
+    encode_codes,
+    encode_view,
+    matrix_view,
+)
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
-from fmviz.ui.interactions.parts import draw_network, pairs_in_words
-from fmviz.ui.interactions.samples import with_intervals
 from fmviz.ui.settings.state import Settings, Text
+from fmviz.ui.watching import failure, watch
 
 MOST = 500
 _SORTS = {"weight": "Weight", "spread": "Typical size", "support": "Rows with both"}
@@ -168,3 +185,283 @@ def _none(settings: Settings, reading: Opened, found: Ranking) -> None:
                 {**reading.experiment.to_query(), "run": reading.run.id},
                 label="Open in Train",
             )
+
+
+# --------------------------------------------------------------------------------------- table and network
+
+
+# A sentence that is longer than its column wraps, in rows that are tall enough for the browser to do so.
+_LONG, _LINE, _TALL = 72, 35, 66
+_COLUMNS = {
+    "sentence": "In words",
+    "weight": "Weight",
+    "rows_with_both": "Rows with both",
+    "spread": "Typical size",
+    "feature_i": "Feature",
+    "feature_j": "with feature",
+}
+
+
+_SAMPLED = {
+    "mean": (
+        "Mean",
+        "%.4g",
+        "The weight of the pair, averaged over the samples. What all levels of an attribute have in "
+        "common, which linear weights can take over, is that of this fit.",
+    ),
+    "lower": ("95 % from", "%.4g", "The lower end of the interval that holds 95 % of the samples."),
+    "upper": ("to", "%.4g", "Its upper end."),
+    "probability": ("Same sign", "%.3f", "The share of the samples whose weight has the sign of the mean."),
+}
+
+
+def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, rows: int = 12) -> None:
+    """Draw the table of `fmviz.lab.interpretation.reading.table_of_pairs`, to sort, and to take away.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The pairs; with columns of `fmviz.lab.search.averaged.Average.intervals` where there are samples.
+    wording : Wording
+        Of the run.
+    key : str
+        Unique on the page.
+    file : str
+        What the download is called.
+    rows : int
+        So many are seen at once.
+    """
+    first = ("sentence", "weight")
+    sampled = [name for name in _SAMPLED if name in table]
+    weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
+    table = table.assign(**{name: table[name] * wording.scale for name in weights})
+    unit = plain(wording.unit)
+    row = _TALL if table["sentence"].str.len().max() > _LONG else _LINE
+    st.dataframe(
+        table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],
+        key=key,
+        hide_index=True,
+        row_height=row,
+        height=row * min(rows, len(table)) + 38,
+        column_config={
+            "feature_i": st.column_config.TextColumn(_COLUMNS["feature_i"], width=140),
+            "feature_j": st.column_config.TextColumn(_COLUMNS["feature_j"], width=140),
+            "weight": st.column_config.NumberColumn(
+                _COLUMNS["weight"], format="%.4g", width=80, help=f"What x_i·x_j is multiplied by, in {unit}."
+            ),
+            "rows_with_both": st.column_config.NumberColumn(
+                _COLUMNS["rows_with_both"],
+                format="localized",
+                width=110,
+                help="The rows of the data in which both features are not zero.",
+            ),
+            "spread": st.column_config.NumberColumn(
+                _COLUMNS["spread"],
+                format="%.3g",
+                width=95,
+                help=f"The root mean square of the pair's term over all rows, in {unit}: large "
+                "for pairs that weigh much and occur often.",
+            ),
+            "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=520),
+            **{
+                name: st.column_config.NumberColumn(label, format=digits, width=90, help=words)
+                for name, (label, digits, words) in _SAMPLED.items()
+            },
+        },
+        alt="Pairs of features with their weight, how often they occur together, and what they do in words.",
+    )
+    widgets.download(
+        "Pairs (CSV)",
+        lambda: table.to_csv(index=False),
+        file,
+        key=f"{key}_csv",
+        help="What is listed, in full precision.",
+    )
+
+
+def draw_network(
+    names: Sequence[str],
+    i: np.ndarray,
+    j: np.ndarray,
+    weight: np.ndarray,
+    *,
+    key: str,
+    alt: str,
+    chosen: Sequence[str] = (),
+    signed: bool = True,
+    pick: Callable[[str], None],
+) -> None:
+    """Draw the network of some pairs; `pick` is called with the name of a node that is clicked."""
+    found = layout(i, j, weight)
+    labels = [names[node] for node in found.nodes]
+    marked = [at for at, name in enumerate(labels) if name in chosen]
+
+    def picked() -> None:
+        event: Any = st.session_state.get(f"{key}_chart")
+        points = event["selection"]["points"] if event else []
+        places = [point["customdata"] for point in points if point.get("customdata") is not None]
+        if places:
+            place = places[0][0] if isinstance(places[0], list) else places[0]
+            pick(labels[int(place)])
+
+    chart(
+        figures.network(
+            labels, found.position, found.strength, found.degree, found.edges, found.weight, marked, signed
+        ),
+        key=key,
+        alt=alt,
+        on_select=picked,
+        selection_mode="points",
+    )
+
+
+# ----------------------------------------------------------------------------------------------- intervals
+
+
+SAMPLES = (
+    ParamSpec(
+        "samples",
+        "bool",
+        False,
+        help="Draws samples of a Bayesian machine with the rank and the training rows of this run: an "
+        "interval for the weight of every pair, and how sure its sign is.",
+    ),
+)
+
+
+def choose_samples(settings: Settings, reading: Opened) -> Average | None:
+    """Draw the switch, and how far the samples are; return what they say once they are there."""
+    if reading.pairs is None or reading.model.why_no_threshold() is not None:
+        return None
+    if not widgets.param(settings, "samples", "Intervals, from samples"):
+        return None
+    tasks, key = manager(), f"samples:{reading.key}"
+    task = tasks.get(key) or tasks.submit(key, partial(_sampled, reading), most=1)
+    view = task.view()
+    if view.state is TaskState.FINISHED and view.items:
+        average: Average = view.items[-1]
+        words = plain(average.message)
+        if reading.wording.log_odds:
+            words += (
+                f" Means and intervals are those of a probit score times {average.scale:g}, which is close "
+                "to the log-odds."
+            )
+        elif average.posterior.binary:
+            words += (
+                " Means and intervals are those of a probit score: compare them with each other, not with "
+                "the weights of this fit."
+            )
+        st.caption(f":material/stacked_line_chart: {words}")
+        return average
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="interactions_sampling"):
+        if view.state is TaskState.FAILED:
+            failure(view)
+        elif view.state.active:
+            watch(task, _progress)
+            st.button("Stop", icon=":material/stop:", key="interactions_samples_stop", on_click=task.stop)
+        else:
+            st.markdown("Stopped.", width="content")
+            st.button(
+                "Draw them again",
+                icon=":material/replay:",
+                key="interactions_samples_again",
+                on_click=tasks.forget,
+                args=(key,),
+            )
+    return None
+
+
+def _progress(view: TaskView) -> None:
+    st.markdown(plain(view.items[-1].message) if view.items else "Preparing the data.")
+    st.caption(f"{view.elapsed:.1f} s so far.")
+
+
+def _sampled(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Sampling | Average]:
+    prepared = Run.prepare(reading.experiment).of_output(reading.output)
+    if not can_be_averaged(prepared.problem):
+        raise ValueError(
+            "Samples of these data at this rank take too long, or too much memory. Lower the rank."
+        )
+    yield from average_beside(prepared, reading.parameters, should_stop)
+
+
+def with_intervals(
+    table: pd.DataFrame, average: Average | None, i: np.ndarray, j: np.ndarray
+) -> pd.DataFrame:
+    """Return a table of pairs (i, j) with what the samples say of them."""
+    if average is None:
+        return table
+    return table.join(average.intervals(i, j).set_axis(table.index))
+
+
+# -------------------------------------------------------------------------------------------------- matrix
+
+
+MOST_FEATURES = 200
+_LABEL = 40
+
+
+def draw_matrix(settings: Settings, reading: Opened, average: Average | None) -> None:
+    """Draw the part, with intervals where there are samples."""
+    if reading.pairs is None:
+        st.info(plain(reading.no_pairs), icon=":material/block:")
+        return
+    drawn = calculated(
+        reading,
+        f"matrix:{'' if average is None else 'sampled'}",
+        partial(_encoded, reading.pairs, reading.dataset.feature_names, average),
+        "Looking through all pairs for the strongest features.",
+    )
+    if drawn is None:
+        return
+    payload, n_used = drawn
+    if payload is None:
+        st.info("The model uses no pair: its matrix is zero.", icon=":material/grid_off:")
+        return
+    which = (
+        f"These are the strongest {MOST_FEATURES} of {n_used:,} used features"
+        if n_used > MOST_FEATURES
+        else f"These are all {n_used:,} used features"
+    )
+    st.markdown(f"{which}, in the order of the data; features in no used pair are left out.")
+    matrix_view(payload, key="interactions_matrix")
+    st.caption(
+        "Every cell is one pair; a feature with itself, grey, is no pair. Drag a box, double-click, or press "
+        "+ and − to zoom. A feature is as strong as the weights |w| of its pairs add up to."
+    )
+
+
+def _encoded(
+    pairs: PairWeights, names: tuple[str, ...], average: Average | None, between: Any
+) -> tuple[bytes | None, int]:
+    """Return what the browser is sent, and how many features are used."""
+    features, n_used = strongest_features(pairs, MOST_FEATURES, between)
+    if not features.size:
+        return None, 0
+    weight, used = pairs.among(features, features)
+    codes, scale = encode_codes(np.where(used, never_zero(weight), 0.0), grey_diagonal=True)
+    labels = [_short(names[j]) for j in features]
+    n = features.size
+    caption = f"{np.count_nonzero(used) // 2:,} of {n * (n - 1) // 2:,} pairs are used"
+    panel = Panel(
+        "Pairs",
+        [CodesFrame(codes, scale, "", caption, _intervals(features, used, average))],
+        row_labels=labels,
+        col_labels=labels,
+        gram_label="W",
+    )
+    return encode_view([panel], zoom=True, named=True, max_height=640), n_used
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LABEL else name[: _LABEL - 1] + "…"
+
+
+def _intervals(features: np.ndarray, used: np.ndarray, average: Average | None) -> Intervals | None:
+    """Return what samples say of the used pairs."""
+    if average is None:
+        return None
+    rows, columns = np.nonzero(used)
+    pairs, at = np.unique(np.sort([features[rows], features[columns]], axis=0), axis=1, return_inverse=True)
+    found = average.intervals(*pairs).iloc[at.ravel()]
+    return Intervals(rows * features.size + columns, found["lower"], found["upper"], found["probability"])

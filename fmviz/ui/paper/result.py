@@ -23,7 +23,7 @@ from fmviz.lab.papers.shipped import shipped_picture
 from fmviz.lab.runs.program import paper_program
 from fmviz.lab.store import store
 from fmviz.lab.store.results import Kept
-from fmviz.ui import capsule, widgets
+from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 
@@ -62,7 +62,7 @@ def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
         return
     _tables(result)
     _downloads(artefact, result)
-    _capsule(artefact, result)
+    _program(artefact, result)
 
 
 def last_of(artefact: Artefact, kept: Kept) -> Result | None:
@@ -182,21 +182,18 @@ def _tables(result: Result) -> None:
                 )
 
 
-def _capsule(artefact: Artefact, result: Result) -> None:
+def _program(artefact: Artefact, result: Result) -> None:
     with st.expander("Settings", icon=":material/tune:"):
         told = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
         st.code(told or "none", language=None, wrap_lines=True)
-    seed = result.settings.get("seed")
-    found = capsule.capsule(
-        f"{artefact.title}, {result.budget} budget",
+    source = widgets.linked(
         paper_program(artefact.name, result.budget),
-        seed=int(seed) if isinstance(seed, int) else None,
+        f"{artefact.title}, {result.budget} budget",
         data={name: str(digest) for name, digest in result.data.items()},
         versions={name: str(value) for name, value in result.versions.items()},
     )
-    capsule.draw(
-        "paper",
-        found,
+    widgets.python_block(
+        source,
         "Reproduces it and prints the outcome of the checks; times differ from machine to machine.",
     )
 

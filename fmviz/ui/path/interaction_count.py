@@ -18,11 +18,11 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.equal_sparsity import SearchFit, search, search_program
 from fmviz.lab.search.strength_path import METHODS, bracket_grid, nearest, strengths
+from fmviz.lab.store.table import METRICS
 from fmviz.paths import accepted_range
-from fmviz.ui import capsule, navigation, widgets
+from fmviz.ui import navigation, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
@@ -242,18 +242,16 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
             f"search-{asked.target}-{asked.experiment.regularizer}.csv",
             key="path_probes_csv",
         )
-        source = search_program(
-            asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
-        )
         dataset = load_dataset(asked.experiment.dataset, **dict(asked.experiment.dataset_params))
         result = f"λ of {asked.experiment.regularizer} for {asked.target:,} interactions"
-        found = capsule.capsule(
+        source = widgets.linked(
+            search_program(
+                asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
+            ),
             f"{result} on {asked.experiment.dataset}, seed {asked.experiment.seed}",
-            source,
-            seed=asked.experiment.seed,
             data={asked.experiment.dataset: data_hash(dataset)},
         )
-        capsule.draw("path_search", found, f"Makes the same {len(fits)} fits and prints the same counts.")
+        widgets.python_block(source, f"Makes the same {len(fits)} fits and prints the same counts.")
 
 
 def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[SearchFit]) -> None:

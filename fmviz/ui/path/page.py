@@ -9,12 +9,15 @@ from functools import partial
 import streamlit as st
 
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.models import SharedBasis
+from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.task import Task, TaskState
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment, suggested
-from fmviz.lab.runs.table import METRICS
+from fmviz.lab.interpretation.threshold import emptying_strength
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathPlan,
@@ -23,9 +26,13 @@ from fmviz.lab.search.strength_path import (
     suggested_range,
     trace,
 )
-from fmviz.ui import shell, widgets
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.store.table import METRICS
+from fmviz.lab.values import to_query
+from fmviz.paths.shared_basis import LARGEST_SHARE, SMALLEST_SHARE
+from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.path import interaction_count, result, shared_basis
+from fmviz.ui.path import interaction_count, result
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import draw_thresholds, follow_data
 from fmviz.ui.watching import watch
@@ -126,7 +133,7 @@ def render() -> None:
         base = base_of(settings)
         if settings.shows("path", "The path"):
             _declare(settings, base, folded=told)
-            shared_basis.draw(settings)
+            _draw_basis_sweep(settings)
             try:
                 plan = _plan(settings, base)
             except ValueError as error:
@@ -299,4 +306,40 @@ def _stale_words(old: PathPlan, new: PathPlan) -> str:
     return (
         f"Settings changed since this path was computed: {shown}. Press **Run** to compute it anew; "
         "paths that stay as they were are kept."
+    )
+
+
+_SWEEP_POINTS = 8
+
+
+def _draw_basis_sweep(settings: Settings) -> None:
+    """Draw the way to a sweep, where there are several outputs."""
+    name, outputs = settings["dataset"], load_dataset(settings["dataset"]).outputs
+    if len(outputs) < 2:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="path_outputs"):
+        st.markdown(
+            f":material/account_tree: On this page each of the {len(outputs)} outputs has a machine of its "
+            "own. With one basis shared by all of them, λ decides how many bases there are: sweep it to see.",
+            width="stretch",
+        )
+        if widgets.action(settings, "shared_basis", "Sweep a shared basis", icon=":material/grid_on:"):
+            query = to_query({"dataset": name, "own": True, "plan": basis_sweep(name).to_toml()})
+            st.switch_page(navigation.SWEEPS.script, query_params=query)
+
+
+def basis_sweep(dataset: str) -> SweepPlan:
+    """Return the sweep over λ, down from the λ_max of the data, for the norms of the rows of V."""
+    first = suggested(dataset, SharedBasis.name)
+    top = emptying_strength(first) or first.lambda_sparse / SMALLEST_SHARE
+    norms = (penalty.name for penalty in OUTPUT_PENALTIES.values() if not penalty.smooth)
+    return SweepPlan.from_dict(
+        {
+            "title": f"A shared basis on {dataset_spec(dataset).title}",
+            "suggested": True,
+            "base": {"model": SharedBasis.name},
+            "dataset": {"dataset": dataset},
+            "method": [{"regularizer": name} for name in norms],
+            "grid": {"lambda_sparse": strengths(SMALLEST_SHARE * top, LARGEST_SHARE * top, _SWEEP_POINTS)},
+        }
     )

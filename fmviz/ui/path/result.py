@@ -25,7 +25,7 @@ from fmviz.lab.search.strength_path import (
     path_program,
     path_table,
 )
-from fmviz.ui import arena, capsule, navigation, widgets
+from fmviz.ui import arena, navigation, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
@@ -297,10 +297,9 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> N
         help="One row a fit, all figures in full precision.",
     )
     dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
-    found = capsule.capsule(
-        f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
+    source = widgets.linked(
         path_program(plan),
-        seed=plan.base.seed,
+        f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
         data={plan.base.dataset: data_hash(dataset)},
     )
-    capsule.draw("path", found, "Makes the same fits and prints the same counts.")
+    widgets.python_block(source, "Makes the same fits and prints the same counts.")

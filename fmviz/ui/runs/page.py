@@ -1,4 +1,4 @@
-"""The page Runs: every run in the store, to find, open, export, delete and restore."""
+"""The page Runs: find, open, compare, export, import and delete stored runs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fmviz.engine.penalties import ALL_PENALTIES
-from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.program import program
-from fmviz.lab.runs.table import label_of, runs_table, title_of_run
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
+from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
-from fmviz.ui import capsule, navigation, shell, widgets
+from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.watching import done
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from fmviz.report import Outcome
 
 SHOWN = 500
+_NAMED = 5
 _ORIGINS = {"page": "Train page", "sweep": "Sweep", "command": "Command line", "python": "Python"}
 _STATUS = {
     "converged": "✓ converged",
@@ -47,16 +46,15 @@ TABLE = (
     Several("penalty", (), tuple(ALL_PENALTIES), help="Runs with these regularizers; none for all."),
     Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
     Text("find", help="Words in the title, the settings or the message."),
-    ParamSpec("bin", "bool", False, help="Runs that were deleted in the last week, instead."),
 )
-_PICKED = "fmviz:runs:picked"
+_GONE = {"bin": "A deletion is final: deleted runs can be neither listed nor restored."}
 _TOLD = "fmviz:runs:told"
 _TABLE_KEY = "fmviz:runs:table"
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Runs", Settings("runs", TABLE, unread=("dataset", "seed"))) as settings:
+    with shell.page("Runs", Settings("runs", TABLE, unread=("dataset", "seed"), gone=_GONE)) as settings:
         shell.heading(
             settings,
             "Runs",
@@ -68,7 +66,8 @@ def render() -> None:
         except StoreError as error:
             st.error(plain(error), icon=":material/save:")
             return
-        _tell(runs)
+        if (sentence := st.session_state.get(_TOLD)) is not None:
+            widgets.dismissible("runs", sentence, _TOLD)
         _filters(settings)
         _history(settings, runs)
         _import(runs)
@@ -90,7 +89,6 @@ def _filters(settings: Settings) -> None:
             ("origin", "Started from", _ORIGINS),
         ):
             widgets.several(settings, name, label, labels=words, menu=True)
-        widgets.param(settings, "bin", "Show deleted")
 
 
 def _history(settings: Settings, runs: RunStore) -> None:
@@ -99,7 +97,6 @@ def _history(settings: Settings, runs: RunStore) -> None:
         regularizer=settings["penalty"],
         origin=settings["origin"],
         text=settings["find"],
-        deleted=settings["bin"],
         limit=SHOWN + 1,
     )
     if not found:
@@ -112,7 +109,7 @@ def _history(settings: Settings, runs: RunStore) -> None:
         # The table's toolbar floats here, and would cover the filters.
         st.caption("1 run." if len(found) == 1 else f"{len(found)} runs.")
     picked = _table(found)
-    _actions(settings, runs, picked)
+    _actions(runs, picked)
     if len(picked) == 1:
         _one(runs, picked[0])
 
@@ -159,20 +156,10 @@ def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
     return [found[i] for i in event["selection"]["rows"] if i < len(found)]
 
 
-def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
     ids = [run.id for run in picked]
     one = picked[0] if len(picked) == 1 else None
     with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
-        if settings["bin"]:
-            st.button(
-                "Restore",
-                icon=":material/restore_from_trash:",
-                key="runs_undelete",
-                disabled=not ids,
-                on_click=_undelete,
-                args=(runs, ids),
-            )
-            return
         if one is not None:
             words = "Go on in Train" if one.status == INTERRUPTED else "Open in Train"
             navigation.page_link(
@@ -221,14 +208,16 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
             on_click="ignore",
             help="Settings, curves and parameters as one file, to import here or elsewhere.",
         )
-        st.button(
-            "Delete",
-            icon=":material/delete:",
-            key="runs_delete",
-            disabled=not any(run.ended for run in picked),
-            on_click=_delete,
-            args=(runs, ids),
-            help="Deleted runs can be restored for a week.",
+        ended = [run for run in picked if run.ended]
+        if not ended:
+            st.button("Delete", icon=":material/delete:", key="runs_delete", disabled=True)
+            return
+        names = ", ".join(f"**{plain(title_of_run(run))}**" for run in ended[:_NAMED])
+        more = f" and {len(ended) - _NAMED} more" if len(ended) > _NAMED else ""
+        widgets.confirm_delete(
+            "runs_delete",
+            f"{names}{more}: settings, curves and parameters go for good.",
+            partial(_delete, runs, ids),
         )
 
 
@@ -242,33 +231,7 @@ def _link(run: StoredRun) -> dict[str, str]:
 
 def _delete(runs: RunStore, ids: list[str]) -> None:
     count = runs.delete(ids)
-    st.session_state[_TOLD] = (f"{count} run{'s' if count != 1 else ''} deleted.", ids)
-
-
-def _undelete(runs: RunStore, ids: list[str]) -> None:
-    count = runs.undelete(ids)
-    st.session_state[_TOLD] = (f"{count} run{'s' if count != 1 else ''} restored.", None)
-
-
-def _tell(runs: RunStore) -> None:
-    """Say what was just done, with the way back."""
-    told = st.session_state.get(_TOLD)
-    if told is None:
-        return
-    sentence, undo = told
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="runs_told"):
-        st.markdown(f":material/check: {plain(sentence)}", width="content")
-        if undo:
-            st.button(
-                "Undo", icon=":material/undo:", key="runs_undo", on_click=_undelete, args=(runs, list(undo))
-            )
-        st.button(
-            "Dismiss",
-            icon=":material/close:",
-            key="runs_dismiss",
-            type="tertiary",
-            on_click=lambda: st.session_state.pop(_TOLD, None),
-        )
+    st.session_state[_TOLD] = f"{count} run{'s' if count != 1 else ''} deleted."
 
 
 def _one(runs: RunStore, run: StoredRun) -> None:
@@ -293,30 +256,27 @@ def _one(runs: RunStore, run: StoredRun) -> None:
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
         name = experiment.dataset
-        found = capsule.capsule(
-            f"{title_of_run(run)}: {run.message}",
+        source = widgets.linked(
             program(experiment, run.epoch if halted else None),
-            seed=experiment.seed,
+            f"{title_of_run(run)}: {run.message}",
             data={name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
-        capsule.report("runs_report", partial(_outcome, run, runs, found), f"report-{run.id}.html")
-        capsule.draw("runs", found)
+        widgets.download_report("runs_report", partial(_outcome, run, runs, source), f"report-{run.id}.html")
+        widgets.python_block(source)
 
 
-def _outcome(run: StoredRun, runs: RunStore, found: Capsule) -> Outcome:
+def _outcome(run: StoredRun, runs: RunStore, source: str) -> Outcome:
     from fmviz.report import of_stored
 
-    return of_stored(run, runs, found)
+    return of_stored(run, runs, source)
 
 
 def _empty(settings: Settings) -> None:
     with st.container(border=True, key="runs_empty"):
         filtered = any(settings[name] for name in ("data", "penalty", "origin", "find"))
-        if settings["bin"] or filtered:
-            st.markdown(
-                "No deleted runs." if settings["bin"] and not filtered else "No run fits the filters."
-            )
+        if filtered:
+            st.markdown("No run fits the filters.")
             st.button(
                 "Show all runs", icon=":material/filter_alt_off:", key="runs_all", on_click=settings.reset
             )

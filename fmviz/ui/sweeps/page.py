@@ -18,10 +18,8 @@ from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.runs.program import sweep_program
-from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.strength_path import range_to_empty
-from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
 from fmviz.lab.search.sweep_run import (
     Fitted,
     best_runs,
@@ -32,7 +30,8 @@ from fmviz.lab.search.sweep_run import (
     means_table,
 )
 from fmviz.lab.store import RunStore, StoreError, store
-from fmviz.ui import capsule, navigation, session_uploads, shell, widgets
+from fmviz.lab.store.table import METRICS
+from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare.page import MOST
 from fmviz.ui.escape import plain
@@ -321,9 +320,9 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             label="See the runs",
         )
     if not view.state.active:
-        found = capsule.capsule(
-            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+        source = widgets.linked(
             sweep_program(plan),
+            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
             data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
         )
-        capsule.draw("sweeps", found, "Fits all of it and prints the table above.")
+        widgets.python_block(source, "Fits all of it and prints the table above.")

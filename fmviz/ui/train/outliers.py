@@ -1,10 +1,9 @@
-"""Which rows a run sets aside, by caps that can be moved, beside what the plain machine makes of the data."""
+"""Histogram of the residuals under a capped loss with caps that can be moved, and the spectrum of Z."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,15 @@ from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import outliers as figures
+from fmviz.figures import training as figures
 from fmviz.lab.background.job import JobView
-from fmviz.lab.background.task import Task, TaskState, TaskView
-from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.outliers import Errors, caps_of, errors_of, fitted, plain_run
+from fmviz.lab.interpretation.outliers import Errors, caps_of, errors_of
 from fmviz.lab.runner import Run
-from fmviz.ui import widgets
+from fmviz.ui import navigation, widgets
 from fmviz.ui.charts import chart
-from fmviz.ui.escape import plain
-from fmviz.ui.interactions.suspects import draw_rows
 from fmviz.ui.settings.state import Follower, Settings
-from fmviz.ui.watching import failure, watch
 
 VIEW = tuple(
     Follower(**vars(ParamSpec(name, "float", 0.0, 0.0, 1e15, help=words)))
@@ -103,24 +97,21 @@ def draw(settings: Settings, view: JobView) -> None:
     if seen is None:
         return
     st.markdown("**What is set aside**")
-    plain = _plain(view, parameters)
     _adopt(settings, view, seen)
+    movable = (settings["loss"], settings["model"]) == (view.experiment.loss, view.experiment.model)
     left, right = st.columns(2)
     with left:
-        _residuals(settings, seen, _can_move(settings, view))
-    with right:
-        _plain_residuals(seen, plain, _task(view, parameters), settings)
-    if seen.eigenvalues is not None or seen.errors.wrong is not None:
-        left, right = st.columns(2)
-        with left:
-            if seen.eigenvalues is not None:
-                _spectrum(settings, seen, plain, _can_move(settings, view))
-        with right if seen.eigenvalues is not None else left:
-            if seen.errors.wrong is not None:
-                _precision(seen, plain)
-    aside = seen.errors.beyond(seen.caps[1])
-    order = seen.errors.ranked()
-    draw_rows(dataset, seen.errors, order[aside[order]], f"train-{view.id[:6]}", "train")
+        _residuals(settings, seen, movable)
+    if seen.eigenvalues is not None:
+        with right:
+            _spectrum(settings, seen, movable)
+    if view.saved:
+        output = {} if view.output is None else {"output": str(view.output)}
+        navigation.page_link(
+            navigation.INTERACTIONS,
+            {"run": view.id, "view": "suspects", **output},
+            label="Rows that look wrong",
+        )
 
 
 def draws_spectrum(view: JobView) -> bool:
@@ -139,12 +130,6 @@ def _adopt(settings: Settings, view: JobView, seen: _Seen) -> None:
     st.session_state[_KNOWN] = shown
     reach = seen.reach if np.isfinite(seen.reach) else 0.0
     settings.set(cap_from=seen.caps[0], cap_reach=reach, cap_root=seen.root or 0.0)
-
-
-def _can_move(settings: Settings, view: JobView) -> bool:
-    """Return whether the settings beside the run are of its loss and model, so that caps can be theirs."""
-    experiment = view.experiment
-    return (settings["loss"], settings["model"]) == (experiment.loss, experiment.model)
 
 
 def _moved(settings: Settings, seen: _Seen) -> Callable[[], None]:
@@ -196,7 +181,7 @@ def _title(seen: _Seen) -> str:
 
 
 def _residuals(settings: Settings, seen: _Seen, movable: bool) -> None:
-    st.caption("**This machine.** The dashed lines are its caps; move them to see what they would set aside.")
+    st.caption("The dashed lines are its caps; move them to see what they would set aside.")
     reach = settings["cap_from"] + (settings["cap_reach"] if np.isfinite(seen.reach) else np.inf)
     aside = seen.errors.beyond(reach)
     window = _window(seen)
@@ -239,106 +224,21 @@ def _groups(aside: np.ndarray, wrong: np.ndarray | None) -> dict[str, np.ndarray
     return {name: mask for name, mask in found.items() if mask.any()}
 
 
-# ---------------------------------------------------------------------------------------- the plain machine
-
-
-@dataclass(frozen=True, eq=False)
-class _Plain:
-    errors: Errors
-    eigenvalues: np.ndarray
-
-
-def _plain_made(
-    experiment: Experiment, output: int, parameters: Parameters, should_stop: Callable[[], bool]
-) -> Iterator[_Plain]:
-    run = Run.prepare(experiment).of_output(output)
-    plain = plain_run(run, parameters, output=output)
-    found = fitted(plain, should_stop)
-    yield _Plain(
-        errors_of(plain, found), found.multipliers if found.coefficients is not None else np.zeros(0)
-    )
-
-
-def _plain(view: JobView, parameters: Parameters) -> _Plain | None:
-    """Return the plain machine's fit, once it is there; it is made in the background."""
-    view_of = _task(view, parameters).view()
-    return view_of.items[-1] if view_of.state is TaskState.FINISHED and view_of.items else None
-
-
-def _task(view: JobView, parameters: Parameters) -> Task:
-    tasks, key = manager(), f"plain:{view.id}:{view.epoch}:{view.output}"
-    make = partial(_plain_made, view.experiment, view.output or 0, parameters)
-    return tasks.get(key) or tasks.submit(key, make, most=1)
-
-
-def _waiting(view: TaskView) -> None:
-    if view.state is TaskState.FAILED:
-        failure(view)
-    elif view.state.active:
-        st.caption(f":material/hourglass_top: It is being fitted, {view.elapsed:.0f} s so far.")
-    else:
-        st.caption(plain(view.message))
-
-
-def _plain_residuals(seen: _Seen, plain: _Plain | None, task: Task, settings: Settings) -> None:
-    st.caption("**The plain machine** on the same rows: squared loss, which lets go of no row.")
-    if plain is None:
-        watch(task, _waiting)
-        return
-    wrong = plain.errors.wrong
-    every = np.ones(plain.errors.y.size, dtype=bool)
-    chart(
-        figures.residuals(
-            plain.errors.signed,
-            {"kept": every} if wrong is None else {"kept": ~wrong, "wrong, kept": wrong},
-            _window(seen),
-            _lines(seen, settings),
-            _title(seen),
-            1.05 * figures.highest_bar(seen.errors.signed, _window(seen)),
-        ),
-        key="train_caps_plain",
-        alt="Histogram of the residuals of the same machine with the squared loss.",
-    )
-    st.caption("The same scales and lines. The outermost bars hold whatever is further off.")
-
-
-def _spectrum(settings: Settings, seen: _Seen, plain: _Plain | None, movable: bool) -> None:
+def _spectrum(settings: Settings, seen: _Seen, movable: bool) -> None:
     assert seen.eigenvalues is not None
     root = settings["cap_root"] if seen.root is not None else None
     st.caption(
         "**The spectrum of Z.** Eigenvalues beyond √ε₃ are free, their number is the rank that is found."
     )
     chart(
-        figures.spectrum(seen.eigenvalues, root, None if plain is None else plain.eigenvalues),
+        figures.spectrum(seen.eigenvalues, root),
         key="train_caps_spectrum",
-        alt="The eigenvalues of Z, the largest first, with the cap and those of the plain machine.",
+        alt="The eigenvalues of Z, the largest first, with the cap.",
     )
     if root is None or not movable:
         return
     highest = 1.1 * float(seen.eigenvalues.max(initial=0.0)) or 1.0
     _slider(settings, "cap_root", "√ε₃: free beyond it", max(highest, root), _moved(settings, seen))
-
-
-def _precision(seen: _Seen, plain: _Plain | None) -> None:
-    errors = seen.errors
-    assert errors.wrong is not None
-    st.caption("**Which rows are wrong in truth**, of those that are furthest off.")
-    aside = errors.beyond(seen.caps[1])
-    both = int((aside & errors.wrong).sum())
-    point = None
-    if aside.any() and errors.wrong.any():
-        point = (both / int(errors.wrong.sum()), both / int(aside.sum()))
-    curves = {"this machine": errors.recall_and_precision()}
-    if plain is not None:
-        curves["plain machine"] = plain.errors.recall_and_precision()
-    chart(
-        figures.precision_recall(curves, point, float(errors.wrong.mean())),
-        key="train_caps_precision",
-        alt="Precision against recall of the rows that are wrong on purpose.",
-    )
-    if point is not None:
-        f1 = 2.0 * both / float(aside.sum() + errors.wrong.sum())
-        st.caption(f"Set aside: precision {point[1]:.3f}, recall {point[0]:.3f}, F1 {f1:.3f}.")
 
 
 # ------------------------------------------------------------------------------------------------- squares

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.why import two_rows
+from fmviz.figures.interactions import two_rows
 from fmviz.lab.background.job import JobView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.why_zero import Story, why_zero

@@ -110,7 +110,11 @@ def matrix_view(
     def clicked() -> None:
         import streamlit as st
 
-        if on_cell is not None and (cell := st.session_state[key].get("cell")) is not None:
+        if (
+            on_cell is not None
+            and key is not None
+            and (cell := st.session_state[key].get("cell")) is not None
+        ):
             on_cell(Cell(**cell))
 
     state = _component()(data=payload, key=key, on_cell_change=clicked)

@@ -38,7 +38,7 @@ def stage(payload: bytes, key: str) -> Cell | None:
     Parameters
     ----------
     payload : bytes
-        Of `fmviz.ui.train.stage.payload`.
+        Of `fmviz.ui.train.live.payload`.
     key : str
         Unique on the page.
 

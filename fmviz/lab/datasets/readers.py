@@ -1,0 +1,475 @@
+"""Read data sets from files: LIBSVM, ARFF, CSV, MovieLens, and the tables that scikit-learn carries.
+
+A reader takes the files of a data set, the options of its declaration and its parameters; it returns fields
+of `Dataset`.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import lzma
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import Scaling
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Fields = dict[str, Any]
+"""What a reader returns: fields of `Dataset`, by their names."""
+
+PARTS = ("train", "test", "both")
+SAMPLE_DATA = Path(__file__).resolve().parents[3] / "sample_data"
+"""The folder of a source checkout that holds the CSV files. An installed wheel has none."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a data set, plain or compressed, in a folder that the user has filled.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What they are called; for a set of two parts the training file and the test file.
+    remedy : str
+        How to get them; ends every message.
+    folder : str
+        Their folder in the one that the environment variable FMVIZ_DATA names; empty for files that are in
+        ``sample_data``, or in that folder itself.
+    """
+
+    names: tuple[str, ...] = ()
+    remedy: str = ""
+    folder: str = ""
+
+    def find(self, name: str) -> Path | None:
+        """Return the path of a file, or None where it is not on this computer."""
+        root = os.environ.get("FMVIZ_DATA")
+        places = [*([] if self.folder else [SAMPLE_DATA]), *([Path(root, self.folder)] if root else [])]
+        paths = (place / f"{name}{ending}" for place in places for ending in ("", ".xz", ".bz2"))
+        return next((path for path in paths if path.is_file()), None)
+
+    def why_not(self) -> str | None:
+        """Return None, or the sentence that says what is missing and how to get it."""
+        missing = [name for name in self.names if self.find(name) is None]
+        if not missing:
+            return None
+        root = os.environ.get("FMVIZ_DATA")
+        if not self.folder:
+            return self.remedy
+        if not root:
+            return f"The environment variable FMVIZ_DATA is not set. {self.remedy}"
+        place = Path(root, self.folder)
+        if not place.is_dir():
+            return f"FMVIZ_DATA = {root!r} holds no folder {self.folder}. {self.remedy}"
+        return f"The folder {str(place)!r} lacks {' and '.join(missing)}. {self.remedy}"
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Path]:
+        """Give the path of a file; what goes wrong with it is raised as a ValueError that says what to do."""
+        path = self.find(name)
+        if path is None:
+            raise ValueError(self.why_not())
+        try:
+            yield path
+        # Errors of pandas are ValueErrors.
+        except (KeyError, ValueError, OSError, EOFError, lzma.LZMAError) as error:
+            raise ValueError(f"{path.name} cannot be read: {error}. {self.remedy}") from error
+
+    def of(self, part: str) -> tuple[str, ...]:
+        """Return the names of the files of one of `PARTS`."""
+        return self.names if part == "both" else (self.names[PARTS.index(part)],)
+
+
+def _opened(path: Path) -> BinaryIO:
+    opener: Any = {".xz": lzma.open, ".bz2": bz2.open}.get(path.suffix, open)
+    return opener(path, "rb")
+
+
+# -------------------------------------------------------------------------------------------------- encoding
+
+
+class Block(NamedTuple):
+    """Some encoded columns: their matrix, their names, and the attribute each of them encodes."""
+
+    matrix: sp.csr_array
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def one_hot(
+    attribute: str, values: Iterable[Any], levels: Sequence[Any] = (), labels: Sequence[str] = ()
+) -> Block:
+    """Encode an attribute by a column ``attribute=label`` for each level; by default, for all that occur."""
+    values = list(values)
+    levels = levels or sorted(set(values))
+    position = {level: j for j, level in enumerate(levels)}
+    columns = np.array([position[value] for value in values], dtype=np.int32)
+    rows = np.arange(len(columns) + 1, dtype=np.int32)
+    matrix = sp.csr_array((np.ones(len(columns)), columns, rows), shape=(len(columns), len(levels)))
+    names = tuple(f"{attribute}={label}" for label in (labels or levels))
+    return Block(matrix, names, (attribute,) * len(levels))
+
+
+def _side_by_side(blocks: Sequence[Block]) -> Fields:
+    matrix = sp.csr_array(sp.hstack([block.matrix for block in blocks], format="csr", dtype=np.float64))
+    matrix.sort_indices()
+    return {
+        "X": matrix,
+        "feature_names": tuple(name for block in blocks for name in block.names),
+        "groups": tuple(group for block in blocks for group in block.groups),
+    }
+
+
+def _numbers(X: np.ndarray, names: Sequence[str], scaling: Sequence[Scaling] | None = None) -> Fields:
+    """Scale numbers, by default to mean 0 and (population) standard deviation 1, and name them."""
+    if scaling is None:
+        X = np.asarray(X, dtype=np.float64)
+        statistics = zip(X.mean(axis=0), X.std(axis=0), strict=True)
+        scaling = [Scaling(float(mean), float(deviation)) for mean, deviation in statistics]
+    middle, scale = (np.array([getattr(item, name) for item in scaling]) for name in ("mean", "scale"))
+    return {
+        "X": np.ascontiguousarray((X - middle) / scale),
+        "feature_names": tuple(names),
+        "groups": tuple(names),
+        "scaling": tuple(scaling),
+    }
+
+
+def _varying(X: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Leave out columns that are the same in all rows."""
+    varies = np.ptp(X, axis=0) > 0
+    return X[:, varies], tuple(name for name, kept in zip(names, varies, strict=True) if kept)
+
+
+# --------------------------------------------------------------------------------------------------- readers
+
+
+def scikit_learn(
+    *,
+    table: str,
+    features: Sequence[str] = (),
+    full_scale: float | None = None,
+    positive: int | None = None,
+    varying: bool = False,
+    **keywords: Any,
+) -> Fields:
+    """Load a table that scikit-learn carries.
+
+    Parameters
+    ----------
+    table : str
+        Its function is ``load_<table>``.
+    features : sequence of str
+        Names for its columns; by default its own.
+    full_scale : float, optional
+        What numbers are divided by; by default they are standardised.
+    positive : int, optional
+        The class that is encoded as +1, the other one as -1.
+    varying : bool
+        Whether columns that are the same in all rows are left out.
+    **keywords
+        For the function.
+    """
+    from sklearn import datasets
+
+    bunch = getattr(datasets, f"load_{table}")(**keywords)
+    names = features or [str(name).replace("_", " ").removesuffix(" (cm)") for name in bunch.feature_names]
+    X, names = _varying(bunch.data, names) if varying else (bunch.data, names)
+    y = bunch.target if positive is None else np.where(bunch.target == positive, 1.0, -1.0)
+    scaling = None if full_scale is None else (Scaling(0.0, full_scale, deviations=False),) * len(names)
+    return {**_numbers(X, names, scaling), "y": np.ascontiguousarray(y, dtype=np.float64)}
+
+
+def libsvm(
+    files: Files,
+    *,
+    features: Sequence[str] = (),
+    n_features: int = 0,
+    n_classes: int = 2,
+    dense: bool = False,
+    part: str,
+) -> Fields:
+    """Read ``label index:value ...``, indices from 1; labels are -1 and +1 for two classes, else 1 to C."""
+    from sklearn.datasets import load_svmlight_file
+
+    names = tuple(features) or tuple(f"feature {j}" for j in range(1, n_features + 1))
+    labels = {-1, 1} if n_classes == 2 else {*range(1, n_classes + 1)}
+    matrices, targets = [], []
+    for name in files.of(part):
+        with files.reading(name) as path, _opened(path) as file:
+            X, y = load_svmlight_file(file, n_features=len(names), zero_based=False)
+            if not y.size or not set(np.unique(y)) <= labels:
+                allowed = "-1 and +1" if n_classes == 2 else f"1 to {n_classes}"
+                raise ValueError(f"it must hold rows with the labels {allowed} alone")
+        rows = sp.csr_array(X)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        matrices.append(rows)
+        targets.append(y)
+    joined = sp.csr_array(sp.vstack(matrices, format="csr"))
+    return {
+        "X": joined.toarray() if dense else joined,
+        "y": np.concatenate(targets) - (n_classes > 2),
+        "feature_names": names,
+        "groups": names,
+    }
+
+
+def arff(files: Files, *, features: Sequence[str], classes: Sequence[str], part: str = "both") -> Fields:
+    """Read rows that end in numbers and a class, and scale the numbers to [−1, 1].
+
+    Where the first word of a row is ``Train`` or ``Test``, it tells the part.
+    """
+    d = len(features)
+    with files.reading(files.names[0]) as path:
+        with _opened(path) as file:
+            lines = [line.strip() for line in file.read().decode().splitlines()]
+        # Comments and the names of the columns come before the rows.
+        start = [line.lower() for line in lines].index("@data") + 1
+        rows = [line.split(",") for line in lines[start:] if line and line[0] != "%"]
+        code = {label: float(c) for c, label in enumerate(classes)}
+        y = np.array([code[row[-1].strip()] for row in rows])
+        numbers = np.array([row[-1 - d : -1] for row in rows], dtype=np.float64).reshape(-1, d)
+    # The count of pixels in segment is the same in all rows.
+    numbers, names = _varying(numbers, features)
+    middle, half = 0.5 * (numbers.max(axis=0) + numbers.min(axis=0)), 0.5 * np.ptp(numbers, axis=0)
+    scaling = [Scaling(float(m), float(h), deviations=False) for m, h in zip(middle, half, strict=True)]
+    inside = [part == "both" or row[0] == part.capitalize() for row in rows]
+    fields = _numbers(numbers, names, scaling)
+    return {**fields, "X": fields["X"][inside], "y": y[inside], "class_labels": tuple(classes)}
+
+
+def measurements(
+    files: Files, *, features: Sequence[str], codes: Mapping[str, Mapping[str, float]]
+) -> Fields:
+    """Read a CSV file without a header, whose last column is the target, and standardise the others.
+
+    `codes` has the numbers for the words of a column.
+    """
+    import pandas as pd
+
+    with files.reading(files.names[0]) as path:
+        table = pd.read_csv(path, header=None)
+        if table.shape[1] != len(features) + 1:
+            raise ValueError(f"it has {table.shape[1]} columns in place of {len(features) + 1}")
+        for name, numbers in codes.items():
+            column = features.index(name)
+            if not set(table[column]) <= set(numbers):
+                raise ValueError(f"its column {name} holds something other than {', '.join(numbers)}")
+            table[column] = table[column].map(numbers)
+        values = table.to_numpy(np.float64)
+    return {**_numbers(values[:, :-1], features), "y": np.ascontiguousarray(values[:, -1])}
+
+
+def flights(
+    files: Files,
+    *,
+    columns: Sequence[str],
+    attributes: Sequence[Mapping[str, Any]],
+    distance: str,
+    target: str,
+    target_values: tuple[Any, Any],
+    miles: float | None = None,
+    n_rows: Sequence[int] = (),
+    part: str = "both",
+    seed: int = 0,
+) -> Fields:
+    """Read CSV files of flights: attributes one-hot, and the logarithm of the distance.
+
+    Parameters
+    ----------
+    files : Files
+        One, or that of training and that of testing. All parts have the same features.
+    columns : sequence of str
+        The names in the first line of a file.
+    attributes : sequence of mapping
+        ``name`` and, if it is not a column itself, the ``column`` of a time HHMM of which it is the hour or
+        the tens of minutes; a ``prefix`` of whole numbers; its ``levels``, by default those that occur; their
+        ``labels``, or a format for a ``label``.
+    distance, target : str
+        The columns of the distance and of the target.
+    target_values : tuple
+        What the target says for -1 and for +1.
+    miles : float, optional
+        The distance whose logarithm counts as 0; by default it is standardised by the training rows.
+    n_rows : sequence of int
+        How many rows are drawn from each file; by default all are taken.
+    part : str
+        One of `PARTS`.
+    seed : int
+        Of the rows drawn.
+    """
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    tables = []
+    for i, name in enumerate(files.names):
+        with files.reading(name) as path:
+            # "NA" may be the code of an airport or an airline: no word of these files means "missing".
+            table = pd.read_csv(path, keep_default_na=False)
+            if list(table.columns) != list(columns):
+                raise ValueError(
+                    f"its columns are {', '.join(map(str, table.columns))} in place of {', '.join(columns)}"
+                )
+            negative, positive = target_values
+            if not set(table[target]) <= {negative, positive}:
+                raise ValueError(f"{target} holds something other than {positive} and {negative}")
+            table[distance] = table[distance].astype(np.int64)
+            if table[distance].min() <= 0:
+                raise ValueError(f"{distance} = {table[distance].min()} has no logarithm")
+            table = table.assign(
+                **{attribute["name"]: _values(table, **attribute) for attribute in attributes}
+            )
+        tables.append(table.iloc[rng.permutation(len(table))[: n_rows[i]]] if n_rows else table)
+    frame = pd.concat(tables, ignore_index=True)
+    cut = len(tables[0])
+    logarithm = np.log(frame[distance].to_numpy(np.float64) / (miles or 1.0))
+    if miles is None:
+        known = logarithm[:cut]
+        logarithm = (logarithm - known.mean()) / (known.std() or 1.0)
+    fields = _side_by_side(
+        [
+            *(_attribute(frame, **attribute) for attribute in attributes),
+            Block(sp.csr_array(logarithm[:, None]), ("log_distance",), (distance,)),
+        ]
+    )
+    rows = {"train": slice(cut), "test": slice(cut, None), "both": slice(None)}[part]
+    y = np.where(frame[target] == positive, 1.0, -1.0)
+    return {**fields, "X": fields["X"][rows], "y": y[rows]}
+
+
+def _values(
+    table: pd.DataFrame,
+    *,
+    name: str,
+    column: str = "",
+    prefix: str = "",
+    levels: Sequence[Any] = (),
+    **_: Any,
+) -> pd.Series:
+    """Return the values of an attribute of `flights`."""
+    values = table[column or name]
+    if prefix:
+        values = values.astype(str).str.removeprefix(prefix).astype(np.int64)
+    if column:
+        values = values.astype(np.int64)
+        if values.min() < 0 or (values % 100).max() > 59:
+            raise ValueError(f"{column} holds something other than hours and minutes, HHMM")
+        values = values // 100 if name == "hour" else values % 100 // 10
+    if levels and (unknown := set(values) - set(levels)):
+        raise ValueError(f"{name} = {min(unknown)!r} is not one of its levels {', '.join(map(str, levels))}")
+    return values
+
+
+def _attribute(
+    frame: pd.DataFrame,
+    *,
+    name: str,
+    levels: Sequence[Any] = (),
+    labels: Sequence[str] = (),
+    label: str = "",
+    **_: Any,
+) -> Block:
+    """Encode an attribute of `flights`."""
+    levels = levels or sorted(set(frame[name]))
+    return one_hot(name, frame[name], levels, labels or [format(level, label) for level in levels])
+
+
+GENRES = (
+    "unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama",
+    "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western",
+)  # fmt: skip
+
+
+def movielens(files: Files, *, side_features: bool) -> Fields:
+    """Read MovieLens 100K: user and film one-hot, and if wanted what is known about the two."""
+    with files.reading("u.user") as path:
+        users = _without_quotes(path, 5, "|")
+        n_users = _consecutive(users[0])
+        ages = _integers(users[1], "ages").tolist()
+    with files.reading("u.item") as path:
+        items = _without_quotes(path, 5 + len(GENRES), "|")
+        n_items = _consecutive(items[0])
+        # "01-Jan-1995", or nothing: a missing date is a category of its own.
+        years = [int(date[-4:]) if date else None for date in items[2]]
+        flags = items.iloc[:, 5:].to_numpy().astype(np.float64)
+    with files.reading("u.data") as path:
+        ratings = _without_quotes(path, 4, "\t")
+        user, item, y = (_integers(ratings[j], what) for j, what in enumerate(("users", "items", "ratings")))
+        for what, ids, n in (("user", user, n_users), ("item", item, n_items)):
+            for bad in (ids.min(), ids.max()):
+                if not 1 <= bad <= n:
+                    raise ValueError(f"it rates with {what} {bad}, but u.{what} describes 1 to {n}")
+
+    count = Counter(items[1])  # 18 titles occur twice
+    titles = [title if count[title] == 1 else f"{title} #{i}" for i, title in enumerate(items[1], start=1)]
+    # The columns of an attribute, each row for a user or a film, and which of these rows a rating takes.
+    blocks = [
+        (user, _identity("user", [f"user {i}" for i in range(1, n_users + 1)])),
+        (item, _identity("item", titles)),
+    ]
+    if side_features:
+        words = (("gender", users[2]), ("occupation", users[3]), ("zip", users[4].str[:1]))
+        genres = tuple(f"genre={name}" for name in GENRES)
+        blocks += [
+            (user, _decades(ages, "age")),
+            *((user, one_hot(name, column)) for name, column in words),
+            (item, _decades(years, "year")),
+            # A film can be of several genres, so that each flag is an attribute of its own.
+            (item, Block(sp.csr_array(flags), genres, genres)),
+        ]
+    rated = [Block(block.matrix[ids - 1], block.names, block.groups) for ids, block in blocks]
+    return {**_side_by_side(rated), "y": y.astype(np.float64)}
+
+
+def _without_quotes(path: Path, n_columns: int, separator: str) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.read_csv(
+        path, sep=separator, header=None, dtype=str, encoding="latin-1", quoting=csv.QUOTE_NONE,
+        keep_default_na=False,
+    )  # fmt: skip
+    if frame.shape[1] != n_columns:
+        raise ValueError(f"it has {frame.shape[1]} columns where MovieLens 100K has {n_columns}")
+    return frame
+
+
+def _integers(column: pd.Series, what: str) -> np.ndarray:
+    try:
+        return column.to_numpy().astype(np.int64)
+    except ValueError as error:
+        raise ValueError(f"the {what} must be whole numbers, but {error}") from error
+
+
+def _consecutive(column: pd.Series) -> int:
+    """Return how many ids there are, if they are 1, 2, ... in order."""
+    ids = _integers(column, "ids")
+    if not np.array_equal(ids, np.arange(1, len(ids) + 1)):
+        raise ValueError("the ids must be 1, 2, ... in order, as in MovieLens 100K")
+    return len(ids)
+
+
+def _decades(numbers: Sequence[int | None], attribute: str) -> Block:
+    """Encode numbers rounded half up to tens; None is a level of its own."""
+    rounded = [None if n is None else (n + 5) // 10 * 10 for n in numbers]
+    levels: list[int | None] = [*sorted({n for n in rounded if n is not None})]
+    labels = [f"{n - 5}-{n + 4}" for n in levels if n is not None]
+    if None in rounded:
+        levels.append(None)
+        labels.append("unknown")
+    return one_hot(attribute, rounded, levels, labels)
+
+
+def _identity(group: str, names: Sequence[str]) -> Block:
+    return Block(sp.eye_array(len(names), format="csr"), tuple(names), (group,) * len(names))

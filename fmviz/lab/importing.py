@@ -1,0 +1,190 @@
+"""Make a data set of an uploaded file: encode it, search settings for a first fit, and keep it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fmviz.engine.drive import never
+from fmviz.engine.models import get_model
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment, suited_settings
+from fmviz.lab.input_files import read_input
+from fmviz.lab.places import data_folder
+from fmviz.lab.runner import prepare, split
+from fmviz.lab.search.tuning import tuned
+from fmviz.lab.tables.limits import UPLOADS
+from fmviz.lab.tables.recipe import Recipe
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.library import Upload
+from fmviz.paths.validation import Trial, Validation, finished
+
+__all__ = ["first_settings", "first_strengths", "import_file", "import_upload", "usual_settings"]
+
+# Fits to no more rows, and no more entries of X, take some seconds.
+_ROWS = 20_000
+_ENTRIES = 300_000
+_FEWEST_ROWS = 20
+# The share of what interactions can gain that is enough: far fewer pairs often bring it.
+_ENOUGH = 0.75
+
+
+def import_upload(
+    file: str,
+    recipe: Recipe,
+    title: str,
+    should_stop: Callable[[], bool] = never,
+    owner: str = "",
+    model: str | None = None,
+) -> Generator[Trial, None, Upload]:
+    """Make the data set of a file and a recipe, and enter it under its name.
+
+    The fits that choose strengths for it are yielded; with `should_stop` the best of those so far are taken.
+    They are those of a `model` of several outputs where one is named and the data have several, else of a
+    machine for each output; what was found for the other before stays.
+
+    Raises
+    ------
+    ValueError
+        As `fmviz.lab.uploads.library.encoded` does, or if the file is not there.
+    """
+    name, title = library.name_of(file, recipe), library.title_of(title)
+    # Of two who bring the same, the first.
+    before = library.find(name)
+    dataset = library.encoded(file, recipe, should_stop).dataset(name, title)
+    if not dataset.outputs:
+        model = None
+    suggested = {} if before is None else {**before.suggested}
+    suited = {} if before is None else {**before.suited}
+    if model is None:
+        suggested = yield from first_settings(dataset, should_stop)
+    else:
+        strengths = yield from first_strengths(dataset, model, should_stop)
+        suggested = {**usual_settings(dataset), **suggested, "model": model}
+        suited[model] = strengths
+    found = Upload(
+        name,
+        title,
+        file,
+        recipe,
+        dataset.task,
+        int(dataset.X.shape[0]),
+        int(dataset.X.shape[1]),
+        library.size_of_file(file) or 0,
+        suggested,
+        time.time(),
+        owner=owner if before is None else before.owner,
+        suited=suited,
+    )
+    library.put(found)
+    return found
+
+
+def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
+    """Enter a data set from its file, unless it is there: for programs that repeat a run elsewhere.
+
+    Parameters
+    ----------
+    path : str
+        The file; read only where the set is not kept on this computer.
+    name : str
+        The name of the set.
+    recipe : mapping
+        See `Recipe.to_dict`.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or is another one.
+    """
+    if library.find(name) is not None:
+        return
+    told = Recipe.from_dict(recipe)
+    try:
+        data = read_input(path, UPLOADS.file)
+    except ValueError as error:
+        raise ValueError(
+            f"The data set {name} is not in {str(data_folder())!r}, and {error} Put its file there, or name "
+            "the run store beside it with FMVIZ_STORE."
+        ) from None
+    file = library.keep_file(data)
+    if library.name_of(file, told) != name:
+        raise ValueError(
+            f"{path!r} is not the file that the data set {name} was made of. Put that one there."
+        )
+    finished(import_upload(file, told, path))
+
+
+# -------------------------------------------------------------------------------------------------- settings
+
+
+def usual_settings(dataset: Dataset) -> dict[str, Any]:
+    """Return what first fits have in common, whatever the strengths; the loss follows the task."""
+    return {
+        "rank": 10,
+        "regularizer": "ti",
+        "solver": "auto",
+        "loss": "squared" if dataset.task == "regression" else "logistic",
+        "fit_linear": True,
+        "fit_intercept": True,
+        "max_epochs": 1_000,
+        "tol": 1e-3,
+        "validation": 0.25,
+    }
+
+
+def first_settings(
+    dataset: Dataset, should_stop: Callable[[], bool] = never
+) -> Generator[Trial, None, dict[str, Any]]:
+    """Return settings of an `fmviz.lab.experiment.Experiment` under which a first fit says something.
+
+    Those of `usual_settings`; the strengths are chosen by validation on at most 20,000 rows: of those with
+    the best λ_p, the largest λ that lowers the loss on rows kept out by three quarters of what the best one
+    does. The fits are yielded; with `should_stop` the choice is among those so far.
+    """
+    settings = usual_settings(dataset)
+    return settings | (yield from _strengths(dataset, Experiment(**settings), should_stop))
+
+
+def first_strengths(
+    dataset: Dataset, model: str, should_stop: Callable[[], bool] = never
+) -> Generator[Trial, None, dict[str, Any]]:
+    """Return the strengths of a first fit of a model, with its own settings, as in `first_settings`."""
+    settings = usual_settings(dataset) | suited_settings(get_model(model), dataset.task)
+    return (yield from _strengths(dataset, Experiment(model=model, **settings), should_stop))
+
+
+def _strengths(
+    dataset: Dataset, experiment: Experiment, should_stop: Callable[[], bool]
+) -> Generator[Trial, None, dict[str, Any]]:
+    rows = _rows(dataset)
+    part = replace(dataset, X=dataset.X[rows], y=dataset.y[rows])
+    prepared = prepare(part, experiment, *split(len(part.y), 0.25, 0))
+    chosen, found = yield from tuned(prepared, quick=True, should_stop=should_stop)
+    strengths = {**chosen, "lambda_sparse": _sparse_enough(found).lambda_sparse}
+    return {
+        name: float(f"{value:.2g}") if isinstance(value, float) else value
+        for name, value in strengths.items()
+    }
+
+
+def _rows(dataset: Dataset) -> np.ndarray:
+    X: Any = dataset.X
+    entries, n = X.nnz if sp.issparse(X) else X.size, len(dataset.y)
+    # Every output is fitted by itself.
+    entries *= max(1, len(dataset.outputs))
+    most = int(min(n, _ROWS, max(_FEWEST_ROWS, _ENTRIES * n / max(1, entries))))
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])
+
+
+def _sparse_enough(found: Validation) -> Trial:
+    path = [trial for trial in found.trials if trial.lambda_p == found.best.lambda_p]
+    without = max(path, key=lambda trial: trial.lambda_sparse).loss
+    slack = (1.0 - _ENOUGH) * max(0.0, without - found.best.loss)
+    enough = [t for t in path if t.loss <= found.best.loss + slack and t.used_interactions > 0]
+    return max(enough or [found.best], key=lambda trial: trial.lambda_sparse)

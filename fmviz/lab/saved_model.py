@@ -1,0 +1,183 @@
+"""Save a fitted model with the encoding of its table, load it, and predict."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from fmviz.engine.design import Design
+from fmviz.engine.losses import get_loss, loss_of_outputs
+from fmviz.engine.models import get_model
+from fmviz.engine.outputs.side_by_side import predict
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.sampling.posterior import Posterior
+from fmviz.lab.input_files import read_input
+from fmviz.lab.store.packing import UNREADABLE, pack_parameters, unpack_parameters
+from fmviz.lab.tables.encoding import TableEncoding
+from fmviz.lab.tables.target import Target
+
+__all__ = ["SavedModel"]
+
+_SAMPLED = ("P", "w", "intercept")
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A fitted model with all that predictions need.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        What was fitted.
+    model : str
+        A name of `fmviz.engine.models.MODELS`.
+    model_params : mapping
+        The model's own parameters.
+    target : Target
+        What is predicted.
+    feature_names : tuple of str
+        The features.
+    encoding : TableEncoding or None
+        How a table becomes features; None where they were given as numbers.
+    averaged : Posterior or None
+        The samples that predict in place of `parameters`, where they predict better.
+    loss : str
+        A name of `fmviz.engine.losses.LOSSES`; empty where the samples predict.
+
+    Examples
+    --------
+    ``SavedModel.load("late/model.npz")`` reads what ``fmviz fit --output late`` wrote. From Python:
+
+    >>> import pandas as pd
+    >>> from fmviz import Experiment
+    >>> from fmviz.lab.runner import prepare
+    >>> from fmviz.lab.tables.encoding import encode
+    >>> from fmviz.lab.tables.recipe import Choice, Recipe
+    >>> from fmviz.lab.tables.source import Source
+    >>> table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "price": [20.0, 40.0, 60.0, 80.0]})
+    >>> recipe = Recipe(columns=(Choice("size", "number"),), target="price")
+    >>> own = encode(Source(recipe.reading, table), recipe)
+    >>> experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0)
+    >>> end = prepare(own.dataset("houses", "Houses"), experiment, own.rows).end()
+    >>> model = SavedModel(end.parameters, "fm", own.target, own.encoding.feature_names, own.encoding)
+    >>> model.predict(pd.DataFrame({"size": [5.0]})).round(3)
+    array([100.])
+    """
+
+    parameters: Parameters
+    model: str
+    target: Target
+    feature_names: tuple[str, ...]
+    encoding: TableEncoding | None = None
+    model_params: Mapping[str, Any] = field(default_factory=dict)
+    loss: str = ""
+    averaged: Posterior | None = None
+
+    def save(self, path: str | Path | IO[bytes]) -> None:
+        """Write an NPZ file: the arrays of the parameters, and ``about``, the rest as JSON."""
+        about = {
+            "model": self.model,
+            "model_params": dict(self.model_params),
+            "loss": self.loss,
+            "target": asdict(self.target),
+            "feature_names": list(self.feature_names),
+            "encoding": None if self.encoding is None else self.encoding.to_dict(),
+        }
+        with np.load(io.BytesIO(pack_parameters(self.parameters)), allow_pickle=False) as archive:
+            arrays = dict(archive)
+        if self.averaged is not None:
+            about["averaged"] = {"binary": self.averaged.binary}
+            arrays |= {
+                f"samples_{name}": getattr(self.averaged, name).astype(np.float32) for name in _SAMPLED
+            }
+        np.savez_compressed(path, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SavedModel:
+        """Read what `save` wrote; raises ValueError on anything else."""
+        data = read_input(path)
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+                samples = [name for name in archive.files if name.startswith("samples_")]
+                kept = {name.removeprefix("samples_"): archive[name] for name in samples}
+                arrays = {name: archive[name] for name in archive.files if name not in ("about", *samples)}
+                about = json.loads(str(archive["about"]))
+            buffer = io.BytesIO()
+            np.savez(buffer, allow_pickle=False, **arrays)
+            encoding = about["encoding"]
+            return cls(
+                unpack_parameters(buffer.getvalue()),
+                about["model"],
+                Target.from_dict(about["target"]),
+                tuple(about["feature_names"]),
+                None if encoding is None else TableEncoding.from_dict(encoding),
+                about["model_params"],
+                about["loss"],
+                Posterior(**kept, **about["averaged"]) if "averaged" in about else None,
+            )
+        except UNREADABLE as error:
+            # Without its words: NumPy advises to unpickle whatever is no archive.
+            raise ValueError(
+                f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged. Give "
+                "the folder of its --output, or the model.npz in that."
+            ) from error
+
+    def predict(self, data: Any) -> np.ndarray:
+        """Return predictions in the target's own numbers or words.
+
+        Parameters
+        ----------
+        data : DataFrame, or (N, d) array_like or sparse matrix
+            A table like the one that was fitted to, or features where that had no encoding.
+
+        Returns
+        -------
+        (N,) or (N, m) ndarray
+            NaN, or None for words, in rows of a table that are left out for a missing value.
+        """
+        return self.decoded(self.scores(data)[0])
+
+    def decoded(self, scores: np.ndarray) -> np.ndarray:
+        """Return what `scores` say in the target's own numbers or words; NaN or None where there is none."""
+        found = self.target.decode(scores)
+        if self.target.task != "regression":
+            missing = np.isnan(scores)
+            found[missing if found.shape == scores.shape else missing.any(axis=1)] = None
+        return found
+
+    def probability(self, scores: np.ndarray) -> np.ndarray | None:
+        """Return the probabilities of +1 that scores stand for, in their shape; None if for none."""
+        if self.averaged is not None:
+            return np.asarray(ndtr(scores)) if self.averaged.binary else None
+        if not self.loss:
+            return None
+        loss = get_loss(self.loss)
+        together = get_model(self.model, self.model_params).multi_output
+        return (loss_of_outputs(loss, self.target.engine) if together else loss).probability(scores)
+
+    def _scored(self, X: Any) -> np.ndarray:
+        if self.averaged is not None:
+            return self.averaged.scores(X)
+        return predict(get_model(self.model, self.model_params), Design(X), self.parameters)
+
+    def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
+        """Return the scores of `predict`, NaN where there is none, and sentences about the rows.
+
+        They have shape (N,), or (N, m) for several outputs. A regression's score is the encoded target; of
+        two classes the sign decides, and under the logistic loss 1/(1 + exp(−score)) is the probability of
+        the second; of more classes each has a score.
+        """
+        if self.encoding is None:
+            return self._scored(data), []
+        encoded = self.encoding.apply(data.drop(columns=[*self.target.names], errors="ignore"))
+        scores = self._scored(encoded.X)
+        found = np.full((len(data), *scores.shape[1:]), np.nan)
+        found[encoded.rows] = scores
+        return found, encoded.notes()
