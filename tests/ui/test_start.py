@@ -14,9 +14,7 @@ from ui.driving import address
 from fmviz.lab.datasets import DATASETS
 from fmviz.ui import shell
 from fmviz.ui.escape import plain
-from fmviz.ui.prox import page as prox
-from fmviz.ui.settings.state import Settings, Several, Text, from_link, to_link
-from fmviz.ui.start import page as start
+from fmviz.ui.settings.state import Several, Text, from_link, to_link
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,19 +73,6 @@ def test_pages_are_a_few_lines():
         code = [x for x in path.read_text(encoding="utf-8").splitlines() if x and not x.startswith('"""')]
         # The entry page also says how it is served.
         assert len(code) <= (5 if path.name == "app.py" else 3), path
-
-
-def test_presets_are_valid_settings_of_their_page():
-    settings = Settings("prox", prox.TABLE)
-    for preset in start.operator_presets():
-        assert preset.query
-        for name, text in preset.query.items():
-            item = settings.table[name]
-            assert to_link(item, from_link(item, text)) == text
-    for preset in start.training_presets():
-        assert preset.query["dataset"] in DATASETS
-        assert preset.query["play"] == "1"
-        assert all(isinstance(value, str) for value in preset.query.values())
 
 
 def test_the_words_on_the_first_card_are_true():

@@ -238,14 +238,13 @@ class Settings:
         self.expert = frozenset(expert)
         self.fresh = dict(fresh or {})
         self.unread = frozenset(unread)
+        self._brought_key, self._notice_key = f"{_PREFIX}:{page}:brought", f"{_PREFIX}:{page}:notices"
         self.gone = dict(gone or {})
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
         if reserved:
             raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, which is every page's own.")
 
     def _home(self, name: str) -> str:
-        if name not in self.table:
-            raise KeyError(f"page {self.page!r} has no setting {name!r}; it has {', '.join(self.table)}")
         return f"{_PREFIX}:{'shared' if self._is_shared(name) else self.page}:{name}"
 
     @staticmethod
@@ -282,10 +281,6 @@ class Settings:
     def reset(self, *names: str) -> None:
         """Put the named settings, or all of the page's own, back to their defaults."""
         self.set(**{name: self.table[name].default for name in names or self.own})
-
-    def help(self, name: str) -> str:
-        """Return what the declaration of a setting says to the reader."""
-        return self.table[name].help
 
     # ---------------------------------------------------------------------------- hidden, locked, expert
 
@@ -526,17 +521,9 @@ class Settings:
                 st.session_state.pop(f"{_PREFIX}:{page}:{item.name}", None)
 
     @property
-    def _brought_key(self) -> str:
-        return f"{_PREFIX}:{self.page}:brought"
-
-    @property
     def brought(self) -> frozenset[str]:
         """The names that the last link set, be it to their defaults, which the address bar leaves out."""
         return frozenset(st.session_state.get(self._brought_key, ()))
-
-    @property
-    def _notice_key(self) -> str:
-        return f"{_PREFIX}:{self.page}:notices"
 
     @property
     def notices(self) -> list[str]:

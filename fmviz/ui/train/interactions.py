@@ -107,7 +107,7 @@ def _features(
         max_selections=most,
         placeholder=placeholder,
         disabled=settings.locks(name),
-        help=settings.help(name),
+        help=settings.table[name].help,
         width=420,
         key=key,
         on_change=lambda: settings.set(**{name: st.session_state[key]}),
