@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.design import Design
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.memory import array_bytes
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.lab.background.pool import Executor, Line
 from fmviz.lab.background.task import Task, TaskState, TaskView
@@ -157,26 +155,7 @@ class JobView(TaskView):
 ORPHAN_SECONDS = 180.0
 
 
-class Prepared(Protocol):
-    """What a job needs of a prepared run; `fmviz.lab.runner.Run` is one."""
-
-    @property
-    def dataset(self) -> Dataset:
-        """The data."""
-
-    @property
-    def designs(self) -> tuple[Design, ...]:
-        """The rows as solvers read them."""
-
-    @property
-    def schedule(self) -> Schedule:
-        """The changes of strengths, read before every epoch."""
-
-    def snapshots(self, should_stop: Callable[[], bool], **checkpoints: Any) -> Iterator[Snapshot]:
-        """Run; see `fmviz.lab.runner.Run.snapshots`."""
-
-
-Prepare = Callable[[Experiment], Prepared]
+Prepare = Callable[[Experiment], Run]
 
 
 class Job(Task):
@@ -191,7 +170,7 @@ class Job(Task):
     executor : Executor
         Where its slices run.
     prepare : callable
-        ``prepare(experiment)`` returns a `Prepared`; called in the executor.
+        ``prepare(experiment)`` returns a `Run`; called in the executor.
     recorder : Recorder, optional
         What writes the run to the store; one that was resumed makes the job go on where it was.
     orphan_seconds : float
@@ -225,7 +204,7 @@ class Job(Task):
         """Who may steer it besides those who only watch; everybody where it is empty."""
         self._attended: Callable[[], bool] = lambda: False
         self._state, self._message = TaskState.PAUSED, "Ready."
-        self._run: Prepared | None = None
+        self._run: Run | None = None
         self._wishes: dict[str, float] = {}
         self._kept: Callable[[], Checkpoint] | None = None
         self._dataset: Dataset | None = None

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fmviz.engine.counting import used_features, used_interactions
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
@@ -139,6 +140,19 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
     )
 
 
+def first_strength(holds: Callable[[float], bool], high: float = 1.0) -> float:
+    """Return the smallest strength from which on a condition holds, to the last bit.
+
+    Found by bisection; the search for its upper end begins at `high`, above 0.
+    """
+    low = 0.0
+    while not holds(high):
+        low, high = high, 2.0 * high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarray]:
     """Return the smallest λ whose result is all zero, and which entries survive any λ, shape (d, k).
 
@@ -150,17 +164,7 @@ def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarra
     survivors = variant.prox(P / size, _NEVER) != 0
     if survivors.any():
         return None, survivors
-    low, high = 0.0, size
-    while variant.prox(P, high).any():
-        low, high = high, 2.0 * high
-    middle = 0.5 * (low + high)
-    while low < middle < high:
-        if variant.prox(P, middle).any():
-            low = middle
-        else:
-            high = middle
-        middle = 0.5 * (low + high)
-    return high, survivors
+    return first_strength(lambda strength: not variant.prox(P, strength).any(), size), survivors
 
 
 def pairs(d: int) -> int:
@@ -168,36 +172,24 @@ def pairs(d: int) -> int:
     return d * (d - 1) // 2
 
 
-def counts_table(studies: Sequence[Study]) -> dict[str, list[Any]]:
-    """Return what was counted as columns of equal length, a row for each operator and λ."""
-    columns: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "regularizer",
-            "params",
-            "log2_lambda",
-            "lambda",
-            "used_interactions",
-            "used_features",
-            "nonzero_entries",
-            "certificate",
+def counts_table(studies: Sequence[Study]) -> pd.DataFrame:
+    """Return what was counted, a row for each operator and λ."""
+    tables = (
+        pd.DataFrame(
+            {
+                "regularizer": one.variant.name,
+                "params": " ".join(f"{name}={value}" for name, value in one.variant.params.items()),
+                "log2_lambda": one.exponents,
+                "lambda": np.exp2(one.exponents),
+                "used_interactions": one.interactions,
+                "used_features": one.features,
+                "nonzero_entries": one.entries,
+                "certificate": one.certificates,
+            }
         )
-    }
-    for one in studies:
-        for at, e in enumerate(one.exponents):
-            row = (
-                one.variant.name,
-                " ".join(f"{name}={value}" for name, value in one.variant.params.items()),
-                e,
-                2.0**e,
-                int(one.interactions[at]),
-                int(one.features[at]),
-                int(one.entries[at]),
-                float(one.certificates[at]),
-            )
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(value)
-    return columns
+        for one in studies
+    )
+    return pd.concat(tables, ignore_index=True)
 
 
 def strength_in_words(value: float) -> str:
@@ -263,17 +255,6 @@ def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
         if (left.sum(axis=axis) == P.any(axis=axis)).all():
             return f", the largest of each {name}"
     return ""
-
-
-def selects(variant: Variant) -> str:
-    """Return what an operator makes sparse, in words."""
-    return variant.penalty.words()[2]
-
-
-def formulas(variant: Variant) -> tuple[str, str]:
-    """Return the LaTeX of Ω(P) and of its operator."""
-    omega, operator, _ = variant.penalty.words()
-    return omega, operator
 
 
 def paper_claim(by_columns: Study, by_rows: Study) -> str:

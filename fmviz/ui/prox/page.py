@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
@@ -396,11 +395,12 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
             at = one.at(exponent)
             worked = lab.worked_example(P, one.Q[at], one.variant, 2.0**exponent, column)
             with st.container():
-                for formula in (*lab.formulas(one.variant), worked.latex):
+                omega, operator, selected = one.variant.penalty.words()
+                for formula in (omega, operator, worked.latex):
                     st.latex(formula)
                 st.caption(
                     f"{worked.live:,} of {worked.total:,} {worked.unit} stay. "
-                    f"Selects {lab.selects(one.variant)}. Source: {one.variant.penalty.source}."
+                    f"Selects {selected}. Source: {one.variant.penalty.source}."
                 )
             with st.container():
                 st.markdown(_table(worked))
@@ -451,7 +451,7 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
     with st.container(horizontal=True):
         widgets.download(
             "Counts (CSV)",
-            lambda: pd.DataFrame(lab.counts_table(studies)).to_csv(index=False, lineterminator="\n"),
+            lambda: lab.counts_table(studies).to_csv(index=False, lineterminator="\n"),
             "counts.csv",
             key="prox_counts_csv",
             help="Interactions, features, entries and certificate of every operator at every λ.",
