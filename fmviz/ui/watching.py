@@ -73,8 +73,7 @@ def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
     """
     tasks = manager()
     task = tasks.get(key)
-    anew = (TaskState.STOPPED, TaskState.FAILED) if again else (TaskState.STOPPED,)
-    if task is None or task.state in anew:
+    if task is None or task.state is TaskState.STOPPED or (again and task.state is TaskState.FAILED):
         task = tasks.submit(key, make)
     return task
 
@@ -99,7 +98,7 @@ def done(
     key: str,
     make: Callable[[Callable[[], bool]], Any],
     words: str,
-    failed: Callable[[str, str], None],
+    failed: Callable[[TaskView], None] = failure,
 ) -> bool:
     """Return whether some work has been done; until then draw that it goes on, or why it failed.
 
@@ -113,7 +112,7 @@ def done(
     words : str
         What is going on.
     failed : callable
-        ``failed(sentence, details)`` draws a failure.
+        ``failed(view)`` draws a failure.
     """
     tasks = manager()
 
@@ -138,7 +137,7 @@ def done(
     if view.state.active:
         watch(task, loading)
     elif view.state is TaskState.FAILED:
-        failed(view.message, view.details)
+        failed(view)
     elif view.state is TaskState.STOPPED:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             st.markdown(":material/stop_circle: Stopped.", width="content")

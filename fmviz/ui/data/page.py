@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import SharedBasis
 from fmviz.engine.settings import ParamSpec
+from fmviz.lab.background.task import TaskView
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import DATASETS
@@ -26,6 +27,7 @@ from fmviz.lab.tables.limits import UPLOADS
 from fmviz.lab.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
 from fmviz.lab.tables.source import CHOICES, Reading
 from fmviz.lab.tables.target import TASKS, ascending
+from fmviz.lab.typography import duration
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.example import example
 from fmviz.lab.uploads.library import Profile, Upload
@@ -34,8 +36,8 @@ from fmviz.ui import navigation, session_uploads, shell, upload_quota, widgets
 from fmviz.ui.data import columns, strengths
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Setting, Settings, Text
-from fmviz.ui.train.settings import train_query as experiment_query
-from fmviz.ui.watching import done
+from fmviz.ui.train.settings import train_query
+from fmviz.ui.watching import done, failure
 
 _READING = tuple(field.name for field in fields(Reading))
 _HELP = {
@@ -303,7 +305,7 @@ def _file(settings: Settings, linked: bool) -> None:
         f"data:read:{file}:{reading}",
         lambda should_stop: library.profile(file, reading, should_stop, data),
         "Reading.",
-        lambda sentence, details: _unreadable(settings, sentence, details),
+        partial(_unreadable, settings),
     )
     if not ready:
         return
@@ -356,11 +358,8 @@ def _adopt(settings: Settings, profile: Profile) -> None:
         settings.set(target=first.target, rare=first.rare, columns=told)
 
 
-def _unreadable(settings: Settings, sentence: str, details: str) -> None:
-    st.error(plain(sentence), icon=":material/block:")
-    if details:
-        with st.expander("Details", icon=":material/info:"):
-            st.code(details, language=None, wrap_lines=True)
+def _unreadable(settings: Settings, view: TaskView) -> None:
+    failure(view)
     st.caption("If it is a table after all, say below how it is to be read; or take another file.")
     _reading(settings, None, expanded=True)
 
@@ -585,7 +584,7 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
             )
             navigation.page_link(
                 navigation.TRAIN,
-                train_query(one.name, settings["seed"]),
+                train_query(replace(suggested(one.name), seed=settings["seed"])),
                 label="Train",
             )
             st.button(
@@ -697,7 +696,7 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
         goal = "A number, standardised: an error of 1 is one standard deviation."
     lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""
     # What an epoch on a shared basis takes depends on the bases that are there.
-    span = "" if shared else f" {_EPOCHS} epochs take at most about {_span(size.seconds(rank, _EPOCHS))}."
+    span = "" if shared else f" {_EPOCHS} epochs take at most {duration(size.seconds(rank, _EPOCHS))}."
     st.markdown(f"{goal}{lost} The heatmap is {picture}.{span}")
     if needed > available_bytes():
         st.warning(
@@ -739,17 +738,8 @@ def _outputs(settings: Settings, size: Size) -> str:
     return f"{many.format(n=len(size.labels))}, {_SHARED if settings['outputs'] == 'shared' else how}"
 
 
-def _span(seconds: float) -> str:
-    if seconds < 1.5:
-        return "a second"
-    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
-
-
-def _cannot(sentence: str, details: str) -> None:
-    st.error(plain(sentence), icon=":material/block:")
-    if details:
-        with st.expander("Details", icon=":material/info:"):
-            st.code(details, language=None, wrap_lines=True)
+def _cannot(view: TaskView) -> None:
+    failure(view)
     st.caption("Change the target, the columns or the rule for missing values above; or upload another file.")
 
 
@@ -827,9 +817,9 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
     """Enter the data set with strengths for a model, and go on."""
     file, title, owner = settings["file"], settings["title"], session_uploads.owner()
 
-    def failed(sentence: str, details: str) -> None:
+    def failed(view: TaskView) -> None:
         st.session_state.pop(_WANTED, None)
-        _cannot(sentence, details)
+        _cannot(view)
 
     def enter(should_stop: Callable[[], bool]) -> Iterator[str]:
         before = library.find(name)
@@ -842,27 +832,17 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: 
     st.session_state.pop(_WANTED, None)
     session_uploads.remember(name)
     if what != "keep":
-        changes = {"validation": settings["validation"]}
-        if model is None:
-            changes["rank"] = settings["rank"]
-        experiment = _first_experiment(name, settings["seed"], model or Experiment.model, **changes)
+        rank = {"rank": settings["rank"]} if model is None else {}
+        own = {"validation": settings["validation"], "seed": settings["seed"]}
+        experiment = replace(suggested(name, model or Experiment.model), **rank, **own)
         if what == "train":
-            st.switch_page(navigation.TRAIN.script, query_params=experiment_query(experiment))
+            st.switch_page(navigation.TRAIN.script, query_params=train_query(experiment))
         try:
             job = manager().start(experiment, owner, browser=owner)
         except TooManyJobsError as error:
-            failed(str(error), "")
+            st.error(plain(error), icon=":material/block:")
             return
         st.switch_page(navigation.INTERACTIONS.script, query_params={"run": job.id})
     st.session_state[_MESSAGE] = f"{library.title_of(title)} is in the data set menu."
     settings.set(dataset=name)
     st.rerun()
-
-
-def train_query(name: str, seed: int, model: str | None = None, **changes: Any) -> dict[str, str]:
-    """Return the link that trains on a data set with what is suggested for it, some of it changed."""
-    return experiment_query(_first_experiment(name, seed, model, **changes))
-
-
-def _first_experiment(name: str, seed: int, model: str | None, **changes: Any) -> Experiment:
-    return replace(suggested(name, model), seed=seed, **changes)
