@@ -139,7 +139,14 @@ class Guard:
         host = asked.get("host")
         # What watches over a server asks by its address.
         health = scope["path"].endswith("/_stcore/health")
-        app: Any = self._app if health or is_host_allowed(host) else _refused(host)
+        app: Any = self._app
+        if not (health or is_host_allowed(host)):
+            app = PlainTextResponse(
+                f"fmviz is not served under the name {(host or '')[:100]!r}. Open it by the address that it "
+                "was started with; who started it can allow this name with fmviz serve --allow, or "
+                "server.allowedHosts in .streamlit/config.toml.",
+                421,
+            )
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         if upload is None or app is not self._app:
             await app(scope, receive, answer)
@@ -163,15 +170,6 @@ def _with_script(begin: Message, body: Message) -> tuple[Message, Message]:
     for name in ("etag", "last-modified"):
         del headers[name]
     return {**begin, "headers": headers.raw}, {**body, "body": changed}
-
-
-def _refused(host: str | None) -> PlainTextResponse:
-    return PlainTextResponse(
-        f"fmviz is not served under the name {(host or '')[:100]!r}. Open it by the address that it was "
-        "started with; who started it can allow this name with fmviz serve --allow, or server.allowedHosts "
-        "in .streamlit/config.toml.",
-        421,
-    )
 
 
 _begin = AppSession._create_scriptrunner

@@ -12,8 +12,8 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.search import averaged as module
 from fmviz.lab.search import first_fit as steps_of
-from fmviz.lab.search.averaged import Average
-from fmviz.lab.search.first_fit import FirstFit, Sampling, first_fit, first_fit_program
+from fmviz.lab.search.averaged import Average, Sampling
+from fmviz.lab.search.first_fit import FirstFit, first_fit, first_fit_program
 from fmviz.lab.search.tuning import tuned
 from fmviz.lab.store import RunStore
 from fmviz.paths.validation import Trial

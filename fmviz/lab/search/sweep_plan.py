@@ -114,7 +114,8 @@ class SweepPlan:
         cell = Experiment.from_dict(settings)
         reason = cell.why_not()
         if reason is not None:
-            raise ValueError(f"{_words(settings)} cannot be fitted: {reason}")
+            words = ", ".join(f"{name} = {value}" for name, value in settings.items())
+            raise ValueError(f"{words} cannot be fitted: {reason}")
         return cell
 
     def to_dict(self) -> dict[str, Any]:
@@ -232,10 +233,6 @@ def _listed(name: str, values: Any) -> list[Any]:
         names = ", ".join(spec.name for spec in SPECS if spec.kind == "float")
         raise ValueError(f"grid.{name} = {values!r}; give a list of values. Settings with many are {names}.")
     return list(plain(list(values)))
-
-
-def _words(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in settings.items())
 
 
 def sweep_program(plan: SweepPlan) -> str:

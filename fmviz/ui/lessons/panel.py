@@ -30,7 +30,6 @@ from fmviz.lab.lessons.values import (
 from fmviz.ui import navigation
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.theme import theme_color
 from fmviz.ui.watching import watch
 
 _STYLE = """<style>
@@ -149,7 +148,9 @@ def draw(settings: Settings) -> None:
         )
         return
     number = settings["step"]
-    st.html(_STYLE.replace("PRIMARY", theme_color("primaryColor", "GrayText")))
+    kind = st.context.theme.type or "light"
+    primary = st.get_option(f"theme.{kind}.primaryColor") or st.get_option("theme.primaryColor")
+    st.html(_STYLE.replace("PRIMARY", primary or "GrayText"))
     with st.container(border=True, key="lesson_panel"):
         if number > len(lesson.steps):
             _finished(settings, lesson)

@@ -19,7 +19,6 @@ from fmviz.ui.components.matrix_view.model import Show
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings, Several, Text
-from fmviz.ui.theme import background_color
 
 TABLE = (
     Several(
@@ -198,7 +197,11 @@ def render() -> None:
     """Draw the page."""
     settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
     with shell.page("Proximal operators", settings):
-        st.html(_STYLE.replace("BACKGROUND", background_color()))
+        # What scrolls beneath is covered in the colour of the page.
+        light, dark = (
+            st.get_option(f"theme.{kind}.backgroundColor") or "Canvas" for kind in ("light", "dark")
+        )
+        st.html(_STYLE.replace("BACKGROUND", f"light-dark({light}, {dark})"))
         shell.heading(
             settings,
             "Proximal operators",

@@ -72,12 +72,18 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A setting that holds several different whole numbers from 0, in the order given."""
+class Listed:
+    """A setting that holds any number of values, none by default."""
 
     name: str
-    default: tuple[int, ...] = ()
+    default: tuple[Any, ...] = ()
     help: str = ""
+
+
+@dataclass(frozen=True)
+class Whole(Listed):
+    """A setting that holds several different whole numbers from 0, in the order given."""
+
     kind: ClassVar[str] = "numbers"
 
     def check(self, value: Any) -> tuple[int, ...]:
@@ -90,12 +96,9 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Names:
+class Names(Listed):
     """The controls and parts of a page that a link hides, or locks."""
 
-    name: str
-    default: tuple[str, ...] = ()
-    help: str = ""
     kind: ClassVar[str] = "names"
 
     def check(self, value: Any) -> tuple[str, ...]:
@@ -109,12 +112,9 @@ class Follower(ParamSpec):
 
 
 @dataclass(frozen=True)
-class Changes:
+class Changes(Listed):
     """A setting that holds changes of strengths during a run, see `fmviz.engine.schedule`."""
 
-    name: str
-    default: tuple[Change, ...] = ()
-    help: str = ""
     kind: ClassVar[str] = "changes"
 
     def check(self, value: Any) -> tuple[Change, ...]:
