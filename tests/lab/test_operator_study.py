@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-
 import numpy as np
 import pytest
+from programs import printed
 
 import fmviz
 from fmviz.engine.counting import used_features, used_interactions
@@ -175,12 +173,7 @@ def test_python_source_prints_the_same_counts(pasted):
     P = lab.sample(20, 4, "blocks", 5)
     variants = [lab.VARIANTS[name] for name in ALL]
     code = lab.python_source(variants, -2, d=20, k=4, distribution="blocks", seed=5, P=P if pasted else None)
-    sink = io.StringIO()
-    with contextlib.redirect_stdout(sink):
-        exec(code, {})
-    lines = sink.getvalue().splitlines()
-    assert len(lines) == len(variants)
-    for line, variant in zip(lines, variants, strict=True):
+    for line, variant in zip(printed(code), variants, strict=True):
         Q = variant.prox(P, 0.25)
         assert line.startswith(
             f"{variant.name} {dict(variant.params)} {used_interactions(Q)} {used_features(Q)} "

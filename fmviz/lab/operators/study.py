@@ -257,6 +257,11 @@ def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
     return ""
 
 
+def selects(variant: Variant) -> str:
+    """Return what an operator makes sparse, in words."""
+    return variant.penalty.words()[2]
+
+
 def paper_claim(by_columns: Study, by_rows: Study) -> str:
     """Hold the sentence of [A] 8.1 on TI's used features against what both readings of TI do."""
     d = by_columns.Q.shape[1]

@@ -398,12 +398,11 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
             at = one.at(exponent)
             worked = lab.worked_example(P, one.Q[at], one.variant, 2.0**exponent, column)
             with st.container():
-                omega, operator, selected = one.variant.penalty.words()
-                for formula in (omega, operator, worked.latex):
+                for formula in (*one.variant.penalty.words()[:2], worked.latex):
                     st.latex(formula)
                 st.caption(
                     f"{worked.live:,} of {worked.total:,} {worked.unit} stay. "
-                    f"Selects {selected}. Source: {one.variant.penalty.source}."
+                    f"Selects {lab.selects(one.variant)}. Source: {one.variant.penalty.source}."
                 )
             with st.container():
                 st.markdown(_table(worked))
