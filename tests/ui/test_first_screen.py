@@ -128,26 +128,3 @@ def test_no_page_is_long_before_anything_is_opened(server, page, wait_idle):
         wait_idle(page)
         found[name] = page.evaluate(_COUNT)
     assert max(found.values()) <= MOST_WORDS, found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW, PHONE])
-def test_nothing_stands_in_the_way_of_assistive_technology(server, page, wait_idle, size, scheme):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python"
-    )
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.emulate_media(color_scheme=scheme)
-    problems = []
-    for name in PAGES:
-        page.goto(f"{server.url}/{'' if name == 'start' else name}")
-        page.get_by_role("heading", level=1).wait_for()
-        wait_idle(page)
-        told = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-        problems += [
-            f"{name}: {one['id']}: {one['nodes'][0]['html'][:120]}"
-            for one in told
-            if one["impact"] in ("serious", "critical")
-        ]
-    assert not problems, "\n".join(problems)
