@@ -3,7 +3,7 @@
 from streamlit import App
 
 from fmviz.ui.serving import guarded, in_sessions
-from fmviz.ui.start.page import render
+from fmviz.ui.start import render
 
 app = App(__file__, middleware=guarded())
 in_sessions(render)

@@ -176,9 +176,7 @@ def once(place: Place, chance: random.Random) -> tuple[str, list[str]]:
     archive, brought = place.archive()
     kinds: dict[str, Callable[[], bool]] = {
         "server": lambda: kill_server(environment, chance.uniform(0.0, 3.0)),
-        "sweep": lambda: kill_command(
-            ["sweep", str(place.sweep), "--yes"], environment, chance.uniform(2.0, 14.0)
-        ),
+        "sweep": lambda: kill_command(["sweep", str(place.sweep)], environment, chance.uniform(2.0, 14.0)),
         "reproduction": lambda: kill_command(["paper", "fig3"], environment, chance.uniform(2.0, 14.0)),
         "import": lambda: kill_command(
             ["runs", "import", str(archive)], environment, chance.uniform(1.0, 7.0)

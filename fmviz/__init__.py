@@ -1,7 +1,7 @@
-"""fmviz: see and train sparse factorization machines.
+"""fmviz: train and visualise sparse factorization machines.
 
-The names below are stable. They are imported when first used, so that ``import fmviz`` takes no time, and a
-command line is in charge of Ctrl-C before anything is loaded.
+The names below are stable. They are imported on first use, so that ``import fmviz`` takes no time, and the
+command line handles Ctrl-C before anything is loaded.
 """
 
 from __future__ import annotations

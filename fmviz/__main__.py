@@ -1,4 +1,4 @@
-"""The command line: ``python -m fmviz COMMAND``; each command is a module of `fmviz.cli`."""
+"""The command line ``python -m fmviz COMMAND``, whose commands are modules of `fmviz.cli`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(given: list[str] | None = None) -> int:
-    """Parse the command line, do what it says, and return the exit code.
+    """Run a command line and return the exit code.
 
     Errors are a sentence on stderr and the code 2; ``--debug`` before the command adds the traceback.
     """
@@ -38,7 +38,7 @@ def main(given: list[str] | None = None) -> int:
         _terminal.to_stderr("Interrupted.")
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read along, such as `head`, has enough.
+        # The reader of a pipe, such as `head`, has closed it.
         return 0
     except Exception as error:
         if debug:

@@ -1,4 +1,4 @@
-"""What there is to choose from, and what goes together."""
+"""List regularizers, solvers, models and losses, and check which combinations are possible."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def bound(
     regularizer_params: Mapping[str, Any] | None = None,
     model_params: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the values that names and their parameters stand for, as `Problem.build` takes them.
+    """Resolve names and parameters to values for `Problem.build`.
 
     Parameters
     ----------
     loss, regularizer, model : str, or Loss, Penalty, Model
         Names, or values with their parameters.
     loss_param : float, optional
-        The first parameter of a loss that is named, for instance Huber's δ.
+        The first parameter of a loss given by name, for instance Huber's δ.
     regularizer_params, model_params : mapping, optional
-        The parameters of a regularizer and of a model that are named.
+        The parameters of a regularizer and of a model given by name.
 
     Returns
     -------
@@ -114,20 +114,20 @@ def why_not(
     regularizer_params: Mapping[str, Any] | None = None,
     model_params: Mapping[str, Any] | None = None,
 ) -> WhyNot | None:
-    """Tell whether a combination can be run.
+    """Return why a combination cannot be run, or None.
 
     Parameters
     ----------
     regularizer, solver, loss, model : str, or Penalty, Solver, Loss, Model
-        Names from the registries, or values with their parameters; solver "auto" always finds one where one
-        exists.
+        Names from the registries, or values with their parameters; solver "auto" takes any that applies.
     regularizer_params, model_params : mapping, optional
-        The parameters of a regularizer and of a model that are named.
+        The parameters of a regularizer and of a model given by name.
 
     Returns
     -------
     WhyNot or None
-        None where the combination runs, else the mathematical reason: a string, with a ``code`` for programs.
+        None if the combination can be run, else the mathematical reason: a string, with a ``code`` for
+        programs.
 
     Raises
     ------

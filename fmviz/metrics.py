@@ -1,4 +1,4 @@
-"""How well a fit does: recovery of interactions, errors of predictions and how they rank.
+"""Metrics of fits: recovery of interactions, prediction errors and ranking.
 
 Support and estimation error are taken over the strict upper triangle ([A] 8.2.1).
 """
@@ -142,12 +142,12 @@ def estimation_error(W: Any, P: Any) -> float:
 
 @lru_cache(maxsize=2)
 def _upper(d: int) -> np.ndarray:
-    """Return which of (d, d) entries lie above the diagonal; a run asks for it in every epoch."""
+    """Return the mask of the strict upper triangle, shape (d, d); cached, as runs use it in every epoch."""
     return np.triu(np.ones((d, d), dtype=bool), 1)
 
 
 def support_counts(W: Any, P: Any) -> tuple[int, int, int]:
-    """Return how many pairs are true and used, used only, and true only; arguments as of `support_f1`."""
+    """Count pairs that are true and used, used only, and true only; arguments as for `support_f1`."""
     truth = _truth(W, P)
     upper = _upper(truth.shape[0])
     true = truth[upper] != 0
@@ -157,7 +157,7 @@ def support_counts(W: Any, P: Any) -> tuple[int, int, int]:
 
 
 def f1(hit: int, wrong: int, missed: int) -> float:
-    """Return the F1 score of such counts."""
+    """Return the F1 score of true positives, false positives and false negatives."""
     return 1.0 if hit + wrong + missed == 0 else 2 * hit / (2 * hit + wrong + missed)
 
 
@@ -218,12 +218,12 @@ def support_recovered(W: Any, P: Any) -> bool:
 
 
 def rmse(y: Any, predicted: Any) -> float:
-    """Return the root mean squared error, of several targets the mean of theirs.
+    """Return the root mean squared error, averaged over several targets.
 
     Parameters
     ----------
     y, predicted : (N,) or (N, m) array_like
-        What was to be predicted, and what was.
+        The targets and the predictions.
 
     Returns
     -------
@@ -244,21 +244,21 @@ def rmse(y: Any, predicted: Any) -> float:
 def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
     """Return the normalized discounted cumulative gain of the first places, with the gain 2^y − 1.
 
-    That is DCG/IDCG with DCG = Σ_{r ≤ at} (2^{y_r} − 1)/log2(r + 1) over the rows in descending order of what
-    is predicted, and IDCG the same in descending order of y. Rows that are predicted alike share the places
-    that they take together.
+    That is DCG/IDCG with DCG = Σ_{r ≤ at} (2^{y_r} − 1)/log2(r + 1) over the rows in descending order of
+    the predictions, and IDCG the same in descending order of y. Rows with equal predictions share their
+    places.
 
     Parameters
     ----------
     y : (N,) array_like
         Relevances of at least 0, such as ratings.
     predicted : (N,) array_like
-        What ranks the rows.
+        The scores that rank the rows.
     at : int
         The number of places that count: 1 for nDCG@1.
     groups : (N,) array_like, optional
         Rows are ranked within their group, such as those of a user, and the result is the mean over the
-        groups that have a row with y > 0; by default all are one group.
+        groups that have a row with y > 0; by default all rows are one group.
 
     Returns
     -------
@@ -279,9 +279,9 @@ def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
         raise ValueError("y holds a negative number; a relevance is at least 0.")
     group = np.zeros(gain.size, dtype=int) if groups is None else np.unique(groups, return_inverse=True)[1]
     best = _discounted(gain, gain, group, at)
-    found = _discounted(gain, scores, group, at)
+    achieved = _discounted(gain, scores, group, at)
     ranked = best > 0.0
-    return float(np.mean(found[ranked] / best[ranked])) if ranked.any() else float("nan")
+    return float(np.mean(achieved[ranked] / best[ranked])) if ranked.any() else float("nan")
 
 
 def _discounted(gain: np.ndarray, scores: np.ndarray, group: np.ndarray, at: int) -> np.ndarray:

@@ -33,7 +33,7 @@ def prox(
     -------
     Q : ndarray of the shape of P
         argmin_Q ½‖Q − P‖²_F + strength·Ω(Q), a global minimiser also where Ω is not convex. Not so for
-        "omega_star": its operator has no closed form, and a few subgradient steps stand in for it
+        "omega_star": its operator has no closed form, and a few subgradient steps approximate it
         (atarashi2021, Eq. 14), no worse than P but inexact; ``prox_steps`` and ``prox_step`` set them.
 
     Raises
@@ -61,7 +61,7 @@ def prox(
 
 
 def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: Any) -> float:
-    r"""Measure how far Q is from prox(P), from scratch.
+    r"""Return the optimality residual of Q as a proximal point of P, recomputed from the definition.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, 
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
-from fmviz.lab.tables.cells import cell
+from fmviz.lab.typography import cell
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20

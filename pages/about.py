@@ -1,5 +1,5 @@
 """What fmviz is, and whether it works here."""
 
-from fmviz.ui.about.page import render
+from fmviz.ui.about import render
 
 render()

@@ -1,5 +1,5 @@
 """Runs side by side."""
 
-from fmviz.ui.compare.page import render
+from fmviz.ui.compare import render
 
 render()

@@ -1,5 +1,5 @@
 """Unit balls and proximal operators in two and three dimensions."""
 
-from fmviz.ui.geometry.page import render
+from fmviz.ui.geometry import render
 
 render()

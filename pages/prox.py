@@ -1,5 +1,5 @@
 """The page of the proximal operators."""
 
-from fmviz.ui.prox.page import render
+from fmviz.ui.prox import render
 
 render()

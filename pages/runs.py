@@ -1,5 +1,5 @@
 """The history of runs."""
 
-from fmviz.ui.runs.page import render
+from fmviz.ui.runs import render
 
 render()

@@ -1,5 +1,5 @@
 """Many fits, declared at once."""
 
-from fmviz.ui.sweeps.page import render
+from fmviz.ui.sweeps import render
 
 render()

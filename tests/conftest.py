@@ -31,5 +31,5 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("browser") is not None:
             item.add_marker(pytest.mark.xdist_group("browser"))
-        elif item.path.parent.name in ("engine", "contracts"):
+        elif item.path.parent.name in ("engine", "estimators", "paths", "contracts"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

@@ -61,6 +61,16 @@ def spread(count: int, most: int) -> list[int]:
     return [(2 * at + 1) * count // (2 * most) for at in range(most)]
 
 
+def sampled(*groups: tuple[Iterable[Any], int]) -> list[Any]:
+    """Return the cases of all groups, those slow that an even sample of so many of their group leaves out."""
+    listed = [([*cases], most) for cases, most in groups]
+    return [
+        pytest.param(*case, marks=() if at in spread(len(cases), most) else pytest.mark.slow)
+        for cases, most in listed
+        for at, case in enumerate(cases)
+    ]
+
+
 def _covered(product: list[pytest.Function], marker: pytest.Mark) -> list[int]:
     together = marker.kwargs.get("together", ())
     cases = []

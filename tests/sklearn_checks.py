@@ -24,13 +24,15 @@ OWN = {
 }
 
 
-def parametrize_with_own_checks(estimators: Iterable[BaseEstimator]) -> Any:
-    """Do as `parametrize_with_checks`, the checks that are not among `OWN` being slow."""
-    cases = []
-    for one in estimators:
-        for estimator, check in estimator_checks_generator(one):
-            name = check.func.__name__
-            marks = () if name in OWN else pytest.mark.slow
-            shown = "".join(str(one).split())
-            cases.append(pytest.param(estimator, check, marks=marks, id=f"{shown}-{name}"))
-    return pytest.mark.parametrize(("estimator", "check"), cases)
+def own_checks(estimators: Iterable[BaseEstimator], *marks: pytest.MarkDecorator) -> list[Any]:
+    """Return estimators and their checks as cases with these marks, those that are not among `OWN` slow."""
+    return [
+        pytest.param(
+            estimator,
+            check,
+            marks=marks or (() if check.func.__name__ in OWN else pytest.mark.slow),
+            id=f"{''.join(str(one).split())}-{check.func.__name__}",
+        )
+        for one in estimators
+        for estimator, check in estimator_checks_generator(one)
+    ]

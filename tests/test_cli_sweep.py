@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
@@ -92,19 +91,6 @@ def test_failed_fits_are_counted_and_told(place, capsys, monkeypatch):
     text = capsys.readouterr().out
     assert "4 fits failed: This is too much." in text
     assert len([line for line in text.splitlines() if "±" in line and "Mean" not in line]) == 2
-
-
-def test_it_asks_on_a_terminal(place, capsys, monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert swept(place) == 0
-    said = capsys.readouterr()
-    assert said.err.endswith("Begin? [Y/n] ")
-    assert said.out == ""
 
 
 @pytest.mark.parametrize(

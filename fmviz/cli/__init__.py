@@ -7,6 +7,8 @@ COMMANDS: tuple[str, ...] = ("serve", "fit", "predict", "sweep", "runs", "paper"
 GONE = {
     ("runs", "undelete"): "A deletion is final: `fmviz runs export` first keeps a copy.",
     ("runs", "--deleted"): "A deletion is final: `fmviz runs export` first keeps a copy.",
+    ("sweep", "--yes"): "It starts at once; --dry-run says first what it costs, and Ctrl-C loses nothing.",
+    ("warmup", "--all"): "Kernels of other models and solvers are compiled when they are first needed.",
     ("doctor", "--json"): "Read the lines of `fmviz doctor`; its exit code is 1 where something is wrong.",
 }
 """What commands had before, with a sentence on what to use instead."""

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from fmviz.cli._terminal import text_table
-from fmviz.figures.wording import defused
+from fmviz.figures.tabular import defused
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.store.table import METRICS
-from fmviz.lab.tables.cells import cell
 from fmviz.lab.tables.target import Target
+from fmviz.lab.typography import cell
 from fmviz.lab.values import plain
 from fmviz.report import Outcome
 from fmviz.report import html as page

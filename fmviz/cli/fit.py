@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,8 @@ from fmviz.cli._terminal import (
     read_source,
     to_stderr,
 )
-from fmviz.lab.tables.cells import cell
-from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.typography import cell
+from fmviz.lab.uploads import is_upload
 
 if TYPE_CHECKING:
     from fmviz.engine.sampling.posterior import Posterior
@@ -47,6 +48,8 @@ _FIRST = {
     "max_epochs": 1_000,
     "init_scale": 0.1,
 }
+# Where a search for a number of interactions looks.
+_STRENGTHS = tuple(10.0**e for e in range(-7, 2))
 _OPTIONS: dict[str, type] = {
     "model": str,
     "regularizer": str,
@@ -172,7 +175,7 @@ class Fit:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files; 1 if the run cannot be stored."""
-    from fmviz.cli import _fit_report, _fit_strengths
+    from fmviz.cli import _fit_report
     from fmviz.lab.datasets import DATASETS
     from fmviz.lab.runner import Run
     from fmviz.paths import accepted_range
@@ -194,11 +197,11 @@ def run(arguments: argparse.Namespace) -> int:
         prepared, encoded, notes, again = _own(arguments)
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    tuned = not registered and _fit_strengths.left_to_the_data(prepared, _given(arguments))
+    tuned = not registered and _left_to_the_data(prepared, _given(arguments))
     if tuned:
-        prepared, search = _fit_strengths.tuned_run(prepared, again)
+        prepared, search = _tuned_run(prepared, again)
     if arguments.interactions is not None:
-        prepared, found = _fit_strengths.searched(prepared, again, arguments.interactions)
+        prepared, found = _searched(prepared, again, arguments.interactions)
         search = (
             found
             if search is None
@@ -207,9 +210,7 @@ def run(arguments: argparse.Namespace) -> int:
     end, history, stored, trouble = _fitted(prepared, open_store(arguments) if registered else None)
     averaged = None
     if tuned and search is not None:
-        averaged, words = _fit_strengths.averaged_predictions(
-            prepared, end, encoded.target.scale if encoded else 1.0
-        )
+        averaged, words = _averaged_predictions(prepared, end, encoded.target.scale if encoded else 1.0)
         search["message"] += words
     command = f"fmviz {shlex.join(arguments.given)}"
     fit = Fit(prepared, end, history, encoded, notes, search, stored, averaged, command)
@@ -230,22 +231,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _refuse_of_tables(arguments: argparse.Namespace) -> None:
     """Raise where options are given that only say how a table is read."""
-    if arguments.target is not None:
-        raise ValueError(
-            f"{arguments.data} is a registered data set and has its own target; leave --target out."
-        )
     unsaid: dict[str, Any] = {
-        **{
-            "task": "auto",
-            "positive": "",
-            "order": "",
-            "log_target": False,
-            "missing": None,
-            "use": [],
-            "words": [],
-            "ignore": [],
-        },
-        **{"scaling": "standard", "rare": None, "most_levels": None, "read": []},
+        **{"target": None, "task": "auto", "positive": "", "order": "", "log_target": False},
+        **{"missing": None, "use": [], "words": [], "ignore": [], "scaling": "standard", "rare": None},
+        **{"most_levels": None, "read": []},
     }
     given = [name for name, default in unsaid.items() if getattr(arguments, name) != default]
     if given:
@@ -395,6 +384,82 @@ def _experiment(settings: dict[str, Any]) -> Experiment:
     from fmviz.lab.experiment import Experiment
 
     return Experiment.from_dict(settings)
+
+
+def _left_to_the_data(prepared: Run, given: Iterable[str]) -> bool:
+    """Return whether no strength is given, of a machine whose strengths can be chosen."""
+    from fmviz.lab.search.tuning import can_be_tuned
+
+    named = {"lambda_w", "lambda_p", "lambda_sparse"}.intersection(given)
+    return not named and can_be_tuned(prepared.problem)
+
+
+def _tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, dict[str, Any]]:
+    """Return the run with the strengths that predict best, and what was tried."""
+    from fmviz.lab.search.tuning import tuned, with_strengths
+    from fmviz.paths.validation import finished
+
+    progress = Progress(every=0)
+    settings, found = finished(tuned(prepared), lambda trial: progress.tell(trial.message))
+    progress.clear()
+    told = {"message": found.message, "tried": [trial.record() for trial in found.trials]}
+    return again(with_strengths(prepared, settings)), told
+
+
+def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Posterior | None, str]:
+    """Return samples of a Bayesian machine if they predict better, and what to say of it."""
+    from fmviz.lab.search.averaged import Average, averaged
+    from fmviz.paths.validation import finished
+
+    if prepared.validation is None or (posterior := finished(averaged(prepared))) is None:
+        return None, ""
+    average = Average.beside(prepared, end.parameters, posterior)
+    assert average.score is not None, "rows were kept out"
+    assert average.own_score is not None, "rows were kept out"
+    which = "AUC" if posterior.binary else "RMSE"
+    unit = 1.0 if posterior.binary else scale
+    sampled, own = (unit * abs(one) for one in (average.score, average.own_score))
+    found = f"{which} {sampled:.4g} on the rows kept out, this one {own:.4g}"
+    if not average.better:
+        return None, f" An average over samples of a Bayesian machine predicts no better ({found})."
+    return (
+        posterior,
+        f" Predictions with model.npz are averages over samples of a Bayesian machine, which are better "
+        f"({found}); interactions are those of this one.",
+    )
+
+
+def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:
+    """Return the run at the strength whose fit uses about so many pairs, and what the search came to."""
+    from fmviz.engine.drive import Budget, chosen_solver
+    from fmviz.paths import search_lambda
+
+    experiment, progress = prepared.experiment, Progress()
+    solver = chosen_solver(prepared.problem, experiment.solver, dict(experiment.solver_params))
+    probes = []
+    for probe in search_lambda(
+        prepared.problem,
+        wanted,
+        grid=_STRENGTHS,
+        narrowest=1e-9,
+        solver=solver,
+        budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
+        start=experiment.start,
+        init_scale=experiment.init_scale,
+        random_state=[experiment.seed, 1],
+    ):
+        probes.append(probe)
+        progress.tell(probe.message)
+    progress.clear()
+    # By ratio: half as many or twice as many are as near, and none is far from some.
+    nearest = min(probes, key=lambda one: abs(math.log((one.used_interactions + 1) / (wanted + 1))))
+    best = probes[-1] if probes[-1].status == "found" else nearest
+    found = replace(experiment, lambda_sparse=best.lambda_sparse)
+    words = probes[-1].message
+    if probes[-1].status != "found":
+        words += f" Taken is λ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
+    told = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
+    return again(found), told
 
 
 def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None, str]:

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     import numpy as np
     import pandas as pd
 
-    from fmviz.figures.wording import defused
+    from fmviz.figures.tabular import defused
     from fmviz.lab.saved_model import SavedModel
 
     place = Path(arguments.model).expanduser()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,12 +82,9 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
     if not rows:
         print(f"No runs match in {store.path}.")
         return 0
-    short = _abbreviated(store, found)
     for row in rows:
         when = datetime.fromtimestamp(row["when"].timestamp()).strftime("%Y-%m-%d %H:%M")
-        row.update(
-            {name: _whole(row[name]) for name in ("epochs", "interactions")}, id=short[row["id"]], when=when
-        )
+        row.update({name: _whole(row[name]) for name in ("epochs", "interactions")}, when=when)
     print(text_table([{name: row[name] for name in ("id", "when", *_SHOWN)} for row in rows]))
     if more:
         to_stderr(f"There are more; --limit {2 * arguments.limit} shows so many.")
@@ -98,17 +94,6 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
 def _whole(value: Any) -> Any:
     """Return a count that pandas holds as a float, since others in its column are missing, as an int."""
     return int(value) if isinstance(value, float) and value == value else value
-
-
-def _abbreviated(store: RunStore, runs: list[StoredRun]) -> dict[str, str]:
-    """Return the shortest beginnings of ids, of 5 characters or more, that no other run of the store has."""
-    names = sorted(row["id"] for row in store.database.read("SELECT id FROM runs"))
-    alike: dict[str, int] = {}
-    for one, other in itertools.pairwise(names):
-        common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
-        alike[one] = max(alike.get(one, 0), common)
-        alike[other] = max(alike.get(other, 0), common)
-    return {run.id: run.id[: max(5, alike.get(run.id, 0) + 1)] for run in runs}
 
 
 def _show(arguments: argparse.Namespace, store: RunStore) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -11,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, bar, open_store, print_json, text_table, to_stderr
-from fmviz.lab.tables.cells import cell
-from fmviz.lab.typography import duration
+from fmviz.lab.typography import cell, duration
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan
@@ -28,7 +26,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the sweep, TOML or JSON")
     parser.add_argument("--jobs", type=int, default=-1, help="fits at a time (default: one a core)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, for instance tcp://…:8786")
-    parser.add_argument("--yes", action="store_true", help="begin without asking, on a terminal too")
     parser.add_argument("--dry-run", action="store_true", help="say what it would cost, and end")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     add_store(parser)
@@ -48,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         to_stderr(estimate.sentence())
         for note in dict.fromkeys(estimate.notes):
             to_stderr(f"A trial fit failed: {note}")
-        if arguments.dry_run or not (arguments.yes or estimate.fits == estimate.stored or _agreed()):
+        if arguments.dry_run:
             return 0
         found = results(plan, store)
         stopped = _carry_out(plan, store, arguments, found)
@@ -60,14 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
         to_stderr(f"Stopped with {left:,} fits to go; the same command goes on from here.")
         return 130
     return 1 if any(one.status == "failed" for one in found.values()) else 0
-
-
-def _agreed() -> bool:
-    """Ask on a terminal; where there is nobody to ask, that is a yes."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
-    to_stderr("Begin? [Y/n] ", end="")
-    return sys.stdin.readline().strip().lower() in ("", "y", "yes")
 
 
 def _carry_out(

@@ -11,19 +11,18 @@ HELP = "compile the kernels that the dashboard needs first"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("--all", action="store_true", help="every kernel there is (minutes)")
+    """Declare the arguments: there are none."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile the kernels and keep them for later processes."""
     from fmviz.engine._jit import cache_directory, is_writable
-    from fmviz.engine.warmup import warm_everything, warm_operators, warm_training
+    from fmviz.engine.warmup import warm_operators, warm_training
 
     begin = time.perf_counter()
     warm_operators()
     count, progress = 0, Progress(every=0)
-    for word in warm_everything() if arguments.all else warm_training():
+    for word in warm_training():
         count += 1
         progress.tell(f"Readying kernels: {word}")
     progress.clear()

@@ -1,1 +1,1 @@
-"""The mathematics: operators, models, solvers and their certificates. It knows no screen."""
+"""Models, losses, penalties, solvers and optimality certificates in numpy, scipy and numba."""

@@ -1,4 +1,4 @@
-"""Exponential, logarithm and maximum without branches and calls, so that loops over them vectorise.
+"""Exponential, logarithm and maximum without branches or calls, so that loops over them vectorise.
 
 Accurate to a few units in the last place, also where a kernel may reorder its arithmetic.
 """
@@ -24,7 +24,7 @@ _LARGEST = 708.0
 def exp_ratio(z):
     """Return positive numbers (below, above), below near 2, with above / below = exp(z).
 
-    z is cut to [−708, 708]; NaN stays NaN. A caller that would divide again so divides once.
+    z is cut to [−708, 708]; NaN stays NaN. A caller that divides again thus needs one division only.
     """
     # Written so that NaN passes through both comparisons.
     z = -_LARGEST if z < -_LARGEST else z
@@ -32,7 +32,7 @@ def exp_ratio(z):
     power = np.float64(z * _LOG2_E + _ROUND).view(np.int64) - _ROUND_BITS
     n = np.float64(np.int32(power))
     r = z - n * _LN2
-    # The rest of ln 2 as a factor: as a second subtraction it could be merged with the first.
+    # The low part of ln 2 as a factor: as a second subtraction it could be merged with the first.
     scale = np.int64((power + 1023) << 52).view(np.float64) * (1.0 - n * _LN2_REST)
     # exp(r) = (c + r)/(c − r) with c = r·coth(r/2), here its Taylor series; |r| ≤ ½ ln 2.
     t = r * r
@@ -57,7 +57,7 @@ def log1p_ratio(below, above):
 
 @jitable
 def size_bits(x):
-    """Return the bits of |x|, which as integers stand in the order of the numbers; NaN is above all.
+    """Return the bits of |x|, which as integers are ordered as the numbers are; NaN is the largest.
 
     A maximum of integers vectorises, one of numbers that may be NaN does not.
     """

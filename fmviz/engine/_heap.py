@@ -61,16 +61,16 @@ def pop(keys, items, size):
 
 
 @jitable
-def keep_largest(found, top, sizes, slots, weight, weights, members, index):
-    """Keep a weight and its members among the `top` of largest size; return how many are kept now.
+def keep_largest(count, top, sizes, slots, weight, weights, members, index):
+    """Keep a weight and its members if it is among the `top` largest in size; return how many are kept.
 
     `sizes` and `slots`, (top,), are the heap; `weights`, (top,), and `members`, (top, m), take the result in
     no order. `index` holds m members at least.
     """
     slot = -1
-    if found < top:
-        slot = found
-        found = push(sizes, slots, found, abs(weight), slot)
+    if count < top:
+        slot = count
+        count = push(sizes, slots, count, abs(weight), slot)
     elif abs(weight) > sizes[0]:
         slot = slots[0]
         sizes[0] = abs(weight)
@@ -79,4 +79,4 @@ def keep_largest(found, top, sizes, slots, weight, weights, members, index):
         weights[slot] = weight
         for t in range(members.shape[1]):
             members[slot, t] = index[t]
-    return found
+    return count

@@ -1,4 +1,4 @@
-"""The one way in which fmviz compiles a kernel, and where compiled kernels are kept.
+"""Compile Numba kernels and cache them on disk.
 
 Numba keys its cache on the file that holds a kernel, so an edit in another file of the engine would
 silently bring old machine code back. The cache directory is therefore named by a digest of every engine
@@ -74,7 +74,7 @@ def _digest() -> str:
 
 
 def is_writable(directory: Path) -> bool:
-    """Return whether files can be made in a directory."""
+    """Return whether files can be created in a directory."""
     try:
         with tempfile.TemporaryFile(dir=directory):
             return True
@@ -86,7 +86,7 @@ def is_writable(directory: Path) -> bool:
 def cache_directory() -> Path:
     """Return the directory of this version's compiled kernels; ``FMVIZ_CACHE_DIR`` names another place.
 
-    Where it cannot be written it is still read, and what is not in it is compiled in every process.
+    Where it is read-only, kernels that it lacks are compiled in every process.
     """
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fmviz"
     root = Path(os.environ.get("FMVIZ_CACHE_DIR") or default) / "kernels"
@@ -94,7 +94,7 @@ def cache_directory() -> Path:
     with contextlib.suppress(OSError):
         directory.mkdir(parents=True, exist_ok=True)
         os.utime(directory)
-        # What was used today may be at work in another process: another version, another checkout.
+        # What was used today may be in use by another process: another version, another checkout.
         used = sorted((p.stat().st_mtime, p) for p in root.iterdir() if p.is_dir())
         for when, old in used[:-_KEPT_DIGESTS]:
             if when < time.time() - _KEPT_SECONDS:
@@ -103,12 +103,12 @@ def cache_directory() -> Path:
 
 
 def has_compiled() -> bool:
-    """Return whether kernels of this version are at hand, which need not be compiled."""
+    """Return whether the cache holds kernels of this version."""
     return any(cache_directory().glob("*/*.nbi"))
 
 
 def _kernel(function: Callable[..., Any], name: str, exact: bool) -> Any:
-    """Compile `function` in nopython mode, without the GIL, and keep the result across processes."""
+    """Compile `function` in nopython mode, without the GIL, and cache the result on disk."""
     fastmath: bool | set[str] = False if exact else _FASTMATH
     compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if compiled is not function:  # As it is where compilation is switched off.
@@ -119,7 +119,7 @@ def _kernel(function: Callable[..., Any], name: str, exact: bool) -> Any:
 
 
 class _Locator(caching.UserProvidedCacheLocator):
-    """Where a kernel is kept: Numba's own takes no directory that cannot be written."""
+    """Locate the cache of a kernel, also in a read-only directory, which Numba's own locator refuses."""
 
     def __init__(self, function: Callable[..., Any], directory: Path) -> None:
         self._py_file = function.__code__.co_filename
@@ -135,7 +135,7 @@ class _Results(caching.CompileResultCacheImpl):
 
 
 class _Files(caching.IndexDataCacheFile):
-    """An index and machine code, which is not run unless it is as it was written."""
+    """An index and machine code with a checksum, verified before the code is loaded."""
 
     def _dump(self, value: Any) -> bytes:
         data = super()._dump(value)
@@ -149,7 +149,7 @@ class _Files(caching.IndexDataCacheFile):
 
 
 class _Cache(caching.FunctionCache):
-    """What is kept of one kernel. Whatever is wrong with its files, the kernel is compiled."""
+    """The cache of one kernel; where its files are damaged, the kernel is compiled."""
 
     def __init__(self, function: Callable[..., Any], directory: Path) -> None:
         self._impl_class: Any = partial(_Results, directory=directory)
@@ -168,28 +168,28 @@ class _Cache(caching.FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function, if that is possible."""
-        # The disk may be full or read-only; there, a damaged index is still in the way.
+        """Write a compiled function to the cache, if possible."""
+        # The disk may be full or read-only; a damaged index then stays in the way.
         with contextlib.suppress(Exception):
             super().save_overload(sig, data)
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """Return what a compiled function is found by.
+        """Return the cache key of a compiled function.
 
-        Numba's own key pickles what a function closes over, and the bytes of a pickle tell which equal
-        strings are one object. That is another matter in the process that compiles a source file than in
-        those that read its bytecode: they would compile every kernel once more.
+        Numba's own key pickles the closure, and the bytes of a pickle depend on which equal strings are the
+        same object. This differs between the process that compiles a source file and those that read its
+        bytecode, which would compile every kernel once more.
         """
         return sig, codegen.magic_tuple(), hashlib.sha256(_identity(self._py_func).encode()).hexdigest()
 
 
 def _identity(value: Any, within: tuple[Any, ...] = ()) -> str:
-    """Return words for a value, or a function and all that it closes over, the same in every process."""
+    """Describe a value, or a function with its closure, by the same string in every process."""
     if isinstance(value, FunctionType):
         if value in within:
             return value.__qualname__
-        held = [cell.cell_contents for cell in value.__closure__ or ()]
-        parts = (value.__module__, value.__qualname__, value.__code__, value.__defaults__, held)
+        captured = [cell.cell_contents for cell in value.__closure__ or ()]
+        parts = (value.__module__, value.__qualname__, value.__code__, value.__defaults__, captured)
         return _identity(parts, (*within, value))
     if isinstance(value, CodeType):
         return _identity((value.co_code, value.co_names, value.co_varnames, value.co_consts), within)
@@ -211,19 +211,19 @@ def cached_factory(exact: bool = False) -> Callable[..., Callable[..., Any]]:
     """
 
     def decorate(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-        made: dict[tuple[Any, ...], Any] = {}
+        compiled: dict[tuple[Any, ...], Any] = {}
         lock = threading.Lock()
 
         @wraps(factory)
         def get(*args: Any) -> Any:
-            if (kernel := made.get(args)) is not None:
+            if (kernel := compiled.get(args)) is not None:
                 return kernel
             with lock:
-                if args not in made:
+                if args not in compiled:
                     parts = [getattr(a, "name", getattr(a, "__name__", str(a))) for a in args]
                     name = f"{factory.__module__}.{factory.__name__}({', '.join(parts)})"
-                    KERNELS[name] = made[args] = _kernel(factory(*args), name, exact)
-                return made[args]
+                    KERNELS[name] = compiled[args] = _kernel(factory(*args), name, exact)
+                return compiled[args]
 
         return get
 
@@ -247,7 +247,7 @@ def python_version(compiled: Any) -> Callable[..., Any]:
 
 
 class _CompileListener(numba.core.event.Listener):
-    """Knows which kernels are being compiled, in any thread."""
+    """Record which kernels are being compiled, in any thread."""
 
     def __init__(self) -> None:
         self.active: list[str] = []
@@ -265,8 +265,8 @@ numba.core.event.register("numba:compile", _listener)
 
 
 def compiling() -> tuple[str, ...]:
-    """Return the name of the kernel that is being compiled at this moment, in any thread, if there is one.
+    """Return the name of the kernel that is being compiled now in any thread, or nothing.
 
-    Numba compiles one at a time; what it compiles on the way are the functions that the kernel calls.
+    Numba compiles one at a time; other names are functions that the kernel calls.
     """
     return tuple(_listener.active[:1])

@@ -1,4 +1,4 @@
-"""Checkpoints: what a run needs to continue in another process with the same iterates."""
+"""Checkpoints: the state from which a run resumes in another process with the same iterates."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .memory import aligned_copy
 from .parameters import Parameters
 
 Keep = Callable[[Callable[[], "Checkpoint"]], None]
-"""Called with a function that takes the checkpoint: copying it costs time, and may be left out."""
+"""Called with a function that makes the checkpoint, so that it is copied only when needed."""
 
 _TREE = "tree"
 
 
 class Remembering(Protocol):
-    """Whatever names the attributes that its future depends on: solvers and their helpers."""
+    """An object with state to save: a solver or one of its helpers."""
 
     @property
     def memory(self) -> tuple[str, ...]:
-        """Their names, which checkpoints are read by: whoever renames one breaks runs that were cut off."""
+        """The attributes to save. Checkpoints use these names: renaming one breaks unfinished runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class Checkpoint:
     change : float
         The change that the last epoch made.
     memory : mapping
-        What the solver remembers: arrays, numbers, words, None, states of random generators, and tuples and
-        mappings of these. Never written to.
+        The solver's state: arrays, numbers, strings, None, states of random generators, and tuples and
+        mappings of these. Read-only.
     """
 
     epoch: int
@@ -67,7 +67,7 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Checkpoint:
-        """Return what `to_bytes` packed.
+        """Read a checkpoint written by `to_bytes`.
 
         Raises
         ------
@@ -80,24 +80,24 @@ class Checkpoint:
                 memory = _from_tree(tree["memory"], archive)
             return cls(int(tree["epoch"]), float(tree["seconds"]), float(tree["change"]), memory)
         except (KeyError, TypeError, OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
-            # Without its words: NumPy advises to unpickle whatever is no archive.
+            # Without NumPy's own message, which advises to unpickle files that are no archive.
             raise ValueError(
                 "This is no checkpoint of a run, or it is damaged. Start the run again from its settings."
             ) from error
 
 
 def remember(owner: Remembering) -> dict[str, Any]:
-    """Return copies of what an object names in its `memory`; names that it does not have are left out."""
+    """Copy the attributes that an object lists in its `memory`, except those that are not set."""
     return {name: _copied(getattr(owner, name)) for name in owner.memory if hasattr(owner, name)}
 
 
 def recall(owner: Any, memory: Mapping[str, Any]) -> None:
-    """Give a started object back what `remember` took from another one of its kind.
+    """Set the attributes of a started object to those that `remember` copied from another of its class.
 
     Raises
     ------
     ValueError
-        If the memory is that of something else.
+        If the memory belongs to another class.
     """
     unknown = sorted(set(memory) - set(owner.memory))
     if unknown:
@@ -106,7 +106,7 @@ def recall(owner: Any, memory: Mapping[str, Any]) -> None:
             "is one of another solver or another version. Start the run again from its settings."
         )
     for name, value in memory.items():
-        setattr(owner, name, _put_back(getattr(owner, name, None), value))
+        setattr(owner, name, _restored(getattr(owner, name, None), value))
 
 
 def _copied(value: Any) -> Any:
@@ -129,10 +129,10 @@ def _copied(value: Any) -> Any:
     raise TypeError(f"A {type(value).__name__} cannot be remembered.")
 
 
-def _put_back(present: Any, value: Any) -> Any:
-    """Return what takes the place of `present`, a thing of the kind that `value` was copied from."""
+def _restored(present: Any, value: Any) -> Any:
+    """Return `value`, a copy made by `_copied`, in the type and layout of `present`."""
     if isinstance(value, np.ndarray):
-        # The same loops over memory that begins alike round alike.
+        # Loops round alike only if their memory has the same alignment.
         if value.dtype != np.float64:
             return value.copy(order="K")
         if value.flags.c_contiguous:
@@ -140,23 +140,23 @@ def _put_back(present: Any, value: Any) -> Any:
         return aligned_copy(value.T).T if value.flags.f_contiguous else value.copy(order="K")
     if isinstance(value, tuple):
         known = present if isinstance(present, tuple) and len(present) == len(value) else (None,) * len(value)
-        return tuple(_put_back(*pair) for pair in zip(known, value, strict=True))
+        return tuple(_restored(*pair) for pair in zip(known, value, strict=True))
     if not isinstance(value, Mapping):
         return value
     if isinstance(present, np.random.Generator):
         present.bit_generator.state = value
         return present
     if isinstance(present, Parameters):
-        return Parameters(**{name: _put_back(None, item) for name, item in value.items()})
+        return Parameters(**{name: _restored(None, item) for name, item in value.items()})
     if is_dataclass(present) and not isinstance(present, type):
         kind: Any = type(present)
-        return kind(**{name: _put_back(getattr(present, name), item) for name, item in value.items()})
+        return kind(**{name: _restored(getattr(present, name), item) for name, item in value.items()})
     recall(present, value)
     return present
 
 
 def _to_tree(value: Any, arrays: list[np.ndarray]) -> Any:
-    """Return JSON in which arrays, moved to `arrays`, are named by their place."""
+    """Return JSON in which arrays are replaced by their index in `arrays`."""
     if isinstance(value, np.ndarray):
         arrays.append(value)
         return {"array": len(arrays) - 1}

@@ -1,4 +1,4 @@
-"""Which solver takes which problem, and why not."""
+"""Check whether a solver applies to a problem, and choose the best one that does."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _PREFERRED = ("cd", "pcd", "pbcd", "reweighted")
 
 
 def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | None:
-    """Tell whether a problem can be solved by a method.
+    """Tell why a solver does not apply to a problem, if it does not.
 
     Parameters
     ----------
     problem : Problem or Formulation
-        What is to be minimised; the data have no say.
+        The objective; the data do not matter.
     solver : str or Solver
-        A name from the registry or a solver with its settings; "auto" always finds one where one exists.
+        A name from the registry or a solver with its settings; "auto" takes any that applies.
 
     Returns
     -------
     WhyNot or None
-        None where it can, else the mathematical reason in a sentence, with a code.
+        None if it applies, else the mathematical reason in a sentence, with a code.
 
     Raises
     ------
@@ -37,12 +37,12 @@ def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | Non
 
 
 def best_solver(problem: Formulation, d: int = 0) -> str:
-    """Return the name of the solver that "auto" stands for, of one that is made for d features if there is.
+    """Return the name of the solver that "auto" stands for, preferring one suited to d features.
 
     Raises
     ------
     ValueError
-        If no solver takes the problem, with the reason.
+        If no solver applies, with the reason.
     """
     others = [name for name in SOLVERS if name not in _PREFERRED]
     order = ("pbcd", *_PREFERRED, *others) if problem.penalty.row_wise else (*_PREFERRED, *others)
@@ -58,12 +58,12 @@ def best_solver(problem: Formulation, d: int = 0) -> str:
 
 
 def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "auto") -> str | None:
-    """Tell what is expensive about a run on d features, before it starts.
+    """Warn of a run on d features that is unusually expensive, before it starts.
 
     Parameters
     ----------
     problem : Problem or Formulation
-        What is to be minimised.
+        The objective.
     d, rank : int
         The number of features, and of columns of P.
     solver : str or Solver
@@ -77,7 +77,7 @@ def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "a
     Raises
     ------
     ValueError
-        If a name is unknown, or no solver takes the problem.
+        If a name is unknown, or no solver applies.
     """
     method = get_solver(best_solver(problem, d) if solver == "auto" else solver)
     return method.cost_note(problem, d, rank)

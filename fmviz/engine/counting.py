@@ -1,4 +1,4 @@
-"""Used features and used interactions, counted exactly from the support of P.
+"""Count used features and used interactions exactly from the support of P.
 
 A pair i < j is *used* where the rows p_i and p_j share a column in which both are non-zero: the structure
 alone decides, no tolerance and no product that may underflow or cancel. Rows are grouped by their support
@@ -97,13 +97,13 @@ def ones(word):
 def count_common(patterns, counts, holders, degree):
     """Count the sets of `degree` rows whose patterns have a bit in common to all.
 
-    Patterns are taken in order, each up to as often as it occurs; a branch ends where no bit is left. For the
-    last row of a set they are not looked at one by one: ``holders[s]`` has bit r set where row r, counted
-    along the patterns, holds bit s, so that the rows with any of the bits left are a union of these.
+    Patterns are taken in order, each up to as often as it occurs; a branch ends where no bit remains. The
+    last row of a set is not enumerated: ``holders[s]`` has bit r set where row r, counted
+    along the patterns, holds bit s, so that the rows with any of the remaining bits are a union of these.
     """
     u, words = patterns.shape
     spans = holders.shape[1]
-    one = np.uint64(1)
+    bit = np.uint64(1)
     starts = np.zeros(u + 1, dtype=np.int64)
     for i in range(u):
         starts[i + 1] = starts[i] + counts[i]
@@ -112,31 +112,31 @@ def count_common(patterns, counts, holders, degree):
     masks[0] = ~np.uint64(0)
     index = np.zeros(degree + 1, dtype=np.int64)
     taken = np.zeros(degree + 1, dtype=np.int64)
-    left = np.zeros(degree + 1, dtype=np.int64)
+    remaining = np.zeros(degree + 1, dtype=np.int64)
     choices = np.ones(degree + 1, dtype=np.int64)
     ways = np.ones(degree + 1, dtype=np.int64)
-    left[0] = degree
+    remaining[0] = degree
     total = 0
     level = 0
     while level >= 0:
         i = index[level]
         if i >= u:
             level -= 1
-        elif left[level] == 1:
+        elif remaining[level] == 1:
             width = 0
             for s in range(columns.size):
-                if masks[level, s // 64] >> np.uint64(s % 64) & one != 0:
+                if masks[level, s // 64] >> np.uint64(s % 64) & bit != 0:
                     columns[width] = s
                     width += 1
-            found = 0
+            rows = 0
             for span in range(starts[i] // 64, spans):
                 union = np.uint64(0)
                 for c in range(width):
                     union |= holders[columns[c], span]
                 if span == starts[i] // 64:
                     union = union >> np.uint64(starts[i] % 64)
-                found += ones(union)
-            total += ways[level] * found
+                rows += ones(union)
+            total += ways[level] * rows
             level -= 1
         else:
             taken[level] += 1
@@ -147,18 +147,18 @@ def count_common(patterns, counts, holders, degree):
                 for word in range(words):
                     masks[level + 1, word] = masks[level, word] & patterns[i, word]
                     meets = meets or masks[level + 1, word] != 0
-            if not meets or r > counts[i] or r > left[level]:
+            if not meets or r > counts[i] or r > remaining[level]:
                 index[level] += 1
                 taken[level] = 0
             else:
                 # The binomial coefficient of counts[i] over r, from that over r − 1.
                 choices[level] = choices[level] * (counts[i] - r + 1) // r
-                if r == left[level]:
+                if r == remaining[level]:
                     total += ways[level] * choices[level]
                 else:
                     index[level + 1] = i + 1
                     taken[level + 1] = 0
-                    left[level + 1] = left[level] - r
+                    remaining[level + 1] = remaining[level] - r
                     ways[level + 1] = ways[level] * choices[level]
                     level += 1
     return total
@@ -175,15 +175,15 @@ def rows_by_column(patterns: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def used_subsets(P: np.ndarray, degree: int | None) -> dict[int, int]:
-    """Return how many sets of features share a column in which all are non-zero.
+    """Count the sets of features that share a column in which all are non-zero.
 
     Parameters
     ----------
     P : (d, k) ndarray
         The factors.
     degree : int or None
-        The size of the sets. None counts pairs and triples: of every larger set that shares a column these
-        do, too.
+        The size of the sets. None counts pairs and triples: every larger set that shares a column
+        contains these.
 
     Returns
     -------
@@ -205,25 +205,25 @@ def used_subsets(P: np.ndarray, degree: int | None) -> dict[int, int]:
     return {degree: _count_in_python(bits, [int(c) for c in counts], 0, degree, -1)}
 
 
-def _count_in_python(bits: list[int], counts: list[int], start: int, left: int, mask: int) -> int:
+def _count_in_python(bits: list[int], counts: list[int], start: int, remaining: int, mask: int) -> int:
     total = 0
     for i in range(start, len(bits)):
         common = mask & bits[i]
         if common:
-            for r in range(1, min(counts[i], left) + 1):
-                rest = 1 if r == left else _count_in_python(bits, counts, i + 1, left - r, common)
-                total += comb(counts[i], r) * rest
+            for r in range(1, min(counts[i], remaining) + 1):
+                ways = 1 if r == remaining else _count_in_python(bits, counts, i + 1, remaining - r, common)
+                total += comb(counts[i], r) * ways
     return total
 
 
 @named()
 def count_matched(patterns, counts, ways):
-    """Count the sets of m rows that can be dealt out to the m factors of one column.
+    """Count the sets of m rows that can be assigned to the m factors of one column.
 
     `patterns` has shape (groups, m, words): ``patterns[i, t]`` has bit s set where the rows of group i are
     non-zero in column s of factor t; ``counts[i]`` rows are in the group, and `ways`, of length m + 1, is
-    work space. ``masks[q, S]`` has bit s set where the q rows taken so far can be dealt out to the factors in
-    the set S of column s. A branch ends where no bit is left.
+    work space. ``masks[q, S]`` has bit s set where the q rows taken so far can be assigned to the factors in
+    the set S of column s. A branch ends where no bit remains.
     """
     u, degree, words = patterns.shape
     masks = np.zeros((degree + 1, 1 << degree, words), dtype=np.uint64)
@@ -256,20 +256,20 @@ def count_matched(patterns, counts, ways):
                                     meets = True
             if meets:
                 # The binomial coefficient of counts[i] over r, from that over r − 1.
-                found = ways[level] * (counts[i] - r + 1) // r
+                choices = ways[level] * (counts[i] - r + 1) // r
                 if level + 1 == degree:
-                    total += found
+                    total += choices
                 else:
                     group[level] = i
                     repeats[level] = r
-                    ways[level + 1] = found
+                    ways[level + 1] = choices
                     index[level + 1] = i
                     level += 1
     return total
 
 
 def features_in_products(factors: np.ndarray, distinct: bool) -> np.ndarray:
-    """Return which features are in some product of entries that are not 0, one of every factor of a column.
+    """Return the features that occur in a product of non-zero entries, one from every factor of a column.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def features_in_products(factors: np.ndarray, distinct: bool) -> np.ndarray:
 
 
 def used_matchings(factors: np.ndarray) -> int:
-    """Return how many sets of m distinct rows take a non-zero entry from every factor of some column.
+    """Count the sets of m distinct rows with a non-zero entry in every factor of some column.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def used_matchings(factors: np.ndarray) -> int:
     degree, d, _ = factors.shape
     mask = factors != 0
     mask = mask & mask.any(axis=1).all(axis=0)
-    # Columns of no row in some factor are dropped: their bits would only tell rows apart.
+    # Columns that are zero in some factor are dropped: their bits would only split groups of rows.
     mask = mask[:, :, mask.any(axis=(0, 1))]
     rank = mask.shape[2]
     if rank == 0:

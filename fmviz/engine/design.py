@@ -24,7 +24,7 @@ _SIDE = 256
 
 
 class Widened:
-    """X with every entry raised to a power, never as a whole in double precision.
+    """X with every entry raised to a power, widened to double precision block by block.
 
     Parameters
     ----------
@@ -142,15 +142,15 @@ class Partners(NamedTuple):
     second: np.ndarray
 
 
-# A sparse X of no more entries a row is multiplied with one column after the other: all results together are
-# larger than X, and a single one stays in the caches.
+# A sparse X of at most so many entries a row is multiplied by one column at a time: all results together are
+# larger than X, while a single one stays in the caches.
 _THIN = 4
-# Powers of X of no more entries are kept, in at most 8 MB each: gradients ask for them again and again.
+# Powers of X of at most so many entries are cached, in at most 8 MB each: every gradient needs them.
 _KEPT_POWERS = 1_000_000
 
 
 class Design:
-    """An (N, d) design matrix, checked once and held in canonical form.
+    """An (N, d) design matrix, validated once and kept in canonical form.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class Design:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory it takes, in all the forms that it has been asked for."""
+        """Memory of all the forms of X made so far."""
         return array_bytes(*vars(self).values())
 
     @cached_property
@@ -256,7 +256,7 @@ class Design:
         return (largest.toarray() if sp.issparse(largest) else largest).ravel().astype(np.float64)
 
     def check_size(self) -> None:
-        """Raise ValueError where squares and products of columns would be no numbers, or 0."""
+        """Raise ValueError where squares and products of columns would overflow or underflow."""
         largest = float(self.largest.max())
         if largest and not _SMALL <= largest <= 1.0 / _SMALL:
             raise ValueError(
@@ -271,7 +271,7 @@ class Design:
 
     @cached_property
     def rows(self) -> Rows:
-        """X by rows, made when first asked for: what stochastic solvers read."""
+        """X by rows, for stochastic solvers; made on first use."""
         n_samples, n_features = self.shape
         if self.storage is DENSE:
             return Rows(
@@ -305,7 +305,7 @@ class Design:
 
     @property
     def layout(self) -> str:
-        """A name from `LAYOUTS`: what decides, of the design, which kernels a solver calls."""
+        """A name from `LAYOUTS`; it decides which kernels a solver calls."""
         return self.storage.name if self.partners is None else PAIRS
 
     def power(self, exponent: int) -> Any:
@@ -324,7 +324,7 @@ class Design:
     def _raised(self, exponent: int) -> Any:
         matrix = self.matrix
         values = matrix.data.astype(np.float64, copy=False) if self.storage is SPARSE else matrix
-        # Products take a small part of the time of powers.
+        # Multiplying is much faster than raising to a power.
         raised = values
         for _ in range(exponent - 1):
             raised = raised * values
@@ -352,14 +352,14 @@ class Design:
     def _product(self, factor: Any, right: np.ndarray) -> np.ndarray:
         if right.ndim == 1 or self.storage is DENSE or self.nnz > _THIN * self.n_samples:
             return np.asarray(factor @ right)
-        found = np.empty((right.shape[1], factor.shape[0]))
+        product = np.empty((right.shape[1], factor.shape[0]))
         for s, column in enumerate(right.T):
-            found[s] = factor @ column
-        return found.T
+            product[s] = factor @ column
+        return product.T
 
 
 def augmented(X: Any, n: int = 1) -> Any:
-    """Return X with n dummy features more, always 1, behind its own: for inhomogeneous models.
+    """Append n dummy features, always 1, to X, for inhomogeneous models.
 
     One makes H^m the polynomial of all degrees up to m, and m − 1 make A^m the sum of A^1 to A^m
     (blondel2016, Section 8).
@@ -390,7 +390,7 @@ def augmented(X: Any, n: int = 1) -> Any:
 
 
 def check_format(X: Any) -> None:
-    """Raise ValueError where a sparse matrix points outside itself: SciPy's and our kernels trust it."""
+    """Raise ValueError where the indices of a sparse matrix are out of bounds, which kernels do not check."""
     if not sp.issparse(X):
         return
     try:
@@ -404,7 +404,7 @@ def check_format(X: Any) -> None:
             _check_lists(X)
     except ValueError as error:
         raise ValueError(
-            f"X is a broken sparse matrix ({error}). Build it anew from rows, columns and values, for "
+            f"X is a broken sparse matrix ({error}). Rebuild it from rows, columns and values, for "
             "instance with scipy.sparse.coo_array."
         ) from None
 

@@ -1,4 +1,4 @@
-"""The one loop that every run goes through: iterate, measure, stop."""
+"""Run a solver on a problem: iterate, report snapshots, decide when to stop."""
 
 from __future__ import annotations
 
@@ -19,37 +19,44 @@ from .schedule import Schedule
 from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver, get_solver
 from .solvers._saddle_escape import SETTLED, SaddleEscape
-from .verdicts import doubted, epochs_in_words, finished, judged, with_cause, without_rounding
+from .stopping import (
+    confirm_convergence,
+    epochs_in_words,
+    finished,
+    needs_certificate,
+    with_cause,
+    without_rounding,
+)
 from .warmup import make_ready
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When a run ends at the latest, and what it reports on the way.
+    """Limits and tolerances of a run, and how often it reports.
 
     Attributes
     ----------
     epochs : int
-        The most epochs.
+        The maximum number of epochs.
     seconds : float, optional
-        The most solver seconds: processor time of the solver's thread, evaluation left out; looked at
+        The maximum of solver seconds: processor time of the solver's thread without evaluation, checked
         between epochs.
     tol : float
         A run has converged when no parameter changed by more than `tol` times the largest one during an
         epoch (of P, and of w and the bias; see `Solver.unit_free`), and the certificate, where it is one of
         stationarity, is at most 100 `tol`, or at most `tol` where a small change is no evidence
-        (`Solver.vouches`). With a larger certificate it goes on while the budget lasts, and has stalled if
-        the certificate is as large at the end, or no step is found. 0 never converges.
+        (`Solver.trusts_change`). With a larger certificate it continues while the budget lasts, and has
+        stalled if the certificate is as large at the end, or no step is found. 0 never converges.
     fall : float
         A run has converged, too, once an epoch that changed no parameter by more than a tenth of the largest
-        lowered the objective by less than this share of it: enough where many strengths are compared. 0 asks
-        for `tol` alone.
+        lowered the objective by less than this share of it, which suffices to compare many strengths. 0
+        disables this.
     report_every : int, optional
-        A snapshot every so many epochs, besides the first and the last. None is for those who read the last
-        alone: there is no other.
+        The interval of snapshots in epochs, besides the first and the last. With None there is only the
+        last.
     certify_every : int, optional
-        The certificate in every so many of the snapshots, besides the last; it is NaN in the others. None is
-        for those who do not read it: there is none but where the status of the last depends on it.
+        The interval of certificates in snapshots, besides the last; it is NaN in the others. With None it is
+        computed only where the final status depends on it.
     """
 
     epochs: int = 100
@@ -72,7 +79,7 @@ class Budget:
 
 
 def never() -> bool:
-    """Return False: a run that nobody stops."""
+    """Return False: never stop a run."""
     return False
 
 
@@ -83,7 +90,7 @@ def _keep_none(take: Callable[[], Checkpoint]) -> None:
 def chosen_solver(
     problem: Formulation, solver: str | Solver, settings: Mapping[str, Any] | None = None
 ) -> Solver:
-    """Return the solver that `iterate` takes: the one that is given or named, for "auto" the best one.
+    """Return the solver that is given or named, for "auto" the best one.
 
     `settings` are those of the solver that is named, as for `fmviz.engine.solvers.get_solver`.
     """
@@ -106,18 +113,18 @@ def iterate(
     leave: Callable[[Mapping[str, Any]], Any] | None = None,
     schedule: Schedule | None = None,
 ) -> Generator[Snapshot, None, None]:
-    """Run a solver and report.
+    """Run a solver and yield snapshots.
 
     Parameters
     ----------
     problem : Problem
-        What to minimise.
+        The objective.
     solver : str or Solver
         A name from the registry, "auto", or a solver with its settings, such as ``PCD(anderson=5)``.
     budget : Budget, optional
-        When to end at the latest.
+        The limits and tolerances.
     should_stop : callable
-        Asked between epochs.
+        Called between epochs; true ends the run.
     start : Parameters, optional
         The starting point; without it P ~ N(0, init_scale²), w = 0 and bias 0.
     init_scale : float
@@ -125,20 +132,19 @@ def iterate(
     rng : numpy Generator, optional
         The one source of randomness.
     resume : Checkpoint, optional
-        Where an earlier run of the same problem, solver and parameters was; the iterates go on as those of
-        that run would have, and its epochs and seconds count. `start`, `init_scale` and `rng` then have no
-        say.
+        The state of an earlier run of the same problem and solver. The iterates continue as that run's
+        would have, and its epochs and seconds count. `start`, `init_scale` and `rng` are then ignored.
     keep : callable
         ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
         epoch is yielded; ``take()`` returns the `Checkpoint`. Solvers with an empty `memory` have none.
     leave : callable, optional
-        ``leave(memory)`` is called with what the solver remembers once the run has ended or is closed. A
-        checkpoint of it goes on with the same iterates, to rounding, whatever the epoch.
+        ``leave(memory)`` is called with the solver's state when the run has ended or is closed. A checkpoint
+        of it continues with the same iterates, up to rounding, whatever the epoch.
     schedule : Schedule, optional
-        Changes of the strengths on the way. At each the solver starts anew from the present parameters, with
-        the generator as it is; the figures of an epoch belong to the strengths under which it was made. The
-        run does not converge while a change is still to come. Asked before every epoch, so that changes
-        may be added between two.
+        Changes of the strengths during the run. At each the solver restarts from the present parameters,
+        with the generator as it is; the objective of an epoch is computed with the strengths of that epoch.
+        The run does not converge while a change is pending. The schedule is read before every epoch, so that
+        changes may be added between two.
 
     Yields
     ------
@@ -169,12 +175,12 @@ def iterate(
 
 
 class _Course:
-    """The problem of the moment and the solver at work on it.
+    """The present problem and its solver, which change with the schedule.
 
     Attributes
     ----------
     problem : Problem
-        With the strengths under which the last epoch was made.
+        With the strengths of the last epoch.
     method : Solver
         Its solver.
     schedule : Schedule
@@ -199,7 +205,7 @@ class _Course:
         return self.method.clock() - begin
 
     def advance(self, epoch: int) -> float:
-        """Take over the strengths that hold once so many epochs are done; return the seconds it took."""
+        """Apply the changes due after this many epochs; return the seconds it took."""
         strengths = self.schedule.after(epoch)
         if all(getattr(self.problem, name) == value for name, value in strengths.items()):
             return 0.0
@@ -209,10 +215,10 @@ class _Course:
         self.method = self._make(self.problem)
         return self.start(here)
 
-    def left_zero(self, epoch: int, settled: bool) -> bool:
-        """Put something in place of a P that has become 0, if that lowers the objective; say whether it did.
+    def escaped_zero(self, epoch: int, settled: bool) -> bool:
+        """Replace a P that has become 0 by one of lower objective; return whether there was one.
 
-        It is looked for where the run has `settled`, and after 1, 2, 4, 8, … epochs.
+        This is tried where the run has `settled`, and after 1, 2, 4, 8, … epochs.
         """
         method = self.method
         if not (method.leaves_zero and (settled or epoch & (epoch - 1) == 0)):
@@ -220,7 +226,7 @@ class _Course:
         here = method.parameters()
         if not here.P.size or here.P.any():
             return False
-        # Drawn anew, so that a run that is resumed goes the same way.
+        # A generator of its own, so that a resumed run takes the same steps.
         escape = SaddleEscape(self.problem, np.random.default_rng(epoch), thorough=True)
         P = escape.leave(here.P, self.problem.predict(here), 0.0)
         if P is None:
@@ -232,10 +238,10 @@ class _Course:
 
 
 def _closing(
-    course: _Course, leave: Callable[[Mapping[str, Any]], Any] | None, *rest: Any
+    course: _Course, leave: Callable[[Mapping[str, Any]], Any] | None, *args: Any
 ) -> Generator[Snapshot, None, None]:
     try:
-        yield from _loop(course, *rest)
+        yield from _loop(course, *args)
     finally:
         if leave is not None:
             leave(remember(course.method))
@@ -261,20 +267,20 @@ def _loop(
             course.method.parameters(),
         )
     status = finished(budget, epoch, seconds, float("inf"), should_stop)
-    begun = partial(_report, course.problem, start, epoch, seconds, change)
-    finite = None if every is None and status is None else begun(True, status is not None)
+    report_start = partial(_report, course.problem, start, epoch, seconds, change)
+    finite = None if every is None and status is None else report_start(True, status is not None)
     if finite is not None and not np.isfinite(finite.objective):
         yield replace(finite, status=_diverged(epoch, cause + Solver.diverged_hint))
         return
     falls = _Falls(budget.fall)
-    # Certificates come at the same epochs as they would have.
+    # So that a resumed run computes certificates at the same epochs.
     reports = epoch // every if every else 0
     if status is None:
         if finite is not None:
-            # Before the solver's kernels are compiled: the start can be looked at meanwhile.
+            # Yielded before the solver's kernels are compiled, so that pages can show the start meanwhile.
             yield finite
         make_ready(course.problem, course.method)
-        # Where the start has not been looked at, it may overflow: the first epoch then diverges.
+        # A start that was not evaluated may overflow: the first epoch then diverges.
         with np.errstate(over="ignore", invalid="ignore"):
             if resume is None:
                 seconds = course.start(start)
@@ -285,7 +291,7 @@ def _loop(
         begin = method.clock()
         change = method.epoch()
         epoch += 1
-        if np.isfinite(change) and course.left_zero(epoch, change <= budget.tol):
+        if np.isfinite(change) and course.escaped_zero(epoch, change <= budget.tol):
             change = 1.0
         seconds += method.clock() - begin
         finite_now = bool(np.isfinite(change))
@@ -302,12 +308,12 @@ def _loop(
                 f"{budget.fall:g} of it.",
             )
         last = None
-        if status is not None and status.converged and doubted(method, change, budget.tol):
+        if status is not None and status.converged and needs_certificate(method, change, budget.tol):
             here = without_rounding(problem, method.parameters())
             last = _report(problem, here, epoch, seconds, change, True, True)
             ended = finished(budget, epoch, seconds, float("inf"), should_stop)
-            status = judged(status, ended, method, last, budget.tol)
-        if finite_now and status is None and method.at_rest():
+            status = confirm_convergence(status, ended, method, last, budget.tol)
+        if finite_now and status is None and method.can_checkpoint():
             keep(partial(_checkpoint, method, epoch, seconds, change))
         if status is None and (every is None or epoch % every):
             continue
@@ -327,7 +333,7 @@ def _loop(
                 status = _diverged(epoch, cause + method.diverged_hint)
         if status is None and last is not None:
             yield last
-    yield replace(begun(False, False) if finite is None else finite, status=status)
+    yield replace(report_start(False, False) if finite is None else finite, status=status)
 
 
 class _Falls:
@@ -337,12 +343,12 @@ class _Falls:
         self._share, self._objective = share, float("nan")
 
     def begin(self, method: Solver) -> None:
-        """Take the objective of a solver that is started."""
+        """Record the objective of a started solver."""
         if self._share:
             self._objective = method.objective()
 
     def end(self, method: Solver, change: float) -> bool:
-        """Return whether the epoch that made such a change is enough."""
+        """Return whether an epoch that changed the parameters by so much ends the run."""
         if not self._share:
             return False
         before, self._objective = self._objective, method.objective()
@@ -363,7 +369,7 @@ def _report(
     thorough: bool,
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
-        # What a certificate takes a prediction for is made with it once.
+        # The forward pass is shared by the certificate and the objective.
         forward = problem.model.forward(problem.design, parameters) if certify else None
         parts = problem.parts(parameters, None if forward is None else forward[0])
         objective = sum(parts.values())
@@ -400,9 +406,9 @@ def _diverged(epoch: int, hint: str) -> Status:
 
 def _check_start(problem: Problem, start: Parameters) -> None:
     for name, shape in problem.shapes.items():
-        found = start.get(name)
-        if found is None or found.shape != shape:
-            has = "no " + name if found is None else f"{name} of shape {found.shape}"
+        array = start.get(name)
+        if array is None or array.shape != shape:
+            has = "no " + name if array is None else f"{name} of shape {array.shape}"
             raise ValueError(f"The start has {has}; this problem needs {shape}.")
     if not start.finite():
         raise ValueError("The start contains NaN or infinity.")

@@ -1,9 +1,9 @@
-"""What happens inside one epoch: the steps of the compiled sweeps one at a time, with their numbers.
+"""Trace the single coordinate or proximal steps of one epoch in NumPy.
 
-Compiled sweeps cannot halt after an entry. Here every step is made again in NumPy from the definition: the
-slope, its bound and the threshold are computed from the present P, w and bias, without the caches of the
-kernels, so that the iterates after an epoch are those of the kernels up to rounding. A proximal gradient
-step is taken apart into its two halves by the solver itself, and is the same to the last bit.
+Compiled sweeps cannot halt after an entry. Here every step is recomputed from the definition: the slope, its
+bound and the threshold follow from the present P, w and bias, without the caches of the kernels, so that the
+iterates after an epoch are those of the kernels up to rounding. A proximal gradient step is split into its
+two halves by the solver itself, and is the same to the last bit.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ class Step:
     Attributes
     ----------
     kind : str
-        What moves: the bias, a weight w_j, the entry p_js, the row p_j, or all parameters: "extrapolate" to
-        the point of momentum, "gradient" and "prox" for the halves of the update, "back" where it is taken
-        again without momentum.
+        What is updated: the bias, a weight w_j, the entry p_js, the row p_j, or all parameters:
+        "extrapolate" to the point of momentum, "gradient" and "prox" for the halves of the update, "back"
+        where it is repeated without momentum.
     j, s : int
         The feature and the column of P, -1 where there is none.
     before, after : ndarray
-        What moves: of length 1, of length k for a row, of length dk + d + 1 for all parameters (P row by
+        The values: of length 1, of length k for a row, of length dk + d + 1 for all parameters (P row by
         row, w, bias).
     slope : ndarray
-        The derivative of the risk in what moves.
+        The derivative of the risk in these.
     bend : float
         Its Lipschitz constant; 1/η for the halves.
     shrink : float
@@ -84,7 +84,7 @@ class Step:
 
 
 def why_no_steps(model: Model, solver: Solver) -> WhyNot | None:
-    """Return None, or the sentence that says why an epoch of this solver is not shown step by step."""
+    """Return why an epoch of this solver is not shown step by step, or None."""
     label, settings = solver.label, solver.settings
     if solver.name not in SWEEPS and solver.name not in HALVES:
         return WhyNot(
@@ -120,26 +120,26 @@ def steps_of_epoch(
     epochs: int = 0,
     memory: Mapping[str, Any] | None = None,
 ) -> Iterator[Step]:
-    """Yield the steps of the epoch that a solver makes next.
+    """Yield the steps of a solver's next epoch.
 
     Parameters
     ----------
     problem : Problem
-        What is minimised.
+        The objective.
     solver : str or Solver
         Its name is a key of `SWEEPS`, or one of `HALVES`.
     parameters : Parameters
-        Where the epoch begins; not written to.
+        The state before the epoch; read-only.
     epochs : int
-        How many the solver has made since it was started: the order of a "mixed" sweep depends on it.
+        Epochs since the solver was started: the order of a "mixed" sweep depends on it.
     memory : mapping, optional
-        What the solver remembers (`fmviz.engine.checkpoint.Checkpoint.memory`), which `HALVES` need: their
-        step size, and momentum. Without it they start anew.
+        The solver's state (`fmviz.engine.checkpoint.Checkpoint.memory`), which `HALVES` need: their step
+        size, and momentum. Without it they start afresh.
 
     Raises
     ------
     ValueError
-        If the solver is another one.
+        If it is no such solver.
     """
     chosen = get_solver(solver)
     one_of("solver", chosen.name, (*SWEEPS, *HALVES))
@@ -157,7 +157,7 @@ def steps_of_epoch(
 
 
 def replay(parameters: Parameters, steps: list[Step]) -> Parameters:
-    """Return the parameters after steps that were made from `parameters` on, as copies."""
+    """Apply steps to a copy of the parameters."""
     P, w, bias = parameters.P.copy(), parameters.w.copy(), float(parameters.intercept)
     for step in steps:
         if step.kind == "bias":
@@ -186,7 +186,7 @@ class _Sums:
         f, A = problem.model.forward(problem.design, parameters)
         self.f: np.ndarray = f
         self.A: np.ndarray = np.asarray(A)
-        # As in the kernels, what is next to nothing beside these is a rounding error.
+        # As in the kernels, values negligible beside these are rounding errors.
         self.tops = np.abs(self.A).max(axis=0)
 
     def column(self, j: int) -> tuple[Any, np.ndarray]:
@@ -214,9 +214,9 @@ def _sweep(problem: Problem, grain: str, parameters: Parameters, by_features: bo
             yield _row_step(problem, sums, P, j)
         return
     first, second = (range(d), range(k)) if by_features else (range(k), range(d))
-    for one in first:
-        for other in second:
-            yield _entry_step(problem, sums, P, *((one, other) if by_features else (other, one)))
+    for outer in first:
+        for inner in second:
+            yield _entry_step(problem, sums, P, *((outer, inner) if by_features else (inner, outer)))
 
 
 def _linear(problem: Problem, sums: _Sums, w: np.ndarray, bias: float) -> Iterator[Step]:
@@ -241,8 +241,8 @@ def _linear(problem: Problem, sums: _Sums, w: np.ndarray, bias: float) -> Iterat
 
 
 def _thresholds(problem: Problem, P: np.ndarray) -> np.ndarray:
-    found = problem.penalty.thresholds(P)
-    return np.asarray(problem.lambda_sparse * found)
+    thresholds = problem.penalty.thresholds(P)
+    return np.asarray(problem.lambda_sparse * thresholds)
 
 
 def _entry_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int, s: int) -> Step:
@@ -267,8 +267,8 @@ def _entry_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int, s: int) ->
         P[j, s] = q
         sums.f[rows] += (q - p) * df
         sums.A[rows, s] += (q - p) * x
-    made = np.array([p]), np.array([q]), np.array([g])
-    return Step("entry", j, s, *made, h, shrink, np.array([t]))
+    step = np.array([p]), np.array([q]), np.array([g])
+    return Step("entry", j, s, *step, h, shrink, np.array([t]))
 
 
 def _row_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int) -> Step:
@@ -308,7 +308,7 @@ def _shrunk(u: np.ndarray, t: np.ndarray, by_norm: bool) -> np.ndarray:
 
 
 def _halves(method: Any) -> Iterator[Step]:
-    """Yield the halves of a step of PGD or APGD, which are made by the solver's own line search."""
+    """Yield the halves of a step of PGD or APGD, computed by the solver's own line search."""
     with np.errstate(over="ignore", invalid="ignore"):
         if not isinstance(method, APGD):
             yield from _half_steps(method, method._x, method._longer())[0]

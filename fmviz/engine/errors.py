@@ -1,4 +1,4 @@
-"""Checks of arguments whose messages name the value, what is allowed and a way out."""
+"""Exceptions and argument checks, with messages that name the value, the allowed ones and a remedy."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ LARGEST = 1e150
 
 
 class StoppedError(Exception):
-    """Work was ended on request before it had a result."""
+    """A computation was stopped on request before it had a result."""
 
 
 class CollapseWarning(UserWarning):
-    """A fit that was to have interactions ended with none: P = 0.
+    """A fit of a model with interactions ended with none: P = 0.
 
     Examples
     --------
     >>> import warnings
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     machine = fmviz.FactorizationMachineRegressor(lambda_sparse=50.0, random_state=0).fit(X, y)
-    >>> print(told[0].category.__name__, machine.n_used_interactions_)
+    >>> print(caught[0].category.__name__, machine.n_used_interactions_)
     CollapseWarning 0
     """
 
@@ -40,16 +40,16 @@ class WhyNot(str):
     Attributes
     ----------
     code : str
-        What stands in the way, in one word.
+        The reason, in one word.
     """
 
     code: str
 
     def __new__(cls, code: str, sentence: str) -> Self:
         """Return the sentence with its code."""
-        made = super().__new__(cls, sentence)
-        made.code = code
-        return made
+        instance = super().__new__(cls, sentence)
+        instance.code = code
+        return instance
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         return type(self), (self.code, str(self))

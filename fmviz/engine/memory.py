@@ -1,4 +1,4 @@
-"""Memory: whether a large array fits, and aligned copies."""
+"""Available memory, sizes of arrays, and aligned copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CACHE_LINE = 64
 
 
 def available_bytes() -> float:
-    """Return the memory that is free for new arrays, in bytes; infinity where the system does not say."""
+    """Return the memory available for new arrays, in bytes; infinity where it is unknown."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

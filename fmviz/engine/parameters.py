@@ -13,20 +13,20 @@ Slice = tuple[str, slice, tuple[int, ...]]
 
 
 def slices_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Slice, ...]:
-    """Return where arrays of these shapes lie in a vector that holds one after the other."""
-    found = []
+    """Return the slices that arrays of these shapes take in a concatenated vector."""
+    slices = []
     begin = 0
     for name, shape in shapes.items():
         end = begin + prod(shape)
-        found.append((name, slice(begin, end), shape))
+        slices.append((name, slice(begin, end), shape))
         begin = end
-    return tuple(found)
+    return tuple(slices)
 
 
 class Parameters(Mapping[str, np.ndarray]):
     """Named float64 arrays, in the order of `fmviz.engine.models.Model.shapes`.
 
-    A mapping of names to arrays; today's models use the names below, which are attributes, too.
+    A mapping of names to arrays; the names below are attributes, too.
 
     Parameters
     ----------
@@ -58,17 +58,17 @@ class Parameters(Mapping[str, np.ndarray]):
         return cls(np.zeros((*shape, 0)), np.zeros(shape) if w is None else w, intercept, W=W)
 
     @classmethod
-    def unpack(cls, vector: np.ndarray, shapes: Mapping[str, tuple[int, ...]], **held: Any) -> Parameters:
-        """Return views into a float64 vector, of these shapes and in order, and arrays that are `held`."""
-        return cls.from_views(vector, slices_of(shapes), **held)
+    def unpack(cls, vector: np.ndarray, shapes: Mapping[str, tuple[int, ...]], **fixed: Any) -> Parameters:
+        """Return parameters whose arrays are views into a float64 vector, in order, beside `fixed` arrays."""
+        return cls.from_views(vector, slices_of(shapes), **fixed)
 
     @classmethod
-    def from_views(cls, vector: np.ndarray, slices: Iterable[Slice], **held: Any) -> Parameters:
-        """Return the same where `slices_of` has been asked before: solvers unpack several times an epoch."""
-        made = cls.__new__(cls)
-        made._arrays = {name: vector[place].reshape(shape) for name, place, shape in slices}
-        made._arrays |= {name: np.asarray(array) for name, array in held.items() if array is not None}
-        return made
+    def from_views(cls, vector: np.ndarray, slices: Iterable[Slice], **fixed: Any) -> Parameters:
+        """Do the same as `unpack` for slices computed before, since solvers unpack several times an epoch."""
+        parameters = cls.__new__(cls)
+        parameters._arrays = {name: vector[place].reshape(shape) for name, place, shape in slices}
+        parameters._arrays |= {name: np.asarray(array) for name, array in fixed.items() if array is not None}
+        return parameters
 
     def pack(self, names: Iterable[str]) -> np.ndarray:
         """Return the arrays of these names, row by row, one after the other, as a new vector."""
@@ -87,7 +87,7 @@ class Parameters(Mapping[str, np.ndarray]):
         shapes = ", ".join(f"{name}: {array.shape}" for name, array in self._arrays.items())
         return f"Parameters({shapes})"
 
-    # Equality of arrays is a question of its own: two objects are equal where they are one.
+    # Arrays do not compare to a truth value, so equality is identity.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -104,13 +104,13 @@ class Parameters(Mapping[str, np.ndarray]):
     @property
     def intercept(self) -> Any:
         """The bias, a float; of several machines, shape (m,)."""
-        found = self._arrays["intercept"]
-        return float(found) if found.ndim == 0 else found
+        bias = self._arrays["intercept"]
+        return float(bias) if bias.ndim == 0 else bias
 
     @classmethod
     def stacked(cls, each: Sequence[Parameters]) -> Parameters:
         """Return the parameters of several machines with arrays of the same shapes, on a new first axis."""
-        return cls(**{name: np.stack([one[name] for one in each]) for name in each[0]})
+        return cls(**{name: np.stack([parameters[name] for parameters in each]) for name in each[0]})
 
     @property
     def n_machines(self) -> int | None:
@@ -134,15 +134,15 @@ class Parameters(Mapping[str, np.ndarray]):
     @property
     def multipliers(self) -> np.ndarray:
         """The coefficients, ones where there are none."""
-        found = self.coefficients
-        return np.ones(self.P.shape[1]) if found is None else found
+        coefficients = self.coefficients
+        return np.ones(self.P.shape[1]) if coefficients is None else coefficients
 
     @property
     def weights(self) -> np.ndarray:
         """W, for a model that holds the pair weights themselves."""
-        if (found := self.W) is None:
+        if (W := self.W) is None:
             raise ValueError("These are parameters of a factorised model: they hold P, not W.")
-        return found
+        return W
 
     def replace(self, **arrays: Any) -> Parameters:
         """Return the parameters with other arrays under some names; None takes one away."""

@@ -1,4 +1,4 @@
-"""The objective: one place, one scaling convention."""
+"""The objective: regularized empirical risk, in one scaling convention."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .target import Target
 
 @dataclass(frozen=True)
 class Formulation:
-    """What is minimised, whatever the data: a model with its penalty and loss.
+    """A model with its penalty and loss, without data.
 
     Attributes
     ----------
@@ -174,9 +174,9 @@ class Problem(Formulation):
             If one is out of range, or the model does not take them.
         """
         new: dict[str, Any] = {name: finite_number(name, x, low=0) for name, x in strengths.items()}
-        found = replace(self, **new) if new else self
-        self.model.check_strengths(found.lambda_p, found.lambda_sparse)
-        return found
+        problem = replace(self, **new) if new else self
+        self.model.check_strengths(problem.lambda_p, problem.lambda_sparse)
+        return problem
 
     def of_rows(self, rows: np.ndarray) -> Problem:
         """Return the problem of some rows, given by their indices, weights scaled to a mean of 1 again."""
@@ -189,7 +189,7 @@ class Problem(Formulation):
         )
 
     def on_rows(self, X: Any, y: Any) -> Problem:
-        """Return the problem of other rows, all of weight 1, for instance of those that are kept out.
+        """Return the problem of other rows, all of weight 1, for instance validation rows.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class Problem(Formulation):
             target = _target(values, values.size, self.loss, self.model)
         return replace(self, design=design, target=target, sample_weight=None)
 
-    # A problem of one machine answers what `outputs.side_by_side.SideBySide` answers for several.
+    # The interface that `outputs.side_by_side.SideBySide` has for several machines.
 
     n_machines: ClassVar[None] = None
     """As of `Parameters`: a single one."""
@@ -223,9 +223,9 @@ class Problem(Formulation):
         return (self,)
 
     def with_machines(self, each: Sequence[Problem]) -> Problem:
-        """Return the problem of machines that take the place of `machines`."""
-        (found,) = each
-        return found
+        """Return the problem with other `machines`."""
+        (problem,) = each
+        return problem
 
     def split(self, parameters: Parameters) -> tuple[Parameters]:
         """Return the parameters of every machine."""
@@ -233,28 +233,28 @@ class Problem(Formulation):
 
     def stacked(self, each: Sequence[Parameters]) -> Parameters:
         """Return the parameters of the problem, given those of every machine."""
-        (found,) = each
-        return found
+        (parameters,) = each
+        return parameters
 
     def joined(self, values: Sequence[Any]) -> Any:
-        """Return a figure of the problem, given that of every machine: of several an array, shape (m,)."""
-        (found,) = values
-        return found
+        """Return a value of the problem, given that of every machine: of several an array, shape (m,)."""
+        (value,) = values
+        return value
 
     @property
     def y(self) -> np.ndarray:
-        """The values of the target, shape (N,): what kernels take."""
+        """The values of the target, shape (N,)."""
         return self.target.values
 
     @property
     def mu(self) -> float:
         """The Lipschitz constant of the loss's derivative; 1 where it has none, as a scale."""
-        found = self.loss.mu()
-        return 1.0 if found is None else found
+        mu = self.loss.mu()
+        return 1.0 if mu is None else mu
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """c_n as an array of length N, or an empty one where all are 1: what kernels take."""
+        """c_n as kernels take it: an array of length N, or an empty one where all are 1."""
         return np.empty(0) if self.sample_weight is None else self.sample_weight
 
     @property
@@ -279,7 +279,7 @@ class Problem(Formulation):
 
     @property
     def at_constant(self) -> bool:
-        """Whether the minimum is where f is the one value of all targets, with P = 0."""
+        """Whether the target is constant and the bias fitted, so that the minimum has P = 0."""
         loss = self.loss.loss if isinstance(self.loss, Separate) else self.loss
         follows = not isinstance(loss, VectorLoss) and loss.scalar.of_residual is not None
         return self.fit_intercept and follows and bool((self.y == self.y[0]).all())
@@ -298,10 +298,10 @@ class Problem(Formulation):
 
         Shape (N,), of several outputs (N, m), as f.
         """
-        found = self.loss.derivative(f, self.y) / len(f)
+        slope = self.loss.derivative(f, self.y) / len(f)
         if self.sample_weight is None:
-            return found
-        return found * (self.sample_weight if f.ndim == 1 else self.sample_weight[:, None])
+            return slope
+        return slope * (self.sample_weight if f.ndim == 1 else self.sample_weight[:, None])
 
     def empirical_risk(self, f: np.ndarray) -> float:
         """Return (1/N) Σ c_n ℓ(f_n, y_n)."""
@@ -310,8 +310,8 @@ class Problem(Formulation):
     def risk(self, parameters: Parameters) -> float:
         """Return the empirical risk at the parameters; infinity where a prediction overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.empirical_risk(self.predict(parameters))
-        return found if np.isfinite(found) else float("inf")
+            risk = self.empirical_risk(self.predict(parameters))
+        return risk if np.isfinite(risk) else float("inf")
 
     def parts(self, parameters: Parameters, f: np.ndarray | None = None) -> dict[str, float]:
         """Return the four parts of the objective: loss, penalty_w, penalty_p, penalty_sparse."""

@@ -1,4 +1,4 @@
-"""Strengths that change during a run: declared beforehand, or on the way."""
+"""Schedules of regularization strengths that change during a run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .errors import finite_number, one_of, whole_number
 __all__ = ["STRENGTHS", "Change", "Schedule", "changes_of"]
 
 STRENGTHS = ("lambda_sparse", "lambda_p", "lambda_w")
-"""What can be changed."""
+"""The strengths that can change."""
 
 
 class Change(NamedTuple):
-    """One strength takes another value between two epochs.
+    """A change of one strength between two epochs.
 
     Attributes
     ----------
@@ -32,14 +32,14 @@ class Change(NamedTuple):
 
 
 def changes_of(given: Iterable[Any]) -> tuple[Change, ...]:
-    """Return checked changes in the order in which they take effect; of two at once, the later given one.
+    """Validate changes and sort them by epoch; of two at the same epoch the later one counts.
 
     Raises
     ------
     ValueError
-        If one is no (epoch, name, value), or out of range.
+        If one is not (epoch, name, value), or out of range.
     """
-    found: dict[tuple[int, str], float] = {}
+    values: dict[tuple[int, str], float] = {}
     for item in given:
         try:
             epoch, name, value = item
@@ -49,13 +49,13 @@ def changes_of(given: Iterable[Any]) -> tuple[Change, ...]:
                 'for instance (50, "lambda_sparse", 0.1).'
             ) from None
         place = whole_number("epoch of a change", epoch, 0), one_of("name of a change", name, STRENGTHS)
-        found[place] = finite_number(name, value, 0)
-    order = sorted(found, key=lambda place: (place[0], STRENGTHS.index(place[1])))
-    return tuple(Change(*place, found[place]) for place in order)
+        values[place] = finite_number(name, value, 0)
+    order = sorted(values, key=lambda place: (place[0], STRENGTHS.index(place[1])))
+    return tuple(Change(*place, values[place]) for place in order)
 
 
 class Schedule:
-    """The changes of a run. While it goes on more may be added, after the epochs that are done.
+    """The changes of a run; more may be added while it runs.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ class Schedule:
         self.changes = changes_of(changes)
 
     def add(self, changes: Iterable[Any]) -> None:
-        """Add changes; one at the epoch of another of the same strength takes its place."""
+        """Add changes, replacing those of the same strength at the same epoch."""
         self.changes = changes_of((*self.changes, *changes))
 
     def after(self, epoch: int) -> dict[str, float]:
-        """Return the strengths that have been changed once so many epochs are done."""
+        """Return the changed strengths after this many epochs."""
         return {change.name: change.value for change in self.changes if change.epoch <= epoch}
 
     def pending(self, epoch: int, last: int) -> bool:

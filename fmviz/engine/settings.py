@@ -1,4 +1,4 @@
-"""Declared parameters: one description that validates, documents and draws a control."""
+"""Parameter declarations, from which validation, documentation and controls follow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .errors import finite_number, one_of, whole_number
 Kind = Literal["float", "int", "choice", "bool"]
 
 SMALL, LARGE = 1e-300, 1e300
-"""Bounds of settings that are in units of X and y, which may be any."""
+"""Bounds of settings in the units of X and y."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class ParamSpec:
     name : str
         The keyword.
     kind : {"float", "int", "choice", "bool"}
-        What values look like.
+        The type of its values.
     default : object
-        The value taken where none is given.
+        The default value.
     low, high : float, optional
         Inclusive bounds of a number.
     choices : tuple of str
@@ -35,7 +35,7 @@ class ParamSpec:
     symbol : str
         The LaTeX symbol under which the parameter enters the formula.
     help : str
-        One sentence for a reader.
+        A sentence for users.
     """
 
     name: str
@@ -69,9 +69,9 @@ def check_params(owner: str, specs: Iterable[ParamSpec], given: Mapping[str, Any
     owner : str
         Whose parameters these are, for the error message.
     specs : iterable of ParamSpec
-        What is declared.
+        The declared parameters.
     given : mapping
-        What the caller passed.
+        The values that were passed.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def setting(
     symbol: str = "",
     help: str = "",
 ) -> Any:
-    """Declare a field of a `Bound` value: its default, and what `ParamSpec` says of it.
+    """Declare a field of a `Bound` value: its default and its `ParamSpec`.
 
     The kind follows from the default: a choice, a switch, a whole number or a number.
     """
@@ -113,16 +113,16 @@ def setting(
 
 
 def declared(spec: ParamSpec) -> Any:
-    """Declare a field of a dataclass by its description, with its default."""
+    """Declare a field of a dataclass by its `ParamSpec`."""
     return field(default=spec.default, metadata={_SPEC: spec})
 
 
 def specs_of_fields(cls: type) -> tuple[ParamSpec, ...]:
-    """Return what is declared of the fields of a class itself, under their names."""
-    found = vars(cls).get("__dataclass_fields__", vars(cls))
+    """Return the declarations of a class's own fields, with their names."""
+    fields = vars(cls).get("__dataclass_fields__", vars(cls))
     return tuple(
         replace(value.metadata[_SPEC], name=name)
-        for name, value in found.items()
+        for name, value in fields.items()
         if isinstance(value, Field) and _SPEC in value.metadata
     )
 
@@ -166,9 +166,9 @@ Value = TypeVar("Value", bound=Bound)
 
 
 def registry(kind: type[Value], names: Mapping[str, Any]) -> dict[str, Value]:
-    """Return the default values of all classes of a kind in a module's names, by name, in their order."""
-    classes = (one for one in names.values() if isinstance(one, type) and issubclass(one, kind))
-    return {made.name: made for made in (one() for one in classes if one is not kind)}
+    """Return an instance with defaults of every subclass of `kind` in a namespace, by its name."""
+    classes = (cls for cls in names.values() if isinstance(cls, type) and issubclass(cls, kind))
+    return {value.name: value for value in (cls() for cls in classes if cls is not kind)}
 
 
 def bind(
@@ -177,7 +177,7 @@ def bind(
     given: str | Value,
     settings: Mapping[str, Any] | None = None,
 ) -> Value:
-    """Return the value that is given, or the registered one of that name with these parameters.
+    """Return a given value unchanged, or the registered one of that name with these parameters.
 
     Raises
     ------

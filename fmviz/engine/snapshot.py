@@ -1,4 +1,4 @@
-"""What a run reports while it goes on and when it ends."""
+"""Snapshots of a run, and the status with which it ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class Reason(StrEnum):
     """Why a run ended.
 
     A run has stalled when its steps became as small as for convergence and the certificate is far from that
-    of a stationary point. It ended for its rank where no step is left but to add a column beyond it.
+    of a stationary point. It ended for its rank where only a column beyond the rank could lower the
+    objective.
     """
 
     CONVERGED = "converged"
@@ -43,7 +44,7 @@ class Status:
 
     @classmethod
     def of(cls, reason: str, message: str) -> Status | None:
-        """Return the end that a word tells, or None where it is no `Reason`."""
+        """Return the status of this reason, or None where it is no `Reason`."""
         return cls(Reason(reason), message) if reason in set(Reason) else None
 
     @property
@@ -79,7 +80,7 @@ class Snapshot:
     parameters : Parameters
         Copies of the parameters; drop them when done.
     metrics : mapping of str to float
-        What a consumer adds: validation loss, support F1, ...
+        Values added by callers: validation loss, support F1, …
     status : Status or None
         Set on the last snapshot of a run, None on all others.
     """
@@ -103,7 +104,7 @@ class Snapshot:
     def of_record(
         cls, record: Mapping[str, float], parameters: Parameters, status: Status | None = None
     ) -> Snapshot:
-        """Return the snapshot whose `record` this is."""
+        """Build a snapshot from its `record`."""
         own = {field.name for field in fields(cls)} - {"parameters", "metrics", "status"}
         scalars: dict[str, Any] = {name: record[name] for name in own}
         metrics = {name: value for name, value in record.items() if name not in own}

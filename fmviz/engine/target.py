@@ -1,4 +1,4 @@
-"""The target: numbers or labels, checked once, and how predictions become labels."""
+"""Targets: validated numbers or labels, and how predictions are decoded."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Target:
     Attributes
     ----------
     values : (N,) or (N, m) float64 ndarray
-        What losses see. Real numbers; -1 and +1 for two classes and for several labels a row; 0, …, C − 1 for
+        Real numbers; -1 and +1 for two classes and for several labels a row; 0, …, C − 1 for
         one of C classes or ratings.
     kind : {"real", "binary", "class", "ordinal", "several"}
         Real numbers; two classes; several classes; classes in an order; any number of m labels.
     labels : ndarray or None
-        What the classes are called, in the order of their numbers (the negative one first), or the names of
+        The names of the classes in the order of their numbers (the negative one first), or the names of
         m labels or of m real numbers; None where they have none.
     """
 
@@ -50,7 +50,7 @@ class Target:
         if isinstance(y, Target):
             return y
         try:
-            # A copy: kernels compile anew for memory that is read-only, as that of other processes may be.
+            # A copy: kernels are compiled again for read-only memory, as that of other processes may be.
             values = np.array(y, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"y holds something that is not a number: {error}.") from None
@@ -64,7 +64,7 @@ class Target:
         return cls(values, "binary", np.array([-1.0, 1.0])) if signs else cls(values)
 
     def check_size(self) -> None:
-        """Raise ValueError where squares of differences in y would be no numbers, or 0."""
+        """Raise ValueError where squares of differences in y would overflow or underflow."""
         if (largest := float(np.abs(self.values).max(initial=0.0))) > LARGEST:
             raise ValueError(f"y holds a value of size {largest:g}, whose square is no number; scale it.")
         spread = float(np.max(np.ptp(self.values, axis=0)))
@@ -84,7 +84,7 @@ class Target:
         y : (N,) array_like
             Labels; their numbers follow their sorted order.
         ordered : bool
-            Whether that order means something, as that of ratings does.
+            Whether that order is meaningful, as that of ratings is.
 
         Raises
         ------
@@ -113,12 +113,12 @@ class Target:
 
     @property
     def output_names(self) -> list[Any]:
-        """What the outputs are called: their labels, of ordered classes the highest that each includes."""
+        """The names of the outputs: their labels, of ordered classes the highest that each includes."""
         m = self.n_outputs
         return list(range(m)) if self.labels is None or m == 1 else self.labels[:m].tolist()
 
     def output(self, which: Any) -> int:
-        """Return the number of an output that is given by its name, or where no name is a number by that.
+        """Return the index of an output given by its name, or by its index where no name is a number.
 
         Raises
         ------
@@ -131,11 +131,11 @@ class Target:
         numbered = not any(isinstance(name, int | float) for name in names)
         if numbered and isinstance(which, int | np.integer) and 0 <= which < len(names):
             return int(which)
-        told = ", ".join(repr(name) for name in names[:20])
-        raise ValueError(f"output = {which!r} is none of this model; it has {told}.")
+        known = ", ".join(repr(name) for name in names[:20])
+        raise ValueError(f"output = {which!r} is none of this model; it has {known}.")
 
     def outputs(self) -> list[Target]:
-        """Return a target of one output for each: a class against the rest, at most a level, or a column."""
+        """Return one target for each output: one class against the others, at most a level, or a column."""
         y, m = self.values, self.n_outputs
         if y.ndim == 2:
             columns = [np.ascontiguousarray(y[:, c]) for c in range(m)]
@@ -172,7 +172,7 @@ class Target:
         return np.divide(p, total, out=np.full(p.shape, 1.0 / p.shape[1]), where=total > 0.0)
 
     def decode(self, f: np.ndarray) -> np.ndarray:
-        """Return what predictions say in the terms of the target.
+        """Convert predictions to values or labels of the target.
 
         Parameters
         ----------
@@ -196,5 +196,5 @@ class Target:
         return np.asarray(self.labels[self.chosen(f)])
 
     def chosen(self, f: np.ndarray) -> np.ndarray:
-        """Return the numbers of the classes that scores speak for, shape (M,); see `decode`."""
+        """Return the numbers of the predicted classes, shape (M,); see `decode`."""
         return (f <= 0.0).sum(axis=1) if self.kind == "ordinal" else f.argmax(axis=1)

@@ -1,20 +1,18 @@
-"""Compile, or load from the cache, the kernels that pages need first."""
+"""Compile kernels, or load them from the cache, before they are timed or needed by a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .compatibility import best_solver, why_not
+from .compatibility import best_solver
 from .counting import used_interactions
-from .design import LAYOUTS, PAIRS, Design
-from .losses import LOSSES, Loss, VectorLoss, get_loss
-from .models import MODELS, Model, get_model
+from .design import PAIRS, Design
+from .losses import Loss, VectorLoss, get_loss
+from .models import Model, get_model
 from .penalties import PENALTIES, Penalty, get_penalty
 from .problem import Formulation, Problem
 from .settings import Bound
@@ -26,7 +24,7 @@ _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
 
 
 def warm_operators() -> None:
-    """Ready the kernels of the operators page."""
+    """Compile the kernels of the operators page."""
     P = np.arange(-3.0, 3.0).reshape(3, 2)
     for penalty in PENALTIES.values():
         penalty.prox(P, 0.1)
@@ -76,30 +74,29 @@ def _tiny_target(loss: Loss) -> Target:
 _ready: set[tuple[Any, ...]] = set()
 
 
-def _deciding(bound: Bound) -> tuple[Any, ...]:
+def _kernel_key(bound: Bound) -> tuple[Any, ...]:
     return bound.name, *(bound.settings[spec.name] for spec in bound.params if spec.kind != "float")
 
 
 def make_ready(problem: Problem, method: Solver) -> None:
-    """Ready the kernels that a run of `problem` by `method` will call, on a problem of a few rows.
+    """Compile or load the kernels that a run of `problem` by `method` calls, on a problem of a few rows.
 
-    Compiling, or loading what was compiled, so never counts as the solver's time. Of the solver's settings
-    its choices and switches alone decide which kernels it calls, of the others' all but numbers that are not
-    whole.
+    Compile time so never counts as the solver's. Which kernels are called depends on the solver's choices
+    and switches, and on all settings of model, loss and penalty except floats.
     """
     deciding = [spec.name for spec in method.params if spec.kind in ("choice", "bool")]
     choices = {name: method.settings[name] for name in deciding}
     weighted = problem.sample_weight is not None
     layout, dtype, penalty = problem.design.layout, problem.design.dtype, problem.penalty.chosen
     bound = (problem.loss, penalty, problem.model)
-    key = (layout, *map(_deciding, bound), weighted, dtype, method.name, *choices.values())
+    key = (layout, *map(_kernel_key, bound), weighted, dtype, method.name, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
         tiny = tiny_problem(layout, problem.loss, penalty, weighted, problem.model, dtype)
         trial = get_solver(method.name, choices).on(tiny)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)
-        trial.rehearse()
+        trial.warm_up()
         trial.close()
         tiny.objective(start)
         tiny.model.used_interactions(start)
@@ -107,50 +104,10 @@ def make_ready(problem: Problem, method: Solver) -> None:
 
 
 def warm_training() -> Iterator[str]:
-    """Ready the kernels of the training page; yields a word on each before it is compiled."""
+    """Compile the kernels of the training page; yield a description of each before it is compiled."""
     for layout, loss in _DESIGNS:
         for penalty in PENALTIES.values():
             solver = best_solver(Formulation.build("fm", penalty, loss))
             yield " · ".join((SOLVERS[solver].label, penalty.label, f"{loss} loss", f"{layout} data"))
-            _make_ready(tiny_problem(layout, loss, penalty), solver)
-
-
-def _make_ready(problem: Problem, solver: str) -> None:
-    make_ready(problem, SOLVERS[solver].on(problem))
-
-
-def warm_everything() -> Iterator[str]:
-    """Ready every kernel there is: all models, layouts, losses, regularizers and solvers.
-
-    Of a model's own parameters all choices are taken, and numbers as they are by default: a kernel of another
-    degree is compiled when it is first asked for.
-    """
-    # Imported here: a run needs neither.
-    from .interactions.matchings import ranked_matchings
-    from .interactions.tensors import ranked_subsets
-
-    warm_operators()
-    yield "rankings"
-    ranked_subsets(np.ones((3, 1)), 3, top=1)
-    ranked_matchings(np.ones((2, 3, 1)), 1)
-    for model in (variant for kind in MODELS.values() for variant in _variants(kind)):
-        for layout, loss, penalty in product(LAYOUTS, LOSSES, PENALTIES):
-            if model.why_not(PENALTIES[penalty]) is not None:
-                continue
-            problem = tiny_problem(layout, loss, penalty, model=model)
-            for solver in SOLVERS:
-                if why_not(problem, solver) is None:
-                    own = [*model.settings.values(), solver, penalty, loss, layout]
-                    yield " · ".join(map(str, [model.name, *own]))
-                    _make_ready(problem, solver)
-
-
-def _variants(model: Model) -> Iterator[Model]:
-    """Return a model with every choice of its own settings; numbers stay as they are by default."""
-    chosen: dict[str, tuple[Any, ...]] = {
-        spec.name: spec.choices if spec.kind == "choice" else (False, True)
-        for spec in model.params
-        if spec.kind in ("choice", "bool")
-    }
-    for values in product(*chosen.values()):
-        yield replace(model, **dict(zip(chosen, values, strict=True)))
+            problem = tiny_problem(layout, loss, penalty)
+            make_ready(problem, SOLVERS[solver].on(problem))

@@ -1,4 +1,4 @@
-"""The models of fmviz as scikit-learn estimators: a regressor and a classifier each."""
+"""Scikit-learn estimators of the models of fmviz: a regressor and a classifier for each."""
 
 from .all_subsets import AllSubsetsClassifier, AllSubsetsRegressor
 from .bayesian import BayesianFMClassifier, BayesianFMRegressor

@@ -20,7 +20,7 @@ from .regressor import ModelRegressor
 
 
 class _AllSubsets(KernelSumEstimator):
-    """What the regressor and the classifier share: products of every order have the same factors."""
+    """Common base of the regressor and the classifier; products of every order have the same factors."""
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         return "all_subsets", {}
@@ -43,17 +43,17 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P) over P, w and the bias b, with
     f(x) = b + ⟨w, x⟩ + Σ_s Π_j (1 + p_js x_j): the product of the features of any subset S is multiplied by
-    Σ_s Π_{j∈S} p_js (atarashi2021, Section 6.2). The empty subset and those of one feature are among them, a
+    Σ_s Π_{j∈S} p_js (atarashi2021, Section 6.2). This includes the empty subset and those of one feature: a
     constant equal to the rank and linear weights Σ_s p_js besides b and w. The losses are those of
     `FactorizationMachineRegressor`.
 
     The products grow exponentially with the number of large features: where a fit diverges, scale the
     features or choose a smaller `init_scale`.
 
-    Fits depend on the units of X and y, above all of y: a multiple of the model is no such model, as factors
-    that make pairs a thousand times as large make triples 30,000 times as large. Nor is there a λ that suits
-    Ω, a sum over products of all orders, in all units of X. Bring the features and the target to unit
-    variance, for instance with scikit-learn's StandardScaler and TransformedTargetRegressor.
+    Fits depend on the units of X and y, above all of y: multiples of the model are not in the model
+    class, as factors that make pairs a thousand times as large make triples 30,000 times as large. Nor is
+    there a λ that suits Ω, a sum over products of all orders, in all units of X. Bring the features and the
+    target to unit variance, for instance with scikit-learn's StandardScaler and TransformedTargetRegressor.
 
     Parameters
     ----------
@@ -63,11 +63,12 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
         Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
         `fmviz.why_not(regularizer, model="all_subsets")` tells which suit.
     lambda_w, lambda_p, lambda_sparse : float, optional
-        λ_w, λ_p and λ, all ≥ 0. Those left out follow the data: λ_w as for `FactorizationMachineRegressor`,
-        λ_p and λ are 0.02 of what would outweigh the gain of the column that explains most.
+        λ_w, λ_p and λ, all ≥ 0. By default they are derived from the data: λ_w as for
+        `FactorizationMachineRegressor`, λ_p and λ are 0.02 of the value that outweighs the gain of the best
+        single column.
     init_scale : float, optional
         The standard deviation of the normal distribution from which the entries of P start; by default
-        0.02 of the size of those of a column that explains most.
+        0.02 of the size of those of the best single column.
     loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
         As for `FactorizationMachineRegressor`.
     warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
@@ -137,7 +138,7 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
 class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
     """All-subsets model for classes.
 
-    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    Two classes are taken as -1 and +1; more are fitted one against the rest. Objective, parameters and
     attributes are those of `AllSubsetsRegressor`, with these differences.
 
     Parameters
@@ -156,8 +157,8 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
-        each has a machine of its own, and parameters and coefficients have a first axis for them.
+        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
+        row, there is a machine for each, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the estimators share: their parameters in the engine's terms, fitting and prediction."""
+"""Base classes of the estimators: translation of parameters to the engine, fitting, prediction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.target import Target
 
-from .fitting import HeldOut, Memory, checked_data, met_part, overlaid, widened
+from .fitting import HeldOut, Memory, checked_data, drop_empty_features, restore_features, with_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +45,9 @@ RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
 class ModelEstimator(BaseEstimator):
     """A scikit-learn estimator of one of the engine's models.
 
-    Subclasses write their `__init__` out, name their model in `_model_choice`, keep a fit in `_store` and
-    give its parameters back in `_fitted_parameters`. What their own parameters are to the engine is said in
-    `_problem_arguments` and `_run_arguments` alone.
+    Subclasses define their `__init__`, name their model in `_model_choice`, store a fit in `_store` and
+    return its parameters in `_fitted_parameters`. Their parameters are translated to the engine's in
+    `_problem_arguments` alone.
     """
 
     loss: str | Loss
@@ -66,7 +66,7 @@ class ModelEstimator(BaseEstimator):
     verbose: int
     callback: Callback | None
 
-    # Parameters of some estimators only, with what the others pass to the engine.
+    # Parameters of some estimators only, with the values that the others pass to the engine.
     rank: int = 1
     regularizer: str | Penalty
     regularizer_params: Mapping[str, Any] | None = None
@@ -78,7 +78,7 @@ class ModelEstimator(BaseEstimator):
 
     w_: np.ndarray
     intercept_: Any
-    # Of the last fit, for predictions: parameters may have been set anew since.
+    # The model of the last fit, for predictions: parameters may have changed since.
     _fitted_model: Model
     _fitted_loss: Loss
     _fitted_target: Target
@@ -97,7 +97,7 @@ class ModelEstimator(BaseEstimator):
         raise NotImplementedError
 
     def _shrinkage(self) -> float | None:
-        """Return what the engine calls ``lambda_p``."""
+        """Return the engine's ``lambda_p``."""
         return self.lambda_p
 
     def _dummies(self) -> int:
@@ -157,30 +157,32 @@ class ModelEstimator(BaseEstimator):
         design = Design(augmented(X, self._dummies()), self.dtype)
         return build(design, target, sample_weight=sample_weight, **about)
 
-    def _met_part(self, X: Any) -> tuple[Any, np.ndarray | None]:
+    def _drop_empty_features(self, X: Any) -> tuple[Any, np.ndarray | None]:
         about = self._problem_arguments()
-        return met_part(X, about["model"], about["rank"], self._dummies())
+        return drop_empty_features(X, about["model"], about["rank"], self._dummies())
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
-        """Fit to checked data; held-out rows are stratified by class where that is asked for."""
+        """Fit to checked data; held-out rows are `stratified` by class on request."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
-        X, met = (X, None) if warm else self._met_part(X)
-        whole, size = self._completed(self._problem(X, target, sample_weight))
-        problem = whole
+        X, kept = (X, None) if warm else self._drop_empty_features(X)
+        full, size = self._completed(self._problem(X, target, sample_weight))
+        problem = full
         held_out = None
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
             patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
-            problem, held_out = HeldOut.split(whole, fraction, patience, rng, stratified)
+            problem, held_out = HeldOut.split(full, fraction, patience, rng, stratified)
         solver = self._chosen_solver(problem)
         start, memory = self._start(problem, size, rng, warm), None
         if warm and self._memory is not None:
             memory = self._memory.at(problem, solver, start)
-        left = self._run(problem, solver, budget, start, rng, memory, held_out, met)
-        self._memory = Memory.of(problem, solver, self._fitted_parameters(), left) if warm and left else None
+        final = self._run(problem, solver, budget, start, rng, memory, held_out, kept)
+        self._memory = (
+            Memory.of(problem, solver, self._fitted_parameters(), final) if warm and final else None
+        )
 
     def _fit_part(self, X: Any, target: Target, sample_weight: Any) -> None:
-        """Make an epoch on checked rows that are a part of all."""
+        """Make an epoch on a checked part of the rows."""
         if self._switch("early_stopping"):
             raise ValueError(
                 "early_stopping = True is for fit, which holds out some of its rows; partial_fit sees a part "
@@ -191,15 +193,15 @@ class ModelEstimator(BaseEstimator):
         start, memory = self._start(problem, size, rng, True), None
         if self._memory is not None:
             memory = self._memory.on_other_rows(solver)
-        left = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
-        self._memory = Memory(solver.name, "", for_other_rows(solver, left)) if left else None
+        final = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
+        self._memory = Memory(solver.name, "", for_other_rows(solver, final)) if final else None
 
     def _part_solver(self) -> Solver:
         """Return the solver of `partial_fit`; ValueError where there is none."""
         about, settings = self._problem_arguments(), self._mapping("solver_params")
         solver = get_solver("psgd" if self.solver == "auto" else self.solver, settings)
         if not solver.takes_parts:
-            able = ", ".join(one.name for one in SOLVERS.values() if one.takes_parts)
+            able = ", ".join(candidate.name for candidate in SOLVERS.values() if candidate.takes_parts)
             raise ValueError(
                 f"partial_fit gives a part of the rows at a time, and solver = {solver.name!r} needs all of "
                 f"them at every step; choose one of {able}, or call fit."
@@ -209,10 +211,10 @@ class ModelEstimator(BaseEstimator):
             raise ValueError(reason)
         return solver
 
-    def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
-        """Return the problem with strengths for those that are left to the data, and the size of the start.
+    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
+        """Fill in strengths that are None; return the problem and the size of the start.
 
-        They are found `anew`, or else are those of the last fit. Of several outputs each may have its own.
+        They are computed from the data, or without `refresh` those of the last fit, for each output.
         """
         return problem, finite_number("init_scale", self.init_scale, low=0)
 
@@ -228,10 +230,10 @@ class ModelEstimator(BaseEstimator):
         start = problem.start(size, rng)
         names = [name for name in self._settable if hasattr(self, f"{name}_")]
         if hasattr(self, "_fitted_model"):
-            start = overlaid(start, self._fitted_parameters(), 0)
-            # Others are there already, or hold what is due to dummy features.
+            start = with_arrays(start, self._fitted_parameters(), 0)
+            # The others are set already, or include terms of dummy features.
             names = [name for name in names if name == "P"]
-        return overlaid(start, {name: getattr(self, f"{name}_") for name in names}, self._dummies())
+        return with_arrays(start, {name: getattr(self, f"{name}_") for name in names}, self._dummies())
 
     def _run(
         self,
@@ -242,9 +244,9 @@ class ModelEstimator(BaseEstimator):
         rng: np.random.Generator,
         memory: Mapping[str, Any] | None = None,
         held_out: HeldOut | None = None,
-        met: np.ndarray | None = None,
+        kept: np.ndarray | None = None,
     ) -> dict[str, Any]:
-        """Run the solver and store the end, 0 where not `met`; return what it remembers there, if any."""
+        """Run the solver and store the result, 0 where not `kept`; return its final state, if any."""
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
         every = (
@@ -254,14 +256,14 @@ class ModelEstimator(BaseEstimator):
         if memory is not None:
             # The generator may be the user's, and the solver sets its state.
             resume, rng = Checkpoint(0, 0.0, float("nan"), memory), deepcopy(rng)
-        left: dict[str, Any] = {}
-        snapshots = iterate(problem, solver, budget, start=start, rng=rng, resume=resume, leave=left.update)
+        final: dict[str, Any] = {}
+        snapshots = iterate(problem, solver, budget, start=start, rng=rng, resume=resume, leave=final.update)
         records = []
         for snapshot in snapshots:
             enough = None
             if held_out is not None:
-                snapshot = held_out.measured(snapshot)
-                enough = held_out.why_enough(snapshot)
+                snapshot = held_out.add_validation_loss(snapshot)
+                enough = held_out.why_stop(snapshot)
             if self.callback is not None and self.callback(snapshot):
                 enough = f"Stopped by the callback after {snapshot.epoch:,} epochs."
             if enough is not None and snapshot.status is None:
@@ -273,7 +275,7 @@ class ModelEstimator(BaseEstimator):
                 print(_line(snapshot))
             if snapshot.status is not None:
                 break
-        end = snapshot if held_out is None else held_out.kept(problem, snapshot)
+        end = snapshot if held_out is None else held_out.best_of(problem, snapshot)
         assert end.status is not None, "the last snapshot carries the status"
         if every:
             print(end.status.message)
@@ -283,23 +285,23 @@ class ModelEstimator(BaseEstimator):
         if end.status.converged and (why := self._why_empty(problem, end.parameters)) is not None:
             warnings.warn(why, CollapseWarning, stacklevel=4)
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
-        # Labels are needed for predictions, values are not.
+        # Predictions need labels, but no values.
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
         self._fitted_dummies = self._dummies()
-        self._store_outputs(widened(end, problem.model, met, self.n_features_in_))
+        self._store_outputs(restore_features(end, problem.model, kept, self.n_features_in_))
         self._records = records
         self.certificate_ = end.certificate
         self.status_ = end.status
         self.n_iter_ = snapshot.epoch
         beyond = end.epoch < snapshot.epoch or end.status.reason is Reason.DIVERGED
-        return {} if beyond else left
+        return {} if beyond else final
 
     def _why_empty(self, problem: AnyProblem, end: Parameters) -> str | None:
         """Return why a fit ended without interactions, None where it did not."""
         return why_empty(problem, end)
 
     def _store_outputs(self, end: Snapshot) -> None:
-        """Store the end of a run with any number of outputs: of several each attribute, stacked."""
+        """Store the result of a run with any number of outputs, with attributes of several stacked."""
         if (m := end.parameters.n_machines) is None:
             self._store(end)
             return
@@ -310,20 +312,20 @@ class ModelEstimator(BaseEstimator):
             setattr(self, name, getattr(used, name) if "used" in name else _stacked(each))
 
     def _unfitted(self) -> dict[str, Any]:
-        """Return the attributes but for those that `_store` makes."""
+        """Return the attributes except those that `_store` sets."""
         fixed = ("classes_", "n_features_in_", "feature_names_in_")
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name in fixed}
         return {name: value for name, value in kept.items() if name != "_parameters"}
 
     def _view(self, end: Snapshot) -> Self:
-        """Return an estimator of one output, with the end of its run."""
+        """Return an estimator of one output, with the result of its run."""
         view = copy(self)
         view.__dict__ = self._unfitted()
         view._store(end)
         return view
 
     def _of_output(self, output: Any) -> Self:
-        """Return the estimator of one output, by its label or number; itself where there is one only."""
+        """Return the estimator of one output, by its label or number; itself for a single output."""
         check_is_fitted(self)
         parameters = self._fitted_parameters()
         if parameters.n_machines is None and output is None:
@@ -331,15 +333,15 @@ class ModelEstimator(BaseEstimator):
         c = self._fitted_target.output(output)
         if parameters.n_machines is None:
             return self
-        found = parameters.of_output(c)
+        selected = parameters.of_output(c)
         record = dict.fromkeys((field.name for field in fields(Snapshot)), float("nan"))
-        record["used_interactions"] = self._fitted_model.used_interactions(found)
-        # Of a run that is over nothing else is asked.
+        record["used_interactions"] = self._fitted_model.used_interactions(selected)
+        # No other entry of the record is used.
         names = record.keys() - {"parameters", "metrics", "status"}
-        return self._view(Snapshot.of_record({name: record[name] for name in names}, found))
+        return self._view(Snapshot.of_record({name: record[name] for name in names}, selected))
 
-    def _tabled(self, table: Callable[[Self], pd.DataFrame], output: Any) -> pd.DataFrame:
-        """Return a table of one output, or those of several one after the other, named in a first column."""
+    def _table(self, table: Callable[[Self], pd.DataFrame], output: Any) -> pd.DataFrame:
+        """Return a table of one output, or of all outputs, concatenated and named in a first column."""
         check_is_fitted(self)
         if output is not None or self._fitted_parameters().n_machines is None:
             return table(self._of_output(output))
@@ -352,7 +354,7 @@ class ModelEstimator(BaseEstimator):
         return pd.concat(parts, ignore_index=True)
 
     def _store(self, end: Snapshot) -> None:
-        """Store the end of a run with one output as attributes."""
+        """Store the result of a run with one output as attributes."""
         self.w_ = end.parameters.w
         self.intercept_ = end.parameters.intercept
         self.used_features_ = self._used_features()
@@ -408,23 +410,23 @@ class FactorEstimator(ModelEstimator):
 
 
 def _stacked(each: Sequence[Any]) -> Any:
-    """Return an attribute of several outputs on a new first axis, given that of each."""
+    """Stack an attribute of several outputs on a new first axis."""
     first = each[0]
     if isinstance(first, Parameters):
         return Parameters.stacked(each)
     if isinstance(first, dict):
-        return {name: _stacked([one[name] for one in each]) for name in first}
+        return {name: _stacked([item[name] for item in each]) for name in first}
     return np.stack(each)
 
 
 def takes_parts(estimator: ModelEstimator) -> bool:
-    """Return True where `partial_fit` has a solver; else raise the ValueError that says why not."""
+    """Return True where `partial_fit` has a solver; else raise ValueError with the reason."""
     estimator._part_solver()
     return True
 
 
 def _line(snapshot: Snapshot) -> str:
-    """Return what `verbose` prints of a snapshot."""
+    """Return the line that `verbose` prints for a snapshot."""
     parts = [
         f"Epoch {snapshot.epoch:,}: objective {snapshot.objective:.6g}",
         f"{snapshot.used_interactions:,} interactions of {snapshot.used_features:,} features",
@@ -434,7 +436,7 @@ def _line(snapshot: Snapshot) -> str:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Return a generator made of what scikit-learn calls a random state, or raise ValueError."""
+    """Return a generator from a random state as in scikit-learn, or raise ValueError."""
     if random_state is None or isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
     try:
@@ -446,10 +448,10 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 class StrengthsOfData(ModelEstimator):
-    """An estimator whose strengths, and the size of whose start, follow the data where they are None."""
+    """An estimator whose strengths and init_scale, where None, are derived from the data."""
 
     _strengths: ClassVar[Mapping[str, str]] = {name: name for name in STRENGTHS}
-    """What the estimator calls those that it has."""
+    """The estimator's names of the engine's strengths."""
 
     lambda_sparse_: Any
     lambda_p_: Any
@@ -459,11 +461,11 @@ class StrengthsOfData(ModelEstimator):
         about = super()._problem_arguments()
         return {name: 0.0 if value is None else value for name, value in about.items()}
 
-    def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
+    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
         given = dict.fromkeys(STRENGTHS, 0.0) | {
             name: getattr(self, own) for name, own in self._strengths.items()
         }
-        if not anew:
+        if not refresh:
             given |= {
                 name: getattr(self, f"{own}_")
                 for name, own in self._strengths.items()
@@ -475,10 +477,10 @@ class StrengthsOfData(ModelEstimator):
             for name, value in {**given, "init_scale": size}.items()
         }
         filled = [
-            fill_strengths(one, {name: value[c] for name, value in values.items()})
-            for c, one in enumerate(problem.machines)
+            fill_strengths(machine, {name: value[c] for name, value in values.items()})
+            for c, machine in enumerate(problem.machines)
         ]
-        problem = problem.with_machines([one for one, _ in filled])
+        problem = problem.with_machines([machine for machine, _ in filled])
         for name, own in self._strengths.items():
             setattr(self, f"{own}_", getattr(problem, name))
         return problem, problem.joined([size for _, size in filled])
@@ -488,7 +490,7 @@ class StrengthsOfData(ModelEstimator):
 
 
 class TraceNormStrengths(StrengthsOfData):
-    """An estimator whose λ_p is that of the trace norm of W."""
+    """An estimator whose λ_p is the strength of the trace norm of W."""
 
     _strengths: ClassVar[Mapping[str, str]] = {"lambda_w": "lambda_w", "lambda_p": "lambda_trace"}
 

@@ -1,4 +1,4 @@
-"""Bayesian factorization machines as scikit-learn estimators: averages over samples, with nothing to tune."""
+"""Bayesian factorization machines as scikit-learn estimators, by Gibbs sampling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _BayesianFM(BaseEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     rank: int
     n_draws: int
@@ -58,10 +58,10 @@ class _BayesianFM(BaseEstimator):
         every = int(whole_number("verbose", int(self.verbose), 0))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         chains = []
-        for one, name in zip(target.outputs(), target.output_names, strict=True):
+        for output, name in zip(target.outputs(), target.output_names, strict=True):
             sampler = GibbsSampler(
                 design,
-                one.values,
+                output.values,
                 rank,
                 binary,
                 bool(self.fit_linear),
@@ -77,16 +77,16 @@ class _BayesianFM(BaseEstimator):
                 if i > burn_in:
                     draws.append(draw)
             chains.append(draws)
-        found = [Posterior.of(draws, binary) for draws in chains]
-        several = target.values.ndim == 2 or len(found) > 1
+        posteriors = [Posterior.of(draws, binary) for draws in chains]
+        several = target.values.ndim == 2 or len(posteriors) > 1
         for name in ("P", "w", "intercept"):
-            each = [getattr(one, name) for one in found]
+            each = [getattr(output, name) for output in posteriors]
             setattr(self, f"{name}_", np.stack(each) if several else each[0])
         self._target = replace(target, values=target.values[:0])
         return chains
 
     def _grouped(self, d: int) -> np.ndarray:
-        """Return the number of the group of every feature."""
+        """Return the group number of every feature."""
         if self.groups is None:
             return np.zeros(d, dtype=np.int64)
         groups = np.asarray(self.groups)
@@ -105,7 +105,7 @@ class _BayesianFM(BaseEstimator):
         return [Posterior(P, w, intercept, binary) for P, w, intercept in each]
 
     def _columns(self, each: list[np.ndarray]) -> np.ndarray:
-        """Return what the outputs give for every row: one column each, of one output no second axis."""
+        """Return the outputs as columns, or a single output as a vector."""
         return np.column_stack(each) if self.P_.ndim == 4 else each[0]
 
     def _checked(self, X: Any) -> Any:
@@ -113,7 +113,7 @@ class _BayesianFM(BaseEstimator):
         return checked_data(self, X, reset=False)
 
     def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
-        """Return the pairs of features of largest mean weight, with what the samples say of each.
+        """Return the pairs of features of largest mean weight, with their intervals and probabilities.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class _BayesianFM(BaseEstimator):
         level : float, default=0.95
             The probability of the interval from ``lower`` to ``upper``.
         output : label or int, optional
-            Of several outputs one, by its class or number; by default all, one after the other.
+            One of several outputs, by its class or number; by default all are concatenated.
 
         Returns
         -------
@@ -156,36 +156,36 @@ class _BayesianFM(BaseEstimator):
 
         d = posterior.P.shape[1]
         L = posterior.mean_factors()
-        found = FactoredPairs(np.arange(d), d, L, L).ranked(top)
-        i, j, weight = found.i, found.j, found.weight
-        told = posterior.intervals(i, j, level, weight)
+        ranking = FactoredPairs(np.arange(d), d, L, L).ranked(top)
+        i, j, weight = ranking.i, ranking.j, ranking.weight
+        intervals = posterior.intervals(i, j, level, weight)
         names = getattr(self, "feature_names_in_", np.arange(d))
         return pd.DataFrame(
             {
                 "feature_i": names[i],
                 "feature_j": names[j],
                 "weight": weight,
-                **{name: told[name] for name in ("lower", "upper", "probability")},
+                **{name: intervals[name] for name in ("lower", "upper", "probability")},
             }
         )
 
 
 class BayesianFMRegressor(RegressorMixin, _BayesianFM):
-    """Factorization machine averaged over samples of its posterior distribution; nothing is tuned.
+    """Factorization machine averaged over samples of its posterior distribution, without tuning.
 
     y = f(x) + ε with f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, ε ~ N(0, 1/α), normal priors on the
     entries of w and of every column of P, and vague priors on their means and precisions and on α, all of
     which are drawn by Gibbs sampling (Freudenthaler, Schmidt-Thieme and Rendle 2011). No weight is exactly 0:
-    for a sparse machine see `FactorizationMachineRegressorCV`. For predictions it is often the better one.
+    for a sparse machine see `FactorizationMachineRegressorCV`. It often predicts better.
 
     Parameters
     ----------
     rank : int, default=10
-        The number of columns of P; 0 leaves the linear model.
+        The number of columns of P; 0 gives the linear model.
     n_draws : int, default=150
         The number of samples that are kept, of d(k + 1) + 1 numbers each.
     burn_in : int, default=50
-        The number of samples before them.
+        The number of discarded samples before these.
     groups : (d,) array_like, optional
         Features of one group, such as the categories of one column, share means and precisions.
     fit_linear, fit_intercept : bool, default=True
@@ -193,12 +193,12 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
     random_state : int or RandomState, optional
         The source of all draws.
     verbose : int, default=0
-        Print a line every so many samples; 0 prints nothing.
+        Print a line every `verbose` samples; 0 prints nothing.
 
     Attributes
     ----------
     P_ : (n_draws, d, rank) ndarray
-        The factors of every sample. Of m targets each has a chain of its own, and this and the next three
+        The factors of every sample. With m targets there is a chain for each, and this and the next three
         have a first axis of m.
     w_ : (n_draws, d) ndarray
         The linear weights.
@@ -276,7 +276,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         (N,) ndarray, (N, m) for several targets, or two of them
         """
         X = self._checked(X)
-        each = [[*one.each(X)] for one in self._posteriors()]
+        each = [[*posterior.each(X)] for posterior in self._posteriors()]
         mean = self._columns([np.concatenate([part.mean(axis=0) for part in parts]) for parts in each])
         if not return_std:
             return mean
@@ -292,9 +292,9 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
 class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
     """Probit factorization machine for classes, averaged over samples of its posterior distribution.
 
-    P(second class | x) = Φ(f(x)), Φ the distribution function of the normal distribution; the rest is as for
-    `BayesianFMRegressor`, with latent scores in place of y (Albert and Chib 1993). Of more than two classes
-    each has a chain of its own against the rest, and its probability is divided by the sum of all.
+    P(second class | x) = Φ(f(x)), Φ the distribution function of the normal distribution; otherwise as
+    `BayesianFMRegressor`, with latent scores in place of y (Albert and Chib 1993). More than two classes have
+    a chain each against the rest, and probabilities are divided by their sum.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class.
+        The labels, sorted; of two classes the second is the positive one.
     P_, w_, intercept_, n_features_in_, feature_names_in_
         As for `BayesianFMRegressor`.
 
@@ -378,7 +378,9 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         (N, C) ndarray, columns in the order of `classes_`
         """
         X = self._checked(X)
-        return self._target.probabilities(self._columns([ndtr(one.scores(X)) for one in self._posteriors()]))
+        return self._target.probabilities(
+            self._columns([ndtr(posterior.scores(X)) for posterior in self._posteriors()])
+        )
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of every row of X, or whether each of several labels applies.

@@ -1,4 +1,4 @@
-"""What the classifiers share."""
+"""Base class of the classifiers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .base import ModelEstimator, takes_parts
 from .fitting import one_column
 
 Weights: TypeAlias = Mapping[Any, float] | str
-"""What each class counts: by its label, or "balanced"."""
+"""Class weights by label, or "balanced"."""
 
 
 def _gives_probabilities(estimator: ModelClassifier) -> bool:
-    """Return True if the loss of the fit, before one that of the parameters, gives any; else ValueError."""
+    """Return True if the fitted loss, or before a fit `loss`, gives probabilities; else raise ValueError."""
     loss = getattr(estimator, "_fitted_loss", None) or get_loss(estimator.loss)
     if loss.probability(np.zeros(1)) is None:
         raise ValueError(
@@ -36,8 +36,8 @@ def _gives_probabilities(estimator: ModelClassifier) -> bool:
 class ModelClassifier(ClassifierMixin, ModelEstimator):
     """A classifier of one of the engine's models.
 
-    Two classes are -1 and +1 to the engine; of more, and of several labels a row, each has a machine of its
-    own that tells it from the rest.
+    Two classes are -1 and +1 in the engine; more classes, and several labels a row, are fitted one against
+    the rest, with a machine for each.
     """
 
     class_weight: Weights | None
@@ -87,17 +87,17 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
                 f"{self.classes_.tolist()}. Give the same classes, or start anew with warm_start=False."
             )
         self.classes_ = labels
-        # Rows with several labels have no class whose share could be kept.
+        # Rows with several labels have no class to stratify by.
         self._fit(X, target, self._weighted(y, sample_weight), stratified=target.labels is not None)
         return self
 
     @available_if(takes_parts)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Make one epoch of a stochastic solver on these rows, from where the last call or fit ended.
+        """Make one epoch of a stochastic solver on these rows, from the result of the last call or fit.
 
-        With ``solver="auto"`` that is "psgd". Its step sizes fall with all the steps made so far, and its
-        safeguard `monotone` looks at the objective of these rows alone: where the epoch would raise it, a
-        proximal gradient step takes its place. The method exists where a stochastic solver takes the model
+        With ``solver="auto"`` that is "psgd". Its step sizes fall with the total number of steps, and its
+        safeguard `monotone` uses the objective of these rows alone: where the epoch would raise it, a
+        proximal gradient step replaces it. The method exists where a stochastic solver applies to the model
         and the regularizer.
 
         Parameters
@@ -147,7 +147,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return self
 
     def _known_classes(self, classes: Any) -> np.ndarray:
-        """Return all classes, of an earlier call or named in this one."""
+        """Return all classes, from an earlier call or from this one."""
         before = getattr(self, "classes_", None)
         if classes is None:
             if before is None:
@@ -179,7 +179,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return weights if sample_weight is None else weights * np.asarray(sample_weight, dtype=np.float64)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X: of two classes one score, positive for the second.
+        """Return f(x) for every row of X: for two classes one score, positive for the second.
 
         Parameters
         ----------
@@ -210,16 +210,16 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         (N,) ndarray, or (N, m) of 0 and 1 for several labels
         """
         f = self._predict(X)
-        found = self._fitted_target.decode(f)
-        return found.astype(int) if self._fitted_target.kind == "several" else found
+        labels = self._fitted_target.decode(f)
+        return labels.astype(int) if self._fitted_target.kind == "several" else labels
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, or of several labels, for every row of X.
 
-        Of more than two classes they are those of each against the rest over their sum. The method exists
-        where the loss of the fit gives probabilities: the logistic loss does. What `loss` is set to after the
-        fit has no say.
+        For more than two classes they are those of each against the rest, divided by their sum. The method
+        exists where the loss of the fit gives probabilities, as the logistic loss does. A `loss` set after
+        the fit is ignored.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ from .regressor import ModelRegressor
 
 
 class _ConvexFM(TraceNormStrengths, PairEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     regularizer = "l2"
     _settable = ("P", "coefficients", "w", "intercept")
@@ -60,15 +60,15 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
         The highest rank of W. Where the optimum's is higher, the fit is not the optimum, and the duality gap
         bounds by how much it falls short.
     diagonal : bool, default=False
-        Whether f sees the diagonal of W: with it w_ij and w_ji both count, so that x_i x_j has the weight
+        Whether f depends on the diagonal of W: then w_ij and w_ji both count, so that x_i x_j has the weight
         2w_ij and x_i² the weight w_ii.
     solver : str, default="auto"
         "gcd", which is "auto".
     solver_params : dict, optional
         The parameters of the solver, for instance ``{"refit": "diagonal"}``.
     lambda_w, lambda_trace : float, optional
-        λ_w and λ_tr, both ≥ 0. What is None follows the data: λ_w as for
-        `FactorizationMachineRegressor`, λ_tr is 0.15 of the one from which on W = 0.
+        λ_w and λ_tr, both ≥ 0. None derives them from the data: λ_w as for
+        `FactorizationMachineRegressor`, λ_tr as 0.15 of the one from which W = 0.
     max_iter : int, default=100
         The maximum number of epochs; each refits everything.
     tol : float, default=1e-6
@@ -79,7 +79,7 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
     n_iter_no_change, verbose, callback
         As for `FactorizationMachineRegressor`.
     random_state : int, numpy Generator or RandomState, optional
-        Where the search for eigenvectors starts, with many features, and the rows held out.
+        Gives the start of the search for eigenvectors, with many features, and the held-out rows.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
 class ConvexFMClassifier(_ConvexFM, ModelClassifier):
     """Convex factorization machine for classes: low-rank pair weights W under the trace norm.
 
-    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    Two classes are taken as -1 and +1; more are fitted one against the rest. Objective, parameters and
     attributes are those of `ConvexFMRegressor`, with these differences.
 
     Parameters
@@ -165,8 +165,8 @@ class ConvexFMClassifier(_ConvexFM, ModelClassifier):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
-        each has a machine of its own, and parameters and coefficients have a first axis for them.
+        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
+        row, there is a machine for each, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Factorization machines whose strengths are chosen by validation, after scikit-learn's LassoCV."""
+"""Factorization machines with strengths chosen by cross-validation, after scikit-learn's LassoCV."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .fitting import keep_parameters
 
 
 class _CrossValidated:
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     cv: Any
     one_se: bool
 
-    # Of the machines without validation: chosen here, or of no use beside a search.
+    # Parameters of machines without validation: chosen here, or not used in a search.
     lambda_w: Any = None
     lambda_p: Any = None
     lambda_sparse: Any = None
@@ -46,7 +46,7 @@ class _CrossValidated:
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()
-        X, met = self._met_part(X)
+        X, kept = self._drop_empty_features(X)
         problem = self._problem(X, target, sample_weight)
         if self.cv is None:
             folds = default_folds(problem.y if problem.y.ndim == 1 else problem.y[:, 0], stratified, rng)
@@ -59,23 +59,23 @@ class _CrossValidated:
                 print(trial.message)
 
         one_se = self._switch("one_se")
-        found = [
-            choose_strengths(one, folds, rng, solver=self.solver, one_se=one_se, tell=tell)
-            for one in problem.machines
+        choices = [
+            choose_strengths(choice, folds, rng, solver=self.solver, one_se=one_se, tell=tell)
+            for choice in problem.machines
         ]
-        frames = [one.frame for one in found]
+        frames = [choice.frame for choice in choices]
         if problem.n_machines is not None:
             for name, frame in zip(problem.target.output_names, frames, strict=True):
                 frame.insert(0, "output", name)
         self.path_ = pd.concat(frames, ignore_index=True)
         for name in STRENGTHS:
-            setattr(self, f"{name}_", problem.joined([getattr(one.best, name) for one in found]))
-        problem, _ = self._completed(problem, anew=False)
-        start = problem.stacked([one.start for one in found])
-        self._run(problem, self._chosen_solver(problem), budget, start, rng, met=met)
+            setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
+        problem, _ = self._completed(problem, refresh=False)
+        start = problem.stacked([choice.start for choice in choices])
+        self._run(problem, self._chosen_solver(problem), budget, start, rng, kept=kept)
 
     def _why_empty(self, problem: AnyProblem, end: Parameters) -> str | None:
-        """Return a sentence where no interactions are left, by strengths that nobody has set."""
+        """Return a sentence where the chosen strengths give a fit without interactions."""
         if why_empty(problem, end) is None:
             return None
         return (
@@ -87,20 +87,20 @@ class _CrossValidated:
 class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegressor):
     """Sparse factorization machine for regression with λ_w, λ_p and λ chosen by validation.
 
-    λ_w comes first, from linear fits; then, for each of two λ_p, a warm-started path of 25 strengths λ below
-    the λ_max of the data goes on in all folds together, and ends early where validation keeps getting worse.
-    The machine of the least mean loss on rows kept out is then fitted to all rows. Objective and further
-    attributes are those of `FactorizationMachineRegressor`.
+    λ_w is chosen first, by linear fits; then, for each of two λ_p, a warm-started path of 25 strengths λ
+    below the λ_max of the data runs in all folds together, and ends early where validation keeps getting
+    worse. The machine with the least mean loss on held-out rows is then fitted to all rows. Objective and
+    further attributes are those of `FactorizationMachineRegressor`.
 
     Parameters
     ----------
     rank, degree, loss, loss_param, regularizer, regularizer_params, solver
         As for `FactorizationMachineRegressor`.
     cv : int, splitter of scikit-learn or iterable of (train, test), optional
-        The folds; by default five, of 5,000 rows or more one quarter that is kept out.
+        The folds; by default five, or for 5,000 rows or more a single held-out quarter.
     one_se : bool, default=False
         Whether to take the largest λ whose loss is within one standard error of the least, for a sparser
-        machine; it takes more than one fold.
+        machine; it needs more than one fold.
     fit_linear, fit_intercept, max_iter, tol, random_state, verbose, dtype
         As for `FactorizationMachineRegressor`; `verbose` prints every trial.
 
@@ -114,7 +114,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
         As in scikit-learn.
     path_ : DataFrame
         One row a trial: the strengths, ``validation_loss``, its ``standard_error`` over the folds, and the
-        mean ``used_interactions``. Of several outputs each has a search of its own, named in ``output``.
+        mean ``used_interactions``. Several outputs have a search each, named in ``output``.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
     Parameters
     ----------
     loss : str or Loss, default="logistic"
-        As for `FactorizationMachineClassifier`; it is also what the strengths are judged by.
+        As for `FactorizationMachineClassifier`; it is also the validation loss.
     class_weight
         As for `FactorizationMachineClassifier`.
     rank, degree, loss_param, regularizer, regularizer_params, solver, cv, one_se, fit_linear, fit_intercept
@@ -165,8 +165,8 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
-        each has a machine of its own, and parameters and coefficients have a first axis for them.
+        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
+        row, there is a machine for each, and parameters and coefficients have a first axis for them.
     lambda_w_, lambda_p_, lambda_sparse_, path_, n_features_in_, feature_names_in_
         As for `FactorizationMachineRegressorCV`.
 

@@ -24,7 +24,7 @@ from .regressor import ModelRegressor
 
 
 class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     degree: int
     start: str
@@ -55,18 +55,18 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     """Sparse factorization machine for regression.
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P) over P, w and the bias b, with
-    f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j (atarashi2021, Eq. 1 and 2). No ½ stands before a λ. The
+    f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j (atarashi2021, Eq. 1 and 2). There is no ½ before a λ. The
     losses ℓ(f, y) are ½(f − y)² (squared), log(1 + e^{−yf}) (logistic), max(0, 1 − yf)² (squared hinge), and
     for Huber ½r² up to |r| = |f − y| = δ and δ(|r| − δ/2) beyond.
 
-    Of several targets, y of shape (N, m), each has a machine of its own: they make their epochs together, the
-    objective is the mean of theirs, the certificate the largest, and what one of them uses counts as used.
-    `P_`, `w_` and `intercept_`, and strengths that follow the data, get a first axis of m.
+    With several targets, y of shape (N, m), there is a machine for each: they make their epochs together, the
+    objective is the mean of theirs, the certificate the largest, and used features and interactions are those
+    of any machine. `P_`, `w_` and `intercept_`, and strengths derived from the data, get a first axis of m.
 
     Parameters
     ----------
     rank : int, default=10
-        The number of columns of P; 0 leaves the linear model.
+        The number of columns of P; 0 gives the linear model.
     degree : int, default=2
         The order of the interactions: 2. For higher orders see `HigherOrderFMRegressor`.
     loss : str or Loss, default="squared"
@@ -83,48 +83,47 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     solver_params : dict, optional
         The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, optional
-        λ_w, λ_p and λ, all ≥ 0. Those left out follow the data, so that their units do not matter: λ_w is
-        that of ridge regression where ⟨w, x⟩ and the noise are of one size, λ_p is 0.02 of what empties P,
-        and λ is 0.15 of what empties it where there is but one pair; see `fmviz.lambda_max`.
+        λ_w, λ_p and λ, all ≥ 0. By default they are derived from the data, so that units do not matter: λ_w
+        is that of ridge regression where ⟨w, x⟩ and the noise have the same size, λ_p is 0.02 of the λ_p at
+        which P = 0, and λ is 0.15 of the λ at which P = 0 for a single pair; see `fmviz.lambda_max`.
     start : {"informed", "random"}, default="informed"
         With "random" P starts small, and stays 0 where it has become 0, as published. With "informed" it
-        leaves 0 where that is a saddle point of the objective, under TI, CS, Ω_TI, Ω_CS and ℓ2² and with
-        CD, PCD and PBCD; under ℓ1 and ℓ2,1, where it is a local minimum, it starts from a fit with ℓ2².
+        escapes from 0 where that is a saddle point of the objective, under TI, CS, Ω_TI, Ω_CS and ℓ2² and
+        with CD, PCD and PBCD; under ℓ1 and ℓ2,1, where it is a local minimum, it starts from a fit with ℓ2².
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, optional
         The standard deviation of the normal distribution from which the entries of P start; by default 0.02
-        of the size that the pair with the largest gradient would get alone.
+        of the size for the pair of largest gradient alone.
     max_iter : int, default=1000
         The maximum number of epochs.
     tol : float, default=1e-4
         The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch
-        and the certificate is at most 100 `tol`; a fit that does not get there in `max_iter` epochs warns. 0
-        makes all of them.
+        and the certificate is at most 100 `tol`; a fit that does not converge in `max_iter` epochs warns. 0
+        makes all epochs.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the previous fit, or from `P_`, `w_` and `intercept_` as
-        set by hand. On the same rows and with the same strengths it goes on as if it had not been
-        interrupted, to rounding: ten fits of one epoch are one of ten. Only "lbfgs" learns the curvature anew
-        each time, as scipy does not hand out what it has learned. On other rows, or with other strengths, the
-        parameters alone are taken over.
+        set by hand. On the same rows and with the same strengths it continues as if uninterrupted, up to
+        rounding: ten fits of one epoch equal one of ten. Only "lbfgs" starts with a new curvature each time,
+        as scipy's is not accessible. On other rows, or with other strengths, only the parameters are kept.
     early_stopping : bool, default=False
         Whether to hold out a random part of the rows and to stop once the mean loss there has not fallen for
         `n_iter_no_change` epochs. The parameters are then those of the epoch in which it was lowest;
         `history_` has it as ``validation_loss``.
     validation_fraction : float, default=0.1
-        The share of the rows held out, by classifiers the same of both classes.
+        The share of the rows held out, stratified by class in classifiers.
     n_iter_no_change : int, default=10
         The number of epochs that early stopping waits for a lower loss.
     verbose : int, default=0
-        Print a line every so many epochs; 0 prints nothing.
+        Print a line every `verbose` epochs; 0 prints nothing.
     random_state : int, numpy Generator or RandomState, optional
         The source of the random start, of the solver's draws and of the rows held out; by default numpy's
         global one.
     callback : callable, optional
         Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
     dtype : {"float64", "float32"}, default="float64"
-        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
-        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
+        "float32" keeps X in single precision: half the memory, and faster sweeps of CD and PCD over a large
+        dense X. Everything else is computed in double precision, on the rounded X, in `fit` and in `predict`.
 
     Attributes
     ----------
@@ -200,7 +199,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
 class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     """Sparse factorization machine for classes.
 
-    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    Two classes are taken as -1 and +1; more are fitted one against the rest. Objective, parameters and
     attributes are those of `FactorizationMachineRegressor`, with these differences.
 
     Parameters
@@ -208,7 +207,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     loss : str or Loss, default="logistic"
         "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
     class_weight : dict or "balanced", optional
-        What the rows of a class weigh: a number for each label, or with "balanced" in inverse proportion to
+        The weight of a class: a number for each label, or with "balanced" in inverse proportion to
         the number of its rows. `sample_weight` multiplies it.
     rank, degree, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w, lambda_p
         As for `FactorizationMachineRegressor`.
@@ -220,8 +219,8 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
-        each has a machine of its own, and parameters and coefficients have a first axis for them.
+        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
+        row, there is a machine for each, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

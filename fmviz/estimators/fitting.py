@@ -1,4 +1,4 @@
-"""Checks of X and y, early stopping, merged rows, unused features and warm starts of fits."""
+"""Steps of a fit: checks of X and y, early stopping, merged rows, unused features, warm starts."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ LOSS = "validation_loss"
 
 
 class HeldOut:
-    """The best parameters so far, by the mean loss on the rows held out.
+    """Early stopping: the best parameters so far, by the mean loss on held-out rows.
 
     Parameters
     ----------
     problem : AnyProblem
-        Of the rows held out.
+        The problem of the held-out rows.
     patience : int
-        So many epochs without a lower loss are enough.
+        The number of epochs without a lower loss that ends the fit.
     """
 
     def __init__(self, problem: AnyProblem, patience: int) -> None:
@@ -88,16 +88,16 @@ class HeldOut:
     def split(
         cls, problem: AnyProblem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
     ) -> tuple[AnyProblem, HeldOut]:
-        """Return the problem of the other rows, and those of a random choice held out."""
-        rest, chosen = train_test_split(
+        """Hold out a random choice of rows; return the problem of the others, and the held-out rows."""
+        training, chosen = train_test_split(
             np.arange(problem.design.n_samples),
             test_size=fraction,
             random_state=int(rng.integers(2**31)),
             stratify=problem.y if stratified else None,
         )
-        return problem.of_rows(rest), cls(problem.of_rows(chosen), patience)
+        return problem.of_rows(training), cls(problem.of_rows(chosen), patience)
 
-    def measured(self, snapshot: Snapshot) -> Snapshot:
+    def add_validation_loss(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the loss on the rows held out among its metrics."""
         loss = self._problem.risk(snapshot.parameters)
         snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
@@ -105,8 +105,8 @@ class HeldOut:
             self._best = snapshot
         return snapshot
 
-    def why_enough(self, snapshot: Snapshot) -> str | None:
-        """Return None, or why to stop after this epoch."""
+    def why_stop(self, snapshot: Snapshot) -> str | None:
+        """Return why to stop after this epoch, or None."""
         assert self._best is not None, "`measured` comes first"
         if snapshot.epoch - self._best.epoch < self._patience:
             return None
@@ -115,8 +115,8 @@ class HeldOut:
             "rows held out did not fall."
         )
 
-    def kept(self, problem: AnyProblem, end: Snapshot) -> Snapshot:
-        """Return the end of the fit with the parameters of the epoch that suited the rows held out best."""
+    def best_of(self, problem: AnyProblem, end: Snapshot) -> Snapshot:
+        """Return the final snapshot with the parameters of the best epoch on the held-out rows."""
         best = self._best
         assert best is not None
         assert end.status is not None
@@ -131,19 +131,19 @@ class HeldOut:
 
 
 def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target, np.ndarray]:
-    """Return every row of X and y once, in an order of its own, with the sum of its weights.
+    """Merge equal rows of X and y, in a canonical order, and sum their weights.
 
-    Where a fit does not end at its minimum, but at a tolerance, rounding decides between ends that are alike.
-    A row of weight 2 and two rows then lead to different ones, unless they are the same data.
+    Where a fit ends at a tolerance instead of its minimum, rounding decides between similar results. A row of
+    weight 2 and two rows would then give different ones, unless they are the same data.
 
     Parameters
     ----------
     X : (N, d) ndarray or sparse matrix
         The features, checked.
     target : Target
-        Of N rows.
+        The target of N rows.
     sample_weight : (N,) array_like or None
-        Weights, which are not checked: what a problem refuses is returned as it is.
+        Weights, not checked: invalid ones are returned unchanged.
     """
     n = X.shape[0]
     weights = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
@@ -172,15 +172,15 @@ def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target
     return X[first], replace(target, values=target.values[first]), np.array([totals[key] for key in order])
 
 
-# With fewer features there is nothing to gain, with few of them left out not enough.
+# The fewest features, and the largest share of occurring ones, for which this is worthwhile.
 _MANY, _MOST = 100_000, 0.5
 
 
-def met_part(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.ndarray | None]:
-    """Return X without the features that no row has, and the places of the others.
+def drop_empty_features(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.ndarray | None]:
+    """Drop features that are 0 in all rows; return X and the places of the others.
 
-    No prediction of the training rows depends on the parameters of a feature that no row has, and any
-    penalty is least where these are 0.
+    No prediction of the training rows depends on the parameters of such a feature, and any penalty is least
+    where these are 0.
 
     Parameters
     ----------
@@ -189,77 +189,77 @@ def met_part(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.nda
     model : Model
     rank : int
     dummies : int
-        The number of dummy features that the model has besides those of X.
+        The number of dummy features besides those of X.
 
     Returns
     -------
     X : (N, n) ndarray or sparse array
-        The whole X where there is little to leave out.
-    met : (n,) int ndarray or None
-        None for the whole X.
+        All of X where there is little to drop.
+    kept : (n,) int ndarray or None
+        None for all of X.
 
     Raises
     ------
     ValueError
-        If the parameters of all d features, which are to be given back, need more memory than is free.
+        If the parameters of all d features, which the fit returns, need more memory than is free.
     """
     d = X.shape[1]
     if not sp.issparse(X) or d < _MANY:
         return X, None
-    met = np.flatnonzero(np.diff(X.indptr)) if X.format == "csc" else np.unique(X.indices)
-    if met.size > _MOST * d:
+    kept = np.flatnonzero(np.diff(X.indptr)) if X.format == "csc" else np.unique(X.indices)
+    if kept.size > _MOST * d:
         return X, None
     rank = whole_number("rank", rank, 0)
     needed = 8.0 * sum(np.prod(shape, dtype=float) for shape in model.shapes(d + dummies, rank).values())
     if needed > (free := available_bytes()):
-        # Of models that hold a matrix of all pairs, this says more.
+        # For models with a matrix of all pairs, this error is more specific.
         model.check_size(d, rank)
         raise ValueError(
             f"rank = {rank:,} and {d:,} features need {in_words(needed)}, and {in_words(free)} are free. "
             "Choose a smaller rank, or leave out the features that no row has."
         )
-    return X[:, met], met
+    return X[:, kept], kept
 
 
-def widened(end: Snapshot, model: Model, met: np.ndarray | None, d: int) -> Snapshot:
-    """Return the end of a run with parameters of d features, given those of the features that were met.
+def restore_features(end: Snapshot, model: Model, kept: np.ndarray | None, d: int) -> Snapshot:
+    """Extend the final parameters from the features that were kept to all d features.
 
     Parameters
     ----------
     end : Snapshot
-        Its parameters are those of the features met, and of dummy features after them.
+        The final snapshot, with parameters of the kept features, and of dummy features after them.
     model : Model
-        Tells the axes of the arrays along which features lie.
-    met : (n,) int ndarray or None
-        The places of the features met among all d; None where all of them were.
+        Determines the axes of the arrays along which features lie.
+    kept : (n,) int ndarray or None
+        The places of the kept features among all d; None where all were kept.
     d : int
         The number of all features, without dummies.
     """
-    if met is None:
+    if kept is None:
         return end
     few, many = model.shapes(1, 1), model.shapes(2, 1)
     arrays = {}
     for name, array in end.parameters.items():
-        # Of several machines there is an axis more, the first.
+        # Several machines have an additional first axis.
         extra = array.ndim - len(few[name])
         along = [extra + i for i, (a, b) in enumerate(zip(few[name], many[name], strict=True)) if a != b]
-        dummies = array.shape[along[0]] - met.size if along else 0
-        places = np.concatenate([met, np.arange(d, d + dummies)])
+        dummies = array.shape[along[0]] - kept.size if along else 0
+        places = np.concatenate([kept, np.arange(d, d + dummies)])
         wide = np.zeros([d + dummies if i in along else size for i, size in enumerate(array.shape)])
         wide[np.ix_(*(places if i in along else np.arange(n) for i, n in enumerate(array.shape)))] = array
         arrays[name] = wide
     return replace(end, parameters=end.parameters.replace(**arrays))
 
 
-def overlaid(start: Parameters, given: Mapping[str, Any], dummies: int) -> Parameters:
-    """Return the starting point with the arrays that are given in their place.
+def with_arrays(start: Parameters, given: Mapping[str, Any], dummies: int) -> Parameters:
+    """Replace arrays of the starting point by given ones.
 
     Parameters
     ----------
     start : Parameters
-        Of the shapes that the problem needs.
+        A start with the shapes that the problem needs.
     given : mapping of str to array_like
-        By the names of the parameters; P and w may do without the rows of the dummy features.
+        Arrays by parameter name; P and w may lack the rows of the dummy features.
     dummies : int
         The number of dummy features, the last ones.
 
@@ -269,19 +269,19 @@ def overlaid(start: Parameters, given: Mapping[str, Any], dummies: int) -> Param
         If an array has another shape.
     """
     arrays = {}
-    # Of several machines the rows are the second axis.
+    # For several machines the rows are the second axis.
     before = (slice(None),) * (start.n_machines is not None)
     for name, value in given.items():
         array, filled = np.asarray(value, dtype=np.float64), np.array(start[name])
         place = filled
         if filled.ndim > len(before) and array.shape != filled.shape:
-            # Attributes of estimators lack the rows of the dummy features, which stay as they are.
+            # Attributes of estimators lack the rows of dummy features, which keep their start.
             place = filled[(*before, slice(filled.shape[len(before)] - dummies))]
         if array.shape != place.shape:
             raise ValueError(
                 f"A warm start from {name}_ of shape {array.shape} is not possible: this fit needs the shape "
-                f"{place.shape}. Give back the rank, the model and the number of features that it was made "
-                "with, or start anew with warm_start=False."
+                f"{place.shape}. Use the rank, the model and the number of features of the previous fit, or "
+                "start again with warm_start=False."
             )
         place[...] = array
         arrays[name] = filled
@@ -289,44 +289,44 @@ def overlaid(start: Parameters, given: Mapping[str, Any], dummies: int) -> Param
 
 
 class Memory(NamedTuple):
-    """What a solver remembers at the end of a fit.
+    """The state of a solver at the end of a fit.
 
     Attributes
     ----------
     solver : str
         Its name.
     key : str
-        Tells the problem, the solver's settings and the parameters at which it ended.
-    held : mapping
-        As in `fmviz.engine.checkpoint.Checkpoint`.
+        Identifies the problem, the solver's settings and the final parameters.
+    state : mapping
+        The `memory` of a `fmviz.engine.checkpoint.Checkpoint`.
     """
 
     solver: str
     key: str
-    held: Mapping[str, Any]
+    state: Mapping[str, Any]
 
     @classmethod
-    def of(cls, problem: AnyProblem, solver: Solver, end: Parameters, held: Mapping[str, Any]) -> Memory:
+    def of(cls, problem: AnyProblem, solver: Solver, end: Parameters, state: Mapping[str, Any]) -> Memory:
         """Return the memory of a fit that ended at these parameters."""
-        return cls(solver.name, _key(problem, solver, end), held)
+        return cls(solver.name, _key(problem, solver, end), state)
 
     def at(self, problem: AnyProblem, solver: Solver, start: Parameters) -> Mapping[str, Any] | None:
-        """Return what is held where a fit would go on from where the last one ended, else None."""
-        return self.held if self.held and self.key == _key(problem, solver, start) else None
+        """Return the state if a fit continues the last one, else None."""
+        return self.state if self.state and self.key == _key(problem, solver, start) else None
 
     def on_other_rows(self, solver: Solver) -> Mapping[str, Any] | None:
-        """Return what holds on other rows, too, or None where another solver remembers it."""
-        return for_other_rows(solver, self.held) if self.held and self.solver == solver.name else None
+        """Return the part of the state that stays valid on other rows, or None for another solver."""
+        return for_other_rows(solver, self.state) if self.state and self.solver == solver.name else None
 
 
 def _key(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
-    told = (
+    parts = (
         *(problem.model, problem.penalty, problem.loss, problem.rank),
         *(np.asarray(getattr(problem, name)).tolist() for name in STRENGTHS),
         *(problem.fit_linear, problem.fit_intercept, problem.design.storage.name, problem.design.shape),
         *(solver.name, solver.settings, list(at)),
     )
-    digest = hashlib.blake2b(repr(told).encode(), digest_size=16)
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=16)
     for array in (*problem.design.columns, problem.y, problem.unit_weights, *at.values()):
         if array.size:
             digest.update(np.ascontiguousarray(array).data)

@@ -18,7 +18,7 @@ from .regressor import ModelRegressor
 
 
 class _HigherOrderFM(KernelSumEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     order: int
     shared: bool
@@ -46,16 +46,16 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P) over P, w and the bias b, with
     f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_s, x), where A^m sums the products of m distinct features
-    (atarashi2021, Section 6.1). Every order has factors of its own, and Ω applies to each in its form for
+    (atarashi2021, Section 6.1). Every order has separate factors, and Ω applies to each in its form for
     products of m features. With `shared` one P serves all orders: f(x) = b + ⟨w, x⟩ + Σ_s λ_s A^M(p̃_s, x̃),
     with M − 1 dummy features in x̃ that are always 1, which sums A^1 to A^M with weights learned by column
     (blondel2016, Section 8); the factors of the dummy features are penalised as all others are. The losses
     are those of `FactorizationMachineRegressor`.
 
-    Fits depend on the units of X and y. Where y is multiplied by b and X by a, the factors of order m get
-    b^{1/m}/a, and no λ_p or λ that all orders share suits each as before: one is shrunk more and another
-    less. Bring the features and the target to unit variance, for instance with scikit-learn's StandardScaler
-    and TransformedTargetRegressor.
+    Fits depend on the units of X and y. Where y is multiplied by b and X by a, the factors of order m are
+    multiplied by b^{1/m}/a, so that a common λ_p or λ shrinks some orders more and others less than before.
+    Bring the features and the target to unit variance, for instance with scikit-learn's StandardScaler and
+    TransformedTargetRegressor.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         The number of columns of P for each order.
     order : int, default=3
         M, from 2 to 10. Unless `shared` is true, orders beyond the number of features, which have no
-        products, are left out.
+        products, are dropped.
     shared : bool, default=False
         Whether one P serves all orders.
     coefficients : {"ones", "signs", "fitted"}, default="ones"
@@ -73,11 +73,12 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
         `fmviz.why_not(regularizer, model="hofm")` tells which suit.
     lambda_w, lambda_p, lambda_sparse : float, optional
-        λ_w, λ_p and λ, all ≥ 0. Those left out follow the data: λ_w as for `FactorizationMachineRegressor`,
-        λ_p and λ are 0.02 of what would outweigh the gain of the column that explains most.
+        λ_w, λ_p and λ, all ≥ 0. By default they are derived from the data: λ_w as for
+        `FactorizationMachineRegressor`, λ_p and λ are 0.02 of the value that outweighs the gain of the best
+        single column.
     init_scale : float, optional
         The standard deviation of the normal distribution from which the entries of P start; by default 0.1
-        of the size of those of a column that explains most: more than for order 2, since the gradient in the
+        of the size of those of the best single column: more than for order 2, since the gradient in the
         factors of order m shrinks with its power m − 1.
     loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
         As for `FactorizationMachineRegressor`.
@@ -91,7 +92,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     factors_ : dict of int to (d, rank) ndarray
         The factors of each order.
     coefficients_ : dict of int to (rank,) ndarray
-        What the kernels of the columns of each order are multiplied by:
+        The weights of the columns' kernels of each order:
         f(x) = b + ⟨w, x⟩ + Σ_m Σ_s λ_ms A^m(p_ms, x), λ_m = ``coefficients_[m]``.
     w_ : (d,) ndarray
         The linear weights, those due to dummy features included.
@@ -160,7 +161,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
 class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
     """Factorization machine with interactions of any order, for classes.
 
-    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    Two classes are taken as -1 and +1; more are fitted one against the rest. Objective, parameters and
     attributes are those of `HigherOrderFMRegressor`, with these differences.
 
     Parameters
@@ -181,8 +182,8 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
-        each has a machine of its own, and parameters and coefficients have a first axis for them.
+        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
+        row, there is a machine for each, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

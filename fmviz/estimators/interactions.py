@@ -1,4 +1,4 @@
-"""What the estimators tell of their interactions: ranked pairs, or ranked products of any order."""
+"""Base classes of estimators with tables of ranked pairs, or of ranked products of any order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class PairEstimator(ModelEstimator):
     """An estimator whose interactions are pairs."""
 
-    # Whether the weight of a pair is its entry of W where that is half of what multiplies the product.
+    # Whether the weight of a pair is its entry of W where that is half of the product's weight.
     _entries: ClassVar[bool] = True
 
     def interactions(self, top: int | None = None, output: Any = None) -> pd.DataFrame:
@@ -32,30 +32,30 @@ class PairEstimator(ModelEstimator):
         top : int, optional
             The number of pairs to return; by default all that are used.
         output : label or int, optional
-            Of several outputs one, by its class or number; by default all, one after the other.
+            One of several outputs, by its class or number; by default all are concatenated.
 
         Returns
         -------
         DataFrame
             Columns ``feature_i`` and ``feature_j``, i < j, by name where the training data had names, else by
-            index, and ``weight``, ⟨p_i, p_j⟩ or w_ij. Of all of several outputs ``output`` comes first.
+            index, and ``weight``, ⟨p_i, p_j⟩ or w_ij. For several outputs ``output`` is the first column.
 
         Raises
         ------
         ValueError
             If `top` is not a positive whole number, or there is no such output.
         """
-        return self._tabled(lambda one: one._pairs(top), output)
+        return self._table(lambda estimator: estimator._pairs(top), output)
 
     def _pairs(self, top: int | None) -> pd.DataFrame:
         import pandas as pd
 
         if top is not None:
             whole_number("top", top, 1)
-        found = pairs_of(self._fitted_model, self._fitted_parameters(), entries=self._entries).ranked(top)
+        ranking = pairs_of(self._fitted_model, self._fitted_parameters(), entries=self._entries).ranked(top)
         names = self._names()
         return pd.DataFrame(
-            {"feature_i": names[found.i], "feature_j": names[found.j], "weight": found.weight}
+            {"feature_i": names[ranking.i], "feature_j": names[ranking.j], "weight": ranking.weight}
         )
 
 
@@ -72,11 +72,11 @@ class ProductEstimator(FactorEstimator):
     _parameters: Parameters
 
     def _split(self, parameters: Parameters) -> None:
-        """Store f by the orders of its products, in the features of X alone."""
+        """Split f by the orders of its products, in the features of X alone."""
         raise NotImplementedError
 
     def _used_of_order(self, order: int) -> int:
-        """Return the number of used sets of so many distinct features."""
+        """Return the number of used sets of this many distinct features."""
         raise NotImplementedError
 
     def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +88,7 @@ class ProductEstimator(FactorEstimator):
         raise NotImplementedError
 
     def _orders(self) -> tuple[int, ...]:
-        """Return the orders of which `used_interactions_` reports."""
+        """Return the orders that `used_interactions_` reports."""
         return tuple(self.factors_)
 
     def _has_order(self, order: int) -> bool:
@@ -101,7 +101,9 @@ class ProductEstimator(FactorEstimator):
         for name in features:
             if isinstance(name, str):
                 one_of("feature", name, places)
-        chosen = [whole_number("feature", places.get(one, one), 0, self.w_.size - 1) for one in features]
+        chosen = [
+            whole_number("feature", places.get(feature, feature), 0, self.w_.size - 1) for feature in features
+        ]
         if len(chosen) < 2:
             raise ValueError(f"features = {list(features)!r} must name at least two; w_ has single weights.")
         if len(set(chosen)) < len(chosen):
@@ -130,15 +132,15 @@ class ProductEstimator(FactorEstimator):
         order : int, optional
             The number of features in a product; by default the largest key of `used_interactions_`.
         output : label or int, optional
-            Of several outputs one, by its class or number; by default all, one after the other.
+            One of several outputs, by its class or number; by default all are concatenated.
 
         Returns
         -------
         DataFrame
             Columns ``feature_1``, …, ``feature_m``, by name where the training data had names, else by index,
-            in the order of the features, and ``weight``, what their product is multiplied by in f. Models
+            in the order of the features, and ``weight``, that of their product in f. Models
             with powers of features, polynomial networks and lifted models with the kernel "polynomial", list
-            products in which a feature is repeated, too. Of all of several outputs ``output`` comes first.
+            products in which a feature is repeated, too. For several outputs ``output`` is the first column.
 
         Raises
         ------
@@ -146,7 +148,7 @@ class ProductEstimator(FactorEstimator):
             If the model has no such order or output, or the search takes too long or its result too much
             memory; see `fmviz.ranked_subsets`.
         """
-        return self._tabled(lambda one: one._products(top, order), output)
+        return self._table(lambda estimator: estimator._products(top, order), output)
 
     def _products(self, top: int | None, order: int | None) -> pd.DataFrame:
         import pandas as pd
@@ -157,7 +159,7 @@ class ProductEstimator(FactorEstimator):
         if not self._has_order(chosen):
             has = ", ".join(str(m) for m in self._orders())
             raise ValueError(f"order = {chosen} is not in this model; it has products of order {has}.")
-        # Without columns there is nothing to rank.
+        # Without columns there is no product.
         none = np.empty((0, chosen), dtype=int), np.empty(0)
         features, weight = self._ranked(chosen, top) if self.P_.size else none
         names = self._names()
@@ -165,7 +167,7 @@ class ProductEstimator(FactorEstimator):
         return pd.DataFrame({**table, "weight": weight})
 
     def interaction_weight(self, features: Sequence[Any], output: Any = None) -> float:
-        """Return what the product of distinct features is multiplied by in f.
+        """Return the weight of the product of distinct features in f.
 
         Parameters
         ----------
@@ -177,7 +179,7 @@ class ProductEstimator(FactorEstimator):
         Returns
         -------
         float
-            0 where the model has no products of so many features.
+            0 where the model has no products of this many features.
 
         Raises
         ------
@@ -185,6 +187,6 @@ class ProductEstimator(FactorEstimator):
             If a feature does not exist or is named twice, fewer than two are named, or there is no such
             output.
         """
-        one = self._of_output(output)
-        chosen = one._indices(features)
-        return one._weight(chosen) if one.P_.size and one._has_order(len(chosen)) else 0.0
+        estimator = self._of_output(output)
+        chosen = estimator._indices(features)
+        return estimator._weight(chosen) if estimator.P_.size and estimator._has_order(len(chosen)) else 0.0

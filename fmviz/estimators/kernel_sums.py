@@ -1,4 +1,4 @@
-"""What the estimators share whose models are sums of kernels of the columns of P."""
+"""Base class of estimators whose models are sums of kernels of the columns of P."""
 
 from __future__ import annotations
 

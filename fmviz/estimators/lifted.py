@@ -23,7 +23,7 @@ from .regressor import ModelRegressor
 
 
 class _Lifted(StrengthsOfData, ProductEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     kernel: str
     degree: int
@@ -50,7 +50,7 @@ class _Lifted(StrengthsOfData, ProductEstimator):
         self.intercept_ = parameters.intercept + float(parameters.w[d:].sum())
         augmented = model.factors(parameters.P)
         self.U_ = augmented[:, :d]
-        # Without squares every product is summed in both orders of its features.
+        # Without squares every product is summed over both orders of its features.
         share = 0.5 if self._distinct else 1.0
         self.factors_, self.coefficients_ = {}, {}
         for order in range(model.degree, -1 if self._fitted_dummies else model.degree - 1, -1):
@@ -85,15 +85,15 @@ class _Lifted(StrengthsOfData, ProductEstimator):
 def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Return factors and coefficients of the products of `order` features beside a last one, always 1.
 
-    Every choice of the factors that take the dummy feature gives as many columns; none takes it where the
-    order is the degree.
+    Every choice of factors for the dummy feature gives this many columns; none has it where the order is the
+    degree.
     """
     m = factors.shape[0]
     parts, weights = [], []
     for taken in combinations(range(m), order):
-        rest = [t for t in range(m) if t not in taken]
+        others = [t for t in range(m) if t not in taken]
         parts.append(factors[list(taken)])
-        weights.append(factors[rest, -1].prod(axis=0) if rest else np.ones(factors.shape[2]))
+        weights.append(factors[others, -1].prod(axis=0) if others else np.ones(factors.shape[2]))
     return np.concatenate(parts, axis=2), np.concatenate(weights)
 
 
@@ -103,7 +103,7 @@ class LiftedRegressor(_Lifted, ModelRegressor):
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + (λ_p/m) Σ_t‖U^t‖²_F + λ Ω([U¹ … U^m]) over
     U¹, …, U^m, w and the bias b, with f(x) = b + ⟨w, x⟩ + Σ_s Π_t ⟨u_s^t, x⟩, or with the kernel "anova"
     f(x) = b + ⟨w, x⟩ + Σ_{i<j} ½(UVᵀ + VUᵀ)_ij x_i x_j (blondel2016, Sections 5 and 7, D.3). f is linear
-    in every single U^t, so that `cd` and `pcd` take powers, too. For m = 2 the minimum is that of the
+    in every single U^t, so that `cd` and `pcd` apply to powers, too. For m = 2 the minimum is that of the
     polynomial network or the machine with fitted λ at the same λ_p, and of λ_p times the trace norm of W;
     with enough columns every local minimum is a global one (Theorem 2). The losses are those of
     `FactorizationMachineRegressor`.
@@ -122,13 +122,14 @@ class LiftedRegressor(_Lifted, ModelRegressor):
         Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
         `fmviz.why_not(regularizer, model="lifted")` tells which suit.
     lambda_w, lambda_p : float, optional
-        λ_w and λ_p, both ≥ 0. Those left out follow the data: λ_w as for `FactorizationMachineRegressor`, λ_p
-        is 0.02 of what would outweigh the gain of the column that explains most.
+        λ_w and λ_p, both ≥ 0. By default they are derived from the data: λ_w as for
+        `FactorizationMachineRegressor`, λ_p is 0.02 of the value that outweighs the gain of the best single
+        column.
     lambda_sparse : float, default=0.0
         λ ≥ 0.
     init_scale : float, optional
         The standard deviation of the normal distribution from which the entries of the U^t start; by default
-        0.1 of the size of those of a column that explains most.
+        0.1 of the size of those of the best single column.
     loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
         As for `FactorizationMachineRegressor`.
     warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
@@ -139,18 +140,18 @@ class LiftedRegressor(_Lifted, ModelRegressor):
     U_ : (m, d, rank) ndarray
         U¹, …, U^m, without the rows of the dummy feature.
     P_ : (d, m·rank) ndarray
-        The same side by side.
+        The same, concatenated.
     factors_ : dict of int to (order, d, columns) ndarray
         The factors of each order: of the degree, and with `augment` of all lower ones from 2 up.
     coefficients_ : dict of int to (columns,) ndarray
-        What the columns of each order are multiplied by: f(x) = b + ⟨w, x⟩ +
+        The weights of the columns of each order: f(x) = b + ⟨w, x⟩ +
         Σ_m Σ_s coefficients_[m]_s Π_t ⟨factors_[m][t]_:,s, x⟩, without squares with the kernel "anova".
     w_ : (d,) ndarray
         The linear weights, those due to the dummy feature included.
     intercept_ : float
         The constant, that due to the dummy feature included.
     used_features_ : (k,) int ndarray
-        The features in some product that a column makes of non-zero entries.
+        The features in some product of non-zero entries of a column.
     used_interactions_ : dict of int to int
         The number of sets of distinct features that can be assigned to the factors of some column with all
         entries non-zero, by size.
@@ -210,7 +211,7 @@ class LiftedRegressor(_Lifted, ModelRegressor):
 class LiftedClassifier(_Lifted, ModelClassifier):
     """Lifted kernel expansion for classes.
 
-    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    Two classes are taken as -1 and +1; more are fitted one against the rest. Objective, parameters and
     attributes are those of `LiftedRegressor`, with these differences.
 
     Parameters
@@ -229,8 +230,8 @@ class LiftedClassifier(_Lifted, ModelClassifier):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
-        each has a machine of its own, and parameters and coefficients have a first axis for them.
+        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
+        row, there is a machine for each, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

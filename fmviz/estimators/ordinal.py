@@ -1,4 +1,4 @@
-"""Ordinal regression: numbers that are levels, such as ratings, from a classifier of several labels."""
+"""Ordinal regression for levels such as ratings, by a multi-label classifier."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from .fitting import checked_data
 class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Regression to ordered levels by the probability that y is at most each of them (McRank).
 
-    With the levels y_1 < … < y_m a classifier of m − 1 labels learns p(y ≤ y_c | x) for c < m, and what is
-    predicted is the expected relevance y_m − Σ_{c<m} (y_{c+1} − y_c) p(y ≤ y_c | x), for levels 1, …, m
+    With the levels y_1 < … < y_m a classifier of m − 1 labels learns p(y ≤ y_c | x) for c < m, and the
+    prediction is the expected relevance y_m − Σ_{c<m} (y_{c+1} − y_c) p(y ≤ y_c | x), for levels 1, …, m
     m − Σ_{c<m} p(y ≤ c | x) (Li, Burges and Wu 2007; blondel2017, Section 6.5).
 
     Parameters
     ----------
     estimator : classifier, optional
-        It must have `predict_proba`. One that takes several labels a row fits all of them at once, as those
-        of fmviz do; of others a clone is fitted to each. By default
+        It must have `predict_proba`. Classifiers that take several labels a row, as those of fmviz do, fit
+        all at once; of others a clone is fitted to each. By default
         `FactorizationMachineClassifier(random_state=0)`.
     max_levels : int, default=20
-        y of more different values is cut into so many levels of about equally many rows, each of which is
-        told by the mean of its rows.
+        A y of more distinct values is binned into this many levels of about equally many rows, each
+        represented by the mean of its rows.
 
     Attributes
     ----------
     classes_ : (m,) ndarray
         The levels, ascending.
     estimator_ : classifier
-        The fitted classifier; its labels are those of `classes_` but the last.
+        The fitted classifier; its labels are those of `classes_` except the last.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -78,7 +78,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         y : (N,) array_like
             Finite numbers of at least two values.
         **fit_params
-            What the classifier's `fit` takes, such as ``sample_weight``.
+            Passed to the classifier's `fit`, such as ``sample_weight``.
 
         Returns
         -------
@@ -94,14 +94,14 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         chosen = clone(self._chosen())
         if not get_tags(chosen).classifier_tags.multi_label:
             chosen = OneVsRestClassifier(chosen)
-        # Of two levels there is one label, and no second axis.
+        # Two levels have one label, and no second axis.
         at_most = place[:, None] <= np.arange(levels.size - 1)
         self.estimator_ = chosen.fit(X, np.squeeze(at_most.astype(int)), **fit_params)
         self.classes_ = levels
         self._target = Target(numbers[:0], "ordinal", levels)
         if not hasattr(self.estimator_, "predict_proba"):
             raise ValueError(
-                f"{type(chosen).__name__} gives no probabilities, which are what levels are told apart by. "
+                f"{type(chosen).__name__} gives no probabilities, which ordinal regression needs. "
                 "Choose a classifier with predict_proba, for instance one with loss='logistic'."
             )
         return self
@@ -109,8 +109,8 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of every level for every row of X.
 
-        They are the differences of p(y ≤ y_c | x), which are sorted first, as the labels are learned one by
-        one and need not ascend.
+        They are the differences of p(y ≤ y_c | x), which are sorted first, as the labels are learned
+        separately and need not ascend.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         checked_data(self, X, reset=False)
         at_most = self.estimator_.predict_proba(X)
-        # Of a single label the classifier has two classes, of which the second says that it applies.
+        # For a single label the classifier has two classes, of which the second means that it applies.
         return self._target.probabilities(at_most[:, 1:] if self.classes_.size == 2 else at_most)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -143,7 +143,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _levels(y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the levels, ascending, and the place of every row's among them."""
+    """Return the levels, ascending, and the level number of every row."""
     levels, place = np.unique(y, return_inverse=True)
     if levels.size < 2:
         raise ValueError(f"y has one class only, {levels[0]:g}; there are no levels to tell apart.")

@@ -17,7 +17,7 @@ from .regressor import ModelRegressor
 
 
 class _PolynomialNetwork(KernelSumEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     _repeated = True
 
@@ -42,9 +42,9 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p Σ_s |λ_s|‖p_s‖² + λ Ω(P) over P, the coefficients
     λ_s, w and the bias b, with f(x) = b + ⟨w, x⟩ + Σ_s λ_s⟨p_s, x⟩^m (blondel2016, Eq. 1 and 13). With fitted
-    coefficients and m > 2 the shrinkage is λ_p Σ_s |λ_s|‖p_s‖^m: that of the square could be brought to 0 at
-    the same f by moving the scale of p_s into λ_s, this one does not depend on the scale, and for m = 2 the
-    two are the same. With `augment` a dummy feature that is always 1 turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s,
+    coefficients and m > 2 the shrinkage is λ_p Σ_s |λ_s|‖p_s‖^m: with the square it could be made 0 at
+    the same f by moving the scale of p_s into λ_s, while this one does not depend on the scale; for m = 2 the
+    two are equal. With `augment` a dummy feature that is always 1 turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s,
     x⟩)^m, products of all degrees up to m, with γ_s learned and penalised as all other factors are (Section
     8). The losses are those of `FactorizationMachineRegressor`.
 
@@ -62,13 +62,14 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
         Ω, a name from `fmviz.list_regularizers`. With fitted λ_s it must be "l2" with ``lambda_sparse=0``:
         then λ_p bounds both P and λ.
     lambda_w, lambda_p : float, optional
-        λ_w and λ_p, both ≥ 0. Those left out follow the data: λ_w as for `FactorizationMachineRegressor`, λ_p
-        is 0.02 of what would outweigh the gain of the column that explains most.
+        λ_w and λ_p, both ≥ 0. By default they are derived from the data: λ_w as for
+        `FactorizationMachineRegressor`, λ_p is 0.02 of the value that outweighs the gain of the best single
+        column.
     lambda_sparse : float, default=0.0
         λ ≥ 0.
     init_scale : float, optional
         The standard deviation of the normal distribution from which the entries of P start; by default
-        0.1 of the size of those of a column that explains most.
+        0.1 of the size of those of the best single column.
     loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
         As for `FactorizationMachineRegressor`.
     warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
@@ -81,7 +82,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     factors_ : dict of int to (d, rank) ndarray
         The factors of each order: of the degree, and with `augment` of all lower ones from 2 up.
     coefficients_ : dict of int to (rank,) ndarray
-        What the powers of the columns of each order are multiplied by:
+        The weights of the columns' powers of each order:
         f(x) = b + ⟨w, x⟩ + Σ_m Σ_s coefficients_[m]_s ⟨factors_[m]_:,s, x⟩^m.
     w_ : (d,) ndarray
         The linear weights, those due to the dummy feature included.
@@ -152,7 +153,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
 class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
     """Polynomial network for classes.
 
-    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    Two classes are taken as -1 and +1; more are fitted one against the rest. Objective, parameters and
     attributes are those of `PolynomialNetworkRegressor`, with these differences.
 
     Parameters
@@ -173,8 +174,8 @@ class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
-        each has a machine of its own, and parameters and coefficients have a first axis for them.
+        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
+        row, there is a machine for each, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

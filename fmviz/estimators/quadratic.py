@@ -21,7 +21,7 @@ from .regressor import ModelRegressor
 
 
 class _Quadratic(TraceNormStrengths, PairEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     regularizer = "l1"
     _settable = ("W", "w", "intercept")
@@ -63,10 +63,10 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
     solver : str, default="auto"
         "exact_pgd", which is "auto", or "incremental_pgd", which with both penalties ends near the optimum.
     lambda_w, lambda_sparse : float, optional
-        λ_w and λ, both ≥ 0. None follows the data: λ_w as for `FactorizationMachineRegressor`, λ is 0.15 of
-        the one from which on W = 0 where λ_tr = 0.
+        λ_w and λ, both ≥ 0. None derives them from the data: λ_w as for `FactorizationMachineRegressor`, λ as
+        0.15 of the one from which W = 0 where λ_tr = 0.
     lambda_trace : float or None, default=0.0
-        λ_tr ≥ 0. None is 0.15 of the one from which on W = 0 where λ = 0.
+        λ_tr ≥ 0. None is 0.15 of the one from which W = 0 where λ = 0.
     max_iter : int, default=2000
         The maximum number of iterations.
     tol : float, default=1e-6
@@ -77,13 +77,13 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
     n_iter_no_change, verbose, callback
         As for `FactorizationMachineRegressor`.
     random_state : int, numpy Generator or RandomState, optional
-        Which rows are held out.
+        Selects the held-out rows.
 
     Attributes
     ----------
     W_ : (d, d) ndarray
-        The symmetric weights of the pairs. The diagonal is no interaction: f does not see it, but a W of low
-        rank needs one.
+        The symmetric weights of the pairs. The diagonal is no interaction: f does not depend on it, but a W
+        of low rank needs one.
     w_ : (d,) ndarray
         The linear weights; zeros without a linear term.
     intercept_ : float
@@ -138,7 +138,7 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
 class QuadraticClassifier(_Quadratic, ModelClassifier):
     """Quadratic model with a weight for every pair of features, sparse and of low rank, for classes.
 
-    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    Two classes are taken as -1 and +1; more are fitted one against the rest. Objective, parameters and
     attributes are those of `QuadraticRegressor`, with these differences.
 
     Parameters
@@ -155,8 +155,8 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
-        each has a machine of its own, and parameters and coefficients have a first axis for them.
+        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
+        row, there is a machine for each, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the regressors share."""
+"""Base class of the regressors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .fitting import one_column
 
 
 class ModelRegressor(RegressorMixin, ModelEstimator):
-    """A regressor of one of the engine's models; of several targets each has a machine of its own."""
+    """A regressor of one of the engine's models, with a machine for each of several targets."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -55,11 +55,11 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
 
     @available_if(takes_parts)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Make one epoch of a stochastic solver on these rows, from where the last call or fit ended.
+        """Make one epoch of a stochastic solver on these rows, from the result of the last call or fit.
 
-        With ``solver="auto"`` that is "psgd". Its step sizes fall with all the steps made so far, and its
-        safeguard `monotone` looks at the objective of these rows alone: where the epoch would raise it, a
-        proximal gradient step takes its place. The method exists where a stochastic solver takes the model
+        With ``solver="auto"`` that is "psgd". Its step sizes fall with the total number of steps, and its
+        safeguard `monotone` uses the objective of these rows alone: where the epoch would raise it, a
+        proximal gradient step replaces it. The method exists where a stochastic solver applies to the model
         and the regularizer.
 
         Parameters
@@ -101,7 +101,7 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
 
         Returns
         -------
-        (N,) or (N, m) ndarray, as y was
+        (N,) or (N, m) ndarray, like y
 
         Raises
         ------

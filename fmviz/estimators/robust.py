@@ -18,7 +18,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.settings import SMALL
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.robust import Caps, found_caps, linear_strength
+from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.engine.target import Target
 
 from .base import Callback, RandomState, generator
@@ -30,12 +30,12 @@ from .regressor import ModelRegressor
 Given: TypeAlias = float | str | None
 """A number, "auto", or None for no cap at all."""
 
-# Up to so many features the rank of Z is free.
+# Up to so many features the rank of Z is not limited, for more it is this by default.
 _FREE_RANK, _RANK = 60, 30
 
 
 class _Robust(PairEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     regularizer = "l2"
     loss_param = None
@@ -50,7 +50,7 @@ class _Robust(PairEstimator):
 
     P_: np.ndarray
     coefficients_: np.ndarray
-    _start_found: Parameters | None = None
+    _estimated_start: Parameters | None = None
     _largest_epsilon: ClassVar[float | None] = None
 
     def _number(self, name: str, low: float = 0.0, high: float | None = None) -> float | None:
@@ -87,8 +87,8 @@ class _Robust(PairEstimator):
         return "robust", {"cap": 1.0 if cap is None else cap}
 
     def _shrinkage(self) -> float:
-        found = self._caps().lambda_p
-        return 0.0 if found is None else found
+        strength = self._caps().lambda_p
+        return 0.0 if strength is None else strength
 
     def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
         return super()._problem(*merged_rows(X, target, sample_weight))
@@ -106,25 +106,31 @@ class _Robust(PairEstimator):
             tags.classifier_tags.multi_label = False
         return tags
 
-    def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
+    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
         problem = cast(Problem, problem)
         d = problem.design.n_features
         free = d if d <= _FREE_RANK else min(d, _RANK)
         problem = replace(problem, rank=free if self.rank is None else self.rank)
         if self._number("lambda_w") is None:
             problem = problem.at(lambda_w=linear_strength(problem))
-        self._start_found = None
+        self._estimated_start = None
         given = self._caps()
         if None in (given.epsilon, given.cap, given.spectrum, given.lambda_p):
-            found = found_caps(problem, given, self._chosen_solver(problem), generator(self.random_state))
-            problem, self._start_found = found.problem, found.start
+            estimate = estimate_caps(
+                problem, given, self._chosen_solver(problem), generator(self.random_state)
+            )
+            problem, self._estimated_start = estimate.problem, estimate.start
         return problem, 0.0
 
     def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
-        return super()._cold_start(problem, size, rng) if self._start_found is None else self._start_found
+        return (
+            super()._cold_start(problem, size, rng)
+            if self._estimated_start is None
+            else self._estimated_start
+        )
 
-    def _run(self, problem: AnyProblem, *rest: Any, **more: Any) -> dict[str, Any]:
-        left = super()._run(problem, *rest, **more)
+    def _run(self, problem: AnyProblem, *args: Any, **more: Any) -> dict[str, Any]:
+        final = super()._run(problem, *args, **more)
         problem = cast(Problem, problem)
         loss, model = problem.loss.settings, cast(RobustFM, problem.model)
         self.eps_insensitive_ = float(loss["epsilon"])
@@ -133,7 +139,7 @@ class _Robust(PairEstimator):
         self.lambda_spectrum_, self.lambda_w_ = problem.lambda_p, problem.lambda_w
         counted = model.free(self.coefficients_) if model.capped else self.coefficients_ > 0.0
         self.rank_ = int(np.count_nonzero(counted))
-        return left
+        return final
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         if target.kind not in ("real", "binary") or target.values.ndim > 1:
@@ -142,7 +148,7 @@ class _Robust(PairEstimator):
                 "Fit one machine for each, as sklearn.multiclass.OneVsRestClassifier does."
             )
         super()._fit(X, target, sample_weight, stratified)
-        self._start_found = None
+        self._estimated_start = None
         f = self._fitted_model.predict(Design(X, self.dtype), self._fitted_parameters())
         kinks = self._fitted_loss.majoriser
         assert kinks is not None, "its losses have kinks"
@@ -165,35 +171,36 @@ class _Robust(PairEstimator):
 
 
 class RobustFMRegressor(_Robust, ModelRegressor):
-    r"""Factorization machine that sets outliers aside and finds its rank.
+    r"""Robust factorization machine that sets outliers aside and learns its rank.
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_Z Σ_s min{λ_s², ε₃} over a positive semidefinite Z =
     P diag(λ) Pᵀ, w and the bias b, with f(x) = b + ⟨w, x⟩ + xᵀZx and the capped ε-insensitive loss ℓ(f, y) =
-    min{max{|f − y| − ε₁, 0}, ε₂} (robust_fm, Eq. 3). A row with |f − y| > ε₁ + ε₂ is set aside: where its
-    target is has no say. Eigenvalues with λ_s² > ε₃ are free, and the others are shrunk.
+    min{max{|f − y| − ε₁, 0}, ε₂} (robust_fm, Eq. 3). A row with |f − y| > ε₁ + ε₂ is set aside: its
+    target has no influence. Eigenvalues with λ_s² > ε₃ are free, and the others are shrunk.
 
-    The paper's majoriser of the loss prints the weight 1/(2ε₁) and 0 inside the tube, which is none; here it
-    is 1/(2 max{u, δ}) for every excess u ≤ ε₂, u = 0 included, or its tangent in u. That of the norm is
-    Tr(P_Mᵀ Z Zᵀ P_M), M = {s : λ_s² ≤ ε₃}. With both caps None the problem is convex, and `certificate_`
-    proves its optimum.
+    The paper's majoriser of the loss prints the weight 1/(2ε₁) and 0 inside the tube, which does not
+    majorise; here it is 1/(2 max{u, δ}) for every excess u ≤ ε₂, u = 0 included, or its tangent in u. That of
+    the norm is Tr(P_Mᵀ Z Zᵀ P_M), M = {s : λ_s² ≤ ε₃}. With both caps None the problem is convex, and
+    `certificate_` proves its optimum.
 
-    With "auto" the caps follow from the data: the noise's scale σ from least absolute deviations, ε₁ = σ/2,
-    ε₁ + ε₂ = 3σ, and ε₃ between the eigenvalues and those that the machine finds in permuted residuals. It
-    fits about ten times. Outliers that are many and alike, a second model for a fifth of the rows or features
-    moved together on rows of high leverage, can pass for the rule.
+    With "auto" the caps are estimated from the data: the noise's scale σ from least absolute deviations, ε₁ =
+    σ/2, ε₁ + ε₂ = 3σ, and ε₃ between the eigenvalues and those of a fit to permuted residuals. This takes
+    about ten fits. Many similar outliers, such as a second model for a fifth of the rows or joint shifts of
+    features on rows of high leverage, can be mistaken for the model.
 
     Parameters
     ----------
     rank : int, optional
-        The highest rank of Z. None leaves it free for up to 60 features, and is 30 for more.
+        The highest rank of Z. None does not limit it for up to 60 features, and is 30 for more.
     eps_insensitive : float or "auto", default="auto"
         ε₁ ≥ 0: residuals up to it cost nothing.
     cap_loss : float, "auto" or None, default="auto"
-        ε₂ > 0: the most that a row costs. None for no cap.
+        ε₂ > 0: the largest loss of a row. None for no cap.
     cap_spectrum : float, "auto" or None, default="auto"
         ε₃ > 0: eigenvalues whose square is beyond it are free. None for λ_Z‖Z‖²_F.
     lambda_w, lambda_spectrum : float or "auto", default="auto"
-        λ_w and λ_Z, both ≥ 0. "auto" makes λ_Z empty what is not free; its λ_w hardly shrinks.
+        λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0; its λ_w
+        hardly shrinks.
     solver : str, default="auto"
         "two_stage", or "incremental_svd", which is "auto" for more than 500 features.
     solver_params : dict, optional
@@ -208,17 +215,17 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     verbose, callback
         As for `FactorizationMachineRegressor`.
     random_state : int, numpy Generator or RandomState, optional
-        What permutes residuals, draws mini-batches, and holds rows out.
+        Permutes residuals, draws mini-batches, and selects held-out rows.
 
     Attributes
     ----------
     outlier_mask_ : (N,) bool ndarray
         The rows that are set aside.
     sample_weight_ : (N,) ndarray
-        What each row counts in the weighted squares that take the place of the loss: 1 up to an excess of
+        The weight of each row in the weighted squares that replace the loss: 1 up to an excess of
         δ = (ε₁ + ε₂)/6, δ/u beyond, 0 for rows that are set aside.
     rank_ : int
-        The number of eigenvalues that are free; without a cap of those that are not 0.
+        The number of free eigenvalues; without a cap that of non-zero ones.
     P_ : (d, rank) ndarray
         Orthonormal eigenvectors of Z, and columns of zeros.
     coefficients_ : (rank,) ndarray
@@ -236,8 +243,8 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     n_used_interactions_ : int
         The number of pairs i < j whose rows of P share a column in which both are non-zero.
     certificate_ : float
-        The relative duality gap of the convex problem that the caps leave at the end: what another step could
-        lower the objective by, at most.
+        The relative duality gap of the convex tangent problem at the result: a bound of the decrease by
+        another step.
     history_, status_, n_iter_, n_features_in_, feature_names_in_
         As for `FactorizationMachineRegressor`.
 
@@ -286,11 +293,11 @@ class RobustFMRegressor(_Robust, ModelRegressor):
 
 
 class RobustFMClassifier(_Robust, ModelClassifier):
-    r"""Factorization machine for two classes that sets mislabelled rows aside and finds its rank.
+    r"""Robust factorization machine for two classes that sets mislabelled rows aside and learns its rank.
 
     The labels are taken as -1 and +1, and the loss is the capped hinge on the margin y·f(x), ℓ(f, y) =
-    min{max{1 − ε₁ − yf, 0}, ε₂}: what the capped ε-insensitive loss is to residuals it is to margins, of
-    which only one side is an error. A row with yf < 1 − ε₁ − ε₂ is set aside. Objective, parameters and
+    min{max{1 − ε₁ − yf, 0}, ε₂}: the analogue of the capped ε-insensitive loss for margins,
+    of which only one side is an error. A row with yf < 1 − ε₁ − ε₂ is set aside. Objective, parameters and
     attributes are those of `RobustFMRegressor`, with these differences.
 
     Parameters

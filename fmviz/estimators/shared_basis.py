@@ -1,4 +1,4 @@
-"""Machines on one shared basis as scikit-learn estimators: what they share, and the regressor."""
+"""Machines on a shared basis as scikit-learn estimators: the base class and the regressor."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STRENGTH_SHARE = 0.01
-"""The λ of a fit that is given none, as a share of λ_max."""
+"""The default λ, as a share of λ_max."""
 
 
 class SharedBasisEstimator(ModelEstimator):
-    """What the regressor and the classifier share."""
+    """Common base of the regressor and the classifier."""
 
     loss_param = None
     lambda_p = 0.0
@@ -85,7 +85,7 @@ class SharedBasisEstimator(ModelEstimator):
         # A certificate takes longer than an epoch.
         return replace(super()._budget(), certify_every=1_000)
 
-    def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
+    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
         # A machine of several outputs is one problem.
         (problem,) = problem.machines
         if self.lambda_w is None:
@@ -93,7 +93,7 @@ class SharedBasisEstimator(ModelEstimator):
         if self.lambda_sparse is None and not problem.model.radius:
             scaled = problem
             if problem.penalty.row_norm is None:
-                # ‖V‖² has no λ_max: that of the rows' ℓ2 norms stands in.
+                # ‖V‖² has no λ_max: that of the rows' ℓ2 norms is used.
                 scaled = replace(problem, penalty=OUTPUT_PENALTIES["l1_l2"])
             problem = problem.at(lambda_sparse=STRENGTH_SHARE * largest_strength(scaled))
         return problem, 0.0
@@ -106,14 +106,14 @@ class SharedBasisEstimator(ModelEstimator):
         return get_solver(solver.name, {"refit": refit, **self._mapping("solver_params")})
 
     def _store(self, end: Snapshot) -> None:
-        found, d = end.parameters, self.n_features_in_
-        live = found["V"].any(axis=1)
-        self._parameters = found
-        self.bases_ = np.ascontiguousarray(found.P[:d, live].T)
-        self.offsets_ = found.P[d:, live].sum(axis=0)
-        self.output_weights_ = np.ascontiguousarray(found["V"][live])
-        self.w_ = found["w"][..., :d]
-        bias = found["intercept"] + found["w"][..., d:].sum(axis=-1)
+        parameters, d = end.parameters, self.n_features_in_
+        live = parameters["V"].any(axis=1)
+        self._parameters = parameters
+        self.bases_ = np.ascontiguousarray(parameters.P[:d, live].T)
+        self.offsets_ = parameters.P[d:, live].sum(axis=0)
+        self.output_weights_ = np.ascontiguousarray(parameters["V"][live])
+        self.w_ = parameters["w"][..., :d]
+        bias = parameters["intercept"] + parameters["w"][..., d:].sum(axis=-1)
         self.intercept_ = bias if bias.ndim else float(bias)
         self.used_features_ = self._used_features()
         self.n_used_interactions_ = end.used_interactions
@@ -125,7 +125,7 @@ class SharedBasisEstimator(ModelEstimator):
         return np.flatnonzero(self.bases_.any(axis=0))
 
     def _output_number(self, output: Any) -> int:
-        """Return the number of an output that is named by its label or number; else ValueError."""
+        """Return the index of an output given by its label or number, or raise ValueError."""
         m = self.output_weights_.shape[1]
         labels = self._output_labels()
         if output is None:
@@ -148,7 +148,7 @@ class SharedBasisEstimator(ModelEstimator):
         Parameters
         ----------
         output : object, optional
-            The label of a class, or the number of the output; may be left out where there is one only.
+            The label of a class, or the number of the output; optional for a single output.
         top : int, optional
             The number of pairs to return; by default all that are used.
 
@@ -156,7 +156,7 @@ class SharedBasisEstimator(ModelEstimator):
         -------
         DataFrame
             Columns ``feature_i`` and ``feature_j``, i < j, by name where the training data had names, else by
-            index, and ``weight``, what x_i x_j is multiplied by in this output.
+            index, and ``weight``, that of x_i x_j in this output.
 
         Raises
         ------
@@ -170,10 +170,10 @@ class SharedBasisEstimator(ModelEstimator):
             whole_number("top", top, 1)
         model = self._fitted_model
         assert isinstance(model, SharedBasis), "`_model_choice` names it"
-        single, found = model.of_output(self._parameters, self._output_number(output))
+        single, parameters = model.of_output(self._parameters, self._output_number(output))
         d = self.n_features_in_
-        found = found.replace(P=np.ascontiguousarray(found.P[:d]), w=found.w[:d])
-        ranked = pairs_of(single, found).ranked(top)
+        parameters = parameters.replace(P=np.ascontiguousarray(parameters.P[:d]), w=parameters.w[:d])
+        ranked = pairs_of(single, parameters).ranked(top)
         names = self._names()
         return pd.DataFrame(
             {"feature_i": names[ranked.i], "feature_j": names[ranked.j], "weight": ranked.weight}
@@ -203,29 +203,29 @@ class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
         or ‖V‖², with which there are `rank` bases from random directions.
     refit : {"output", "full"}, default="output"
         Whether after each choice of bases V alone is refitted, or the bases, too. The latter takes longer,
-        and fewer bases.
+        and needs fewer bases.
     loss : str or Loss, default="squared"
-        A loss of one number; it is added up over the targets.
+        A loss of one number, summed over the targets.
     solver : str, default="auto"
         "conditional_gradient", which is "auto", or "projected_gradient".
     solver_params : dict, optional
         The parameters of the solver, for instance ``{"bases": 1, "selection": "refine"}``.
     lambda_w, lambda_sparse : float, optional
-        λ_w and λ, both ≥ 0. By default they follow the data: λ_w is that of the other estimators, and λ is
-        0.01 of λ_max, from which on V = 0.
+        λ_w and λ, both ≥ 0. By default they are derived from the data: λ_w as in the other estimators, and
+        λ as 0.01 of λ_max, from which V = 0.
     radius : float, optional
         τ of the constraint Ω(V) ≤ τ in place of λ.
     max_iter : int, default=100
         The maximum number of epochs; each adds up to ten bases and refits.
     tol : float, default=1e-4
         The fit has converged once the objective falls by no more than this share of itself in an epoch, or
-        ends there with the reason "rank" where all `rank` bases are in use.
+        it ends with the reason "rank" where all `rank` bases are in use.
     fit_linear, fit_intercept, warm_start, early_stopping, validation_fraction, n_iter_no_change
         As for `FactorizationMachineRegressor`.
     verbose, callback, dtype
         As for `FactorizationMachineRegressor`.
     random_state : int, numpy Generator or RandomState, optional
-        Where searches for bases start, and the rows held out.
+        Gives the starts of searches for bases, and the held-out rows.
 
     Attributes
     ----------
@@ -240,15 +240,15 @@ class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
     intercept_ : (m,) ndarray, or float for one target
         The biases; 0 without them.
     used_features_ : (n,) int ndarray
-        The features that a basis in use has.
+        The features of the bases in use.
     n_used_interactions_ : int
         The number of pairs of features that share a basis.
     certificate_ : float
         The relative duality gap at the end: the objective exceeds that of any machine of this kind, on any
         bases, by at most this share of itself. With ``penalty="l2"`` on these bases.
     history_, status_, n_iter_, n_features_in_, feature_names_in_
-        As for `FactorizationMachineRegressor`; ``least_certificate`` in the history is what the certificate
-        cannot be below, however its bounds are improved.
+        As for `FactorizationMachineRegressor`; ``least_certificate`` in the history is a lower bound of the
+        certificate for the best possible bounds.
 
     Examples
     --------
@@ -326,7 +326,7 @@ class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
         X, y = self._checked(X, y, y_numeric=True, multi_output=True)
         values = np.array(y, dtype=np.float64)
         self._n_targets = values.shape[1:]
-        # A column of signs is a number all the same.
+        # A column of signs is still a real target.
         self._fit(X, Target(values if values.shape[1:] != (1,) else values[:, 0], "real"), sample_weight)
         return self
 
@@ -340,7 +340,7 @@ class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
 
         Returns
         -------
-        (N,) or (N, m) ndarray, as y was
+        (N,) or (N, m) ndarray, like y
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Classifiers on one shared basis: classes and labels."""
+"""The classifier on a shared basis, for several classes or labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .shared_basis import SharedBasisEstimator
 
 
 def _gives_probabilities(estimator: SharedBasisClassifier) -> bool:
-    """Return whether the loss of the fit, before one that of the parameters, gives any."""
+    """Return whether the fitted loss, or before a fit `loss`, gives probabilities."""
     loss = getattr(estimator, "_fitted_loss", None) or get_loss(estimator.loss)
     shape = (1, 3) if loss.task == "class" else (1,)
     return loss.probability(np.zeros(shape)) is not None
@@ -51,7 +51,7 @@ class SharedBasisClassifier(SharedBasisEstimator, ModelClassifier):
     Attributes
     ----------
     classes_ : (m,) ndarray
-        The labels, sorted; of several labels a row their numbers.
+        The labels, sorted; for several labels a row their numbers.
     bases_, offsets_, output_weights_, w_, intercept_, used_features_, n_used_interactions_, certificate_
         As for `SharedBasisRegressor`; two classes have one output.
     history_, status_, n_iter_, n_features_in_, feature_names_in_
@@ -198,14 +198,14 @@ class SharedBasisClassifier(SharedBasisEstimator, ModelClassifier):
         (N,) ndarray, or (N, m) int ndarray of several labels
         """
         f = self._predict(X)
-        found = self._fitted_target.decode(f)
-        return found.astype(np.int64) if self._fitted_target.kind == "several" else found
+        labels = self._fitted_target.decode(f)
+        return labels.astype(np.int64) if self._fitted_target.kind == "several" else labels
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities of every row of X.
 
-        The method exists where the loss of the fit gives probabilities: the logistic loss does.
+        The method exists where the loss of the fit gives probabilities, as the logistic loss does.
 
         Parameters
         ----------
@@ -215,9 +215,9 @@ class SharedBasisClassifier(SharedBasisEstimator, ModelClassifier):
         Returns
         -------
         (N, m) ndarray
-            Columns in the order of `classes_`; rows sum to 1, but for several labels, each on its own.
+            Columns in the order of `classes_`; rows sum to 1, except for several labels.
         """
         check_is_fitted(self)
-        found = self._fitted_loss.probability(self._predict(X))
-        assert found is not None, "the method exists"
-        return np.column_stack([1.0 - found, found]) if found.ndim == 1 else found
+        p = self._fitted_loss.probability(self._predict(X))
+        assert p is not None, "the method exists"
+        return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p

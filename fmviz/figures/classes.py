@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
+from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE
-from fmviz.figures.wording import literal
 
 __all__ = ["confusion", "contributions"]
 

@@ -10,10 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.training import X_TITLES, X, axis_type, metric_axis, thin, useful_log
+from fmviz.figures.training import X_TITLES, X, axis_type, metric_axis, thin
 
-COLORS = ("#3f88c5", "#db6f22", "#9a6bd1")
-"""Colours of what is of no regularizer in particular."""
 STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
@@ -166,82 +164,6 @@ def trade_off(
 
 def _bar(deviation: float) -> dict[str, Any] | None:
     return {"array": [deviation], "thickness": 1, "width": 3} if np.isfinite(deviation) else None
-
-
-def parallel(table: pd.DataFrame, color: str, metric: str, height: int = 340) -> go.Figure:
-    """Draw runs as lines through parallel axes, one for every column.
-
-    Parameters
-    ----------
-    table : DataFrame
-        One row a run. Numbers are drawn to scale, on a log scale where they spread over more than a factor of
-        20; texts as categories.
-    color : str
-        The column that gives the lines their colour; a number.
-    metric : str
-        The metric in that column.
-    height : int
-        In pixels.
-    """
-    dimensions = []
-    for name in table.columns:
-        column = table[name]
-        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-            values = column.to_numpy(dtype=float)
-            if useful_log(values[np.isfinite(values)]):
-                ends = np.log10(values)
-                ticks = np.linspace(np.nanmin(ends), np.nanmax(ends), 5)
-                # Two digits, and 100 rather than 1e+02.
-                texts = [f"{float(f'{10**tick:.2g}'):g}" for tick in ticks]
-                dimensions.append({"label": name, "values": ends, "tickvals": ticks, "ticktext": texts})
-            else:
-                dimensions.append({"label": name, "values": values})
-                most = metric_axis(metric, values).get("maxallowed")
-                if name == color and most is not None and len(set(values)) == 1:
-                    dimensions[-1]["range"] = [0.0, most]
-        else:
-            codes, kinds = pd.factorize(column.astype(str), sort=True)
-            dimensions.append(
-                {"label": name, "values": codes, "tickvals": list(range(len(kinds))), "ticktext": list(kinds)}
-            )
-    shade = table[color].to_numpy(dtype=float)
-    figure = go.Figure(
-        go.Parcoords(
-            dimensions=dimensions,
-            line={
-                "color": shade,
-                # Its own axis is the scale; a bar beside it would take the width that the names need.
-                # Thin lines: neither end may fade into a light or a dark page.
-                "colorscale": [(0.0, COLORS[0]), (0.5, COLORS[2]), (1.0, COLORS[1])],
-            },
-            labelfont={"size": 12},
-        )
-    )
-    return _finish(figure, height).update_layout(margin={"l": 70, "r": 54, "t": 50, "b": 20})
-
-
-def shares(counts: Sequence[int], height: int = 260) -> go.Figure:
-    """Draw how many pairs were selected by 1, 2, …, all of the runs.
-
-    Parameters
-    ----------
-    counts : sequence of int
-        The number of pairs used in exactly 1, 2, … runs.
-    height : int
-        In pixels.
-    """
-    runs = len(counts)
-    figure = go.Figure(
-        go.Bar(
-            x=[f"{n} of {runs}" for n in range(1, runs + 1)],
-            y=list(counts),
-            marker_color=COLORS[0],
-            hovertemplate="%{y:,} pairs<extra></extra>",
-        )
-    )
-    figure.update_xaxes(title="runs that use a pair")
-    figure.update_yaxes(title="pairs")
-    return _finish(figure, height)
 
 
 def equal_sparsity(table: pd.DataFrame, metric: str, title: str, height: int = 300) -> go.Figure:

@@ -1,4 +1,4 @@
-"""Figures of what a model has learned: its interactions as a network, and one prediction taken apart."""
+"""Figures of what a model has learned: network of interactions, waterfall of a prediction, two rows of P."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from plotly.subplots import make_subplots
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from fmviz.figures import palette
+from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE, ORANGE
-from fmviz.figures.wording import literal
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
 """The colours of what raises and of what lowers, those of the heatmaps."""
@@ -220,7 +220,7 @@ def two_rows(
     heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if held else {}
     figure = make_subplots(rows=1 + held, cols=1, shared_xaxes=not by_norm, **heights)
     top = float(np.abs(values).max(initial=0.0)) or 1.0
-    labels = [_shortened(name) for name in names]
+    labels = [_short(name, 18) for name in names]
     if labels[0] == labels[1]:
         labels[1] += " "
     written = np.array([["0" if v == 0 else f"{v:.2g}" for v in row] for row in values])
@@ -299,10 +299,6 @@ def _pulls(
                 row=2,
                 col=1,
             )
-
-
-def _shortened(name: str, most: int = 18) -> str:
-    return literal(name if len(name) <= most else name[: most - 1] + "…")
 
 
 _ROUNDS = 120

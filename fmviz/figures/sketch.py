@@ -1,4 +1,4 @@
-"""A plotly figure of curves as a small SVG: what is shown while the numbers still change."""
+"""Draw the curves of a Plotly figure as a small SVG, and a matrix as a PNG."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -276,8 +275,3 @@ def describe_path(table: pd.DataFrame, y: str, title: str, x: Against = "lambda_
         parts.append(f"{first['label']} from {first[y]:.4g} to {last[y]:.4g}")
     low, high = (f"{edge:.3g}" for edge in (table["lambda_sparse"].min(), table["lambda_sparse"].max()))
     return f"{title} against {X_TITLES[x]}, λ from {low} to {high}: {'; '.join(parts)}."
-
-
-def describe_bracket(counts: Sequence[int], target: int, message: str) -> str:
-    """Return a figure of `bracket` in a sentence."""
-    return f"{len(counts)} fits in search of {target:,} interactions. {message}"

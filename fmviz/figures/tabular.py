@@ -1,8 +1,10 @@
-"""The numbers behind a figure as a table: what a reader takes away beside the picture."""
+"""The numbers behind a figure as a table, and text that is safe in charts and spreadsheets."""
 
 from __future__ import annotations
 
 import base64
+import html
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,9 +12,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from fmviz.figures.wording import defused, spoken
-
-__all__ = ["csv", "table"]
+__all__ = ["csv", "defused", "literal", "spoken", "table"]
 
 _PLACES = ("x", "y", "z", "r", "theta", "lat", "lon")
 _OTHERS = ("text", "value", "values", "labels", "u", "v", "w", "i", "j", "k", "intensity")
@@ -25,14 +25,14 @@ def table(figure: go.Figure) -> pd.DataFrame:
     Parameters
     ----------
     figure : plotly Figure
-        Of curves, points, bars, heatmaps, surfaces, meshes or parallel coordinates, with frames or without.
+        Of curves, points, bars, heatmaps, surfaces or meshes, with frames or without.
 
     Returns
     -------
     DataFrame
         ``frame`` where the figure has frames, ``trace`` with the name of the trace, and what its points
-        have: ``x``, ``y``, ``z``, ``text``, ``error_x``, ``error_y``; a grid has a row a cell, parallel
-        coordinates a column an axis. Traces that only catch the pointer, of opacity 0, are left out.
+        have: ``x``, ``y``, ``z``, ``text``, ``error_x``, ``error_y``; a grid has a row a cell.
+        Traces that only catch the pointer, of opacity 0, are left out.
     """
     parts = [part for frame, traces in _frames(figure) for part in _parts(frame, traces)]
     if not parts:
@@ -91,11 +91,6 @@ def _given(trace: Any, name: str) -> Any:
 
 
 def _columns(trace: Any) -> dict[str, np.ndarray]:
-    if trace.type in ("parcoords", "parcats"):
-        return {
-            str(one.label or f"axis {place + 1}"): _flat(one.values)
-            for place, one in enumerate(trace.dimensions)
-        }
     if trace.type in _GRIDS and trace["z"] is not None:
         return _grid(trace)
     found = {}
@@ -158,3 +153,27 @@ def _filled(column: np.ndarray, size: int) -> Any:
     if len(column) == size:
         return column
     return pd.Series(column).reindex(range(size)).to_numpy()
+
+
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
+
+def literal(text: str) -> str:
+    """Return text that Plotly shows as it is; it takes tags such as <b> and <a> for its own."""
+    return html.escape(text, quote=False)
+
+
+def spoken(text: object) -> object:
+    """Return the words behind what `literal` wrote; anything but a text as it is."""
+    return html.unescape(text) if isinstance(text, str) else text
+
+
+def defused(cell: object) -> object:
+    """Return a cell that a spreadsheet shows instead of executing it.
+
+    A word that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front; numbers, also
+    those that are written as words, stay as they are.
+    """
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    return cell if _NUMBER.fullmatch(cell) else f"'{cell}"

@@ -1,7 +1,7 @@
-"""The curves of a training run.
+"""The curves of a training run, its residuals and its spectrum.
 
-Every function takes the history of a run as a frame, one row an epoch (`Snapshot.record` in fmviz.engine
-names the columns), and returns a figure that keeps its zoom while rows are added.
+Curves take the history of a run as a frame, one row an epoch (`Snapshot.record` in fmviz.engine
+names the columns); their figures keep the zoom while rows are added.
 """
 
 from __future__ import annotations
@@ -443,11 +443,6 @@ def signed_bars(values: np.ndarray, *, x: str, y: str, height: int = 250) -> go.
     figure.update_xaxes(title_text=x, automargin=True, showgrid=False, nticks=8)
     figure.update_yaxes(title_text=y, automargin=True, zeroline=True, zerolinecolor=palette.NEUTRAL)
     return figure
-
-
-def sorted_by_size(values: np.ndarray) -> np.ndarray:
-    """Return numbers from the largest magnitude to the smallest, signs kept."""
-    return values[np.argsort(-np.abs(values), kind="stable")]
 
 
 _BINS = 60

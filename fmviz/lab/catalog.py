@@ -10,7 +10,7 @@ from fmviz.engine.errors import one_of
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS, Dataset, DatasetSpec
 from fmviz.lab.datasets.base import Task
-from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.uploads import is_upload
 
 __all__ = ["DatasetParam", "dataset_spec", "load"]
 

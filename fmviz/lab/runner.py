@@ -23,7 +23,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot, Status
 from fmviz.engine.starts.informed import informed_solver
-from fmviz.engine.starts.robust import Found
+from fmviz.engine.starts.robust import EstimatedCaps
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
@@ -165,7 +165,7 @@ class Run:
     def with_caps(
         self,
         should_stop: Callable[[], bool] = never,
-        find: Callable[[Experiment, Problem, Callable[[], bool]], Found] = found_caps.found,
+        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.found,
     ) -> Run:
         """Return the run with the caps that its data say it has, where its experiment asks for that.
 

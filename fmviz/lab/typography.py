@@ -1,10 +1,12 @@
-"""Numbers and symbols as print sets them."""
+"""Write numbers, symbols and the cells of tables as print sets them."""
 
 from __future__ import annotations
 
+import math
 import re
+from typing import Any
 
-__all__ = ["with_minus", "without_markup"]
+__all__ = ["cell", "with_minus", "without_markup"]
 
 _SYMBOLS = {
     r"\lambda": "λ",
@@ -43,3 +45,14 @@ def duration(seconds: float) -> str:
 def with_minus(number: str) -> str:
     """Return a number with minus signs in place of its hyphens."""
     return number.replace("-", "−")
+
+
+def cell(value: Any) -> str:
+    """Return a value as a table shows it."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,6 +1,6 @@
-"""Fits along the sparsity strength λ: regularization paths, and the search for a number of interactions."""
+"""Regularization paths over λ, cross-validation, and the search for a number of interactions."""
 
-# With an alias of the same name: for the rest of fmviz, not for users.
+# Aliases of the same name are for use within fmviz, not for users.
 from .path import Order as Order
 from .path import PathPoint, iterate_path, lambda_max, regularization_path
 from .path import onwards as onwards

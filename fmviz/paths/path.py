@@ -26,12 +26,12 @@ from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
 FALL = 1e-5
-"""What an epoch must lower the objective by, where a path begins with an informed start; see `Budget`."""
-# Where σ does not follow the data.
+"""The default `fall` of a path with an informed start; see `Budget`."""
+# The size of a random start that is not derived from the data.
 _INIT_SCALE = 0.01
-# Sweeps to an extrapolation, where a solver takes them.
+# Sweeps between extrapolations, where a solver has them.
 _ANDERSON = 5
-# Of `Problem.build`: what is given in another way.
+# Parameters of `Problem.build` that are not passed by keyword.
 _GIVEN = ("X", "y", "lambda_sparse", "loss", "penalty", "model")
 
 
@@ -42,13 +42,13 @@ class PathPoint:
     Attributes
     ----------
     order : {"cold", "down", "up"}
-        Started anew, from the fit at the next larger λ, or from the one at the next smaller.
+        Started from scratch, from the fit at the next larger λ, or from the one at the next smaller.
     lambda_sparse : float
         λ.
     snapshot : Snapshot
-        The end of the fit, with its status.
+        The final snapshot of the fit, with its status.
     validation : float
-        The mean loss on the validation rows; NaN without any.
+        The mean loss on the validation rows; NaN without such rows.
     """
 
     order: Order
@@ -89,10 +89,10 @@ def iterate_path(
     should_stop: Callable[[], bool] = lambda: False,
     **solver_params: Any,
 ) -> Iterator[PathPoint]:
-    """Fit at every λ and yield each fit when it is done; see `regularization_path`.
+    """Yield the fit at every λ; see `regularization_path`.
 
-    A solver that is named makes 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`), where it can
-    and `solver_params` do not say otherwise.
+    A solver given by name makes 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`), if it can,
+    unless `solver_params` override this.
 
     Examples
     --------
@@ -118,15 +118,17 @@ def iterate_path(
     if validation is not None:
         held_out = problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
-    # Every cold fit, and the first of every warm path, begins at the same point.
-    first, method = begun(problem, start, init_scale, rng, path_solver(problem, solver, solver_params))
+    # Every cold fit, and the first of every warm path, has the same start.
+    first, method = start_and_solver(
+        problem, start, init_scale, rng, path_solver(problem, solver, solver_params)
+    )
     return _path(problem, strengths, orders, method, budget, first, rng, held_out, should_stop)
 
 
-def begun(
+def start_and_solver(
     problem: AnyProblem, start: str, init_scale: float, rng: np.random.Generator, solver: Solver
 ) -> tuple[Parameters, Solver]:
-    """Return where fits at any λ begin, and the solver; an informed one leaves saddle points at P = 0."""
+    """Return the start of fits at any λ, and the solver; an informed one escapes saddle points at P = 0."""
     finite_number("init_scale", init_scale, low=0)
     if start == "random":
         return problem.start(init_scale, rng), solver
@@ -134,12 +136,12 @@ def begun(
 
 
 def onwards(problem: Formulation) -> Order:
-    """Return the order in which a path goes on: down where the penalty lets P leave 0, and else up."""
+    """Return the order of a warm-started path: down where solvers can escape P = 0, else up."""
     return "up" if problem.penalty.saddles is None else "down"
 
 
 def path_solver(problem: Formulation, solver: str | Solver, given: Mapping[str, Any] | None = None) -> Solver:
-    """Return a solver for a path: as it is, or if it is named, with what warm starts call for."""
+    """Return a given solver unchanged, or the one of that name with settings that suit warm starts."""
     if isinstance(solver, Solver):
         return get_solver(solver, given)
     name = chosen_solver(problem, solver).name
@@ -147,7 +149,7 @@ def path_solver(problem: Formulation, solver: str | Solver, given: Mapping[str, 
 
 
 def path_params(solver: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that a solver has along a path: those given, and what warm starts call for."""
+    """Return a solver's parameters along a path: the given ones, and those that suit warm starts."""
     return quick_settings(solver, anderson=_ANDERSON) | dict(given)
 
 
@@ -162,15 +164,15 @@ def _path(
     held_out: AnyProblem | None,
     should_stop: Callable[[], bool],
 ) -> Iterator[PathPoint]:
-    # One report at the end of each fit is all that is read.
+    # Only the final snapshot of each fit is read.
     budget = replace(budget or Budget(epochs=1_000), report_every=None)
     for order in orders:
         start = first
         for strength in reversed(strengths) if order == "down" else strengths:
             if should_stop():
                 return
-            one = problem.at(lambda_sparse=strength)
-            *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng)
+            current = problem.at(lambda_sparse=strength)
+            *_, end = iterate(current, solver, budget, should_stop, start=start, rng=rng)
             if order != "cold":
                 start = end.parameters
             loss = float("nan") if held_out is None else held_out.risk(end.parameters)
@@ -202,34 +204,34 @@ def regularization_path(
     y : (N,) array_like
         The target; -1 and +1 for a binary loss.
     lambdas : sequence of float, optional
-        The strengths λ ≥ 0; by default 25 of them, from about the one that empties P, see `lambda_max`, down
-        to a thousandth of it.
+        The strengths λ ≥ 0; by default 25, from about the one at which P = 0, see `lambda_max`, down to a
+        thousandth of it.
     orders : sequence of {"cold", "down", "up"}, optional
-        How fits begin: anew, from the fit at the next larger strength, or at the next smaller. By default
-        down where the regularizer lets P leave 0, and up where it does not.
+        How fits start: from scratch, from the fit at the next larger strength, or at the next smaller. By
+        default down where solvers can escape P = 0 under the regularizer, and else up.
     start : {"informed", "random"}, optional
         With "random" fits are those of the papers: from a small random start, and without the escape from
-        saddle points. Then P = 0 is never left: a path that comes down stays empty, a cold start may
-        collapse where a far better point exists, and a path that goes up does not. With "informed", the
-        default where no `orders` are given, TI, CS, Ω_TI, Ω_CS and ℓ2² leave P = 0 where it is a saddle
-        point, and ℓ1 and ℓ2,1 begin at a solution with ℓ2² in their place.
+        saddle points. Then fits never leave P = 0: a path downwards stays empty, a cold start may collapse
+        where a far better point exists, and a path upwards does not. With "informed", the default where no
+        `orders` are given, fits with TI, CS, Ω_TI, Ω_CS and ℓ2² escape P = 0 where it is a saddle point, and
+        those with ℓ1 and ℓ2,1 start from a solution with ℓ2² instead.
     validation : (X, y), optional
-        Rows kept out, for the column ``validation_loss``.
+        Held-out rows, for the column ``validation_loss``.
     init_scale : float, optional
-        The standard deviation of the random start; 0.01, or with an informed start what suits the data.
+        The standard deviation of the random start; 0.01, or with an informed start derived from the data.
     fall : float, optional
         A fit has also converged once an epoch lowers its objective by less than this share: 1e-5 with an
         informed start, and 0, that is never, with a random one. On planted groups and diabetes 1e-5 makes
         paths up to 8 times cheaper than 0; the middle objective of a path is at most 0.1 % higher, the
-        worst one 14 % (CS, planted, where features are about to leave).
+        worst one 14 % (CS, planted, where features are about to be dropped).
     solver, max_iter, tol, random_state
         As for `fmviz.FactorizationMachineRegressor`; by name or "auto", PCD makes up to 10 `active_sweeps`
         in each epoch and extrapolates every 5 sweeps (`anderson`).
     **problem
-        What else describes the objective: ``loss``, ``regularizer`` and ``model``, names or values such as
-        ``TI(axis="rows")``, the parameters of those that are named (``loss_param``, ``regularizer_params``,
-        ``model_params``), ``rank``, ``lambda_w``, ``lambda_p``, ``fit_linear``, ``fit_intercept`` and
-        ``sample_weight``.
+        The other parameters of the objective: ``loss``, ``regularizer`` and ``model``, names or values such
+        as ``TI(axis="rows")``, the parameters of those that are named (``loss_param``,
+        ``regularizer_params``, ``model_params``), ``rank``, ``lambda_w``, ``lambda_p``, ``fit_linear``,
+        ``fit_intercept`` and ``sample_weight``.
 
     Returns
     -------
@@ -244,7 +246,7 @@ def regularization_path(
 
     Examples
     --------
-    All 18 planted pairs, and no other, are found on the way down:
+    A path downwards recovers exactly the 18 planted pairs:
 
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
@@ -252,7 +254,7 @@ def regularization_path(
     >>> path["used_interactions"].tolist()
     [18, 18, 18]
 
-    From cold random starts P collapses where, with the same λ, a path that goes up keeps them:
+    From cold random starts P collapses at a λ where a path upwards keeps them:
 
     >>> settings = {"lambda_p": 0.1, "fit_linear": False, "random_state": 0}
     >>> path = fmviz.regularization_path(X, y, [0.02, 0.1, 0.5], orders=["cold", "up"], **settings)
@@ -294,14 +296,14 @@ def regularization_path(
 
 
 def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:
-    """Return the strength λ from which on a factorization machine has no interaction, as an interval.
+    """Return λ_max, the strength from which a factorization machine has no interactions, as an interval.
 
     Above it P = 0 is a minimum, for a convex loss a global one; below it P = 0 is a saddle point. The data
     determine it through G, the gradient of the risk in the pair weights at the linear fit: for TI and CS it
     is at least (max|G_ij| − 2λ_p)/4 and at most max|G_ij|/2, for Ω_TI, Ω_CS and Ω_* between
     max|G_ij| − 2λ_p and max|G_ij|, for ℓ2² and TI by rows −λ_min(G)/2 − λ_p, and 0 where λ_p is at least
-    −λ_min(G)/2. For up to 100 features the ends of the interval are drawn together by a search for the
-    direction that leaves P = 0 last, and by a semidefinite program that proves that none is left.
+    −λ_min(G)/2. For up to 100 features the interval is tightened by a search for the best descent
+    direction at P = 0, and by a semidefinite program that proves that there is none.
 
     Parameters
     ----------
@@ -310,43 +312,43 @@ def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:
     y : (N,) array_like
         The target; -1 and +1 for a binary loss.
     **problem
-        What describes the objective, as for `regularization_path`.
+        The parameters of the objective, as for `regularization_path`.
 
     Returns
     -------
     ZeroThreshold
-        With ``lower``, ``upper``, the ``direction`` that leaves P = 0 just below ``lower``, the matrix
+        With ``lower``, ``upper``, the descent ``direction`` at P = 0 just below ``lower``, the matrix
         ``dual`` that proves ``upper``, and whether the interval is ``loose``.
 
     Raises
     ------
     ValueError
-        If the model or the regularizer has no such strength, as ℓ1 has none, with what there is instead; or
-        if anything is out of range.
+        If the model or the regularizer has no such strength, as ℓ1 has none, with an alternative; or if
+        anything is out of range.
 
     Examples
     --------
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
-    >>> found = fmviz.lambda_max(X, y, lambda_w=0.01)
-    >>> print(f"{found.lower:.4f} {found.upper:.4f}")
+    >>> threshold = fmviz.lambda_max(X, y, lambda_w=0.01)
+    >>> print(f"{threshold.lower:.4f} {threshold.upper:.4f}")
     0.7069 0.7069
     """
     return zero_threshold(problem_of(X, y, problem))
 
 
 def checked_strengths(name: str, given: Any) -> set[float]:
-    """Return the different strengths, or raise ValueError."""
+    """Return the distinct strengths, or raise ValueError."""
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(f"{name} = {given!r} must be a sequence of strengths, for instance [0.1, 0.01].")
-    found = {finite_number(name, value, low=0) for value in given}
-    if not found:
+    strengths = {finite_number(name, value, low=0) for value in given}
+    if not strengths:
         raise ValueError(f"{name} is empty; give at least one strength.")
-    return found
+    return strengths
 
 
 def problem_of(X: Any, y: Any, problem: dict[str, Any]) -> Problem:
-    """Return the problem that keywords describe; ValueError where one describes nothing of an objective."""
+    """Build a problem from keywords; raise ValueError where one is no parameter of the objective."""
     named = list(signature(bound).parameters)
     known = [*named, *(name for name in signature(Problem.build).parameters if name not in _GIVEN)]
     if "lambda_sparse" in problem:

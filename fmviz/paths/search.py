@@ -1,4 +1,4 @@
-"""The search for the strength λ whose fit uses a wanted number of interactions."""
+"""Search for the strength λ whose fit uses a given number of interactions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 
-from .path import Order, begun, checked_strengths, path_solver, problem_of
+from .path import Order, checked_strengths, path_solver, problem_of, start_and_solver
 
-# Where the paper's search begins (atarashi2021, 8.3): powers of ten.
+# The grid of the paper's search (atarashi2021, 8.3): powers of ten.
 GRID = tuple(10.0**e for e in range(-7, -1))
 
 
@@ -32,16 +32,16 @@ class Probe:
     lambda_sparse : float
         The strength that was tried.
     used_interactions : int
-        What its fit uses.
+        The number of interactions that its fit uses.
     low, high : float
         The bracket after this probe: too many interactions at `low`, too few at `high`; NaN while the
         search has no such end yet.
     snapshot : Snapshot
-        The end of the fit.
+        The final snapshot of the fit.
     status : {"searching", "found", "not reachable"}
-        The last probe says how the search ended.
+        The last probe has the outcome of the search.
     message : str
-        The same in a sentence.
+        The status as a sentence.
     """
 
     lambda_sparse: float
@@ -78,36 +78,36 @@ def find_lambda(
     should_stop: Callable[[], bool] = lambda: False,
     **problem: Any,
 ) -> Iterator[Probe]:
-    """Search the strength λ whose fit uses a wanted number of interactions (atarashi2021, 8.3).
+    """Search the strength λ whose fit uses a given number of interactions (atarashi2021, 8.3).
 
-    First the grid from its largest strength down, until a fit uses more than is wanted: this strength and
-    the one before are the bracket. Then halve the bracket. The search ends when a fit uses an accepted
-    number, or as *not reachable* when the grid holds no bracket or the bracket is narrower than
-    `narrowest`. Every fit begins at the same random start.
+    Fits the grid from its largest strength down, until a fit uses more than the target: this strength and the
+    previous one are the bracket, which is then bisected. The search ends when a fit uses an accepted number,
+    or as *not reachable* when the grid has no bracket or the bracket is narrower than `narrowest`. Every fit
+    has the same random start.
 
     Parameters
     ----------
     X, y
         As for `regularization_path`.
     target_interactions : int
-        What is wanted.
+        The target number.
     accept : (int, int), optional
-        The accepted range, which holds the target. The default is the paper's choice for 1,000, and so for
-        any target: from the nearest count at most the target that selecting features can reach, a binomial
-        coefficient j(j − 1)/2, to the next one above it: 990 to 1,035.
+        The accepted range, which contains the target. The default is the paper's choice for 1,000, 990 to
+        1,035, and so for any target: from the largest binomial coefficient j(j − 1)/2 up to the target, which
+        feature selection can reach, to the next one.
     grid : sequence of float
-        Where to look for the bracket.
+        The strengths among which to find the bracket.
     narrowest : float
         The width at which the search gives up.
     solver, max_iter, tol, init_scale, random_state, **problem
         As for `regularization_path`.
     should_stop : callable
-        Asked between epochs and between fits; a stopped search yields no last word.
+        Called between epochs and between fits; a stopped search yields no final status.
 
     Yields
     ------
     Probe
-        After every fit, so that the search can be watched; the last one is not "searching".
+        After every fit; the status of the last one is not "searching".
 
     Raises
     ------
@@ -161,11 +161,11 @@ def search_lambda(
     random_state: Any = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Probe]:
-    """Search as `find_lambda` does, for a problem that is built; its own λ has no say.
+    """Search as `find_lambda` does, for a given problem, whatever its own λ.
 
-    `start` is as for `regularization_path`. With `order` "down" or "up" fits begin at that of the next larger
-    strength so far, or of the next smaller one, and the grid is taken in that direction: the fits are then
-    those of a path, and none can be made again alone.
+    `start` is as for `regularization_path`. With `order` "down" or "up" fits start from that of the next
+    larger strength so far, or of the next smaller one, and the grid is taken in that direction: the fits are
+    then those of a path, and none can be reproduced alone.
     """
     target = whole_number("target_interactions", target_interactions, 0)
     accept = accepted_range(target_interactions) if accept is None else accept
@@ -175,20 +175,20 @@ def search_lambda(
     strengths = sorted(checked_strengths("grid", grid), reverse=order != "up")
     rng = np.random.default_rng(random_state)
     method = chosen_solver(problem, solver) if order == "cold" else path_solver(problem, solver)
-    first, method = begun(problem, start, init_scale, rng, method)
+    first, method = start_and_solver(problem, start, init_scale, rng, method)
     finite_number("narrowest", narrowest, low=0)
 
-    made: dict[float, Parameters] = {}
+    fits: dict[float, Parameters] = {}
 
     def fit(strength: float) -> Snapshot:
-        one = problem.at(lambda_sparse=strength)
-        before = [other for other in made if (other < strength) == (order == "up")]
+        current = problem.at(lambda_sparse=strength)
+        before = [other for other in fits if (other < strength) == (order == "up")]
         near = min(before, key=lambda other: abs(other - strength), default=None)
-        # The same draws each time: a cold fit at the strength that is found can be made again alone.
-        begin = first if near is None else made[near]
-        *_, end = iterate(one, method, budget, should_stop, start=begin, rng=deepcopy(rng))
+        # The same draws each time, so that a cold fit at the resulting strength can be reproduced alone.
+        begin = first if near is None else fits[near]
+        *_, end = iterate(current, method, budget, should_stop, start=begin, rng=deepcopy(rng))
         if order != "cold":
-            made[strength] = end.parameters
+            fits[strength] = end.parameters
         return end
 
     return _search(fit, target, least, most, strengths, narrowest, should_stop)
@@ -223,7 +223,7 @@ def _search(
         if (used > most) != rising:
             waiting = []
         d = end.parameters.P.shape[-2]
-        lost = _lost(low, high, used, target, waiting, narrowest, d * (d - 1) // 2)
+        lost = _failure(low, high, used, target, waiting, narrowest, d * (d - 1) // 2)
         words = (
             lost or f"λ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
         )
@@ -232,10 +232,10 @@ def _search(
             return
 
 
-def _lost(
+def _failure(
     low: float, high: float, used: int, target: int, waiting: list[float], narrowest: float, pairs: int
 ) -> str | None:
-    """Return why the search must end, or None."""
+    """Return why the search must end without success, or None."""
     if np.isnan(high) and not waiting:
         return (
             f"Not reachable: even the largest strength of the grid, {low:g}, leaves {used:,} interactions. "

@@ -1,4 +1,4 @@
-"""λ of a machine on a shared basis, chosen by validation: a path over λ outside, bases inside."""
+"""Choose λ of a machine on a shared basis by validation along a path."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .validation import GAIN, Folds, Trial, Validation
 LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
 """The ends of the path, as shares of λ_max."""
 _COUNT, _PATIENCE = 12, 3
-# Fits are compared by what they predict; a certificate takes longer than an epoch.
+# Fits are compared by their predictions; a certificate takes longer than an epoch.
 _BUDGET = Budget(epochs=20, tol=1e-3, report_every=None, certify_every=None)
-# The settings by which a search finds several bases in one epoch.
+# Settings for several bases an epoch.
 _QUICK = {"bases": 10, "accuracy": 1e-4}
-# From so many numbers that are predicted on, one part kept out tells enough.
+# The number of predictions from which a single held-out part is enough.
 _MANY = 5_000
 
 
@@ -38,21 +38,21 @@ def search_basis_strength(
     patience: int = _PATIENCE,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Trial, None, Validation]:
-    """Choose λ by the mean loss on rows kept out; yield every trial when it is done.
+    """Choose λ by the mean loss on held-out rows; yield every trial.
 
-    The path goes down from half of λ_max, each fit from the one before, and ends early where validation keeps
-    getting worse. λ_w is the share of its reference that estimators take.
+    The path goes down from half of λ_max, each fit from the previous one, and ends early where validation
+    keeps getting worse. λ_w is the default of the estimators.
 
     Parameters
     ----------
     problem : Problem
-        Of the model "shared_basis", with all rows; its strengths have no say.
+        A problem of the model "shared_basis", with all rows; its strengths are ignored.
     folds : sequence of (int ndarray, int ndarray)
-        Training rows and rows kept out.
+        Training rows and held-out rows.
     rng : numpy Generator
         Draws the starts.
     solver : Solver
-        Its settings are kept, but for those that decide how many bases an epoch adds.
+        The solver; its settings are kept, except those for the number of bases that an epoch adds.
     count, patience, should_stop
         As for `fmviz.paths.validation.search_strengths`.
 

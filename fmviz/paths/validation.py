@@ -1,4 +1,4 @@
-"""Strengths chosen by validation: warm-started paths on training rows, judged on those kept out."""
+"""Choose strengths by cross-validation along warm-started paths."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ End = TypeVar("End")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 
 LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
-"""Of `References.lambda_w`: the λ_w that are tried, on linear fits."""
+"""The λ_w to try on linear fits, as shares of `References.lambda_w`."""
 SHRINKAGE_SHARES = (0.02, 0.2)
-"""Of `References.lambda_p`: the λ_p that are tried, each with a path over λ."""
+"""The λ_p to try, each with a path over λ, as shares of `References.lambda_p`."""
 _PATIENCE = 5
-# The path of the next λ_p begins so many strengths before the best of the one before, from its fit there.
+# The path of the next λ_p starts so many strengths before the best of the previous path, from its fit there.
 _OVERLAP = 4
-# λ_w is no longer lowered where so many times in a row linear fits have become worse.
+# λ_w is no longer lowered once linear fits have become worse so many times in a row.
 _LINEAR_PATIENCE = 2
-# A loss that is lower by less of itself is not counted as lower.
+# The least relative decrease of a loss that counts.
 GAIN = 1e-4
-# Fits are compared by what they predict, which settles long before the last weights do.
+# Fits are compared by their predictions, which converge long before the last weights do.
 _BUDGET = Budget(epochs=100, tol=1e-3, fall=1e-4, report_every=None, certify_every=None)
-# From so many rows on, one part kept out tells enough.
+# The number of rows from which a single held-out part is enough.
 _MANY_ROWS = 5_000
 _FOLDS = 5
 
@@ -51,7 +51,7 @@ class Trial:
     lambda_w, lambda_p, lambda_sparse : float
         The strengths.
     losses : tuple of float
-        The mean loss on the rows kept out, for every fold.
+        The mean loss on the held-out rows, for every fold.
     used_interactions : float
         The mean number of pairs that the fits use.
     """
@@ -69,7 +69,7 @@ class Trial:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean over the folds; NaN for one fold."""
+        """The standard error of the mean over the folds; NaN for one fold."""
         k = len(self.losses)
         return float(np.std(self.losses, ddof=1) / np.sqrt(k)) if k > 1 else float("nan")
 
@@ -96,14 +96,14 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """The end of a search for strengths.
+    """The result of a search for strengths.
 
     Attributes
     ----------
     trials : list of Trial
-        All that was tried, in that order.
+        All trials, in order.
     best : Trial
-        The one that is chosen.
+        The chosen trial.
     start : Parameters
         The fit of `best` on the training rows of the first fold.
     init_scale : float
@@ -117,7 +117,7 @@ class Validation:
 
     @property
     def message(self) -> str:
-        """What was chosen, in a sentence."""
+        """The choice as a sentence."""
         best, tried = self.best, [trial.lambda_sparse for trial in self.trials]
         shrinkage = f", λ_p = {best.lambda_p:.3g}" if best.lambda_p else ""
         return (
@@ -128,12 +128,12 @@ class Validation:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a trial."""
+        """A table with a row for each trial."""
         return pd.DataFrame.from_records([trial.record() for trial in self.trials])
 
 
 def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> list[tuple[Any, Any]]:
-    """Return five folds of fewer than 5,000 rows, else one quarter kept out; of classes, in equal shares."""
+    """Return five folds for fewer than 5,000 rows, else a held-out quarter; stratified for classes."""
     from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
     seed = int(rng.integers(2**31))
@@ -150,7 +150,7 @@ def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> 
 def choose_strengths(
     *given: Any, tell: Callable[[Trial], Any] = lambda trial: None, **more: Any
 ) -> Validation:
-    """Return what `search_strengths` returns at its end; `tell` is given every trial when it is done."""
+    """Run `search_strengths` and return its result; `tell` is called with every trial."""
     return finished(search_strengths(*given, **more), tell)
 
 
@@ -165,31 +165,31 @@ def search_strengths(
     patience: int = _PATIENCE,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Trial, None, Validation]:
-    """Choose λ_w, λ_p and λ by the mean loss on rows kept out; yield every trial when it is done.
+    """Choose λ_w, λ_p and λ by the mean loss on held-out rows; yield every trial.
 
-    λ_w comes first, from linear fits. Then, for each λ_p, a path over λ goes on in all folds together: down
-    from the λ_max of the data, each fit from the one before, where the regularizer lets P leave 0, and up
-    where it does not. It ends early where validation keeps getting worse, and that of the second λ_p begins
-    a little before the best of the first.
+    λ_w is chosen first, by linear fits. Then, for each λ_p, a path over λ runs in all folds together: down
+    from the λ_max of the data, each fit from the previous one, where solvers can escape P = 0 under the
+    regularizer, and else up. It ends early where validation keeps getting worse, and that of the second λ_p
+    starts a little before the best of the first.
 
     Parameters
     ----------
     problem : Problem or SideBySide
-        With all rows; its strengths have no say. Several outputs share those that are chosen.
+        The problem of all rows; its strengths are ignored. Several outputs share the chosen ones.
     folds : sequence of (int ndarray, int ndarray)
-        Training rows and rows kept out.
+        Training rows and held-out rows.
     rng : numpy Generator
         Draws the starts.
     solver : str or Solver
         As for `iterate`.
     one_se : bool
-        Whether to take the largest λ whose loss is within one standard error of the least, of the same λ_p.
+        Whether to take the largest λ whose loss is within one standard error of the least, at the same λ_p.
     count : int
-        The strengths λ of a path.
+        The number of strengths λ of a path.
     patience : int
-        A path ends where validation has become worse so many times in a row.
+        The number of consecutive strengths with a worse validation loss that end a path.
     should_stop : callable
-        Asked between fits; a search that is stopped chooses among what was tried.
+        Called between fits; a stopped search chooses among its trials so far.
 
     Returns
     -------
@@ -234,35 +234,35 @@ def search_strengths(
 
 
 def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = lambda step: None) -> End:
-    """Return what a generator returns at its end; `tell` is given every step."""
+    """Exhaust a generator and return its result; `tell` is called with every step."""
     try:
         while True:
             tell(next(steps))
     except StopIteration as end:
-        found: End = end.value
-        return found
+        result: End = end.value
+        return result
 
 
 def _linear_strength(problem: AnyProblem, parts: list[tuple[AnyProblem, AnyProblem]]) -> float:
-    """Return the λ_w whose linear fits predict best."""
-    # It depends on X alone.
-    whole = linear_reference(problem.machines[0])
-    if not problem.fit_linear or whole == 0.0:
+    """Return the λ_w with the best linear fits on held-out rows."""
+    # The reference depends on X alone.
+    reference = linear_reference(problem.machines[0])
+    if not problem.fit_linear or reference == 0.0:
         return problem.lambda_w
     fits: list[Parameters | None] = [None] * len(parts)
     best, least, worse = problem.lambda_w, float("inf"), 0
     for share in LINEAR_SHARES:
-        found = [
-            linear_fit(train.at(lambda_w=share * whole), rough=True, start=fit)
+        fitted = [
+            linear_fit(train.at(lambda_w=share * reference), rough=True, start=fit)
             for (train, _), fit in zip(parts, fits, strict=True)
         ]
-        loss = float(np.mean([held_out.risk(fit) for (_, held_out), fit in zip(parts, found, strict=True)]))
+        loss = float(np.mean([held_out.risk(fit) for (_, held_out), fit in zip(parts, fitted, strict=True)]))
         worse = 0 if loss < least else worse + 1
         if loss < least:
-            best, least = share * whole, loss
+            best, least = share * reference, loss
         if worse == _LINEAR_PATIENCE:
             break
-        fits = [*found]
+        fits = [*fitted]
     return best
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.models import MODELS
-from fmviz.figures.wording import defused
+from fmviz.figures.tabular import defused
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.runs.changes import with_strengths

@@ -10,7 +10,7 @@ import streamlit as st
 
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.uploads import is_upload
 
 _MINE = "fmviz:own:mine"
 _OWNER = "fmviz:own:owner"

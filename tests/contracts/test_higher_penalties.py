@@ -1,4 +1,4 @@
-"""Ω_TI and Ω_CS of higher order and of all subsets keep the contract of a coordinate or row penalty."""
+"""Contract tests of Ω_TI and Ω_CS of higher order and of all subsets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ CHOICES = [(name, order) for name in ("omega_ti", "omega_cs") for order in ORDER
 
 
 def part(name: str, order: int | None) -> Penalty:
-    found = get_penalty(name).of_order(order)
-    assert not isinstance(found, WhyNot)
-    return found
+    form = get_penalty(name).of_order(order)
+    assert not isinstance(form, WhyNot)
+    return form
 
 
 def definition(name: str, order: int | None, P: np.ndarray) -> float:
@@ -109,5 +109,5 @@ def test_thresholds_and_subgradients_match_the_definition(name, order):
 @pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
 def test_every_penalty_knows_every_order_or_says_why_not(penalty):
     for order in (2, 3, 5, None):
-        found = penalty.of_order(order)
-        assert isinstance(found, Penalty) or (found.code and len(found) > 40)
+        form = penalty.of_order(order)
+        assert isinstance(form, Penalty) or (form.code and len(form) > 40)

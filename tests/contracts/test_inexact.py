@@ -1,4 +1,4 @@
-"""What a regularizer without an exact operator keeps instead: Ω_*."""
+"""Contract tests of a regularizer without an exact operator: Ω_*."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_operator_is_the_loop_and_never_worse_than_its_input(name):
                 path.append(Q - 0.1 / np.sqrt(t) * (Q - P + strength * S @ Q))
             values = [objective(name, Q, P, strength) for Q in path]
         best = min(v for v in values if np.isfinite(v))
-        found = fmviz.prox(name, P, strength)
-        assert objective(name, found, P, strength) == pytest.approx(best, rel=1e-9)
+        approximate = fmviz.prox(name, P, strength)
+        assert objective(name, approximate, P, strength) == pytest.approx(best, rel=1e-9)
         assert best <= values[0]
 
 
@@ -98,10 +98,10 @@ def test_residual_is_the_subgradient_of_least_norm(name):
         for _ in range(4):
             Q = factors(rng)
             G = rng.normal(size=Q.shape)
-            found = np.linalg.norm(PENALTIES[name].residual(G, Q, strength))
+            norm = np.linalg.norm(PENALTIES[name].residual(G, Q, strength))
             least = least_subgradient(G, Q, strength)
             # An upper bound, and close.
-            assert least - 1e-6 <= found <= least + 1e-3 * np.linalg.norm(G)
+            assert least - 1e-6 <= norm <= least + 1e-3 * np.linalg.norm(G)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""Every loss in the registry keeps the same contract."""
+"""Contract tests of every registered loss."""
 
 from __future__ import annotations
 
@@ -115,13 +115,13 @@ def test_residual_form_is_the_same_loss(loss):
     rng = np.random.default_rng(0)
     f, y = rng.normal(size=(2, 50)) * 2
     own, other = loss.scalar, loss.scalar.of_residual
-    for one, two in zip(
+    for full, reduced in zip(
         (own.value, own.derivative, own.second),
         (other.value, other.derivative, other.second),
         strict=True,
     ):
-        same = evaluate(two, f - y, np.zeros(50), loss.theta)
-        assert evaluate(one, f, y, loss.theta) == pytest.approx(same, abs=1e-15)
+        same = evaluate(reduced, f - y, np.zeros(50), loss.theta)
+        assert evaluate(full, f, y, loss.theta) == pytest.approx(same, abs=1e-15)
 
 
 LOGISTIC = Logistic.scalar
@@ -166,8 +166,8 @@ def test_logistic_is_right_to_rounding_in_every_compilation():
         kernel = apply_loosely(scalar)
         kernel(MARGINS, ones, (), loose)
         _jit.python_version(kernel)(MARGINS, ones, (), plain)
-        for found in (evaluate(scalar, MARGINS, ones, ()), loose, plain):
-            error = [abs(Decimal(float(x)) / one[i] - 1) for x, one in zip(found, exact, strict=True)]
+        for computed in (evaluate(scalar, MARGINS, ones, ()), loose, plain):
+            error = [abs(Decimal(float(x)) / terms[i] - 1) for x, terms in zip(computed, exact, strict=True)]
             assert max(error) < 5e-16
 
 
@@ -209,7 +209,7 @@ def test_a_nudged_slope_is_the_slope_there(loss):
 
 def test_bits_of_sizes_stand_in_order():
     x = np.array([0.0, -1e-300, 2.0, -3.5, 1e300, -np.inf, np.nan])
-    bits = [int(size_bits(one)) for one in x]
+    bits = [int(size_bits(value)) for value in x]
     assert bits == sorted(bits)
     assert [from_bits(b) for b in bits[:-1]] == np.abs(x[:-1]).tolist()
     assert np.isnan(from_bits(bits[-1]))
@@ -432,12 +432,12 @@ def test_tangents_touch_the_smoothed_loss_and_lie_nowhere_below_it(loss, delta):
     y = np.where(rng.random(4000) < 0.5, -1.0, 1.0)
     here, there = rng.normal(size=(2, 4000)) * 2
     here[:200], there[:100] = y[:200], y[:100]  # Excesses of 0.
-    found = loss.majoriser
-    weights, smooth = found.weights(here, y, delta), found.value(here, y, delta)
+    majoriser = loss.majoriser
+    weights, smooth = majoriser.weights(here, y, delta), majoriser.value(here, y, delta)
     assert np.isfinite(weights).all()
-    assert ((weights == 0) == (found.excess(here, y) > found.cap)).all()
-    rise = weights * (found.half_square.value(there, y) - found.half_square.value(here, y))
-    assert (found.value(there, y, delta) <= smooth + rise + 1e-12 * weights).all()
+    assert ((weights == 0) == (majoriser.excess(here, y) > majoriser.cap)).all()
+    rise = weights * (majoriser.half_square.value(there, y) - majoriser.half_square.value(here, y))
+    assert (majoriser.value(there, y, delta) <= smooth + rise + 1e-12 * weights).all()
     gap = smooth - loss.value(here, y)
     assert gap.min() >= -1e-12
     assert gap.max() <= 0.5 * delta + 1e-12

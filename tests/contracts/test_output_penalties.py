@@ -1,4 +1,4 @@
-"""The penalties on the output layer of a shared basis."""
+"""Contract tests of the penalties on the output layer of a shared basis."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def test_residuals_are_distances_to_the_subdifferential():
         Q = rng.normal(size=(1, 4))
         Q[0, :2] = np.abs(Q).max() * np.sign(Q[0, :2])
         G = rng.normal(size=(1, 4))
-        rest = penalty.residual(G, Q, 0.7)
-        nearest = G - rest
+        residual = penalty.residual(G, Q, 0.7)
+        nearest = G - residual
         # It is in 0.7·∂Ω(Q): ⟨nearest, Q⟩ = 0.7·Ω(Q), its dual norm 0.7; and no other one is nearer.
         assert float((nearest * Q).sum()) == pytest.approx(0.7 * penalty.value(Q))
         assert np.abs(nearest).sum() == pytest.approx(0.7)
         for share in rng.dirichlet(np.ones(2), size=5):
             other = np.zeros((1, 4))
             other[0, :2] = 0.7 * share * np.sign(Q[0, :2])
-            assert float((rest * (other - nearest)).sum()) <= 1e-9
+            assert float((residual * (other - nearest)).sum()) <= 1e-9
 
 
 def test_names_of_the_output_layer():

@@ -1,4 +1,4 @@
-"""Every regularizer in the registry keeps the same contract."""
+"""Contract tests of every registered regularizer."""
 
 from __future__ import annotations
 
@@ -299,17 +299,17 @@ def test_thresholds_match_the_views(penalty):
         cache = view.cache(5, 3)
         view.begin(P, cache)
         unit = np.array([1.0, 0.0, 0.0])
-        found = [[view.penalty(unit, j, P, cache)] for j in range(5)]
+        expected = [[view.penalty(unit, j, P, cache)] for j in range(5)]
     else:
         view = penalty.entry
-        found = np.zeros((5, 3))
+        expected = np.zeros((5, 3))
         for s in range(3):
             cache = view.cache(5, 3)
             for r in range(s + 1):
                 view.begin(np.array(P.T, order="C"), r, cache)
             for j in range(5):
-                found[j, s] = view.threshold(cache, j, P[j, s])
-    assert thresholds == pytest.approx(np.asarray(found), abs=1e-12)
+                expected[j, s] = view.threshold(cache, j, P[j, s])
+    assert thresholds == pytest.approx(np.asarray(expected), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["l1", "l21", "ti", "cs", "l2", "ti_power", "cs_power", "elastic_net"])

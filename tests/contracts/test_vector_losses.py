@@ -1,4 +1,4 @@
-"""Losses of vectors: values that add up and gradients against finite differences, block by block."""
+"""Contract tests of losses of vectors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_gradients_agree_with_finite_differences_and_blocks_with_the_whole(name)
         ahead, behind = (loss.value_and_gradient(F + s, Y)[0] for s in (step, -step))
         assert gradient[:, c] == pytest.approx((ahead - behind) / 2e-6, abs=1e-5)
     halves = [loss.value_and_gradient(F[rows], Y[rows]) for rows in (slice(0, 2), slice(2, 5))]
-    assert np.array_equal(np.concatenate([one[0] for one in halves]), value)
-    assert np.array_equal(np.concatenate([one[1] for one in halves]), gradient)
+    assert np.array_equal(np.concatenate([half[0] for half in halves]), value)
+    assert np.array_equal(np.concatenate([half[1] for half in halves]), gradient)
 
 
 @pytest.mark.parametrize("name", VECTOR_LOSSES)
@@ -85,7 +85,7 @@ def test_kernels_agree_with_their_python_source(loss, monkeypatch):
     compiled = loss.value_and_gradient(F, Y)
     for name in ("_rows", "_entries"):
         factory = getattr(vector, name)
-        monkeypatch.setattr(vector, name, lambda one, made=factory: made(one).py_func)
+        monkeypatch.setattr(vector, name, lambda loss, build=factory: build(loss).py_func)
     plain = loss.value_and_gradient(F, Y)
-    for one, other in zip(compiled, plain, strict=True):
-        assert one == pytest.approx(other, rel=1e-13, abs=1e-15)
+    for fast, other in zip(compiled, plain, strict=True):
+        assert fast == pytest.approx(other, rel=1e-13, abs=1e-15)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import SMOOTH, best_solver, build_problem, iterate
+from small_data import differences
 
-from fmviz.engine.certificates.stationarity import curvature, loss_gradient, stationarity
+from fmviz.engine.certificates.stationarity import loss_gradient, stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
@@ -31,17 +32,6 @@ def build(loss="squared", regularizer="ti", lam=0.02, weights=None, sparse=False
     )
 
 
-def shifted(here: Parameters, what: str, index, by: float) -> Parameters:
-    P, w, b = here.P.copy(), here.w.copy(), here.intercept
-    if what == "P":
-        P[index] += by
-    elif what == "w":
-        w[index] += by
-    else:
-        b += by
-    return Parameters(P, w, b)
-
-
 # One penalty with a quadratic part, and one that acts on rows.
 FAST = {("squared", "elastic_net"), ("squared", "cs")}
 
@@ -53,25 +43,12 @@ def test_gradient_is_the_finite_difference(loss, sparse):
     here = Parameters(RNG.normal(size=(5, 3)) * 0.4, RNG.normal(size=5) * 0.3, 0.1)
     in_P, in_w, in_b = loss_gradient(problem, here)
 
-    def slope(what, index=None, h=1e-6):
-        up, down = (problem.parts(shifted(here, what, index, s * h))["loss"] for s in (1, -1))
-        return (up - down) / (2 * h)
+    def risk(name, array):
+        return problem.parts(here.replace(**{name: array}))["loss"]
 
-    for j in range(5):
-        assert in_w[j] == pytest.approx(slope("w", j), abs=1e-7)
-        for s in range(3):
-            assert in_P[j, s] == pytest.approx(slope("P", (j, s)), abs=1e-7)
-    assert in_b == pytest.approx(slope("b"), abs=1e-7)
-
-
-def test_curvature_is_the_second_difference_of_squared_error():
-    problem = build()
-    here = Parameters(RNG.normal(size=(5, 3)), np.zeros(5), 0.0)
-    h = curvature(problem, here)
-    for j in range(5):
-        for s in range(3):
-            up, mid, down = (problem.parts(shifted(here, "P", (j, s), t))["loss"] for t in (0.5, 0.0, -0.5))
-            assert h[j, s] == pytest.approx((up - 2 * mid + down) / 0.25)
+    for name, found in (("P", in_P), ("w", in_w), ("intercept", in_b)):
+        expected = differences(lambda array, name=name: risk(name, array), np.asarray(here[name]))
+        assert found == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +70,12 @@ def test_converged_runs_are_certified_and_others_are_not(regularizer, loss):
     assert last.used_features > 0
     assert last.certificate < 1e-7
     there = last.parameters
-    j, s = np.unravel_index(np.abs(there.P).argmax(), there.P.shape)
-    off = shifted(there, "P", (j, s), 0.1 * np.abs(there.P).max())
-    assert 0.01 < stationarity(problem, off) < 1.0
-    assert stationarity(problem, shifted(there, "w", 0, 0.1 * np.abs(there.w).max())) > 0.01
-    assert stationarity(problem, shifted(there, "b", None, 0.1)) > 0.01
+    off = there.P.copy()
+    off.flat[np.abs(off).argmax()] += 0.1 * np.abs(off).max()
+    assert 0.01 < stationarity(problem, there.replace(P=off)) < 1.0
+    aside = there.w + np.eye(5)[0] * 0.1 * np.abs(there.w).max()
+    assert stationarity(problem, there.replace(w=aside)) > 0.01
+    assert stationarity(problem, there.replace(intercept=there.intercept + 0.1)) > 0.01
 
 
 @pytest.mark.parametrize("regularizer", PENALTIES)

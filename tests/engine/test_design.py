@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,43 +28,24 @@ FORMS = {
 }
 
 
-def read_columns(design: Design) -> np.ndarray:
-    """Rebuild X through the accessors that kernels use."""
-    out = np.zeros(design.shape)
-    data, indices, indptr = design.columns
-    for j in range(design.n_features):
-        column, rows = data[indptr[j] : indptr[j + 1]], indices[indptr[j] : indptr[j + 1]]
-        for i in range(indptr[j + 1] - indptr[j]):
-            out[design.storage.row(rows, i), j] = design.storage.value(column, i)
-    return out
-
-
-def read_rows(design: Design) -> np.ndarray:
-    """Rebuild X through the accessors that stochastic kernels use."""
-    out = np.zeros(design.shape)
-    data, indices, indptr = design.rows
-    for n in range(design.n_samples):
-        values, columns = data[indptr[n] : indptr[n + 1]], indices[indptr[n] : indptr[n + 1]]
-        for i in range(indptr[n + 1] - indptr[n]):
-            out[n, design.storage.row(columns, i)] = design.storage.value(values, i)
-    return out
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_rows_tell_the_same_as_columns(form):
-    design = Design(FORMS[form])
-    assert np.array_equal(read_rows(design), X)
-    assert design.rows is design.rows
-    assert design.longest_row == (2 if design.storage.name == "sparse" else 3)
+def read(design: Design, rows: bool = False) -> np.ndarray:
+    """Rebuild X through the accessors of columns that kernels use, or those of rows of stochastic kernels."""
+    out = np.zeros(design.shape[:: 1 if rows else -1])
+    data, indices, indptr = design.rows if rows else design.columns
+    for j, (begin, end) in enumerate(itertools.pairwise(indptr)):
+        values, places = data[begin:end], indices[begin:end]
+        for i in range(end - begin):
+            out[j, design.storage.row(places, i)] = design.storage.value(values, i)
+    return out if rows else out.T
 
 
 def test_rows_of_ones_and_of_nothing():
     ones = np.array([[0, 1, 1], [0, 0, 0], [1, 1, 0]])
     design = Design(sp.csr_array(ones))
     assert design.storage.name == "binary"
-    assert np.array_equal(read_rows(design), ones)
+    assert np.array_equal(read(design, rows=True), ones)
     empty = Design(sp.csr_array((2, 3)))
-    assert np.array_equal(read_rows(empty), np.zeros((2, 3)))
+    assert np.array_equal(read(empty, rows=True), np.zeros((2, 3)))
     assert empty.longest_row == 0
 
 
@@ -70,7 +53,10 @@ def test_rows_of_ones_and_of_nothing():
 def test_every_form_becomes_the_same_matrix(form):
     design = Design(FORMS[form])
     assert design.shape == (3, 3)
-    assert np.array_equal(read_columns(design), X)
+    assert np.array_equal(read(design), X)
+    assert np.array_equal(read(design, rows=True), X)
+    assert design.rows is design.rows
+    assert design.longest_row == (2 if design.storage.name == "sparse" else 3)
     assert np.array_equal(design.dot(np.eye(3)), X)
     assert np.array_equal(design.transpose_dot(np.eye(3)), X.T)
     dense = design.power(3)
@@ -83,7 +69,7 @@ def test_ones_need_no_values():
     design = Design(ones)
     assert design.storage.name == "binary"
     assert design.columns.data.size == 0
-    assert np.array_equal(read_columns(design), ones.toarray())
+    assert np.array_equal(read(design), ones.toarray())
     assert np.array_equal(np.asarray(design.power(4).todense()), ones.toarray())
 
 

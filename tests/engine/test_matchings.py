@@ -9,7 +9,7 @@ from oracles import slow_lifted
 from fmviz.engine._jit import python_version
 from fmviz.engine.counting import used_matchings
 from fmviz.engine.interactions import matchings
-from fmviz.engine.interactions.matchings import held_factors, matching_weight, ranked_matchings
+from fmviz.engine.interactions.matchings import contracted_factors, matching_weight, ranked_matchings
 
 
 def sparse_factors(m: int, d: int = 6, k: int = 3, seed: int = 0) -> np.ndarray:
@@ -42,7 +42,7 @@ def test_a_held_feature_leaves_the_products_of_the_others():
     U, c = sparse_factors(3), np.array([1.0, -2.0, 0.5])
     wanted = slow_lifted.weights(U, c, False)
     for j in range(6):
-        rest, coefficients = held_factors(U, c, j)
+        rest, coefficients = contracted_factors(U, c, j)
         for pair in ((a, b) for a in range(6) for b in range(a) if j not in (a, b)):
             weight = matching_weight(rest * np.stack([coefficients, np.ones(9)])[:, None], pair)
             assert weight == pytest.approx(wanted.get(tuple(sorted((j, *pair))), 0.0), abs=1e-12)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import SMOOTH, best_solver, build_problem, iterate
+from small_data import table, target
 
 from fmviz.choices import why_not
+from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
@@ -122,3 +124,65 @@ def test_no_kink_is_taken_for_convergence(solver, seed):
     assert last.objective <= first.objective
     assert last.status.reason is (Reason.CONVERGED if last.certificate <= 1e-4 else Reason.STALLED)
     assert last.status.converged or "confirms no stationary point" in last.status.message
+
+
+HOFM, SIGNS = ("hofm", {"order": 3}), ("expansion", {"degree": 3, "kernel": "anova", "coefficients": "signs"})
+H2, H3, A2 = ("lifted", {}), ("lifted", {"degree": 3}), ("lifted", {"kernel": "anova"})
+FITTED = [
+    ("expansion", {"kernel": kernel, "degree": m}) for kernel in ("polynomial", "anova") for m in (2, 3, 4)
+]
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize(
+    ("model", "regularizer", "loss", "solvers"),
+    [
+        (HOFM, "l1", "squared", ("pcd", "pbcd", "apgd")),
+        (HOFM, "l2", "squared", ("cd", "pbcd", "apgd", "lbfgs")),
+        (HOFM, "omega_ti", "squared", ("pcd", "pbcd")),
+        (("all_subsets", {}), "l1", "squared", ("pcd", "pbcd", "apgd")),
+        (("all_subsets", {}), "omega_ti", "squared", ("pcd", "pbcd")),
+        (SIGNS, "l2", "squared", ("cd", "pbcd", "apgd", "lbfgs")),
+        (SIGNS, "omega_ti", "squared", ("pcd",)),
+        (("expansion", {"coefficients": "signs"}), "l2", "squared", ("cd", "apgd", "lbfgs")),
+        *((model, "l2", loss, ("cd", "lbfgs")) for model in FITTED for loss in ("squared", "logistic")),
+        *((model, "l2", "squared", ("cd", "lbfgs", "apgd")) for model in (H2, H3, A2)),
+    ],
+)
+def test_solvers_of_other_models_meet_and_the_certificate_is_small_just_there(
+    model, regularizer, loss, solvers
+):
+    X = table("dense", 40)
+    y = 2 * X[:, :2].prod(axis=1) - 3 * X[:, 1:4].prod(axis=1) + 4 * X[:, 1:5].prod(axis=1)
+    y = target(y + 0.1 * np.random.default_rng(0).normal(size=40), loss)
+    # Small enough that P does not collapse.
+    strength = 0.02 if loss == "squared" else 0.001
+    strengths = {
+        "lambda_p": strength,
+        "lambda_sparse": 0.0 if regularizer == "l2" else 0.01,
+    }
+    problem = build_problem(
+        X,
+        y,
+        loss=loss,
+        model=model[0],
+        model_params=model[1],
+        regularizer=regularizer,
+        rank=3,
+        lambda_w=0.01,
+        **strengths,
+    )
+    begin, rng = Budget(20_000, tol=1e-9, report_every=20_000), np.random.default_rng(3)
+    first, *_, near = iterate(problem, solvers[0], begin, init_scale=0.6, rng=rng)
+    assert near.certificate <= 1e-6 < 1e-4 < first.certificate
+    assert near.parameters.P.any()
+    ends = []
+    for solver in solvers:
+        *_, last = iterate(
+            problem, solver, Budget(20_000, tol=1e-10, report_every=None), start=near.parameters
+        )
+        assert last.objective <= near.objective + 1e-12
+        ends.append(last.objective)
+    assert max(ends) <= min(ends) * (1 + 1e-7)
+    here = near.parameters
+    assert stationarity(problem, here.replace(P=1.01 * here.P)) > 1e-4

@@ -55,22 +55,6 @@ def test_values_and_gradients_are_sums_over_subsets(storage, d):
         assert kernel.squares(design, P, slope) == pytest.approx(squares, abs=1e-9)
 
 
-@pytest.mark.pairwise(1)
-@pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
-@pytest.mark.parametrize("kernel", [Anova(2), Anova(3), Anova(5), AllSubsets(), Polynomial(2), Polynomial(3)])
-def test_gradients_are_finite_differences(storage, kernel):
-    rng = np.random.default_rng(0)
-    _, design = data(storage, 7, rng)
-    P = 0.5 * rng.normal(size=(7, 2))
-    slope = rng.normal(size=(6, 2))
-    gradient = kernel.gradient(design, P, slope)
-    for j, s in np.ndindex(P.shape):
-        E = np.zeros_like(P)
-        E[j, s] = 1e-6
-        rise = (kernel.values(design, P + E) - kernel.values(design, P - E)) * slope
-        assert gradient[j, s] == pytest.approx(rise.sum() / 2e-6, abs=1e-6)
-
-
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 def test_polynomial_is_its_definition(storage):
     rng = np.random.default_rng(1)

@@ -72,6 +72,23 @@ def test_objective_is_the_definition(loss, regularizer, weights):
         ({"y": np.r_[np.nan, Y[1:]]}, "y contains NaN"),
         ({"y": ["a"] * 9}, "y holds something"),
         ({"loss": "logistic", "y": np.arange(9.0)}, "wants labels -1 and"),
+        ({"model": "hofm", "model_params": {"order": 6}}, "order 6"),
+        ({"model": "hofm", "model_params": {"order": 11}}, "order"),
+        ({"model": "hofm", "model_params": {"degree": 3}}, "no parameter 'degree'"),
+        ({"model": "all_subsets", "regularizer": "ti"}, "open problem"),
+        ({"model": "expansion", "regularizer": "l1"}, "scale of a column is free"),
+        ({"model": "expansion", "regularizer": "l2", "lambda_sparse": 1.0}, "lambda_sparse"),
+        (
+            {"model": "lifted", "model_params": {"kernel": "anova", "degree": 3}},
+            "degree = 3 with kernel 'anova'",
+        ),
+        ({"model": "lifted", "model_params": {"degree": 1}}, "degree"),
+        ({"model": "lifted", "model_params": {"kernel": "rbf"}}, "rbf"),
+        ({"model": "qr", "regularizer": "ti"}, "trace norm of W"),
+        (
+            {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.5},
+            r"lambda_sparse = 0.5 has no penalty to multiply",
+        ),
     ],
 )
 def test_bad_settings_get_a_sentence(change, words):

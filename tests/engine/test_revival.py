@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import build_problem, iterate
+from small_data import assert_resumable, same_iterates
 
-from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
@@ -133,27 +133,10 @@ def test_nothing_is_drawn_where_nothing_is_dead():
 
 
 def test_runs_are_the_same_for_the_same_seed_and_go_on_from_checkpoints():
-    problem = problem_of("sparse", loss="huber")
-    kept: list[bytes] = []
+    problem, budget = problem_of("sparse", loss="huber"), Budget(25, tol=0.0)
     own = {"revive": True, "active_sweeps": 3, "anderson": 3}
-    whole, again = (
-        run(problem, 25, 0.0, keep=lambda take: kept.append(take().to_bytes()), **own) for _ in range(2)
-    )
-    for one, other in zip(whole, again, strict=True):
-        assert np.array_equal(one.parameters.P, other.parameters.P)
-    checkpoint = Checkpoint.from_bytes(kept[0])
-    rest = run(problem, 25, 0.0, seed=9, resume=checkpoint, **own)
-    for one, other in zip(whole[checkpoint.epoch :], rest, strict=True):
-        assert np.array_equal(one.parameters.P, other.parameters.P)
-
-
-@pytest.mark.slow
-def test_single_precision_data_do():
-    X, y = two_pairs()
-    from fmviz.engine.design import Design
-
-    problem = build_problem(Design(X, "float32"), y, lambda_p=0.02, lambda_sparse=0.02, **TWO_PAIRS)
-    assert run(problem, revive=True)[-1].used_interactions == 2
+    whole, _ = assert_resumable(problem, "pcd", budget, start=zeros(problem), **own)
+    same_iterates(whole, run(problem, 25, 0.0, **own))
 
 
 def test_other_models_say_that_they_have_no_such_columns():

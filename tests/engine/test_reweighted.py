@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from by_name import build_problem
+from small_data import assert_resumable
 
-from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Reweighted
-from fmviz.estimators.factorization_machine import FactorizationMachineRegressor
 
 
 def build(loss="absolute", regularizer="ti", *, share=0.2, seed=0, **more) -> Problem:
@@ -69,15 +68,6 @@ def test_outliers_that_drag_the_squared_loss_are_let_go():
     assert errors[1] < 0.1 < errors[0]
 
 
-def test_a_run_that_is_resumed_has_the_same_iterates():
-    problem, kept = build(), []
-    budget = Budget(9, tol=0.0, certify_every=100)
-    start = {"rng": np.random.default_rng(0), "init_scale": 0.3}
-    *_, end = iterate(problem, budget=budget, keep=lambda take: kept.append(take().to_bytes()), **start)
-    *_, again = iterate(problem, budget=budget, resume=Checkpoint.from_bytes(kept[4]))
-    assert np.array_equal(again.parameters.P, end.parameters.P)
-
-
 def test_the_certificate_proves_a_least_absolute_fit():
     # Without interactions it is convex: the linear least absolute deviations.
     problem = build(regularizer="l2", rank=0, lambda_sparse=0.0)
@@ -90,19 +80,5 @@ def test_the_certificate_proves_a_least_absolute_fit():
     assert problem.objective(moved) > end.objective
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_estimators_take_the_capped_loss_by_name_and_by_value():
-    problem = build("capped")
-    X, y = problem.design.matrix, problem.y
-    given = {
-        "rank": 2,
-        "lambda_sparse": 0.01,
-        "max_iter": 60,
-        "tol": 1e-3,
-        "random_state": 0,
-        "init_scale": 0.3,
-    }
-    by_value = FactorizationMachineRegressor(loss=CappedInsensitive(0.05, 1.0), **given)
-    fitted = by_value.fit(X, y)
-    assert np.median(np.abs(fitted.predict(X) - y)) < 0.2
+def test_a_run_that_is_resumed_has_the_same_iterates():
+    assert_resumable(build(), "auto", Budget(9, tol=0.0, certify_every=100), init_scale=0.3)

@@ -131,5 +131,3 @@ def test_samples_tell_which_pairs_are_there():
     assert (pairs["probability"][:18] == 1.0).all()
     assert (pairs["lower"] <= pairs["weight"]).all()
     assert (pairs["weight"] <= pairs["upper"]).all()
-    with pytest.raises(ValueError, match="groups has shape"):
-        fmviz.BayesianFMRegressor(groups=[1, 2]).fit(X, y)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from by_name import build_problem, iterate
+from small_data import assert_resumable, same_iterates
 
 from fmviz.choices import why_not
-from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.drive import Budget
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Change, Schedule, changes_of
@@ -41,15 +41,6 @@ def run(problem, solver, schedule, **more):
     )
 
 
-def same(one, other):
-    assert np.array_equal(one.parameters.P, other.parameters.P), one.epoch
-    assert np.array_equal(one.parameters.w, other.parameters.w)
-    if one.parameters.W is not None:
-        assert np.array_equal(one.parameters.W, other.parameters.W)
-    assert one.objective == other.objective
-    assert one.status == other.status
-
-
 CASES = [("fm", solver, "ti") for solver in SOLVERS if why_not("ti", solver) is None]
 CASES += [("fm", "lbfgs", "l2"), ("fm", "cd", "l2"), ("qr", "incremental_pgd", "l1")]
 CASES += [("convex_fm", "gcd", "l2"), ("hofm", "pcd", "omega_ti")]
@@ -62,30 +53,21 @@ def test_changes_made_on_the_way_are_those_declared(model, solver, regularizer):
     problem = build(model, regularizer, **({"lambda_sparse": 0.0} if traced else {}))
     changes = ((4, "lambda_p", 0.05), (15, "lambda_p", 0.01)) if traced else CHANGES
     own = {"eta0": 0.01} if "sgd" in solver or "katyusha" in solver else {}
-    kept = []
-    declared = run(
-        problem, solver, Schedule(changes), keep=lambda take: kept.append(take().to_bytes()), **own
-    )
-    schedule, live = Schedule(), []
     budget, rng = Budget(EPOCHS, tol=0.0, certify_every=4), np.random.default_rng(0)
+    # And from checkpoints before, between and after the changes.
+    declared, kept = assert_resumable(
+        problem, solver, budget, tried=EPOCHS, init_scale=0.3, schedule=Schedule(changes), **own
+    )
+    assert bool(kept) == bool(SOLVERS[solver].on(problem).memory)
+    schedule, live = Schedule(), []
     for snapshot in iterate(problem, solver, budget, init_scale=0.3, rng=rng, schedule=schedule, **own):
         live.append(snapshot)
         schedule.add(c for c in changes if c[0] == snapshot.epoch)
-    for one, other in zip(declared, live, strict=True):
-        same(one, other)
+    same_iterates(declared, live)
     assert declared[-1].epoch == EPOCHS
-    plain = run(problem, solver, None, **own)
-    first = changes[0][0]
-    same(declared[first], plain[first])
+    plain, first = run(problem, solver, None, **own), changes[0][0]
+    same_iterates(declared[: first + 1], plain[: first + 1])
     assert declared[first + 1].objective != plain[first + 1].objective
-    # And from checkpoints before, between and after the changes.
-    assert bool(kept) == bool(SOLVERS[solver].on(problem).memory)
-    for packed in kept:
-        checkpoint = Checkpoint.from_bytes(packed)
-        if checkpoint.epoch in (4, 5, 10, 15, 20, 25):
-            rest = run(problem, solver, Schedule(changes), resume=checkpoint, **own)
-            for one, other in zip(declared[checkpoint.epoch :], rest, strict=True):
-                same(one, other)
 
 
 def test_an_epoch_belongs_to_the_strengths_under_which_it_was_made():

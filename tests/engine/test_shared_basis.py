@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracles.shared_basis import brute_force_value, l1_optimum
+from small_data import assert_resumable, differences
 
 from fmviz.engine.certificates.stationarity import certificates, certify
-from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.compatibility import best_solver
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
@@ -97,16 +97,11 @@ def test_gradients_of_both_layers_are_finite_differences(kernel):
     both = BothLayers(problem, kernel == "polynomial", 3)
     T = np.random.default_rng(1).normal(size=both.layer(H).shape)
     _, in_H, in_T = both.value_and_gradients(H, T)
-    for place in product(*map(range, H.shape)):
-        step = np.zeros_like(H)
-        step[place] = 1e-6
-        ahead, behind = (both.value_and_gradients(H + s, T)[0] for s in (step, -step))
-        assert in_H[place] == pytest.approx((ahead - behind) / 2e-6, abs=1e-8)
-    for place in product(*map(range, T.shape)):
-        step = np.zeros_like(T)
-        step[place] = 1e-6
-        ahead, behind = (both.value_and_gradients(H, T + s)[0] for s in (step, -step))
-        assert in_T[place] == pytest.approx((ahead - behind) / 2e-6, abs=1e-8)
+    for found, expected in (
+        (in_H, differences(lambda H: both.value_and_gradients(H, T)[0], H)),
+        (in_T, differences(lambda T: both.value_and_gradients(H, T)[0], T)),
+    ):
+        assert found == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -273,16 +268,7 @@ def test_a_radius_is_kept_and_agrees_with_its_price(penalty):
 def test_checkpoints_go_on_with_the_same_iterates():
     problem = small_problem()
     solver = get_solver("conditional_gradient", {"bases": 2})
-    kept: list[Checkpoint] = []
-
-    def keep(take):
-        kept.append(Checkpoint.from_bytes(take().to_bytes()))
-
-    budget = Budget(epochs=4, tol=0.0)
-    whole = list(iterate(problem, solver, budget, rng=np.random.default_rng(0), keep=keep))
-    rest = list(iterate(problem, solver, budget, rng=np.random.default_rng(9), resume=kept[1]))
-    assert np.array_equal(rest[-1].parameters["V"], whole[-1].parameters["V"])
-    assert np.array_equal(rest[-1].parameters.P, whole[-1].parameters.P)
+    assert_resumable(problem, solver, Budget(epochs=4, tol=0.0))
 
 
 def test_what_does_not_fit_says_so():
@@ -291,13 +277,18 @@ def test_what_does_not_fit_says_so():
     for solver in ("cd", "gcd", "incremental_pgd"):
         with pytest.raises(ValueError, match="share"):
             next(iterate(problem, solver, Budget(epochs=1)))
-    given = problem.design, problem.target
-    with pytest.raises(ValueError, match="rows of V"):
-        Problem.build(*given, loss="logistic", penalty="ti", model="shared_basis")
-    with pytest.raises(ValueError, match="nothing to multiply"):
-        Problem.build(*given, loss="logistic", penalty="l1", model="shared_basis", lambda_p=1.0)
-    with pytest.raises(ValueError, match="several classes at once"):
-        Problem.build(*given, loss="huber", penalty="l1", model="shared_basis")
+    for wrong, words in (
+        ({"penalty": "ti"}, "rows of V"),
+        ({"lambda_p": 1.0}, "nothing to multiply"),
+        ({"loss": "huber"}, "several classes at once"),
+    ):
+        given = {"loss": "logistic", "penalty": "l1", "model": "shared_basis"} | wrong
+        with pytest.raises(ValueError, match=words):
+            Problem.build(problem.design, problem.target, **given)
+
+
+def test_a_smooth_penalty_has_a_solver_and_a_certificate_of_its_own():
+    problem = small_problem()
     smooth = replace(problem, penalty=OUTPUT_PENALTIES["l2"], lambda_sparse=0.01)
     assert best_solver(smooth) == "projected_gradient"
     first, end = iterate(smooth, "projected_gradient", Budget(epochs=5, tol=0.0, report_every=5))

@@ -6,10 +6,10 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from small_data import assert_resumable
 
 from fmviz.engine import drive
 from fmviz.engine.certificates.stationarity import certify
-from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
@@ -104,20 +104,7 @@ def test_the_status_says_which_outputs_did_not_converge():
 @pytest.mark.parametrize("strengths", [[0.01, 0.01, 0.01], [10.0, 0.01, 0.01]], ids=["together", "one ended"])
 def test_checkpoints_resume_exactly(solver, strengths):
     problem = three_classes().at(lambda_sparse=strengths)
-    kept = {}
-    budget = Budget(epochs=28, tol=1e-4)
-
-    def run(**others):
-        return iterate(problem, solver, budget, init_scale=0.1, rng=np.random.default_rng(3), **others)
-
-    whole = [*run(keep=lambda take: kept.update({len(kept): take().to_bytes()}))]
-    checkpoint = Checkpoint.from_bytes(kept[len(kept) // 2])
-    resumed = [*run(resume=checkpoint)]
-    assert resumed[0].epoch == checkpoint.epoch
-    for name, array in whole[-1].parameters.items():
-        assert np.array_equal(array, resumed[-1].parameters[name]), name
-    assert resumed[-1].epoch == whole[-1].epoch
-    assert resumed[-1].status == whole[-1].status
+    assert_resumable(problem, solver, Budget(epochs=28, tol=1e-4), iterate, init_scale=0.1)
 
 
 def test_strengths_may_change_on_the_way():

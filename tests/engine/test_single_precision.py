@@ -108,5 +108,3 @@ def test_estimators_keep_single_precision_as_it_is():
     full = fmviz.FactorizationMachineRegressor(**settings).fit(rounded, Y)
     assert pytest.approx(full.P_, rel=1e-10, abs=1e-12) == half.P_
     assert half.predict(few) == pytest.approx(full.predict(rounded), rel=1e-10, abs=1e-12)
-    with pytest.raises(ValueError, match=r"dtype.*half.*float64"):
-        fmviz.FactorizationMachineRegressor(dtype="half").fit(few, Y)

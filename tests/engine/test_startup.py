@@ -10,15 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from by_name import best_solver
 
 import fmviz
-from fmviz.engine import _jit, warmup
-from fmviz.engine.models import MODELS
+from fmviz.engine import _jit
 from fmviz.engine.warmup import _DESIGNS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.experiment import EXPERIMENT_MODELS, suggested
+from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import Run
 
 # What the first two pages call: every operator, and the start and an epoch of the default training run.
@@ -159,27 +157,3 @@ def test_the_warm_up_covers_the_data_sets_of_every_installation(monkeypatch):
             experiment = suggested(name)
             layout = Run.prepare(experiment).problem.design.layout
             assert (layout, experiment.loss) in _DESIGNS, f"{name}: {layout}, {experiment.loss}"
-
-
-@pytest.mark.slow
-def test_everything_is_every_model_with_every_choice_of_its_own(monkeypatch):
-    ready = set()
-
-    def note(problem, method):
-        model = problem.model
-        chosen = tuple(model.settings[spec.name] for spec in model.params if spec.kind != "int")
-        made = (problem.penalty.name, method.name, problem.loss.name, problem.design.layout)
-        ready.add((model.name, chosen, *made))
-
-    monkeypatch.setattr(warmup, "make_ready", note)
-    monkeypatch.setattr(warmup, "warm_operators", lambda: None)
-    assert len(list(warmup.warm_everything())) == len(ready) + 1
-    assert {name for name, *_ in ready} == set(MODELS)
-    for dataset, spec in DATASETS.items():
-        if spec.unavailable() is None:
-            for name in EXPERIMENT_MODELS:
-                model, one = MODELS[name], suggested(dataset, name)
-                solver = best_solver(one.regularizer, loss=one.loss, model=name)
-                chosen = tuple(spec.default for spec in model.params if spec.kind != "int")
-                layout = Run.prepare(one).problem.design.layout
-                assert (name, chosen, one.regularizer, solver, one.loss, layout) in ready

@@ -24,7 +24,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import PCD, PGD, PSGD, get_solver
-from fmviz.engine.verdicts import without_rounding
+from fmviz.engine.stopping import without_rounding
 
 CASES = [
     (solver, regularizer, {})

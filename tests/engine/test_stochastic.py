@@ -7,139 +7,15 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import SMOOTH, build_problem, iterate, make_solver
-from oracles import slow_batch
-from oracles import slow_stochastic as slow
+from by_name import build_problem, iterate, make_solver
 
 import fmviz
 from fmviz.engine.drive import Budget
-from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.snapshot import Reason
-from fmviz.engine.solvers import SOLVERS
-from fmviz.engine.solvers.stochastic.psgd import SCHEDULES, batch_size, step_sizes
+from fmviz.engine.solvers.stochastic.psgd import SCHEDULES, batch_size
 
 STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
-READINGS = [(name, {}) for name in PENALTIES] + [("ti", {"axis": "rows"})]
-CASES = [
-    (regularizer, params, solver, "squared", storage)
-    for regularizer, params in READINGS
-    for solver in STOCHASTIC
-    if fmviz.why_not(regularizer, solver, regularizer_params=params) is None
-    for storage in (("dense", "sparse", "binary") if solver in ("sgd", "psgd") else ("sparse",))
-]
-CASES += [
-    (regularizer, {}, solver, loss, "sparse")
-    for loss in SMOOTH
-    if loss != "squared"
-    for regularizer, solver in (
-        ("l2", "sgd"),
-        ("l1", "psgd"),
-        ("l21", "psgd"),
-        ("ti", "psgd"),
-        ("cs", "psgd"),
-        ("l1", "mb_psgd"),
-        ("ti", "katyusha"),
-    )
-]
-
-
-def data(storage: str, loss: str, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(14, 5))
-    if storage != "dense":
-        X *= rng.random(X.shape) < 0.5
-    if storage == "binary":
-        X = (X != 0).astype(float)
-    X[:, 2] = 0.0
-    X[5] = 0.0
-    y = rng.normal(size=14)
-    return X, np.sign(y) if LOSSES[loss].task == "binary" else y
-
-
-def begin(linear: bool, bias: bool) -> Parameters:
-    rng = np.random.default_rng(1)
-    P = rng.normal(size=(5, 3)) * 0.6
-    P[1] = 0.0
-    P[3, 1] = 0.0
-    return Parameters(P, rng.normal(size=5) * 0.2 * linear, 0.3 * bias)
-
-
-def expected(problem, X, y, solver, start, orders, more, weights):
-    """Run the oracle for as many epochs as there are orders."""
-    name = "ti_rows" if problem.penalty.settings.get("axis") == "rows" else problem.penalty.name
-    settings = {
-        "name": name,
-        "loss": problem.loss.name,
-        "lam_w": problem.lambda_w,
-        "lam_p": problem.lambda_p,
-        "lam": problem.lambda_sparse,
-        "linear": problem.fit_linear,
-        "bias": problem.fit_intercept,
-        "weights": weights,
-        "batch": batch_size(problem, 0) if solver.startswith("mb_") else 1,
-        **more,
-    }
-    P, w, b = start.P, start.w, start.intercept
-    if "katyusha" in solver:
-        return slow.katyusha(X, y, w, P, b, orders, **settings)
-    steps = -(-y.size // settings["batch"])
-    for i, order in enumerate(orders):
-        explicit = solver == "sgd"
-        P, w, b = slow.psgd_epoch(X, y, w, P, b, order, explicit=explicit, first=i * steps, **settings)
-    return P, w, b
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    ("regularizer", "params", "solver", "loss", "storage"),
-    CASES,
-    ids=["-".join([r, *p.values(), s, lo, st]) for r, p, s, lo, st in CASES],
-)
-def test_epochs_equal_the_oracle(regularizer, params, solver, loss, storage):
-    X, y = data(storage, loss)
-    schedules = iter(SCHEDULES)
-    for linear, bias, lam, lam_p, weighted in (
-        (True, True, 0.05, 0.02, False),
-        (False, False, 0.3, 0.0, True),
-        (True, False, 0.0, 0.1, False),
-        (False, True, 0.1, 0.02, True),
-    ):
-        weights = np.linspace(0.0, 2.0, y.size) if weighted else None
-        start = begin(linear, bias)
-        problem = build_problem(
-            X if storage == "dense" else sp.coo_array(X),
-            y,
-            loss=loss,
-            regularizer=regularizer,
-            rank=3,
-            lambda_w=0.04,
-            lambda_p=lam_p,
-            lambda_sparse=lam,
-            fit_linear=linear,
-            fit_intercept=bias,
-            regularizer_params=params,
-            sample_weight=weights,
-        )
-        more = (
-            {"eta0": 0.2, "tau": 0.3} if "katyusha" in solver else {"eta0": 0.2, "schedule": next(schedules)}
-        )
-        rng = np.random.default_rng(4)
-        draw = np.random.default_rng(4)
-        n = y.size
-        orders = [draw.integers(0, n, n) if "katyusha" in solver else draw.permutation(n) for _ in range(2)]
-        method = make_solver(solver, problem, monotone=False, **more)
-        method.start(start, rng)
-        method.epoch()
-        change = method.epoch()
-        found = method.parameters()
-        P, w, b = expected(problem, X, y, solver, start, orders, more, weights)
-        assert pytest.approx(P, abs=1e-11) == found.P
-        assert found.w == pytest.approx(w, abs=1e-11)
-        assert found.intercept == pytest.approx(b, abs=1e-11)
-        assert ((np.abs(found.P) > 1e-13) == (np.abs(P) > 1e-13)).all()
-        assert 0 <= change < np.inf
 
 
 def random_problem(rng, regularizer: str, trial: int):
@@ -264,15 +140,6 @@ def test_the_path_follows_the_data_and_can_be_forced():
         path("omega_cs", sparse, operator="sparse", eta0=0.5)
 
 
-def test_step_sizes():
-    for schedule in SCHEDULES:
-        for lam in (0.0, 0.3):
-            etas = step_sizes(schedule, 0.5, 0.7, lam, 3, 5)
-            assert etas == pytest.approx([slow.eta(schedule, 0.5, 0.7, lam, t) for t in range(3, 8)])
-    assert step_sizes("optimal", 0.5, 0.7, 0.3, 0, 1)[0] == 0.5
-    assert step_sizes("optimal", 0.5, 0.7, 0.0, 9, 1)[0] == 0.5
-
-
 def test_automatic_batches():
     problem = build_problem(
         sp.random_array((60, 30), density=0.1, rng=np.random.default_rng(0)), np.zeros(60)
@@ -281,23 +148,6 @@ def test_automatic_batches():
     assert batch_size(problem, 7) == 7
     assert batch_size(problem, 700) == 60
     assert batch_size(build_problem(np.ones((60, 30)), np.zeros(60)), 0) == 1
-
-
-def test_sgd_survives_a_decay_that_changes_sign():
-    # 2ηλ = 1 wipes everything out, 2ηλ > 1 flips all signs: as Algorithm 5 says, without division by 0.
-    X, y = data("sparse", "squared")
-    for lam_p, lam_w in ((2.5, 2.5), (4.0, 5.5)):
-        problem = build_problem(sp.csr_array(X), y, regularizer="l2", rank=3, lambda_p=lam_p, lambda_w=lam_w)
-        method = make_solver("sgd", problem, eta0=0.2, schedule="constant", monotone=False)
-        start = begin(True, True)
-        method.start(start, np.random.default_rng(4))
-        method.epoch()
-        order = np.random.default_rng(4).permutation(y.size)
-        more = {"eta0": 0.2, "schedule": "constant"}
-        P, w, b = expected(problem, X, y, "sgd", start, [order], more, None)
-        assert pytest.approx(P, abs=1e-11) == method.parameters().P
-        assert method.parameters().w == pytest.approx(w, abs=1e-11)
-        assert method.parameters().intercept == pytest.approx(b, abs=1e-11)
 
 
 @pytest.mark.sample(1)
@@ -323,123 +173,3 @@ def test_steps_that_are_too_long(solver, monotone):
             assert last.status.reason is Reason.DIVERGED
             assert "Lower eta0" in last.status.message
             assert "monotone = True" in last.status.message
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("solver", STOCHASTIC)
-def test_a_start_without_a_finite_gradient_diverges(solver):
-    # No step helps there, not even the one that stands in for an epoch.
-    X, y = data("dense", "squared")
-    problem = build_problem(X, y, regularizer="l2", rank=3, lambda_sparse=1e-3)
-    large = Parameters(np.full((5, 3), 1e76), np.zeros(5), 0.0)
-    last = list(iterate(problem, solver, Budget(5, tol=0.0), start=large))[-1]
-    assert last.status.reason in (Reason.DIVERGED, Reason.EPOCHS)
-    assert np.isfinite(last.objective)
-    huge = Parameters(np.full((5, 3), 1e120), np.zeros(5), 0.0)
-    last = list(iterate(problem, solver, Budget(5, tol=0.0), start=huge))[-1]
-    assert last.status.reason is Reason.DIVERGED
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    ("regularizer", "solver", "loss", "eta0"),
-    [
-        ("l2", "sgd", "squared", 0.3),
-        ("l1", "psgd", "logistic", 3.0),
-        ("l21", "psgd", "squared", 1.0),
-        ("ti", "psgd", "squared", 0.5),
-        ("cs", "psgd", "squared", 0.5),
-        ("omega_ti", "psgd", "huber", 1.0),
-        ("cs", "mb_psgd", "squared", 1.5),
-        ("ti", "katyusha", "squared", 0.5),
-        ("l1", "mb_katyusha", "squared_hinge", 0.7),
-    ],
-)
-def test_safeguarded_epochs_equal_the_oracle(regularizer, solver, loss, eta0):
-    X, y = data("sparse", loss)
-    ways = set()
-    for operator in ("sparse", "dense") if solver == "psgd" else (None,):
-        more = {"eta0": eta0} | ({"operator": operator} if operator else {})
-        start = begin(True, True)
-        weights = np.linspace(0.5, 1.5, y.size)
-        strengths = {"lambda_w": 0.04, "lambda_p": 0.02, "lambda_sparse": 0.05}
-        problem = build_problem(
-            sp.coo_array(X), y, loss=loss, regularizer=regularizer, rank=3, sample_weight=weights, **strengths
-        )
-        same = {"loss": loss, "name": regularizer, "lam_w": 0.04, "lam_p": 0.02, "lam": 0.05}
-        setting = slow_batch.Setting(X, y, weights=weights, **same)
-        batch = batch_size(problem, 0) if solver.startswith("mb_") else 1
-        count = -(-y.size // batch)
-        draw = np.random.default_rng(4)
-        n = y.size
-        orders = [draw.integers(0, n, n) if "katyusha" in solver else draw.permutation(n) for _ in range(14)]
-        if "katyusha" in solver:
-            oracle = slow.Katyusha(X, y, weights=weights, batch=batch, eta0=eta0, **same)
-
-            def advance(point, state, order, scale, oracle=oracle):
-                return oracle.epoch(state, order, scale)[::-1]
-
-            def again(point, state):
-                return (point,) * 3
-        else:
-
-            def advance(point, first, order, scale, batch=batch, count=count, weights=weights, same=same):
-                P, w, b = point
-                P, w, b = slow.psgd_epoch(
-                    X, y, w, P, b, order, weights=weights, batch=batch, explicit=solver == "sgd", eta0=eta0,
-                    first=first, scale=scale, **same,
-                )  # fmt: skip
-                return [P, w, b], first + count
-
-            def again(point, first):
-                return first or 0
-
-        with np.errstate(all="ignore"):
-            path, stayed = slow.safeguarded(
-                setting, [start.P, start.w, start.intercept], orders, advance, again
-            )
-        ways |= set(stayed)
-        method = make_solver(solver, problem, **more)
-        method.start(start, np.random.default_rng(4))
-        for P, w, b in path:
-            assert np.isfinite(method.epoch())
-            found = method.parameters()
-            assert pytest.approx(P, abs=1e-9) == found.P
-            assert found.w == pytest.approx(w, abs=1e-9)
-            assert found.intercept == pytest.approx(b, abs=1e-9)
-    # Epochs of both kinds: kept, and undone.
-    assert ways == {False, True}
-
-
-@pytest.mark.parametrize("solver", STOCHASTIC)
-def test_small_steps_lower_the_objective(solver):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 8)) * (rng.random((300, 8)) < 0.5)
-    y = X[:, 0] * X[:, 1] + X[:, 2]
-    regularizer = "l2" if solver == "sgd" else "ti"
-    problem = build_problem(
-        sp.csr_array(X), y, regularizer=regularizer, rank=3, lambda_p=1e-4, lambda_sparse=1e-3
-    )
-    run = list(iterate(problem, solver, Budget(60, tol=0.0), init_scale=0.3, rng=rng, eta0=0.03))
-    assert run[-1].objective < 0.2 * run[0].objective
-
-
-def test_equal_seeds_repeat_a_run():
-    X, y = data("sparse", "squared")
-    problem = build_problem(sp.csr_array(X), y, rank=3, lambda_sparse=0.01)
-    for solver in ("psgd", "mb_psgd", "katyusha"):
-        ends = [
-            list(iterate(problem, solver, Budget(3), rng=np.random.default_rng(seed)))[-1].parameters.P
-            for seed in (1, 1, 2)
-        ]
-        assert np.array_equal(ends[0], ends[1])
-        assert not np.array_equal(ends[0], ends[2])
-
-
-def test_reasons():
-    assert fmviz.why_not("omega_ti", "katyusha").code == "not_convex"
-    assert fmviz.why_not("ti", "sgd").code == "not_smooth"
-    assert all(SOLVERS[name].monotone for name in STOCHASTIC)
-    for name in PENALTIES:
-        assert (fmviz.why_not(name, "psgd") is None) == PENALTIES[name].exact_prox
-        assert (fmviz.why_not(name, "mb_psgd") is None) == PENALTIES[name].exact_prox

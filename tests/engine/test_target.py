@@ -11,20 +11,25 @@ from fmviz.engine.target import Target
 X = np.eye(4)
 
 
-def test_numbers_are_real_or_of_two_classes():
-    real = Target.of([0.5, 2, -1])
-    assert (real.kind, real.labels, real.n_outputs) == ("real", None, 1)
-    assert real.values.dtype == np.float64
-    signs = Target.of([1, -1, 1])
-    assert (signs.kind, signs.labels.tolist(), signs.n_outputs) == ("binary", [-1.0, 1.0], 1)
-    assert Target.of(signs) is signs
-
-
-def test_rows_of_numbers_are_several_outputs():
-    real = Target.of([[0.5, 2], [3, 4], [5, 6]])
-    assert (real.kind, real.values.shape, real.n_outputs) == ("real", (3, 2), 2)
-    labels = Target.of([[1, -1, 1], [-1, -1, 1]])
-    assert (labels.kind, labels.values.shape, labels.n_outputs) == ("several", (2, 3), 3)
+@pytest.mark.parametrize(
+    ("target", "kind", "labels", "values", "outputs"),
+    [
+        (Target.of([0.5, 2, -1]), "real", None, [0.5, 2.0, -1.0], 1),
+        (Target.of([1, -1, 1]), "binary", [-1.0, 1.0], [1.0, -1.0, 1.0], 1),
+        (Target.of([[0.5, 2], [3, 4]]), "real", None, [[0.5, 2.0], [3.0, 4.0]], 2),
+        (Target.of([[1, -1, 1], [-1, -1, 1]]), "several", None, [[1, -1, 1], [-1, -1, 1]], 3),
+        # Labels in their order.
+        (Target.of_labels(["spam", "ham", "spam"]), "binary", ["ham", "spam"], [1.0, -1.0, 1.0], 1),
+        (Target.of_labels([7, 3, 3]), "binary", [3, 7], [1.0, -1.0, -1.0], 1),
+        (Target.of_labels([5, 1, 3, 1]), "class", [1, 3, 5], [2.0, 0.0, 1.0, 0.0], 3),
+        (Target.of_labels([5, 1, 3, 1], True), "ordinal", [1, 3, 5], [2.0, 0.0, 1.0, 0.0], 2),
+    ],
+)
+def test_numbers_and_labels(target, kind, labels, values, outputs):
+    assert (target.kind, target.n_outputs, target.values.tolist()) == (kind, outputs, values)
+    assert labels is None or target.labels.tolist() == labels
+    assert target.values.dtype == np.float64
+    assert Target.of(target) is target
 
 
 def test_values_are_a_copy_that_may_be_written_to():
@@ -50,49 +55,36 @@ def test_what_is_no_target_is_refused(y, words):
         Target.of(y)
 
 
-def test_two_labels_are_minus_and_plus_one_in_their_order():
-    target = Target.of_labels(["spam", "ham", "spam"])
-    assert (target.kind, target.labels.tolist()) == ("binary", ["ham", "spam"])
-    assert target.values.tolist() == [1.0, -1.0, 1.0]
-    assert target.n_outputs == 1
-    assert Target.of_labels([7, 3, 3]).values.tolist() == [1.0, -1.0, -1.0]
-
-
-@pytest.mark.parametrize(("ordered", "kind"), [(False, "class"), (True, "ordinal")])
-def test_more_labels_are_numbered_in_their_order(ordered, kind):
-    target = Target.of_labels([5, 1, 3, 1], ordered)
-    assert (target.kind, target.labels.tolist(), target.n_outputs) == (kind, [1, 3, 5], 3 - ordered)
-    assert target.values.tolist() == [2.0, 0.0, 1.0, 0.0]
-
-
 def test_one_label_is_no_target():
     with pytest.raises(ValueError, match=r"one class only, 'ham'; .* Add rows of the other class"):
         Target.of_labels(["ham", "ham"])
 
 
-def test_predictions_become_what_the_target_holds():
-    f = np.array([-0.5, 0.0, 2.0])
-    assert Target.of([0.5, 1.0]).decode(f) is f
-    # A score of 0 is no evidence for the second class.
-    assert Target.of([-1, 1]).decode(f).tolist() == [-1.0, -1.0, 1.0]
-    assert Target.of_labels(["no", "yes"]).decode(f).tolist() == ["no", "no", "yes"]
+F, SCORES = np.array([-0.5, 0.0, 2.0]), np.array([[0.1, 0.9, 0.3], [2.0, -1.0, 0.0]])
+SEVERAL = [[True, True, True], [True, False, False]]
 
 
-def test_scores_become_what_the_target_holds():
-    F = np.array([[0.1, 0.9, 0.3], [2.0, -1.0, 0.0]])
-    assert Target.of_labels(["a", "b", "c"]).decode(F).tolist() == ["b", "a"]
-    expected = [[True, True, True], [True, False, False]]
-    assert Target.of([[1, -1, 1], [-1, 1, 1]]).decode(F).tolist() == expected
-    named = Target(np.ones((2, 3)), "several", np.array(["sun", "rain", "snow"]))
-    assert named.decode(F).tolist() == expected
-    assert Target.of([[0.5, 1.0, 2.0]]).decode(F) is F
-
-
-def test_of_ordered_classes_the_median_is_predicted():
-    target = Target.of_labels([1, 2, 3, 4], ordered=True)
-    # Scores of y ≤ 1, y ≤ 2, y ≤ 3, the last ones in the wrong order.
-    F = np.array([[0.5, 1.0, 2.0], [-2.0, -1.0, 3.0], [-2.0, -1.0, -0.5], [0.5, -1.0, 3.0]])
-    assert target.decode(F).tolist() == [1, 3, 4, 2]
+@pytest.mark.parametrize(
+    ("target", "scores", "expected"),
+    [
+        (Target.of([0.5, 1.0]), F, F.tolist()),
+        # A score of 0 is no evidence for the second class.
+        (Target.of([-1, 1]), F, [-1.0, -1.0, 1.0]),
+        (Target.of_labels(["no", "yes"]), F, ["no", "no", "yes"]),
+        (Target.of_labels(["a", "b", "c"]), SCORES, ["b", "a"]),
+        (Target.of([[1, -1, 1], [-1, 1, 1]]), SCORES, SEVERAL),
+        (Target(np.ones((2, 3)), "several", np.array(["sun", "rain", "snow"])), SCORES, SEVERAL),
+        (Target.of([[0.5, 1.0, 2.0]]), SCORES, SCORES.tolist()),
+        # Scores of y ≤ 1, y ≤ 2, y ≤ 3, the last ones in the wrong order: the median.
+        (
+            Target.of_labels([1, 2, 3, 4], ordered=True),
+            np.array([[0.5, 1.0, 2.0], [-2.0, -1.0, 3.0], [-2.0, -1.0, -0.5], [0.5, -1.0, 3.0]]),
+            [1, 3, 4, 2],
+        ),
+    ],
+)
+def test_scores_become_what_the_target_holds(target, scores, expected):
+    assert target.decode(scores).tolist() == expected
 
 
 def test_every_output_has_a_target_of_its_own():

@@ -58,26 +58,11 @@ def test_axes_are_within_what_a_metric_can_be(metric, most):
     for figure in drawn:
         axis = figure.layout.yaxis
         assert (axis.type, axis.minallowed, axis.maxallowed) == ("linear", 0.0, most)
-    (lines,) = figures.parallel(table[[metric]], metric, metric).data
-    assert lines.dimensions[0].range == (None if most is None else (0.0, 1.0))
     if most is not None:
         assert not re.search(r">1\.[1-9]", sketch.svg(drawn[0]))
 
 
-def test_parallel_axes_take_numbers_and_words():
-    table = pd.DataFrame({"penalty": ["TI", "CS"], "λ": [0.001, 1.0], "RMSE": [1.0, 2.0]})
-    (lines,) = figures.parallel(table, "RMSE", "train_rmse").data
-    penalty, strength, rmse = lines.dimensions
-    assert list(penalty.ticktext) == ["CS", "TI"]
-    assert list(penalty["values"]) == [1, 0]
-    assert list(strength["values"]) == [-3.0, 0.0]
-    assert list(rmse["values"]) == [1.0, 2.0]
-
-
 def test_bars():
-    (bars,) = figures.shares([5, 2]).data
-    assert list(bars.y) == [5, 2]
-    assert list(bars.x) == ["1 of 2", "2 of 2"]
     table = pd.DataFrame({"regularizer": ["ti", "l1"], "label": ["TI", "ℓ₁"], "value": [0.25, 0.5]})
     table = table.assign(interactions=[360, 1_000], nearest=[False, True])
     (bars,) = figures.equal_sparsity(table, "value", "RMSE").data
@@ -92,24 +77,3 @@ def test_seeds_of_one_method_have_one_colour_and_one_entry():
     )
     assert [trace.showlegend for trace in figure.data] == [True, False, True]
     assert figure.data[0].line.color == figure.data[1].line.color != figure.data[2].line.color
-
-
-def test_parallel_axes_write_large_numbers_out():
-    (lines,) = figures.parallel(
-        pd.DataFrame({"rank": [4, 100], "RMSE": [1.0, 2.0]}), "RMSE", "train_rmse"
-    ).data
-    assert lines.dimensions[0]["ticktext"] == ("4", "8.9", "20", "45", "100")
-
-
-def test_lines_of_parallel_axes_are_seen_on_light_and_dark_pages():
-    def light(colour):
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
-
-    (lines,) = figures.parallel(
-        pd.DataFrame({"rank": [4, 100], "RMSE": [1.0, 2.0]}), "RMSE", "train_rmse"
-    ).data
-    for _, colour in lines.line.colorscale:
-        assert light("#ffffff") / light(colour) >= 3
-        assert light(colour) / light("#0e1117") >= 3

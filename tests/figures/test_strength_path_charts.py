@@ -110,4 +110,3 @@ def test_a_search_is_a_picture_while_it_goes_on(n):
 def test_sentences_for_those_who_cannot_see():
     said = figures.describe_path(TABLE, "used_interactions", "Used interactions")
     assert said == "Used interactions against λ, λ from 0.01 to 1: ℓ₁ from 4950 to 0; TI from 900 to 10."
-    assert "3 fits in search of 305" in figures.describe_bracket([0, 500, 310], 305, "Found.")

@@ -6,9 +6,12 @@ import json
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+import pytest
 from plotly.subplots import make_subplots
 
 from fmviz.figures import tabular
+from fmviz.figures.interactions import waterfall
+from fmviz.figures.tabular import defused, literal, spoken
 
 
 def test_curves_become_a_row_a_point():
@@ -73,13 +76,6 @@ def test_surfaces_and_meshes_keep_three_coordinates():
     assert points[["x", "y", "z"]].values.tolist() == [[1, 2, 3]]
 
 
-def test_parallel_coordinates_have_a_column_an_axis():
-    figure = go.Figure(
-        go.Parcoords(dimensions=[{"label": "λ", "values": [0.1, 1]}, {"label": "RMSE", "values": [3, 4]}])
-    )
-    assert tabular.table(figure)[["λ", "RMSE"]].values.tolist() == [[0.1, 3], [1, 4]]
-
-
 def test_arrays_as_the_browser_gets_them_are_decoded():
     z = np.array([[1.5, -2.0, 0.0], [0.25, 0.0, 7.0]])
     figure = make_subplots(rows=1, cols=2)
@@ -101,3 +97,38 @@ def test_frames_are_told_apart():
     assert found["frame"].tolist() == ["λ 1", "λ 1", "λ 2", "λ 2"]
     assert found["y"].tolist() == [1, 2, 2, 4]
     assert set(found["trace"]) == {"flow"}
+
+
+HOSTILE = "<b>=1+1</b> & <a href='javascript:alert(1)'>x</a>"
+
+
+def test_plotly_finds_no_tags():
+    assert "<" not in literal(HOSTILE)
+    assert spoken(literal(HOSTILE)) == HOSTILE
+    assert spoken(3) == 3
+    figure = waterfall(["bias", HOSTILE], [1.0, 2.0], 3.0, "sum", "y")
+    (trace,) = figure.data
+    assert all("<" not in text for text in (*trace.y, *trace.hovertext))
+
+
+def test_files_hold_the_words_themselves_but_no_formulas():
+    figure = go.Figure(go.Bar(x=[literal("a<b"), literal("=cmd"), "-2"], y=[1.5, -2.0, 3.0]))
+    assert tabular.csv(figure).splitlines()[1:] == ["bar,a<b,1.5", "bar,'=cmd,-2.0", "bar,-2,3.0"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-2+3|cmd", "'-2+3|cmd"),
+        ("+x", "'+x"),
+        ("\t=1", "'\t=1"),
+        ("-2.5", "-2.5"),
+        ("+1e-3", "+1e-3"),
+        ("town=Ulm", "town=Ulm"),
+        (-2.5, -2.5),
+    ],
+)
+def test_cells_that_a_spreadsheet_would_execute(cell, shown):
+    assert defused(cell) == shown

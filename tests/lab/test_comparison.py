@@ -11,7 +11,6 @@ from fmviz.lab.interpretation.comparison import (
     Weights,
     difference,
     pareto,
-    selected_counts,
     stability,
 )
 from fmviz.lab.runner import Run, load_dataset
@@ -46,7 +45,6 @@ def test_the_front_is_that_of_all_pairs():
 
 def test_pairs_are_counted_over_runs():
     runs = [fm([[1], [1], [0], [2]]), fm([[1], [-1], [0], [0]]), fm([[0], [0], [1], [3]])]
-    assert selected_counts(runs).tolist() == [3, 1, 0]
     table = stability(runs, ["a", "b", "c", "d"])
     assert (table["Feature"][0], table["with feature"][0]) == ("a", "b")
     assert table["Selected in"][0] == pytest.approx(2 / 3)

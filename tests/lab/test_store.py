@@ -28,11 +28,11 @@ from fmviz.lab.store import (
     RunStore,
     StoreError,
     default_path,
-    ownership,
 )
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.database import LAYOUT, Database
 from fmviz.lab.store.packing import pack_parameters, pack_records, spark, unpack_parameters, unpack_records
+from fmviz.lab.store.stored_run import this_process
 
 SMALL = Experiment(rank=3, max_epochs=5, tol=0.0)
 
@@ -51,7 +51,7 @@ def record(epoch, **more):
 def cut_off(store, run):
     """Make a run look like one of a process that has ended."""
     with store.database.write() as connection:
-        host = ownership.this_process().split("/")[0]
+        host = this_process().split("/")[0]
         connection.execute("UPDATE runs SET owner = ? WHERE id = ?", (f"{host}/1/0", run))
 
 

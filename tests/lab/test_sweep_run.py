@@ -8,7 +8,11 @@ import pytest
 from fmviz.lab.runner import Run
 from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import carry_out, cost, results
+from fmviz.lab.search.sweep_run import (
+    carry_out,
+    cost,
+    results,
+)
 from fmviz.lab.store import RunStore
 
 
@@ -51,6 +55,8 @@ def test_a_sweep_leaves_every_fit_in_the_store(store):
         for name in ("objective", "certificate", "used_interactions", "support_f1"):
             assert fit.run.last[name] == record[name]
         assert len(store.trace(fit.run.id)) == 31
+    (declared,) = store.database.read("SELECT declaration FROM sweeps WHERE id = 's'")
+    assert SweepPlan.from_text(declared["declaration"]) == plan
 
 
 def test_finished_cells_are_taken_from_the_store(store):

@@ -98,7 +98,7 @@ def test_a_command_says_it_in_a_sentence(place, monkeypatch, capsys, what):
     (place.parent / "plan.toml").write_text(
         '[base]\nmax_epochs = 2\nrank = 40\n[[method]]\nregularizer = "ti"\n'
     )
-    command = ["sweep", str(place.parent / "plan.toml"), "--yes", "--store", str(place)]
+    command = ["sweep", str(place.parent / "plan.toml"), "--store", str(place)]
     mend = TROUBLES[what](store, monkeypatch)
     monkeypatch.setattr("fmviz.cli.sweep.open_store", lambda _: store)
     assert main(command) == 2

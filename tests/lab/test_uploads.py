@@ -42,8 +42,7 @@ from fmviz.lab.tables.files import read
 from fmviz.lab.tables.recipe import Choice, Recipe, first_recipe
 from fmviz.lab.tables.source import Reading
 from fmviz.lab.tables.values import date_format, date_parts, dates_of, numbers_of
-from fmviz.lab.uploads import example, library
-from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.uploads import example, is_upload, library
 from fmviz.lab.uploads.size import Size
 from fmviz.paths.validation import finished
 

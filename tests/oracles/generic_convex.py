@@ -1,4 +1,4 @@
-"""Convex problems by a generic interior-point method."""
+"""Reference solutions of convex problems by a generic interior-point method."""
 
 from __future__ import annotations
 

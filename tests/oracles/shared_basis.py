@@ -1,4 +1,4 @@
-"""Machines on a shared basis, slowly: kernels by loops, and ℓ1 as one problem in matrices."""
+"""Reference implementations for a shared basis: kernels by loops, and ℓ1 as a convex matrix problem."""
 
 from __future__ import annotations
 

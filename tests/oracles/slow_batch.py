@@ -1,4 +1,4 @@
-"""One epoch of every batch solver, written from the papers' formulae with loops and plain lists of blocks."""
+"""Reference implementations of the batch solvers, written from the papers' formulae with loops."""
 
 from __future__ import annotations
 

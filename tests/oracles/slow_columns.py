@@ -1,4 +1,4 @@
-"""Epochs of the sweeping solvers for sums of column kernels, from the definitions, by loops over subsets."""
+"""Reference epochs of the coordinate solvers for sums of column kernels, by loops over subsets."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def fitted_coefficients(blocks, X, y, P, w, b, coefficients, *, loss, lam_p):
 
 
 class Setting:
-    """A problem of the house's convention."""
+    """A problem in the scaling convention of `fmviz.engine.problem`."""
 
     def __init__(self, blocks, X, y, loss, name, lam_w, lam_p, lam, linear=True, bias=True, weights=None):
         self.blocks, self.X, self.y, self.loss, self.name = blocks, X, y, loss, name

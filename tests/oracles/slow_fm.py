@@ -1,4 +1,4 @@
-"""Slow, obvious versions of the mathematics, written from the papers' formulae alone."""
+"""Reference implementations of models, losses and regularizers, written from the papers' formulae."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of related models as the sums over subsets that define them."""
+"""Reference implementations of column kernels, as sums over subsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lifted expansions by their definition: the tensor itself, entry by entry; for d ≤ 6."""
+"""Reference implementation of lifted expansions with the full tensor, for d ≤ 6."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def coordinate_epoch(kernel, m, X, y, P, w, b, *, loss, lam_w, lam_p, lam, name,
 
 
 def used_sets(U: np.ndarray) -> int:
-    """Sets of m distinct features that some column can be dealt out to."""
+    """Sets of m distinct features that can be assigned to the factors of some column."""
     m, d, r = U.shape
     return sum(
         any(all(U[t, order[t], s] for t in range(m)) for order in permutations(chosen) for s in range(r))
@@ -84,25 +84,25 @@ def used_sets(U: np.ndarray) -> int:
 def used_features(kernel: str, U: np.ndarray) -> int:
     """Features in some monomial with a non-zero product of entries."""
     m, d, r = U.shape
-    found = set()
+    features = set()
     for index in product(range(d), repeat=m):
         distinct = len(set(index)) == m
         if (distinct or kernel == "polynomial") and any(
             all(U[t, index[t], s] for t in range(m)) for s in range(r)
         ):
-            found |= set(index)
-    return len(found)
+            features |= set(index)
+    return len(features)
 
 
 def weights(U: np.ndarray, c: np.ndarray, repeated: bool) -> dict[tuple[int, ...], float]:
-    """What every used product of m features is multiplied by in Σ_s c_s Π_t ⟨u_s^t, x⟩, term by term."""
+    """The weight of every used product of m features in Σ_s c_s Π_t ⟨u_s^t, x⟩, term by term."""
     m, d, r = U.shape
-    found: dict[tuple[int, ...], float] = {}
+    totals: dict[tuple[int, ...], float] = {}
     for index in product(range(d), repeat=m):
         features = tuple(sorted(index))
         if repeated or len(set(index)) == m:
             for s in range(r):
                 term = c[s] * prod(U[t, index[t], s] for t in range(m))
                 if term:
-                    found[features] = found.get(features, 0.0) + term
-    return found
+                    totals[features] = totals.get(features, 0.0) + term
+    return totals

@@ -1,4 +1,4 @@
-"""Slow, obvious versions of the stochastic methods: every step visits all of P, and nothing is shared."""
+"""Reference implementations of the stochastic solvers, whose steps visit all of P."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def squared(p: np.ndarray, strength: float) -> np.ndarray:
 
 
 def pairs(p: np.ndarray, strength: float) -> np.ndarray:
-    """½(‖·‖₁² − ‖·‖²) for p ≥ 0: the square in disguise, or the largest entry alone."""
+    """½(‖·‖₁² − ‖·‖²) for p ≥ 0: a scaled square, or the largest entry alone."""
     if strength < 1:
         return squared(p, strength / (2 * (1 - strength))) / (1 - strength)
     return np.where(np.arange(p.size) == np.argmax(p), p, 0.0)

@@ -28,8 +28,8 @@ from fmviz.lab.papers import shipped
 from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
+from fmviz.ui import start
 from fmviz.ui.settings import state
-from fmviz.ui.start import page as start
 
 scan_packages_once()
 

@@ -7,7 +7,7 @@ import re
 from ui.driving import ROOT, page, words
 
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui.about.page import KEYS
+from fmviz.ui.about import KEYS
 
 
 def test_it_says_what_it_is(store):

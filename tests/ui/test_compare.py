@@ -12,7 +12,7 @@ from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import CLASSES
 from fmviz.lab.store import Growth
-from fmviz.ui.compare.page import MOST
+from fmviz.ui.compare import MOST
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validation": 0.2}
 
@@ -78,7 +78,7 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
     def gone(*args, **kwargs):
         raise ValueError("The folder is not there.")
 
-    monkeypatch.setattr("fmviz.ui.compare.page.load_dataset", gone)
+    monkeypatch.setattr("fmviz.ui.compare.load_dataset", gone)
     app = page("compare", runs=",".join(runs))
     assert not app.error
     sentences(app, "compare", "data that are gone")

@@ -52,8 +52,6 @@ def test_pairs_are_searched_sorted_and_told(store, sentences):
     assert table["sentence"].str.contains("odds ×").all()
     app.text_input(key="interactions_find").set_value("head_shape; body_shape").run()
     assert len(app.dataframe[0].value) <= 9
-    app.segmented_control(key="interactions_sort").set_value("support").run()
-    assert app.dataframe[0].value["rows_with_both"].is_monotonic_decreasing
     app.text_input(key="interactions_find").set_value("no such word").run()
     sentences(app, "interactions", "nothing fits the search")
     app.button(key="interactions_none_all").click().run()

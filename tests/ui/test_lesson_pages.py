@@ -8,14 +8,11 @@ from ui.driving import address, page, words
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.lessons.steps import lessons
-from fmviz.ui.compare import page as compare
-from fmviz.ui.geometry import page as geometry
+from fmviz.ui import compare, geometry, prox, sweeps
 from fmviz.ui.lessons import panel
 from fmviz.ui.path import page as path
-from fmviz.ui.prox import page as prox
 from fmviz.ui.settings.presets import presets
 from fmviz.ui.settings.state import Settings, from_link
-from fmviz.ui.sweeps import page as sweeps
 from fmviz.ui.train import page as train
 from fmviz.ui.train.settings import OWN
 

@@ -102,7 +102,7 @@ def told(app: AppTest) -> list[str]:
     texts = [part.value for part in parts]
     texts += [f"{one.label} {one.value}" for one in app.metric if one.label != "Solver time"]
     texts += [f"{label} {value}" for label, value in figures(app).items() if label != "Solver time"]
-    texts += [one.value for one in app.code if one.language == "python"]
+    texts += [re.sub(r"&run=\w+", "", one.value) for one in app.code if one.language == "python"]
     for one in app.dataframe:
         frame = one.value
         kept = [name for name in frame if not re.search("second|when|run|id", str(name), re.IGNORECASE)]

@@ -15,7 +15,7 @@ from ui.driving import page as open_page
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.ui.path.result import best_row
+from fmviz.ui.path.page import best_row
 
 SMALL = {
     "dataset": "balance_scale",

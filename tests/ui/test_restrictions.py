@@ -175,6 +175,15 @@ def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
     assert (level(app), address(app)) == ("expert", {"size": "large"})
 
 
+def test_a_link_without_a_level_leaves_that_of_the_session():
+    for chosen in ("simple", "expert"):
+        app = page("prox", level=chosen)
+        app.query_params.clear()
+        app.query_params["d"] = "30"
+        app.run()
+        assert (level(app), address(app)) == (chosen, {"d": "30"})
+
+
 @pytest.mark.simple
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(

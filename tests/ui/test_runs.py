@@ -10,15 +10,15 @@ from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.store import ownership
+from fmviz.lab.store.stored_run import this_process
 from fmviz.lab.store.table import (
     differing,
     metrics_of,
     runs_table,
     title_of_run,
 )
+from fmviz.ui import runs as view
 from fmviz.ui.escape import plain
-from fmviz.ui.runs import page as view
 
 SMALL = {"rank": 3, "max_epochs": 5, "tol": 0.0}
 
@@ -107,7 +107,7 @@ def test_a_link_shows_the_run_of_the_store(some, store):
 def test_a_link_to_a_run_that_was_cut_off_waits_to_go_on(store):
     job = tasks.manager().start(Experiment(**SMALL), steps=3)
     with store.database.write() as connection:
-        host = ownership.this_process().split("/")[0]
+        host = this_process().split("/")[0]
         connection.execute("UPDATE runs SET owner = ?", (f"{host}/1/0",))
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     app = page("train", **{**Experiment(**SMALL).to_query(), "run": job.id})

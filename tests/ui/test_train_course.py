@@ -206,3 +206,19 @@ def test_only_changes_of_the_run_itself_are_adopted(store):
     assert "changes" not in address(app)
     press(app, "reset")
     assert the_job().experiment == Experiment(**{**vars(job.experiment), "changes": ()})
+
+
+def test_rows_beyond_the_caps_are_in_the_histogram_and_listed_elsewhere(store):
+    planted = {"n_samples": "60", "d_true": "4", "b": "2", "d_noise": "1", "gross": "0.1"}
+    query = {f"dataset_{name}": value for name, value in planted.items()}
+    robust = {
+        "dataset": "synthetic",
+        "model": "robust",
+        "loss": "capped",
+        "regularizer": "l2",
+        "caps": "given",
+    }
+    app = run(page("train", **query, **robust, lambda_sparse="0", max_epochs="5", play="1"))
+    assert len(app.get("plotly_chart")) == 2
+    assert "of 60 rows are beyond ε₁ + ε₂" in words(app)
+    assert not any("off by" in frame.value for frame in app.dataframe)

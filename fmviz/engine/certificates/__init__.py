@@ -1,1 +1,1 @@
-"""How far a fit is from its optimum, or from a stationary point, recomputed from its parameters, X and y."""
+"""Optimality certificates, recomputed from parameters, X and y: duality gaps and stationarity residuals."""

@@ -1,4 +1,4 @@
-r"""How far a model that is convex in W is from its optimum: the duality gap, from parameters, X and y alone.
+r"""The duality gap of models that are convex in W, computed from parameters, X and y alone.
 
 The objectives F of `models.quadratic` and `models.convex` are convex, with the Fenchel
 dual over α, shape (N,),
@@ -7,10 +7,10 @@ dual over α, shape (N,),
 
 subject to A*α being a sum S + T with ‖S‖_op ≤ λ_tr and max|t_ij| ≤ λ (T = 0 in the convex factorization
 machine), to Σα = 0 where there is a bias, and to Xᵀα = 0 where there is a linear term with λ_w = 0. A*α is
-the gradient of Σ_n α_n f(x_n) in W: Xᵀdiag(α)X where f sees the diagonal of W, else half of it with a zero
-diagonal. D(α) ≤ min F for every such α, so F(here) − D(α) bounds how far `here` is above the optimum. At the
+the gradient of Σ_n α_n f(x_n) in W: Xᵀdiag(α)X where f depends on the diagonal of W, else half of it with a
+zero diagonal. D(α) ≤ min F for every such α, so F(here) − D(α) bounds the suboptimality of `here`. At the
 optimum α is the slope of the risk; elsewhere the slope is made feasible: corrected for the equalities, and
-scaled down by `Model.gauge`. Nothing is taken from a solver.
+scaled down by `Model.gauge`. No result of a solver is used.
 
 Without a penalty on W, λ_tr = λ = 0, hardly any α is feasible. There the minimum is taken over the W of trace
 norm at most r = ‖W‖_tr of the parameters: any α is, and D(α) has −r‖A*α‖_op in place of the constraint.
@@ -24,16 +24,16 @@ import scipy.sparse as sp
 from ..parameters import Parameters
 from ..problem import Problem
 
-# Candidate scales, relative to the largest that is feasible: early in a run shorter ones are better, and a
-# slope on the border of the conjugate's domain may be outside by rounding.
+# Candidate scales, relative to the largest feasible one: early in a run smaller ones are better, and a slope
+# on the border of the conjugate's domain may be outside by rounding.
 _SCALES = (1.0, 1.0 - 1e-13, 1.0 - 1e-10, 1.0 - 1e-7, 1.0 - 1e-4, 0.99, 0.9, 0.7, 0.5, 0.2, 0.05)
 
 
 def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return (F − D)/F, from 0 at the optimum to 1: the objective is at most this part of itself too high.
 
-    Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ = 0 that is said
-    of all W of no larger trace norm.
+    Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ = 0 the
+    bound holds for all W of no larger trace norm.
     """
     return relative_gaps(problem, parameters, thorough)[0]
 
@@ -41,14 +41,14 @@ def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True
 def relative_gaps(
     problem: Problem, parameters: Parameters, thorough: bool = True
 ) -> tuple[float, float | None]:
-    """Return `relative_gap`, and what it cannot be below however its bounds are improved, if not itself."""
+    """Return `relative_gap`, and a lower bound of it for the best possible bounds, None where exact."""
     objective = problem.objective(parameters)
     if not np.isfinite(objective):
         return float("inf"), None
     if objective <= 0.0:
         return 0.0, None
-    found, most = _dual_values(problem, parameters, thorough)
-    gap = max(0.0, objective - found) / objective
+    dual, most = _dual_values(problem, parameters, thorough)
+    gap = max(0.0, objective - dual) / objective
     return gap, None if most is None else max(0.0, objective - most) / objective
 
 
@@ -58,7 +58,7 @@ def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) 
 
 
 def _dual_values(problem: Problem, parameters: Parameters, thorough: bool) -> tuple[float, float | None]:
-    """Return `dual_value`, and what it would be if the bound of the gauge were as low as it can be."""
+    """Return `dual_value`, and an upper bound of it for the best possible bound of the gauge."""
     dual = _Dual(problem, parameters)
     gauge, least = problem.model.gauges(
         problem.design, problem.penalty, parameters, dual.alpha, dual.strengths, thorough
@@ -67,7 +67,7 @@ def _dual_values(problem: Problem, parameters: Parameters, thorough: bool) -> tu
 
 
 class _Dual:
-    """D along the multiples of the slope of the risk at some parameters.
+    """D along multiples of the slope of the risk at some parameters.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class _Dual:
                 s * alpha[counted] * n / weights.reshape(per_row), problem.y[counted]
             )
             if values is None:
-                # Without a conjugate nothing is known but that losses are at least 0.
+                # Without a conjugate the only bound is that losses are at least 0.
                 break
             value = -float((weights * values).sum()) / n - s * s * linear - s * ball
             best = max(best, value)
@@ -115,9 +115,9 @@ class _Dual:
 
 
 def _balance(problem: Problem, alpha: np.ndarray) -> np.ndarray:
-    """Return α with Σα = 0 and Xᵀα = 0, for every output, as far as the problem asks.
+    """Return α with Σα = 0 and Xᵀα = 0, for every output, where the problem requires it.
 
-    The least correction in the norm Σ δ_n²/|α_n|: entries move in proportion to themselves, so that those at
+    The least correction in the norm Σ δ_n²/|α_n|: entries move in proportion to their size, so that those at
     the border 0 of a conjugate's domain stay there.
     """
     columns = []
@@ -149,7 +149,7 @@ def _balanced(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
 
 
 def _balanced_rows(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Return α, shape (N, m), with Cᵀα = 0 and rows that sum to 0, as conjugates of losses of classes ask.
+    """Return α, shape (N, m), with Cᵀα = 0 and rows that sum to 0, as multi-class conjugates require.
 
     δ_nc = |α_nc|(⟨C_n, θ_c⟩ − μ_n), with the μ_n that lets rows sum to 0, and θ by conjugate gradients.
     """
@@ -158,21 +158,21 @@ def _balanced_rows(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     shape = (C.shape[1], alpha.shape[1])
 
     def moved(theta: np.ndarray) -> np.ndarray:
-        found = size * (C @ theta)
-        return found - size * (found.sum(axis=1, keepdims=True) / rows)
+        correction = size * (C @ theta)
+        return correction - size * (correction.sum(axis=1, keepdims=True) / rows)
 
     for _ in range(2):
-        theta, rest = np.zeros(shape), C.T @ alpha
-        direction = rest
-        square = first = float((rest * rest).sum())
-        for _ in range(10 * rest.size):
+        theta, residual = np.zeros(shape), C.T @ alpha
+        direction = residual
+        square = first = float((residual * residual).sum())
+        for _ in range(10 * residual.size):
             image = C.T @ moved(direction)
             bend = float((direction * image).sum())
             if square <= 1e-26 * first or bend <= 0.0:
                 break
             theta = theta + square / bend * direction
-            rest = rest - square / bend * image
-            before, square = square, float((rest * rest).sum())
-            direction = rest + square / before * direction
+            residual = residual - square / bend * image
+            before, square = square, float((residual * residual).sum())
+            direction = residual + square / before * direction
         alpha = alpha - moved(theta)
     return alpha

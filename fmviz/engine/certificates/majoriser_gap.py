@@ -1,16 +1,16 @@
-r"""How far the robust machine is from a stationary point: the duality gap of its tangent problem.
+r"""The duality gap of the tangent problem of the robust machine, as a certificate of stationarity.
 
-At the parameters the tangents of both caps are taken: rows beyond the cap of the loss cost what they cost,
-the others their uncapped u, kinks included; of R(Z) what is left is λ_p‖QZ‖²_F + const, of its limits all.
-The problem that they make over Z ⪰ 0, w and the bias is convex, touches the objective there and lies nowhere
-below it. The parameters are a stationary point of the capped objective, in the sense of its subdifferential,
-just where they minimise it. The relative gap bounds by how much one more exact step could lower the
-objective; without caps it proves the optimum.
+The tangents of both caps are taken at the parameters: rows beyond the cap of the loss have a constant cost,
+the others their uncapped u, kinks included; R(Z) becomes λ_p‖QZ‖²_F + const, and its limits stay as they are.
+The resulting problem in Z ⪰ 0, w and the bias is convex, touches the objective there and majorises it. The
+parameters are a stationary point of the capped objective, in the sense of its subdifferential, just where
+they minimise it. The relative gap bounds by how much one more exact step could lower the objective; without
+caps it proves the optimum.
 
-The slopes α_n of the dual are free in [−1, 1] at kinks. They are found from the parameters alone, by least
-squares on what is stationary at the minimum: the gradients in w, in the bias, and in the range of Z. Whatever
-was found is made feasible, so that the gap is an upper bound. The dual is over all Z of at most twice the
-trace of the present one, which has all that is near in it.
+The slopes α_n of the dual are free in [−1, 1] at kinks. They are computed from the parameters alone, by least
+squares on the gradients that vanish at the minimum: in w, in the bias, and in the range of Z. The result is
+made feasible, so that the gap is an upper bound. The dual is over all Z of at most twice the trace of the
+present one, which includes a neighbourhood of it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ..losses.majoriser import typical_size
 from ..parameters import Parameters
 from ..problem import Problem
 
-# Excesses up to these shares of a typical target are taken for kinks, or smoothed over: what proves a point
-# stationary depends on how closely its solver came.
+# Excesses up to these shares of a typical target are treated as kinks, or smoothed: which one proves a point
+# stationary depends on the accuracy of its solver.
 _AT_KINK = (1e-6, 1e-4, 1e-3)
 _SMOOTHINGS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-# Entries of the least-squares problem that are worth it, and features up to which Z is looked at as a whole.
+# The largest least-squares problem, in entries, and the most features for which Z is used as a matrix.
 _ENTRIES, _FEATURES = 4_000_000, 600
 _SCALES = (1.0, 1.0 - 1e-12, 1.0 - 1e-9, 1.0 - 1e-6, 1.0 - 1e-3, 0.9, 0.5)
 
@@ -54,7 +54,7 @@ class _Tangent:
         self._P, self._values = eigenform(parameters.P, parameters.multipliers)
         free = model.free(self._values)
         self._free = self._P[:, free]
-        # Of the gradient of λ_p‖QZ‖²_F, or of λ_p tr Z, at the eigenvectors of Z.
+        # The gradient of λ_p‖QZ‖²_F, or of λ_p tr Z, at the eigenvectors of Z.
         self._pull = np.where(free, 0.0, problem.lambda_p * (1.0 if self._trace else 2.0 * self._values))
         f = problem.predict(parameters)
         c = problem.unit_weights / problem.design.n_samples
@@ -78,8 +78,8 @@ class _Tangent:
         """Return the best bound found of the tangent problem from below."""
         if not self._kept.any():
             return self._constant
-        found = [self._dual(slope) for slope in self._slopes()]
-        return max(0.0, *found) + self._constant
+        bounds = [self._dual(slope) for slope in self._slopes()]
+        return max(0.0, *bounds) + self._constant
 
     def _slopes(self) -> list[np.ndarray]:
         if self._half is None:
@@ -87,7 +87,7 @@ class _Tangent:
         step = self._half.derivative(self._f, self._y)
         size = np.abs(step)
         unit = 1.0 if self._half.task == "binary" else typical_size(self._problem.y)
-        found = [step / np.maximum(size, share * unit) for share in _SMOOTHINGS]
+        slopes = [step / np.maximum(size, share * unit) for share in _SMOOTHINGS]
         for share in _AT_KINK:
             low, high = (
                 np.sign(self._half.derivative(self._f + 2.0 * side * share * unit, self._y))
@@ -96,8 +96,8 @@ class _Tangent:
             kinks = (size <= share * unit) & (low != high)
             refined = self._refined(np.sign(step) * ~kinks, np.flatnonzero(kinks))
             if refined is not None:
-                found.append(np.clip(refined, np.minimum(low, high), np.maximum(low, high)))
-        return found
+                slopes.append(np.clip(refined, np.minimum(low, high), np.maximum(low, high)))
+        return slopes
 
     def _refined(self, slope: np.ndarray, kinks: np.ndarray) -> np.ndarray | None:
         """Return the slopes with those at kinks such that the gradients vanish, by least squares."""
@@ -118,9 +118,9 @@ class _Tangent:
             right.append(-np.asarray(X.T @ (along * slope)) - pull * p)
         if not equations:
             return None
-        found = slope.copy()
-        found[kinks] = np.linalg.lstsq(np.vstack(equations), np.concatenate(right), rcond=1e-12)[0]
-        return found
+        refined = slope.copy()
+        refined[kinks] = np.linalg.lstsq(np.vstack(equations), np.concatenate(right), rcond=1e-12)[0]
+        return refined
 
     def _dual(self, slope: np.ndarray) -> float:
         problem = self._problem
@@ -145,7 +145,7 @@ class _Tangent:
         return best
 
     def _balanced(self, alpha: np.ndarray) -> np.ndarray:
-        """Return α with Σα = 0 and Xᵀα = 0 as far as the problem asks."""
+        """Return α with Σα = 0 and Xᵀα = 0 where the problem requires it."""
         problem, X = self._problem, self._X
         columns = [np.ones((alpha.size, 1))] if problem.fit_intercept else []
         if problem.fit_linear and problem.lambda_w == 0.0:
@@ -153,7 +153,7 @@ class _Tangent:
         if not columns:
             return alpha
         C = np.hstack(columns)
-        # Those at the border of what a slope may be move in proportion to what is left to them.
+        # Slopes near the border of their range move in proportion to their distance from it.
         root = np.sqrt(np.abs(alpha))
         for _ in range(2):
             scaled = root[:, None] * C
@@ -162,7 +162,7 @@ class _Tangent:
         return alpha
 
     def _on_weights(self, alpha: np.ndarray) -> Any:
-        """Return a bound, as a function of s, of the conjugate of what Z costs at −s·A*α."""
+        """Return a bound, as a function of s, of the conjugate of the penalty on Z at −s·A*α."""
         strength = self._problem.lambda_p
         radius = 2.0 * float(self._values.sum())
         if self._X.shape[1] > _FEATURES:
@@ -178,16 +178,16 @@ class _Tangent:
         P = self._free
         inner = P.T @ H @ P
         beside = H @ P - P @ inner
-        rest = H - P @ (P.T @ H)
-        rest = rest - (rest @ P) @ P.T
-        positive = np.maximum(np.linalg.eigvalsh(0.5 * (rest + rest.T)), 0.0)
+        remainder = H - P @ (P.T @ H)
+        remainder = remainder - (remainder @ P) @ P.T
+        positive = np.maximum(np.linalg.eigvalsh(0.5 * (remainder + remainder.T)), 0.0)
         squares = float(np.square(beside).sum()) / strength + float(positive @ positive) / (4.0 * strength)
         free = radius * max(0.0, float(np.linalg.eigvalsh(inner)[-1])) if P.shape[1] else 0.0
         return lambda s: min(s * ball, s * free + s * s * squares)
 
 
 class _Rows:
-    """Rows of X as `PairGradient` reads a design."""
+    """Rows of X with the methods of a design that `PairGradient` uses."""
 
     def __init__(self, X: Any) -> None:
         self.matrix, self.n_features = X, X.shape[1]

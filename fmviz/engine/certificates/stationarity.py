@@ -1,7 +1,7 @@
-"""How far a fit is from a stationary point, recomputed from P, w, b, X and y alone.
+"""The stationarity residual of a fit, recomputed from P, w, b, X and y alone.
 
-Nothing here is shared with the coordinate and row solvers: plain matrix products, no caches, no kernels but
-the losses'.
+Shares no code with the coordinate and row solvers: plain matrix products, no caches, and no kernels except
+those of the losses.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..problem import Problem
 from .duality import relative_gaps
 from .majoriser_gap import tangent_gap
 
-# How much of the typical size of a target kinks are smoothed by: what proves a point stationary depends on
-# how closely its solver followed them.
+# Smoothings of kinks, as shares of a typical target: which one proves a point stationary depends on the
+# accuracy of its solver.
 _SMOOTHINGS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 Forward = tuple[np.ndarray, np.ndarray | None]
@@ -35,7 +35,7 @@ def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray,
 def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None = None) -> np.ndarray:
     """Return the Lipschitz constant of the risk's derivative in every entry of P, shape (d, k).
 
-    That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with μ = 1 where the loss has none: then it is a scale alone. Where
+    That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with μ = 1 where the loss has none: then it is only a scale. Where
     f is not linear in the entry (homogeneous polynomials), it is the Gauss–Newton curvature, which scales the
     step and no longer bounds it. `sums` are those of `fmviz.engine.models.Model.forward`.
     """
@@ -46,34 +46,36 @@ def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None 
 def certify(
     problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
 ) -> float:
-    """Return the certificate that the model declares: `stationarity`, `relative_gap` or `tangent_gap`."""
+    """Return the certificate declared by the model: `stationarity`, `relative_gap` or `tangent_gap`."""
     return certificates(problem, parameters, thorough, forward)[0]
 
 
 def certificates(
     problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
 ) -> tuple[float, float | None]:
-    """Return `certify`, and what it cannot be below however it is improved: None where that is itself.
+    """Return `certify`, and a lower bound of it for the best possible bounds: None where it is exact.
 
-    The gap is a looser bound, for less work, where it need not be `thorough`. `forward` is what
-    `fmviz.engine.models.Model.forward` has made of the parameters, where that is at hand.
+    The gap is a looser bound, for less work, where it need not be `thorough`. `forward` is the result of
+    `fmviz.engine.models.Model.forward` at the parameters, where it is available.
 
-    Where the loss has kinks the residual is the least one for it smoothed by a δ of at most 1e-4 of what is
-    typical of the targets: at such a point 0 is in the subdifferential once targets are moved by δ.
+    Where the loss has kinks the residual is the least one of losses smoothed by a δ of at most 1e-4 of a
+    typical target: at such a point 0 is in the subdifferential once targets are moved by δ.
     """
     if problem.model.certificate == "majoriser":
         return tangent_gap(problem, parameters, thorough), None
     if not problem.loss.smooth:
         unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
         near = (replace(problem, loss=Smoothed(problem.loss, share * unit)) for share in _SMOOTHINGS)
-        return min((certificates(one, parameters, thorough, forward) for one in near), key=itemgetter(0))
+        return min(
+            (certificates(smoothed, parameters, thorough, forward) for smoothed in near), key=itemgetter(0)
+        )
     if problem.model.certificate == "gap":
         return relative_gaps(problem, parameters, thorough)
     return stationarity(problem, parameters, forward), None
 
 
 def stationarity(problem: Problem, parameters: Parameters, forward: Forward | None = None) -> float:
-    """Return the largest step that a coordinate or row minimisation would still make.
+    """Return the largest step of a coordinate or row minimisation from the parameters.
 
     For every entry of P (every row, where the penalty acts on rows) the objective is majorised by its
     quadratic with the Lipschitz constant of the entry (the sum of those of the row), plus the penalty, and
@@ -103,7 +105,7 @@ def _factor_step(
     shrink = 2.0 * problem.lambda_p * np.broadcast_to(problem.model.column_weights(parameters), P.shape)
     step = 0.0
     for columns, penalty in parts_of(problem.penalty):
-        found = (_closed_step if penalty.separable else _least_subgradient_step)(
+        size = (_closed_step if penalty.separable else _least_subgradient_step)(
             problem.lambda_sparse,
             penalty,
             P[:, columns],
@@ -111,7 +113,7 @@ def _factor_step(
             h[:, columns],
             shrink[:, columns],
         )
-        step = max(step, found) if np.isfinite(found) else float("inf")
+        step = max(step, size) if np.isfinite(size) else float("inf")
     return _relative(step, float(np.abs(P).max()))
 
 
@@ -132,10 +134,10 @@ def _closed_step(
         shrunk = np.maximum(norms - t, 0.0) * unit
     else:
         shrunk = np.sign(u) * np.maximum(np.abs(u) - t, 0.0)
-    whole = np.broadcast_to(h + shrink + 2.0 * strength * penalty.quad, P.shape)
+    bend = np.broadcast_to(h + shrink + 2.0 * strength * penalty.quad, P.shape)
     # Without curvature and penalty an entry has no effect and stays; with a threshold alone it goes to 0.
     Q = np.where(np.broadcast_to(t, P.shape) > 0, 0.0, P)
-    Q = np.divide(shrunk, whole, out=Q, where=whole > 0)
+    Q = np.divide(shrunk, bend, out=Q, where=bend > 0)
     return float(np.abs(P - Q).max())
 
 
@@ -147,11 +149,11 @@ def _least_subgradient_step(
     h: np.ndarray,
     shrink: np.ndarray,
 ) -> float:
-    rest = penalty.residual(-gradient - shrink * P, P, strength)
-    whole = h + shrink
-    largest = float(whole.max()) or strength or 1.0
-    # Entries without a curvature of their own would turn rounding errors into steps.
-    return float((np.abs(rest) / np.maximum(whole, 1e-6 * largest)).max())
+    residual = penalty.residual(-gradient - shrink * P, P, strength)
+    bend = h + shrink
+    largest = float(bend.max()) or strength or 1.0
+    # Entries without curvature would turn rounding errors into steps.
+    return float((np.abs(residual) / np.maximum(bend, 1e-6 * largest)).max())
 
 
 def _linear_step(problem: Problem, parameters: Parameters, in_w: np.ndarray, in_bias: float) -> float:
@@ -162,9 +164,9 @@ def _linear_step(problem: Problem, parameters: Parameters, in_w: np.ndarray, in_
     step = 0.0
     if problem.fit_linear:
         h = design.transpose_dot(problem.unit_weights, 2) * (mu / design.n_samples)
-        whole = h + 2.0 * problem.lambda_w
+        bend = h + 2.0 * problem.lambda_w
         gradient = in_w + 2.0 * problem.lambda_w * parameters.w
-        step = float(np.abs(np.divide(gradient, whole, out=np.zeros_like(h), where=whole > 0)).max())
+        step = float(np.abs(np.divide(gradient, bend, out=np.zeros_like(h), where=bend > 0)).max())
     if problem.fit_intercept:
         step = max(step, abs(in_bias) / mu)
     return _relative(step, size)

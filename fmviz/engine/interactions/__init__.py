@@ -1,1 +1,1 @@
-"""The interaction weights of a model, of any order: ranked, sliced and converted, never formed whole."""
+"""Interaction weights of models of any order: rank, slice, count and convert them."""

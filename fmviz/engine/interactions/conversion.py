@@ -1,6 +1,6 @@
-"""One function in several forms: lifted factors, weighted columns (λ, P), pair weights W, and machines.
+"""Conversion between parametrisations: lifted factors, weighted columns (λ, P), pair weights W, machines.
 
-All forms here are of second order, but for `absorb_coefficients`. In all of them the weight of the pair
+All forms here are of second order, except for `absorb_coefficients`. In all of them the weight of the pair
 (i, j) is W_ij, and the diagonal of W multiplies squares, x_j² (polynomial) or nothing (anova).
 """
 
@@ -20,7 +20,7 @@ def to_weights(model: Model | str, parameters: Parameters) -> np.ndarray:
     Parameters
     ----------
     model : Model or str
-        A model, or its name, which stands for its defaults.
+        A model, or its name for its defaults.
     parameters : Parameters
         Its parameters.
 
@@ -56,10 +56,10 @@ def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
     """Return (λ, P) with orthonormal columns and P diag(λ) Pᵀ = W: the reduced eigendecomposition.
 
     For lifted factors and columns W, shape (d, d), is not formed: ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ with
-    P = ½[U + V, U − V], and a QR decomposition of P leaves the eigenproblem of a matrix of 2r rows at most;
-    so O(d·r²) for r columns (compare [B] Section 5.2). Then Σ|λ_s|‖p_s‖² = ‖W‖_tr, the least that any (λ, P)
-    or (U, V) of this W can cost ([B] Lemmas 9 and 10): the objective of a fitted `expansion` there is at most
-    that of the lifted model.
+    P = ½[U + V, U − V], and a QR decomposition of P reduces it to the eigenproblem of a matrix of 2r rows at
+    most; so O(d·r²) for r columns (compare [B] Section 5.2). Then Σ|λ_s|‖p_s‖² = ‖W‖_tr, the least that any
+    (λ, P) or (U, V) of this W can cost ([B] Lemmas 9 and 10): the objective of a fitted `expansion` there is
+    at most that of the lifted model.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
     -------
     fmviz.engine.snapshot.Parameters
         P, shape (d, k), with k the rank of W, and the coefficients λ by falling |λ_s|; w and the bias as
-        given. Rows of features out of use are exactly 0.
+        given. Rows of unused features are exactly 0.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def absorb_coefficients(parameters: Parameters, degree: int = 2, into: str = "on
     degree : int
         m of the homogeneous kernel, H^m or A^m.
     into : {"ones", "signs"}
-        Which coefficients are left.
+        The resulting coefficients.
 
     Returns
     -------

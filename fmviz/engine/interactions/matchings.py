@@ -1,8 +1,8 @@
-r"""The weights behind lifted models: 𝒲 = S(Σ_s c_s u_s¹ ⊗ … ⊗ u_s^m), never formed whole.
+r"""Weights and rankings of interactions in lifted models, 𝒲 = S(Σ_s c_s u_s¹ ⊗ … ⊗ u_s^m).
 
-In Σ_s c_s Π_t ⟨u_s^t, x⟩ the product of m distinct features is multiplied by the sum, over all ways to deal
-them out to the m factors, of the products of their entries: Σ_s c_s times the permanent of an m × m matrix
-([B] Lemma 6). A product with repetitions has each of its different arrangements once.
+In Σ_s c_s Π_t ⟨u_s^t, x⟩ the product of m distinct features is multiplied by the sum, over all assignments
+of them to the m factors, of the products of their entries: Σ_s c_s times the permanent of an m × m matrix
+([B] Lemma 6). A product with repetitions counts each of its different arrangements once.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def search_matchings(factors, peaks, repeated, effort, sizes, slots, features, w
 
     `factors` has shape (d, m, k); ``peaks[j]`` holds the largest |entries| of the rows from j on; `features`,
     (top, m), and `weights`, (top,), take the result in no order; `sizes` and `slots`, (top,), are a heap.
-    ``sums[t, S]`` holds for every column the sum over all ways to deal the t rows taken so far out to the
-    factors in the set S, and `alive` whether there is one without a 0. A branch ends where what is missing,
-    at its largest, makes nothing larger than the smallest weight kept.
+    ``sums[t, S]`` holds for every column the sum over all assignments of the t rows taken so far to
+    the factors in the set S, and `alive` whether there is one without a 0. A branch ends where the remaining
+    factors, at their largest, cannot exceed the smallest weight kept.
     """
     d, degree, k = factors.shape
     top = features.shape[0]
@@ -40,13 +40,13 @@ def search_matchings(factors, peaks, repeated, effort, sizes, slots, features, w
     index = np.zeros(degree + 1, dtype=np.int64)
     run = np.zeros(degree + 1, dtype=np.int64)
     ways = np.ones(degree + 1)
-    found = 0
+    count = 0
     spent = 0.0
     level = 0
     while level >= 0 and spent <= effort:
         j = index[level]
         ends = j >= d
-        if not ends and found == top:
+        if not ends and count == top:
             spent += subsets * k
             bound = 0.0
             for S in range(subsets):
@@ -91,9 +91,9 @@ def search_matchings(factors, peaks, repeated, effort, sizes, slots, features, w
                 for s in range(k):
                     weight += sums[degree, subsets - 1, s]
                 weight /= ways[degree]
-                found = keep_largest(found, top, sizes, slots, weight, weights, features, index)
+                count = keep_largest(count, top, sizes, slots, weight, weights, features, index)
                 index[level] += 1
-    return found if level < 0 else -1
+    return count if level < 0 else -1
 
 
 def ranked_matchings(
@@ -101,7 +101,7 @@ def ranked_matchings(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the used products of m features and their weights in Σ_s Π_t ⟨u_s^t, x⟩, largest |weight| first.
 
-    The search is exact and holds no tensor. In the worst case, without `top` or where all rows are alike, it
+    The search is exact and forms no tensor. In the worst case, without `top` or where all rows are alike, it
     visits every used product.
 
     Parameters
@@ -111,17 +111,17 @@ def ranked_matchings(
     top : int, optional
         The most products to return; without it all.
     repeated : bool
-        Whether a feature may stand in a product more than once.
+        Whether a feature may occur in a product more than once.
     effort : float
         The most multiplications.
 
     Returns
     -------
     features : (n, m) int ndarray
-        The features of each product, rising.
+        The features of each product, ascending.
     weight : (n,) float ndarray
-        What it is multiplied by. A product is used where its features can be dealt out to the factors of
-        some column with all entries non-zero, so a weight may be 0 by cancellation.
+        Its weight. A product is used where its features can be assigned to the factors of some column with
+        all entries non-zero, so a weight may be 0 by cancellation.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def ranked_matchings(
     peaks = np.ascontiguousarray(np.maximum.accumulate(np.abs(rows[::-1]), axis=0)[::-1])
     most = comb(live.size + (degree - 1 if repeated else 0), degree)
     room = min(4096 if top is None else top, most)
-    found = 0
+    count = 0
     while room:
         needed, free = 8.0 * room * (2 * degree + 6), available_bytes()
         if needed > free:
@@ -146,25 +146,25 @@ def ranked_matchings(
             )
         features, values = np.empty((room, degree), dtype=np.int64), np.empty(room)
         heap = np.empty(room), np.empty(room, dtype=np.int64)
-        found = search_matchings(rows, peaks, bool(repeated), float(effort), *heap, features, values)
-        if found < 0:
+        count = search_matchings(rows, peaks, bool(repeated), float(effort), *heap, features, values)
+        if count < 0:
             raise ValueError(
                 f"Ranking the products of {degree} among {live.size:,} features takes more than "
                 f"{effort:.3g} multiplications: too many weights are of like size. Ask for a smaller top, or "
                 "fit with a larger lambda_sparse."
             )
-        if top is not None or found < room or room == most:
+        if top is not None or count < room or room == most:
             break
         room = min(8 * room, most)
-    if not found:
+    if not count:
         return np.empty((0, degree), dtype=np.int64), np.empty(0)
-    features, values = np.sort(live[features[:found]], axis=1), values[:found]
+    features, values = np.sort(live[features[:count]], axis=1), values[:count]
     by = np.lexsort((*features.T[::-1], -np.abs(values)))
     return features[by], values[by]
 
 
 def matching_weight(factors: np.ndarray, subset: Sequence[int]) -> float:
-    """Return what the product of m distinct features is multiplied by in Σ_s Π_t ⟨u_s^t, x⟩.
+    """Return the weight of the product of m distinct features in Σ_s Π_t ⟨u_s^t, x⟩.
 
     Parameters
     ----------
@@ -186,10 +186,10 @@ def matching_weight(factors: np.ndarray, subset: Sequence[int]) -> float:
     return float(sums[(1 << degree) - 1].sum())
 
 
-def held_factors(
+def contracted_factors(
     factors: np.ndarray, coefficients: np.ndarray, feature: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return factors and coefficients of the products of m − 1 features that are left beside one held.
+    """Return factors and coefficients of the products of m − 1 features with one feature fixed.
 
     Parameters
     ----------
@@ -198,12 +198,12 @@ def held_factors(
     coefficients : (k,) ndarray
         c_s.
     feature : int
-        The feature j that is held: Σ_s c_s Π_t ⟨u_s^t, x⟩, as far as one of its factors x is x_j alone.
+        The fixed feature j: the terms of Σ_s c_s Π_t ⟨u_s^t, x⟩ in which one factor takes x_j alone.
 
     Returns
     -------
     (m − 1, d, m·k) ndarray, (m·k,) ndarray
-        Every factor in turn gives its entry u_js^t to the coefficient.
+        Every factor in turn contributes its entry u_js^t to the coefficient.
     """
     m = factors.shape[0]
     parts = [np.delete(factors, t, axis=0) for t in range(m)]

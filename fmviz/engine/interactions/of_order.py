@@ -1,8 +1,8 @@
-"""The interactions of one order of any model: entries, slices, rows, tiles, ranked and counted.
+"""The interactions of one order of any model: entries, slices, matrices, rankings and counts.
 
 Throughout, the weight of a set S of m features is multiplicity times an entry of a symmetric tensor: of
 Σ_s c_s p_s ⊗ … ⊗ p_s, so Σ_s c_s Π_{j∈S} p_js, or of a lifted model's symmetrised Σ_s c_s u_s¹ ⊗ … ⊗ u_s^m.
-Pairs that are parameters of their own, W, have no columns; `pairs_of` reads the pairs of every model.
+Pair weights W that are parameters have no columns; `pairs_of` reads the pairs of every model.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..linalg.lowrank import eigenform
 from ..models import Model, SharedBasis
 from ..models.columns import Polynomial
 from ..parameters import Parameters
-from .matchings import held_factors, matching_weight, ranked_matchings
+from .matchings import contracted_factors, matching_weight, ranked_matchings
 from .pairs import FactoredPairs, GivenPairs, PairWeights, never_zero
 from .tensors import ranked_subsets
 
 _WORK = 1.4e8
-"""The most products of a column that a ranking forms: all triples of 512 features."""
+"""The most products a column in a ranking: all triples of 512 features."""
 
 
 class KeptRows(Protocol):
@@ -44,12 +44,12 @@ class KeptRows(Protocol):
 
     @property
     def coefficients(self) -> np.ndarray | None:
-        """What the columns are multiplied by, where that is not 1."""
+        """The weights of the columns, where they are not 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """The interactions of one order, of the columns that they are made of.
+    """The interactions of one order, represented by columns of P.
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class Interactions:
         return factorial(self.order) if self.repeats else 1
 
     def places(self, features: Sequence[int]) -> list[int] | None:
-        """Return the positions of features among the rows, or None where one of them is not there."""
+        """Return the positions of features among the rows, or None where one is missing."""
         where = {int(feature): place for place, feature in enumerate(self.rows)}
         return [where[j] for j in features] if all(j in where for j in features) else None
 
     def at(self, features: Sequence[int]) -> Interactions:
-        """Return the slice at some features: p_fs for each is multiplied into c_s.
+        """Return the slice at some features, with p_fs of each multiplied into c_s.
 
         Rows of these features are left out, unless features may repeat.
         """
@@ -95,7 +95,7 @@ class Interactions:
         coefficients, live = self.coefficients, (self.values[places] != 0).all(axis=0)
         for place in places:
             coefficients = coefficients * self.values[place]
-        # A product that underflows is still one.
+        # A product that underflows still counts as non-zero.
         coefficients = np.where(live & (self.coefficients != 0), never_zero(coefficients), 0.0)
         kept = np.ones(self.rows.size, dtype=bool)
         if not self.repeats:
@@ -103,7 +103,7 @@ class Interactions:
         return replace(self, rows=self.rows[kept], values=self.values[kept], coefficients=coefficients)
 
     def weights(self) -> np.ndarray:
-        """Return the entries for every two of the rows, shape (n, n): of order 2, or of a slice at m − 2.
+        """Return the entries for all pairs of rows, shape (n, n), of order 2 or of a slice at m − 2 features.
 
         They are Σ_s c_s p_is p_js, or ½ Σ_s c_s (u_is v_js + v_is u_js): zero if and only if every summand
         has a factor 0.
@@ -120,7 +120,7 @@ class Interactions:
         return full
 
     def pairs(self, times: float = 1.0) -> PairWeights:
-        """Return `weights` times a number, off the diagonal, as pairs that are read block by block."""
+        """Return `weights` times a number, off the diagonal, as pair weights read block by block."""
         left, right = self._sides()
         left = _weighed(left, times)
         kept = left.any(axis=1)
@@ -133,7 +133,7 @@ class Interactions:
         return _weighed(values, self.coefficients[live]), values
 
     def within(self, work: float = _WORK, most: int | None = None) -> Interactions:
-        """Return the interactions of as many of the largest rows as can be ranked with so much work."""
+        """Return the interactions of as many of the largest rows as can be ranked with this much work."""
         n = self.rows.size if most is None else min(most, self.rows.size)
         while n > self.order and comb(n, self.order - 2) * float(n) ** 2 > work:
             n = int(0.95 * n)
@@ -150,7 +150,7 @@ class Interactions:
     def entry(self, features: Sequence[int]) -> float:
         """Return the weight of a set of distinct features, multiplicity included.
 
-        Its size is the order, except for all subsets, whose columns hold sets of every size.
+        Its size is the order, except for all subsets, whose columns include sets of every size.
         """
         places = self.places(features)
         return 0.0 if places is None else self._entry(places) * self.multiplicity
@@ -160,7 +160,7 @@ class Interactions:
         return float(self.values[places].prod(axis=0) @ self.coefficients)
 
     def uses(self, features: Sequence[int]) -> bool:
-        """Return whether a set of distinct features is used: in one live column no entry is 0."""
+        """Return whether a set of distinct features is used: in some live column no entry is 0."""
         places = self.places(features)
         return places is not None and self._uses(places)
 
@@ -205,7 +205,7 @@ class Interactions:
         ------
         ValueError
             If the result does not fit into memory, or the search takes long; see
-            `fmviz.engine.interactions.tensors.ranked_subsets`. What is `within` its work takes neither.
+            `fmviz.engine.interactions.tensors.ranked_subsets`. Results of `within` need neither.
         """
         if top is not None and top < 1:
             return np.empty((0, self.order), dtype=int), np.empty(0)
@@ -237,7 +237,7 @@ class Interactions:
 
 @dataclass(frozen=True, eq=False)
 class LiftedInteractions(Interactions):
-    """The interactions of a lifted model, of the factors U¹, …, U^m that they are made of.
+    """The interactions of a lifted model, represented by its factors U¹, …, U^m.
 
     Attributes
     ----------
@@ -246,15 +246,15 @@ class LiftedInteractions(Interactions):
     """
 
     def at(self, features: Sequence[int]) -> Interactions:
-        """See `Interactions.at`: every factor in turn takes a feature that is held."""
+        """Return the slice at some features, which every factor takes in turn."""
         places = self.places(features)
-        left = len(self.values) - len(features)
+        remaining = len(self.values) - len(features)
         if places is None:
-            return replace(self, values=np.zeros((left, self.rows.size, 0)), coefficients=np.zeros(0))
+            return replace(self, values=np.zeros((remaining, self.rows.size, 0)), coefficients=np.zeros(0))
         values, coefficients = self.values, self.coefficients
         for place in places:
             live = np.concatenate([(coefficients != 0) & (u[place] != 0) for u in values])
-            values, coefficients = held_factors(values, coefficients / len(values), place)
+            values, coefficients = contracted_factors(values, coefficients / len(values), place)
             coefficients = np.where(live, never_zero(coefficients), 0.0)
         kept = np.ones(self.rows.size, dtype=bool)
         if not self.repeats:
@@ -262,13 +262,11 @@ class LiftedInteractions(Interactions):
         return replace(self, rows=self.rows[kept], values=values[:, kept], coefficients=coefficients)
 
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """See `Interactions._sides`."""
         live = self.coefficients != 0
         U, V = self.values[:, :, live]
         return _weighed(np.hstack([U, V]), 0.5 * np.tile(self.coefficients[live], 2)), np.hstack([V, U])
 
     def largest_rows(self, most: int) -> Interactions:
-        """See `Interactions.largest_rows`."""
         if self.rows.size <= most:
             return self
         size = np.abs(self.values).max(axis=(0, 2), initial=0.0)
@@ -279,21 +277,19 @@ class LiftedInteractions(Interactions):
         return matching_weight(self._weighed(), places) / factorial(self.order)
 
     def _uses(self, places: Sequence[int]) -> bool:
-        """Return whether these rows can be dealt out to the factors of a live column, no entry being 0."""
+        """Return whether these rows can be assigned to the factors of a live column without a 0."""
         return matching_weight((self._weighed() != 0).astype(float), places) > 0
 
     def n_used(self) -> int:
-        """See `Interactions.n_used`."""
         return used_matchings(self._weighed())
 
     def eigenvalues(self) -> np.ndarray:
-        """See `Interactions.eigenvalues`; 2k at most: ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ, P = ½[U+V, U−V]."""
+        """Return the eigenvalues, at most 2k: ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ with P = ½[U+V, U−V]."""
         left, right = self._weighed()
         signs = np.repeat([1.0, -1.0], left.shape[1])
         return eigenform(0.5 * np.hstack([left + right, left - right]), signs)[1]
 
     def n_features_used(self) -> int:
-        """See `Interactions.n_features_used`."""
         return int((self.values[:, :, self.coefficients != 0] != 0).any(axis=(0, 2)).sum())
 
     def _ranked(self, top: int | None, repeated: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -301,7 +297,7 @@ class LiftedInteractions(Interactions):
         return places, weight if repeated else weight / factorial(self.order)
 
     def total(self) -> float:
-        """See `Interactions.total`; of powers alone: the distinct form has order 2."""
+        """Return the sum of all products; for powers only, since the distinct form has order 2."""
         return float(self.values.sum(axis=1).prod(axis=0).sum())
 
     def _weighed(self) -> np.ndarray:
@@ -311,7 +307,7 @@ class LiftedInteractions(Interactions):
 
 
 def _weighed(values: np.ndarray, by: np.ndarray | float) -> np.ndarray:
-    """Return values times non-zero numbers: 0 where they are 0, and nowhere else."""
+    """Return values times non-zero numbers, 0 only where the values are 0."""
     return np.where(values != 0, never_zero(values * by), 0.0)
 
 
@@ -325,7 +321,7 @@ def elementary(values: np.ndarray, most: int) -> np.ndarray:
 
 
 def orders_of(model: Model) -> tuple[int, ...]:
-    """Return the orders whose interactions can be looked at; () for a model without factors.
+    """Return the orders whose interactions can be listed; () for a model without factors.
 
     All subsets have every order; pairs and triples are shown.
     """
@@ -339,14 +335,16 @@ def orders_of(model: Model) -> tuple[int, ...]:
     return (2, 3) if None in degrees else tuple(degrees)
 
 
-def interactions_of(model: Model, found: Parameters | KeptRows, order: int, output: int = 0) -> Interactions:
+def interactions_of(
+    model: Model, parameters: Parameters | KeptRows, order: int, output: int = 0
+) -> Interactions:
     """Return the interactions of one order.
 
     Parameters
     ----------
     model : Model
         A factorised model with this order among its `orders_of`.
-    found : Parameters or KeptRows
+    parameters : Parameters or KeptRows
         Its parameters, or some rows of them.
     order : int
         m.
@@ -358,17 +356,17 @@ def interactions_of(model: Model, found: Parameters | KeptRows, order: int, outp
     ValueError
         If the model has no interactions of this order.
     """
-    if isinstance(model, SharedBasis) and isinstance(found, Parameters):
-        model, found = model.of_output(found, output)
+    if isinstance(model, SharedBasis) and isinstance(parameters, Parameters):
+        model, parameters = model.of_output(parameters, output)
     if order not in orders_of(model):
         known = ", ".join(map(str, orders_of(model))) or "none"
         raise ValueError(f"order = {order} is not one of this model's: {known}.")
-    if isinstance(found, Parameters):
-        rows, d = np.flatnonzero(found.P.any(axis=1)), found.P.shape[0]
-        values = found.P[rows]
+    if isinstance(parameters, Parameters):
+        rows, d = np.flatnonzero(parameters.P.any(axis=1)), parameters.P.shape[0]
+        values = parameters.P[rows]
     else:
-        rows, d, values = found.rows, found.n_features, found.values
-    weights = np.ones(values.shape[1]) if found.coefficients is None else found.coefficients
+        rows, d, values = parameters.rows, parameters.n_features, parameters.values
+    weights = np.ones(values.shape[1]) if parameters.coefficients is None else parameters.coefficients
     repeats = False
     if model.lifted:
         lifted: Any = model
@@ -383,23 +381,23 @@ def interactions_of(model: Model, found: Parameters | KeptRows, order: int, outp
     return Interactions(order, rows, values, weights, d, repeats)
 
 
-def pairs_of(model: Model, found: Parameters | KeptRows, *, entries: bool = False) -> PairWeights:
-    """Return the weights of the products of two distinct features in f, W never being formed.
+def pairs_of(model: Model, parameters: Parameters | KeptRows, *, entries: bool = False) -> PairWeights:
+    """Return the weights of the products of two distinct features in f, without forming W.
 
-    With `entries`, those of W, which are the half of it where f has xᵀWx.
+    With `entries`, return the entries of W, which are half of that where f has xᵀWx.
 
     Raises
     ------
     ValueError
         If f has no such products, with a sentence.
     """
-    if isinstance(found, Parameters) and found.W is not None:
-        return GivenPairs.of(found.W)
+    if isinstance(parameters, Parameters) and parameters.W is not None:
+        return GivenPairs.of(parameters.W)
     orders = orders_of(model)
     if 2 not in orders:
         raise ValueError(
             f"This model, {model.label.lower()}, multiplies {orders[0]} features at a time and has no "
             "weights of pairs. “One row” takes its predictions apart, and Train shows its sets of features."
         )
-    interactions = interactions_of(model, found, 2)
+    interactions = interactions_of(model, parameters, 2)
     return interactions.pairs(1 if entries else interactions.multiplicity)

@@ -1,4 +1,4 @@
-"""The weights of pairs, of any model: read block by block, ranked, pooled and counted without forming W."""
+"""Pair weights of any model: read, rank, pool and count them block by block without forming W."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-# Rows of W that are looked at together, and about how many entries.
+# Rows of W that are processed together, and about how many entries.
 _BLOCK = 512
 _ENTRIES = 2_000_000
 
@@ -26,7 +26,7 @@ def tile_edges(n_features: int, n_tiles: int) -> np.ndarray:
 
 
 class PairWeights:
-    """A symmetric W that is 0 but for some rows and columns, without its diagonal.
+    """A symmetric W that is 0 except in some rows and columns, without its diagonal.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class PairWeights:
         """Return the weights between two lists of places, and which of the pairs are used.
 
         A pair is used by the structure of the parameters, exactly, also where its weight cancels to 0; a
-        feature with itself is no pair. Weights of pairs that are not used are 0.
+        feature is no pair with itself. Weights of pairs that are not used are 0.
         """
         weight, used = self._entries(at, to)
         every = np.arange(self.rows.size)
@@ -54,29 +54,29 @@ class PairWeights:
         raise NotImplementedError
 
     def squares(self) -> np.ndarray | None:
-        """Return what x_j² is multiplied by for every row, shape (m,), or None where f has no squares."""
+        """Return the weight of x_j² for every row, shape (m,), or None where f has no squares."""
         return None
 
     def compact(self) -> PairWeights:
-        """Return the same weights with the features that have no entry left out: feature n is `rows[n]`."""
+        """Return the weights among the features with an entry alone: feature n is `rows[n]`."""
         return replace(self, rows=np.arange(self.rows.size), n_features=self.rows.size)  # type: ignore[type-var]
 
     def among(self, features: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the exact weights between two lists of features, and which pairs are used."""
         where = np.full(self.n_features, -1)
         where[self.rows] = np.arange(self.rows.size)
-        one, two = where[features], where[others]
-        weight = np.zeros((one.size, two.size))
+        rows, columns = where[features], where[others]
+        weight = np.zeros((rows.size, columns.size))
         used = np.zeros(weight.shape, dtype=bool)
-        at, to = np.flatnonzero(one >= 0), np.flatnonzero(two >= 0)
+        at, to = np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0)
         if at.size and to.size:
-            weight[np.ix_(at, to)], used[np.ix_(at, to)] = self.block(one[at], two[to])
+            weight[np.ix_(at, to)], used[np.ix_(at, to)] = self.block(rows[at], columns[to])
         return weight, used
 
     def upper(
         self, between: Callable[[], None] = nothing
     ) -> Iterator[tuple[slice, slice, np.ndarray, np.ndarray]]:
-        """Yield W above its diagonal in strips: places of rows and columns, weights, and what is used.
+        """Yield W above its diagonal in strips: places of rows and columns, weights, and which are used.
 
         `between` is called before each, and may raise to end it.
         """
@@ -86,7 +86,7 @@ class PairWeights:
             between()
             at, to = slice(begin, min(begin + step, m)), slice(begin, m)
             weight, used = self.block(at, to)
-            # Below and on the diagonal of the square in front.
+            # On and below the diagonal of the leading square.
             square = used[:, : weight.shape[0]]
             square[np.tril_indices(len(square))] = False
             yield at, to, weight, used
@@ -98,20 +98,20 @@ class PairWeights:
         hits: Sequence[np.ndarray] = (),
         between: Callable[[], None] = nothing,
     ) -> Ranking:
-        """Return the used pairs of largest |weight| among those that are let through.
+        """Return the used pairs of largest |weight| that pass the filters.
 
         Parameters
         ----------
         top : int, optional
             At most so many; without it all.
         codes : (d,) int ndarray, optional
-            The attribute of every feature; pairs of the same one are left out.
+            The attribute of every feature; pairs within an attribute are excluded.
         hits : sequence of (d,) bool ndarray
-            Of every pair one feature at least must be in each of these.
+            At least one feature of every pair must be in each of these.
         between : callable
             See `upper`.
         """
-        found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         least, total, siblings = -1.0, 0, 0
         groups = None if codes is None else codes[self.rows]
         marks = [hit[self.rows] for hit in hits]
@@ -130,16 +130,16 @@ class PairWeights:
                 kept = size >= np.partition(size, -top)[-top]
                 row, column = row[kept], column[kept]
             i, j = self.rows[at][row], self.rows[to][column]
-            found.append((i, j, weight[row, column]))
-            best = _largest(found, top)
-            found = [best]
+            parts.append((i, j, weight[row, column]))
+            best = _largest(parts, top)
+            parts = [best]
             if best[2].size == top and top:
                 least = abs(float(best[2][-1]))
-        i, j, weight = found[0] if found else (np.empty(0, int), np.empty(0, int), np.empty(0))
+        i, j, weight = parts[0] if parts else (np.empty(0, int), np.empty(0, int), np.empty(0))
         return Ranking(i, j, weight, total, siblings)
 
     def pooled(self, n_tiles: int) -> np.ndarray:
-        """Max-pool all of W into tiles, at most so many along an axis; see `tiles`."""
+        """Max-pool all of W into at most `n_tiles` tiles along an axis; see `tiles`."""
         edges = tile_edges(self.n_features, n_tiles)
         return self.tiles(edges, edges)
 
@@ -187,7 +187,7 @@ class PairWeights:
         return np.where(-low > high, low, high)
 
     def count(self, rows: tuple[int, int], cols: tuple[int, int]) -> int:
-        """Return how many entries of a window of features, half-open ranges, belong to used pairs."""
+        """Return the number of entries of used pairs in a window of features, given as half-open ranges."""
         (top, bottom), (left, right) = (np.searchsorted(self.rows, span) for span in (rows, cols))
         step = max(1, min(_BLOCK, _ENTRIES // max(1, int(right - left))))
         total = 0
@@ -199,21 +199,21 @@ class PairWeights:
     def by_group(
         self, codes: np.ndarray, n_groups: int, between: Callable[[], None] = nothing
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Frobenius norm of every block of W, and how many of its pairs are used.
+        """Return the Frobenius norm of every block of W, and the number of its used pairs.
 
         Parameters
         ----------
         codes : (d,) int ndarray
             The group of every feature.
         n_groups : int
-            How many groups there are.
+            The number of groups.
         between : callable
             See `upper`.
 
         Returns
         -------
         norm : (n_groups, n_groups) float64 ndarray
-            √Σ w_ij² over i in the one group and j in the other, symmetric; on the diagonal over i < j.
+            √Σ w_ij² over i in one group and j in the other, symmetric; on the diagonal over i < j.
         used : (n_groups, n_groups) int ndarray
             0 if and only if no pair of the block is used.
         """
@@ -240,9 +240,9 @@ class Ranking:
     weight : float ndarray
         Their weights.
     total : int
-        How many used pairs were let through in all.
+        The number of used pairs that pass the filters.
     siblings : int
-        How many more were left out since their features are of one attribute.
+        The number of pairs excluded because both features are of one attribute.
     """
 
     i: np.ndarray
@@ -278,13 +278,12 @@ class FactoredPairs(PairWeights):
         return left @ right.T, met
 
     def squares(self) -> np.ndarray | None:
-        """See `PairWeights.squares`."""
         return 0.5 * (self.left * self.right).sum(axis=1) if self.repeats else None
 
 
 @dataclass(frozen=True, eq=False)
 class GivenPairs(PairWeights):
-    """A W that is a parameter of its own; a pair is used where its entry is not 0.
+    """Pair weights given by a parameter W; a pair is used where its entry is not 0.
 
     Attributes
     ----------
@@ -310,7 +309,7 @@ class GivenPairs(PairWeights):
 
 
 def never_zero(values: np.ndarray) -> np.ndarray:
-    """Return numbers with the least positive one for 0: an interaction that cancels or underflows is one."""
+    """Replace 0 by the least positive number, so that a cancelled or underflown interaction stays used."""
     return np.where(values == 0, np.nextafter(0.0, 1.0), values)
 
 

@@ -1,4 +1,4 @@
-r"""The weights behind sums of kernels: symmetric tensors W = Σ_s c_s p_s ⊗ … ⊗ p_s, never formed whole.
+r"""Weights and rankings of interactions in sums of kernels, W = Σ_s c_s p_s ⊗ … ⊗ p_s.
 
 In Σ_s c_s A^m(p_s, x) the product of m distinct features is multiplied by w = Σ_s c_s Π_{j∈S} p_js; in
 Σ_s c_s⟨p_s, x⟩^m a product with repetitions is multiplied by w times the number of its arrangements
@@ -33,8 +33,9 @@ def search_subsets(P, used, signs, norms, repeated, effort, sizes, slots, featur
 
     P and `used` have shape (d, k), rows by falling `norms`; `features`, (top, m), and `weights`, (top,), take
     the result in no order; `sizes` and `slots`, (top,), are a heap. A branch with t features taken and the
-    product q of their rows ends where ‖q‖_{m/t}·‖p_j‖_m^{m−t}, which by Hölder's inequality bounds all that
-    is below it, is no larger than the smallest weight kept. Subsets without a column in common are left out.
+    product q of their rows ends where ‖q‖_{m/t}·‖p_j‖_m^{m−t}, which by Hölder's inequality bounds all
+    subsets below it, is no larger than the smallest weight kept. Subsets without a common column are
+    excluded.
     """
     d, k = P.shape
     top, degree = features.shape
@@ -48,13 +49,13 @@ def search_subsets(P, used, signs, norms, repeated, effort, sizes, slots, featur
     if repeated:
         for t in range(2, degree + 1):
             most *= t
-    found = 0
+    count = 0
     spent = 0.0
     level = 0
     while level >= 0 and spent <= effort:
         j = index[level]
         ends = j >= d
-        if not ends and found == top:
+        if not ends and count == top:
             ends = most * bound[level] * norms[j] ** (degree - level) <= sizes[0]
         if ends:
             level -= 1
@@ -88,9 +89,9 @@ def search_subsets(P, used, signs, norms, repeated, effort, sizes, slots, featur
                 level = following
             else:
                 weight = ways[degree] * total
-                found = keep_largest(found, top, sizes, slots, weight, weights, features, index)
+                count = keep_largest(count, top, sizes, slots, weight, weights, features, index)
                 index[level] += 1
-    return found if level < 0 else -1
+    return count if level < 0 else -1
 
 
 def _factors(P: Any, coefficients: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -126,8 +127,8 @@ def ranked_subsets(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the used products of `degree` features and their weights, largest |weight| first.
 
-    The search is exact and holds no tensor: features are taken by falling norm, and a branch ends where
-    Hölder's inequality says that nothing below it belongs to the `top`. In the worst case, without `top` or
+    The search is exact and forms no tensor: features are taken by descending norm, and a branch ends where
+    Hölder's inequality shows that it has no product among the `top`. In the worst case, without `top` or
     where all rows are alike, it visits every used subset: O(d^m k) time for degree m. Where few weights are
     large, it visits little more than those. Memory is O(dk + m·top).
 
@@ -140,17 +141,17 @@ def ranked_subsets(
     coefficients : (k,) array_like, optional
         c_s; ones by default.
     top : int, optional
-        The most products to return; without it all. Which of those that tie for the last place is left open.
+        The most products to return; without it all. Ties for the last place are broken arbitrarily.
     repeated : bool
-        Whether a feature may stand in a product more than once, as in polynomial networks; a weight is then
-        what the product is multiplied by in Σ_s c_s⟨p_s, x⟩^m.
+        Whether a feature may occur in a product more than once, as in polynomial networks; a weight is then
+        that of the product in Σ_s c_s⟨p_s, x⟩^m.
     effort : float
         The most multiplications of an entry of P.
 
     Returns
     -------
     features : (n, m) int ndarray
-        The features of each product, rising.
+        The features of each product, ascending.
     weight : (n,) float ndarray
         The weights. A product is used where its rows share a column in which all are non-zero and whose
         coefficient is not 0, so a weight may be 0 by cancellation.
@@ -187,9 +188,9 @@ def ranked_subsets(
     _check_room(f"{room:,} products of {degree} features", room * (2 * degree + 6))
     features = np.empty((room, degree), dtype=np.int64)
     values = np.empty(room)
-    found = 0
+    count = 0
     if room:
-        found = search_subsets(
+        count = search_subsets(
             scaled,
             factors[live] != 0,
             np.sign(weights),
@@ -201,14 +202,14 @@ def ranked_subsets(
             features,
             values,
         )
-    if found < 0:
+    if count < 0:
         raise ValueError(
             f"Ranking the products of {degree} among {live.size:,} features takes more than {limit:.3g} "
             "multiplications: too many weights are of like size. Ask for a smaller top, fit with a larger "
             "lambda_sparse, or raise effort and wait."
         )
-    features = np.sort(live[features[:found]], axis=1)
-    values = values[:found]
+    features = np.sort(live[features[:count]], axis=1)
+    values = values[:count]
     by = np.lexsort((*features.T[::-1], -np.abs(values)))
     return features[by], values[by]
 
@@ -223,7 +224,7 @@ def _used(P: np.ndarray, degree: int, repeated: bool) -> int:
 
 
 def subset_weight(P: Any, subset: Sequence[int], coefficients: Any = None) -> float:
-    """Return Σ_s c_s Π_{j∈S} p_js: what the product of some features is multiplied by.
+    """Return Σ_s c_s Π_{j∈S} p_js, the weight of the product of some features.
 
     It is the weight of S in the all-subsets model ([A] Eq. 54), and in the machine of order |S|.
 
@@ -273,7 +274,7 @@ def tensor_slice(P: Any, feature: int, coefficients: Any = None, *, repeated: bo
     coefficients : (k,) array_like, optional
         c_s; ones by default.
     repeated : bool
-        Whether to keep entries in which a feature stands more than once; else they are 0, as in Σ_s c_s A³.
+        Whether to keep entries in which a feature occurs more than once; else they are 0, as in Σ_s c_s A³.
 
     Returns
     -------
@@ -305,7 +306,7 @@ def weight_matrix(P: Any, coefficients: Any = None) -> np.ndarray:
     """Return W = P diag(c) Pᵀ, shape (d, d), diagonal included.
 
     Σ_s c_s⟨p_s, x⟩² = xᵀWx, so a polynomial network multiplies x_i x_j by 2w_ij and x_i² by w_ii; in
-    Σ_s c_s A²(p_s, x) the diagonal has no part and x_i x_j is multiplied by w_ij ([B] Section 3).
+    Σ_s c_s A²(p_s, x) the diagonal is not used and x_i x_j is multiplied by w_ij ([B] Section 3).
 
     Parameters
     ----------
@@ -352,7 +353,7 @@ def weight_spectrum(P: Any, coefficients: Any = None) -> tuple[np.ndarray, np.nd
     Returns
     -------
     values : (min(d, k),) ndarray
-        By falling absolute value; all others of the d eigenvalues are 0.
+        By descending absolute value; all other eigenvalues are 0.
     vectors : (d, min(d, k)) ndarray
         Orthonormal columns, in the same order.
 

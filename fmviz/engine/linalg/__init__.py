@@ -1,1 +1,1 @@
-"""Linear algebra: symmetric matrices of low rank, spectral penalties, mixed precision."""
+"""Linear algebra: symmetric matrices of low rank, spectral penalties, descent directions at P = 0."""

@@ -1,4 +1,4 @@
-r"""Symmetric matrices of low rank, W = P diag(λ) Pᵀ, and the gradient in W as an operator; no d × d array.
+r"""Symmetric matrices of low rank, W = P diag(λ) Pᵀ, and the gradient in W as an operator.
 
 The gradient of Σ_n α_n f(x_n) in a symmetric W is Xᵀ diag(α) X where f(x) = xᵀWx, and half of that with a
 zero diagonal where f(x) = Σ_{i<j} w_ij x_i x_j.
@@ -16,11 +16,11 @@ from ..design import Design
 
 # Up to so many features a d × d matrix is cheaper than a Lanczos iteration, and its eigenvalues are exact.
 _SMALL = 200
-# Where one extreme eigenvalue is wanted that need not be the largest in absolute value, up to so many.
+# The same bound for an extreme eigenvalue that need not be the largest in absolute value.
 _LARGE = 600
-# Up to so many the gradient is kept as a matrix.
+# Up to so many features the gradient is stored as a matrix.
 DENSE = 2_000
-# Columns of the gradient that are looked at together beyond that.
+# Columns of the gradient that are computed together beyond that.
 _BLOCK = 256
 
 
@@ -33,9 +33,9 @@ def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.n
     Parameters
     ----------
     P : (d, k) ndarray
-        Any columns.
+        Arbitrary columns.
     coefficients : (k,) ndarray
-        Of either sign.
+        Weights of either sign.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def spectrum(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _leading_part(small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return of `spectrum` what is more than rounding."""
+    """Return the part of `spectrum` that exceeds rounding."""
     values, vectors = spectrum(small)
     size = np.abs(values)
     kept = size > 1e-15 * values.size * size.max(initial=0.0)
@@ -109,7 +109,7 @@ class PairGradient:
     slope : (N,) ndarray
         α.
     diagonal : bool
-        Whether f sees the diagonal of W.
+        Whether f depends on the diagonal of W.
     """
 
     def __init__(self, design: Design, slope: np.ndarray, diagonal: bool) -> None:
@@ -129,7 +129,7 @@ class PairGradient:
         return pair_gradient(self._design.matrix, self._slope, self._diagonal)
 
     def largest_pair(self) -> tuple[float, int, int]:
-        """Return the largest |derivative| in the weight of a pair, of both its entries in W, and the pair."""
+        """Return the largest |derivative| in a pair's weight, for both its entries in W, and the pair."""
         d = self._design.n_features
         if d > DENSE:
             return self._largest_in_blocks()
@@ -140,7 +140,7 @@ class PairGradient:
 
     def _largest_in_blocks(self) -> tuple[float, int, int]:
         X: Any = self._design.matrix
-        # Features that no row has meet nothing, and there may be millions.
+        # Features without any entry are skipped; there may be millions.
         met = np.flatnonzero(np.diff(self._design.columns.indptr))
         X = X[:, met] if met.size < X.shape[1] else X
         scaled = self._slope[:, None]
@@ -154,15 +154,15 @@ class PairGradient:
                 if values.size == 0:
                     continue
                 k = int(values.argmax())
-                found = (float(values[k]), int(rows[k]), int(columns[k]) + begin)
+                candidate = (float(values[k]), int(rows[k]), int(columns[k]) + begin)
             else:
                 dense = np.abs(X.T @ (part * scaled))
                 width = dense.shape[1]
                 dense[begin + np.arange(width), np.arange(width)] = 0.0
                 i, j = np.unravel_index(int(dense.argmax()), dense.shape)
-                found = (float(dense[i, j]), int(i), int(j) + begin)
-            if found[0] > best[0]:
-                best = (found[0], int(met[found[1]]), int(met[found[2]]))
+                candidate = (float(dense[i, j]), int(i), int(j) + begin)
+            if candidate[0] > best[0]:
+                best = (candidate[0], int(met[candidate[1]]), int(met[candidate[2]]))
         return best
 
     def leading(
@@ -173,11 +173,11 @@ class PairGradient:
         Parameters
         ----------
         count : int
-            How many, at most.
+            The most eigenvalues.
         live : (m,) int ndarray
-            The features to look at; the others' entries of the eigenvectors are exactly 0.
+            The features to include; the others' entries of the eigenvectors are exactly 0.
         start : (d,) ndarray
-            Where the Lanczos iteration begins.
+            The start of the Lanczos iteration.
         tol : float
             Its relative accuracy; without effect on few features.
 
@@ -212,14 +212,14 @@ class PairGradient:
     def _lanczos(
         self, count: int, live: np.ndarray, start: np.ndarray, tol: float, which: str = "LM"
     ) -> tuple[np.ndarray, np.ndarray]:
-        # Imported here: the start of a program need not wait for what one model asks of many features.
+        # Imported here, since only one model needs it, for many features.
         from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
-        whole = np.zeros(self._design.n_features)
+        full = np.zeros(self._design.n_features)
 
         def product(u: np.ndarray) -> np.ndarray:
-            whole[live] = np.ravel(u)
-            return self.dot(whole)[live]
+            full[live] = np.ravel(u)
+            return self.dot(full)[live]
 
         operator = LinearOperator((live.size, live.size), matvec=product, dtype=np.float64)
         try:
@@ -236,9 +236,9 @@ class PairGradient:
     def norm(self, tol: float) -> float:
         """Return the largest |eigenvalue|.
 
-        Of many features it is that of a Lanczos iteration from a random start, plus its residual, which is
-        at most about `tol` of it: some eigenvalue lies in between. Without convergence it is the largest
-        row sum of |X|ᵀ diag|α| |X|, which is never too small.
+        For many features it is that of a Lanczos iteration from a random start, plus its residual, at most
+        about `tol` of it: some eigenvalue lies in between. Without convergence it is the largest row sum of
+        |X|ᵀ diag|α| |X|, an upper bound.
         """
         d = self._design.n_features
         live = np.arange(d)
@@ -252,14 +252,14 @@ class PairGradient:
                 size.T @ (np.abs(self._slope) * np.asarray(size.sum(axis=1, dtype=np.float64)).ravel())
             )
             return float(sums.max()) * (1.0 if self._diagonal else 0.5)
-        rest = self.dot(vectors[:, 0]) - values[0] * vectors[:, 0]
-        return float(abs(values[0]) + np.linalg.norm(rest))
+        residual = self.dot(vectors[:, 0]) - values[0] * vectors[:, 0]
+        return float(abs(values[0]) + np.linalg.norm(residual))
 
 
 def features_of_pairs(design: Design, diagonal: bool) -> np.ndarray:
-    """Return the features that can have an interaction: those that are ever not 0 beside another one.
+    """Return the features that can have an interaction: those that are non-zero beside another one in a row.
 
-    With `diagonal` their square is one, and it is enough that they are ever not 0.
+    With `diagonal` squares count too, so that every feature with a non-zero entry is one.
     """
     stored = design.matrix != 0
     beside = np.asarray(stored.sum(axis=1)).ravel() > (0 if diagonal else 1)

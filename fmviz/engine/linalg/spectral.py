@@ -1,4 +1,4 @@
-"""Penalties on the eigenvalues of symmetric matrices, and the operator of trace norm plus ‖·‖₁.
+"""Penalties on the eigenvalues of symmetric matrices, and the proximal operator of trace norm plus ‖·‖₁.
 
 All of them act on a symmetric W, shape (d, d), through its eigendecomposition in O(d³): the singular values
 of a symmetric matrix are the absolute values of its eigenvalues.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# ρ over the ratio of the strengths to the largest entry; measured: from 50 to 500 there is little difference.
+# ρ over the ratio of the strengths to the largest entry; values from 50 to 500 perform alike.
 _BALANCE = 150.0
 
 
@@ -38,7 +38,7 @@ def soft_threshold(V: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def spectral_value(view: SpectralView, W: np.ndarray) -> float:
-    """Return the penalty of a symmetric W; rows that are zero add eigenvalues of 0, which cost nothing."""
+    """Return the penalty of a symmetric W; zero rows add eigenvalues of 0, which do not count."""
     live = W.any(axis=1)
     return view.value(np.linalg.eigvalsh(W[np.ix_(live, live)])) if live.any() else 0.0
 
@@ -91,14 +91,14 @@ def capped_squares(cap: float) -> SpectralView:
 
 
 class SumOperator(NamedTuple):
-    """What `prox_trace_l1` returns.
+    """The result of `prox_trace_l1`.
 
     Attributes
     ----------
     W : (d, d) ndarray
         The minimiser, with exact zeros.
     S : (d, d) ndarray
-        The part of V − W that is in trace·∂‖W‖_tr, the rest being in entries·∂‖W‖₁.
+        The part of V − W in trace·∂‖W‖_tr; the remainder is in entries·∂‖W‖₁.
     rounds : int
         Eigendecompositions made.
     """
@@ -136,7 +136,7 @@ def prox_trace_l1(
     trace, entries : float
         The strengths of the two norms, > 0.
     S : (d, d) ndarray, optional
-        Where to start: the S of a near problem.
+        A start: the S of a similar problem.
     rtol : float
         It stops when the W of S and Z differ by at most `rtol` times the norm of V, or times ‖W − origin‖
         where `origin` is given.
@@ -178,7 +178,7 @@ class _Anderson:
     """Type-II Anderson acceleration of x ← F(x), F nonexpansive, with a short memory and a safeguard.
 
     The residuals ‖F(x) − x‖ of plain steps never grow. Where that of a mixed point did, the plain step from
-    the point before is taken instead and the memory is forgotten; so the iteration converges as F's own.
+    the previous point is taken instead and the memory is cleared; so the iteration converges as F's own.
     """
 
     def __init__(self, memory: int = 10) -> None:

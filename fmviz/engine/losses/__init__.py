@@ -1,4 +1,4 @@
-"""The registry of losses: one file and one line each."""
+"""Registry of losses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..target import Kind, Target
 from .base import Loss
 from .scalar import ScalarLoss, evaluate
 
-# The registry: a line for every loss, in the order of the pages.
+# In the order of the pages.
 # isort: off
 from .squared import Squared
 from .logistic import Logistic
@@ -24,7 +24,7 @@ from .capped import CappedInsensitive, CappedHinge
 LOSSES: dict[str, Loss] = registry(Loss, dict(globals()))
 """Every loss of one prediction with its default parameters, by name."""
 
-# Those of several classes, a prediction for each.
+# Losses of several classes, with a prediction for each.
 # isort: off
 from .vector import AtMost, Separate, VectorLoss
 from .multiclass_logistic import MulticlassLogistic
@@ -40,7 +40,7 @@ _OF_CLASSES: dict[str, Loss] = {"logistic": MulticlassLogistic(), "squared_hinge
 
 
 def get_loss(given: str | Loss, settings: Mapping[str, Any] | None = None) -> Loss:
-    """Return a loss: the given one, or the one of that name with these parameters.
+    """Return a given loss unchanged, or the one of that name with these parameters.
 
     Raises
     ------
@@ -51,10 +51,10 @@ def get_loss(given: str | Loss, settings: Mapping[str, Any] | None = None) -> Lo
 
 
 def loss_of_outputs(loss: Loss, target: Target) -> Loss:
-    """Return the form that a loss has for all outputs of a target together.
+    """Return the form of a loss for all outputs of a target together.
 
-    That is the loss itself for one output. For several classes it is the multi-class form; for several real
-    targets or labels the sum over them, and for ordered classes that over their levels.
+    For one output it is the loss itself, for several classes the multi-class form, for several real targets
+    or labels the sum over them, and for ordered classes the sum over their levels.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def loss_of_outputs(loss: Loss, target: Target) -> Loss:
 
 
 def why_no_form(loss: Loss, kind: Kind) -> str | None:
-    """Return None, or why a loss cannot be one of all outputs of a target of this kind together."""
+    """Return why a loss has no form for all outputs of a target of this kind together, or None."""
     if kind == "class":
         form = _OF_CLASSES.get(loss.name, loss)
         if isinstance(form, VectorLoss) and kind in form.kinds:

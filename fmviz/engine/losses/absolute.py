@@ -1,4 +1,4 @@
-"""The absolute loss, and the one that is insensitive to small residuals."""
+"""The absolute and ε-insensitive losses."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ class Absolute(Loss):
 
     @property
     def majoriser(self) -> Majoriser:
-        """See `Loss.majoriser`."""
         return Majoriser(Squared())
 
 
@@ -91,5 +90,4 @@ class Insensitive(Loss):
 
     @property
     def majoriser(self) -> Majoriser:
-        """See `Loss.majoriser`."""
         return Majoriser(SquaredExcess(self.epsilon))

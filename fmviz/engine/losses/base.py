@@ -1,4 +1,4 @@
-"""What a loss declares; the objective, the certificates and the solvers ask nothing else of it."""
+"""Base class of losses: the interface that the objective, the certificates and the solvers use."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Loss(Bound):
     Attributes
     ----------
     name, label, formula : str
-        Identifier, words, and LaTeX.
+        Identifier, display name, and LaTeX.
     task : {"regression", "binary"}
-        A binary loss wants y in {-1, +1}.
+        A binary loss needs y in {-1, +1}.
     scalar : ScalarLoss
         Its jitable functions.
     convex : bool
@@ -60,13 +60,13 @@ class Loss(Bound):
 
     @property
     def majoriser(self) -> Majoriser | None:
-        """The weighted squares that lie above it and touch it, or None where it needs none."""
+        """The weighted squares that majorise it, or None where it needs none."""
         return None
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
         """Return ℓ*(a, y) for arrays of shape (N,), None where no conjugate is declared."""
-        found = type(self).jitable_conjugate
-        return None if found is None else evaluate(found, a, y, self.theta)
+        conjugate = type(self).jitable_conjugate
+        return None if conjugate is None else evaluate(conjugate, a, y, self.theta)
 
     def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return ℓ(f, y) for arrays of shape (N,)."""
@@ -81,11 +81,11 @@ class Loss(Bound):
         return evaluate(self.scalar.second, f, y, self.theta)
 
     def probability(self, f: np.ndarray) -> np.ndarray | None:
-        """Return the probability of the label +1 that scores f, shape (N,), stand for; None if for none."""
+        """Return the probability of the label +1 given scores f, shape (N,), or None where there is none."""
         return None
 
     def why_no_derivative(self, use: str) -> WhyNot | None:
-        """Return None, or why something that needs a continuous derivative cannot be had; `use` names it."""
+        """Return why `use`, which needs a continuous derivative, is not possible, or None."""
         if self.smooth:
             return None
         return WhyNot(
@@ -96,7 +96,7 @@ class Loss(Bound):
         )
 
     def why_no_mu(self, use: str) -> WhyNot | None:
-        """Return None, or why something that needs the Lipschitz constant cannot be had; `use` names it."""
+        """Return why `use`, which needs the Lipschitz constant, is not possible, or None."""
         if self.mu() is not None:
             return None
         return WhyNot(
@@ -107,7 +107,7 @@ class Loss(Bound):
         )
 
     def why_no_gap(self) -> WhyNot | None:
-        """Return None, or why no duality gap can certify a model with this loss."""
+        """Return why no duality gap can certify a model with this loss, or None."""
         missing = "is not convex" if not self.convex else "has no convex conjugate in closed form"
         if self.convex and type(self).jitable_conjugate is not None:
             return None

@@ -1,4 +1,4 @@
-"""Losses with a cap: rows beyond it cost the same wherever they are, and have no say."""
+"""Capped losses: rows beyond the cap have a constant loss, and no influence on the fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .half_squares import SquaredExcess, SquaredSlack
 from .majoriser import Majoriser
 from .scalar import ScalarLoss, residual_loss
 
-_CAP = "What a row costs at most: rows beyond it are set aside."
+_CAP = "The largest loss of a row: rows beyond it are set aside."
 
 
 class _Capped(Loss):
@@ -28,7 +28,6 @@ class _Capped(Loss):
 
     @property
     def majoriser(self) -> Majoriser:
-        """See `Loss.majoriser`."""
         return Majoriser(self.half_square, self.cap)
 
     def mu(self) -> None:
@@ -73,7 +72,6 @@ class CappedInsensitive(_Capped):
 
     @property
     def half_square(self) -> Loss:
-        """See `_Capped.half_square`."""
         return SquaredExcess(self.epsilon)
 
 
@@ -92,8 +90,8 @@ def hinge_derivative(f, y, theta):
 class CappedHinge(_Capped):
     """ℓ(f, y) = min{max{1 − ε₁ − yf, 0}, ε₂}, y = ±1: the hinge, or ramp, that ends at a cap.
 
-    What the capped ε-insensitive loss is to residuals it is to margins: yf ≥ 1 − ε₁ costs nothing, and a row
-    with yf < 1 − ε₁ − ε₂, on the wrong side by far, is set aside. Not convex.
+    The analogue of the capped ε-insensitive loss for margins: yf ≥ 1 − ε₁ costs nothing, and a row
+    with yf < 1 − ε₁ − ε₂, far on the wrong side, is set aside. Not convex.
     """
 
     epsilon: float = setting(
@@ -109,5 +107,4 @@ class CappedHinge(_Capped):
 
     @property
     def half_square(self) -> Loss:
-        """See `_Capped.half_square`."""
         return SquaredSlack(1.0 - self.epsilon)

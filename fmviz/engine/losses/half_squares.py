@@ -1,4 +1,4 @@
-"""Half the squares of excesses: the smooth losses that reweighting minimises, no choice of a user."""
+"""Half squares of excesses: smooth losses that reweighting minimises, not offered to users."""
 
 from __future__ import annotations
 

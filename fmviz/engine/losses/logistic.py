@@ -16,7 +16,7 @@ from .scalar import ScalarLoss
 @jitable
 def value(f, y, theta):
     z = f * y
-    # Never exponentiate a positive number: the value is right at any margin.
+    # Exponentiates no positive number, so that the value is accurate at any margin.
     return log1p_ratio(*exp_ratio(-abs(z))) + max(-z, 0.0)
 
 
@@ -28,7 +28,7 @@ def derivative(f, y, theta):
 
 @jitable
 def nudged(slope, step, y, theta):
-    # exp(r) = (c + r)/(c − r) as in `exp_ratio`, put into σ(z + r) = σ(z)/(σ(z) + σ(−z)·exp(−r)).
+    # exp(r) = (c + r)/(c − r) as in `exp_ratio`, substituted in σ(z + r) = σ(z)/(σ(z) + σ(−z)·exp(−r)).
     r = y * step
     t = step * step
     c = 2.0 + t * (1.0 / 6 + t * (-1.0 / 360 + t * (1.0 / 15120)))

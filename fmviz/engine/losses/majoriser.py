@@ -1,4 +1,4 @@
-"""Losses with kinks as concave functions of smooth ones: what reweighting minimises in their place."""
+"""Weighted squares that majorise losses with kinks, for iterative reweighting."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ class Majoriser:
 
         ℓ_δ = min{h_δ(u), cap},  ℓ ≤ ℓ_δ ≤ ℓ + δ/2.
 
-    Its tangent in u² at u₀ lies nowhere below it: e·u² + const with e = 1/(2 max{u₀, δ}) for u₀ ≤ cap, u₀ = 0
-    included, and e = 0 beyond. So whatever lowers Σ e_n u_n², at once or in part, lowers Σ ℓ_δ by at least as
-    much.
+    Its tangent in u² at u₀ is a majoriser: e·u² + const with e = 1/(2 max{u₀, δ}) for u₀ ≤ cap, u₀ = 0
+    included, and e = 0 beyond. So any step that lowers Σ e_n u_n² lowers Σ ℓ_δ by at least as much.
 
     Attributes
     ----------
     half_square : Loss
         ½u².
     cap : float
-        The most that a row costs.
+        The largest loss of a row.
     """
 
     half_square: Loss
@@ -42,7 +41,7 @@ class Majoriser:
         return np.sqrt(2.0 * self.half_square.value(f, y))
 
     def weights(self, f: np.ndarray, y: np.ndarray, delta: float) -> np.ndarray:
-        """Return 2e, what ½u² is multiplied by in the tangent at f: 0 for rows that are set aside."""
+        """Return 2e, the weight of ½u² in the tangent at f: 0 for rows that are set aside."""
         u = self.excess(f, y)
         return np.where(u <= self.cap, 1.0 / np.maximum(u, self._within(delta)), 0.0)
 
@@ -57,7 +56,7 @@ class Majoriser:
 
 @dataclass(frozen=True)
 class Smoothed(Loss):
-    """ℓ_δ of a loss with kinks, for certificates and for what is to fall step by step.
+    """ℓ_δ of a loss with kinks, for certificates and for checks of monotone descent.
 
     Attributes
     ----------
@@ -75,9 +74,9 @@ class Smoothed(Loss):
 
     @cached_property
     def _majoriser(self) -> Majoriser:
-        found = self.loss.majoriser
-        assert found is not None, "asked of losses that have one"
-        return found
+        majoriser = self.loss.majoriser
+        assert majoriser is not None, "asked of losses that have one"
+        return majoriser
 
     @property
     def label(self) -> str:  # type: ignore[override]
@@ -93,25 +92,22 @@ class Smoothed(Loss):
         """Return None: the bound 1/δ is too large to be of use, and beyond a cap there is none."""
 
     def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """See `Loss.value`."""
         return self._majoriser.value(f, y, self.delta)
 
     def derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """See `Loss.derivative`: that of the tangent at f."""
-        found = self._majoriser
-        return found.weights(f, y, self.delta) * found.half_square.derivative(f, y)
+        """Return the derivative of the tangent at f."""
+        majoriser = self._majoriser
+        return majoriser.weights(f, y, self.delta) * majoriser.half_square.derivative(f, y)
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-        """See `Loss.conjugate`."""
-        found = self.loss.conjugate(a, y)
-        return None if found is None else found + 0.5 * self.delta * (a * a - 1.0)
+        conjugate = self.loss.conjugate(a, y)
+        return None if conjugate is None else conjugate + 0.5 * self.delta * (a * a - 1.0)
 
     def why_no_gap(self) -> WhyNot | None:
-        """See `Loss.why_no_gap`."""
         return self.loss.why_no_gap()
 
 
 def typical_size(y: np.ndarray) -> float:
-    """Return the unit in which δ is declared: the median of |y − median|, or what is like it and not 0."""
+    """Return the unit of δ: the median of |y − median|, or a similar measure that is not 0."""
     apart = np.abs(y - np.median(y))
     return float(np.median(apart)) or float(apart.mean()) or 1.0

@@ -20,7 +20,7 @@ def soft_maximum(f, y, g, margin):
         top = max(top, f[c])
     total = 0.0
     for c in range(f.size):
-        # The class itself is put right below: without a branch the loop vectorises.
+        # The term of the class itself is corrected below: without a branch the loop vectorises.
         below, above = exp_ratio(f[c] - top)
         g[c] = above / below
         total += g[c]
@@ -54,11 +54,9 @@ class MulticlassLogistic(VectorLoss):
         return 0.5
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.curvature`."""
         return softmax_curvature(self.derivative(F, Y))
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.conjugate`."""
         return simplex_conjugate(a, y)
 
     def probability(self, f: np.ndarray) -> np.ndarray:

@@ -38,12 +38,12 @@ class MulticlassSquaredHinge(VectorLoss):
         return
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.curvature`: 2(1 + the number of classes within the margin), or 0."""
+        """Return 2(1 + the number of classes within the margin), or 0."""
         within = (self.derivative(F, Y) > 0.0).sum(axis=1)
         return np.where(within > 0, 2.0 * (1.0 + within), 0.0)
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.conjugate`: Σ_{c≠y} ¼a_c² − a_c for a_c ≥ 0 and a_y = −Σ_{c≠y} a_c."""
+        """Return Σ_{c≠y} ¼a_c² − a_c for a_c ≥ 0 and a_y = −Σ_{c≠y} a_c, else ∞."""
         b = a.copy()
         b[np.arange(len(b)), y.astype(np.int64)] = 0.0
         inside = (b.min(axis=1) >= -_SLACK) & (np.abs(a.sum(axis=1)) <= _SLACK)

@@ -1,4 +1,4 @@
-"""The quantile Huber loss: the pinball loss, rounded off at its kink."""
+"""The quantile Huber loss: a smoothed pinball loss."""
 
 from __future__ import annotations
 

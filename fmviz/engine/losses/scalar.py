@@ -1,4 +1,4 @@
-"""Losses of one prediction, as compiled code takes them."""
+"""Losses of a single prediction as jitable functions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class ScalarLoss:
     value, derivative : callable
         Functions of (f, y, theta): ℓ and its derivative in f.
     second : callable
-        The second derivative in f, a generalised one where there is none.
+        The second derivative in f, generalised where it does not exist.
     of_residual : ScalarLoss, optional
         The same loss as a function of (f − y, unused, theta), where there is one: kernels that hold
         residuals need not read y.
     is_residual : bool
         Whether the derivative is its first argument.
     nudged : callable, optional
-        ``nudged(slope, step, y, theta)``, the derivative at f + step from the one at f, exact but for
-        rounding while |step| ≤ `nudge_reach`: where that is much cheaper than computing it anew.
+        ``nudged(slope, step, y, theta)``, the derivative at f + step from the one at f, exact up to
+        rounding while |step| ≤ `nudge_reach`, where this is much cheaper than recomputing it.
     """
 
     name: str
@@ -56,19 +56,19 @@ def residual_loss(
     """Return a loss of the residual f − y alone, given jitable functions of (residual, unused, theta)."""
 
     @jitable
-    def whole_value(f, y, theta):
+    def full_value(f, y, theta):
         return value(f - y, y, theta)
 
     @jitable
-    def whole_derivative(f, y, theta):
+    def full_derivative(f, y, theta):
         return derivative(f - y, y, theta)
 
     @jitable
-    def whole_second(f, y, theta):
+    def full_second(f, y, theta):
         return second(f - y, y, theta)
 
     of_residual = ScalarLoss(f"{name}_of_residual", value, derivative, second, is_residual=is_residual)
-    return ScalarLoss(name, whole_value, whole_derivative, whole_second, of_residual=of_residual)
+    return ScalarLoss(name, full_value, full_derivative, full_second, of_residual=of_residual)
 
 
 @cached_factory(exact=True)

@@ -30,9 +30,8 @@ class SmoothedHinge(VectorLoss):
         return 0.5
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.curvature`."""
         return softmax_curvature(self.derivative(F, Y))
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.conjugate`: a shift of f by 1[c ≠ y] takes ⟨a, 1[c ≠ y]⟩ off, which is −a_y."""
+        """Return the logistic conjugate; a shift of f by 1[c ≠ y] subtracts ⟨a, 1[c ≠ y]⟩ = −a_y."""
         return simplex_conjugate(a, y) + a[np.arange(len(a)), y.astype(np.int64)]

@@ -1,4 +1,4 @@
-"""Losses ℓ(f, y) of a vector of predictions, one for every output of a row."""
+"""Losses ℓ(f, y) of a vector of predictions, for models with several outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..target import Kind
 from .base import Loss
 from .scalar import ScalarLoss
 
-# Rounding that rows of a dual point may be off the domain of a conjugate by.
+# Tolerance for rows of a dual point outside the domain of a conjugate.
 _SLACK = 1e-9
 
 
@@ -114,12 +114,12 @@ class VectorLoss(Loss):
         raise NotImplementedError
 
     def why_no_gap(self) -> WhyNot | None:
-        """Return None: every loss of vectors has a conjugate, unless it says otherwise."""
+        """Return None: every loss of vectors has a conjugate, unless a subclass says otherwise."""
         return None
 
 
 def softmax_curvature(G: np.ndarray) -> np.ndarray:
-    """Return 2·max_c p_c(1 − p_c) of every row of G = p − e_y: what diag(p) − ppᵀ is at most (Gershgorin)."""
+    """Return 2·max_c p_c(1 − p_c) of every row of G = p − e_y, a bound of diag(p) − ppᵀ (Gershgorin)."""
     size = np.abs(G)
     return 2.0 * (size * (1.0 - size)).max(axis=1)
 
@@ -136,9 +136,9 @@ def simplex_conjugate(a: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Separate(VectorLoss):
-    """Σ_c ℓ(f_c, y_c): one and the same loss, added up over the outputs.
+    """Σ_c ℓ(f_c, y_c): the same loss summed over the outputs.
 
-    With the squared loss that is for several real targets, with the logistic loss for several labels a row.
+    With the squared loss it is for several real targets, with the logistic loss for several labels a row.
 
     Parameters
     ----------
@@ -154,11 +154,10 @@ class Separate(VectorLoss):
     kinds: ClassVar[tuple[Kind, ...]] = ("real", "binary", "several")
 
     def targets(self, Y: np.ndarray, m: int) -> np.ndarray:
-        """Return what each of m outputs is to be, shape (B, m)."""
+        """Return the target of each of m outputs, shape (B, m)."""
         return np.ascontiguousarray(Y.reshape(-1, m))
 
     def value_and_gradient(self, F: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `VectorLoss.value_and_gradient`."""
         F, Y = np.ascontiguousarray(F), self.targets(Y, F.shape[1])
         value, gradient = np.empty(F.shape[0]), np.empty(F.shape)
         kernel: Any = _entries(self.loss.scalar)
@@ -166,26 +165,23 @@ class Separate(VectorLoss):
         return value, gradient
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.curvature`."""
         targets = self.targets(Y, F.shape[1]).ravel()
         return self.loss.second(F.ravel(), targets).reshape(F.shape).max(axis=1)
 
     def mu(self) -> float | None:
-        """Return that of ℓ."""
+        """Return μ of ℓ."""
         return self.loss.mu()
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-        """See `VectorLoss.conjugate`."""
-        found = self.loss.conjugate(a.ravel(), self.targets(y, a.shape[1]).ravel())
-        return None if found is None else found.reshape(a.shape).sum(axis=1)
+        conjugate = self.loss.conjugate(a.ravel(), self.targets(y, a.shape[1]).ravel())
+        return None if conjugate is None else conjugate.reshape(a.shape).sum(axis=1)
 
     def probability(self, f: np.ndarray) -> np.ndarray | None:
         """Return the probability of every label, shape (B, m), each on its own; None if for none."""
-        found = self.loss.probability(f.ravel())
-        return None if found is None else found.reshape(f.shape)
+        p = self.loss.probability(f.ravel())
+        return None if p is None else p.reshape(f.shape)
 
     def why_no_gap(self) -> WhyNot | None:
-        """See `Loss.why_no_gap`."""
         return self.loss.why_no_gap()
 
 
@@ -199,5 +195,4 @@ class AtMost(Separate):
     kinds: ClassVar[tuple[Kind, ...]] = ("ordinal",)
 
     def targets(self, Y: np.ndarray, m: int) -> np.ndarray:
-        """See `Separate.targets`."""
         return np.where(Y[:, None] <= np.arange(m), 1.0, -1.0)

@@ -1,4 +1,4 @@
-"""The registry of models: one file and one line each."""
+"""Registry of models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..settings import bind, registry
 from .base import Model
 
-# The registry: a line for every model, in the order of the pages.
+# In the order of the pages.
 # isort: off
 from .factorization_machine import FactorizationMachine
 from .higher_order import HigherOrderFM
@@ -26,7 +26,7 @@ MODELS: dict[str, Model] = registry(Model, dict(globals()))
 
 
 def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> Model:
-    """Return a model: the given one, or the one of that name with these settings.
+    """Return a given model unchanged, or the one of that name with these settings.
 
     Raises
     ------

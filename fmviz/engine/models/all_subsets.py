@@ -15,20 +15,19 @@ from .columns import AllSubsets, ColumnKernel
 class AllSubsetsModel(ColumnModel):
     """f(x) = b + ⟨w, x⟩ + Σ_s Π_j (1 + p_js x_j).
 
-    The products contain the subsets of no and of one feature: they are a constant k and a linear term
-    Σ_s⟨p_:,s, x⟩ of their own.
+    The products include the empty subset and single features, which add a constant k and a linear term
+    Σ_s⟨p_:,s, x⟩.
     """
 
     name = "all_subsets"
     label = "All subsets"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s}\prod_{j} (1 + p_{js}\,x_j)"
     overflow_cause = "A product of 1 + p_js x_j over many features grows like an exponential function. "
-    # Its products hold a constant, which only a bias can take away.
+    # Its products include a constant, which only a bias can compensate.
     suited: ClassVar[Mapping[str, Any]] = {"fit_intercept": True, **LONGER}
     _KERNELS: ClassVar[tuple[ColumnKernel, ...]] = (AllSubsets(),)
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "no_saddle",
             "At P = 0 every factor 1 + p_j x_j is 1, and f moves with the first power of P: P = 0 is no "
@@ -37,5 +36,4 @@ class AllSubsetsModel(ColumnModel):
         )
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """See `ColumnModel.kernels`."""
         return self._KERNELS

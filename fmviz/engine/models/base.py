@@ -1,4 +1,4 @@
-"""What a model declares; the objective, the driver and the solvers ask nothing else of it."""
+"""Base class of models: the interface that the objective, the driver and the solvers use."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from .columns import ColumnViews
 
 @dataclass(frozen=True)
 class Notation:
-    """How the parts of the objective are written.
+    """LaTeX notation for the parts of the objective.
 
     Attributes
     ----------
     matrix, weights : str
         The matrix of parameters, and the matrix of the pairs' weights.
     lambda_p, lambda_sparse, shrinkage, penalty : str
-        LaTeX of both strengths and of what they multiply; `shrinkage` is empty where λ_p multiplies nothing.
+        LaTeX of both strengths and of the terms that they multiply; `shrinkage` is empty where λ_p has no
+        term.
     shrinkage_term, penalty_term : str
         Both terms in plain characters.
     rank : str
-        What k is called.
+        The name of k.
     """
 
     matrix: str = "P"
@@ -45,7 +46,7 @@ class Notation:
 
     @property
     def objective(self) -> str:
-        """LaTeX of all that is minimised."""
+        """LaTeX of the objective."""
         shrinkage = f"+{self.lambda_p}{self.shrinkage}" if self.shrinkage else ""
         return (
             r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
@@ -62,9 +63,9 @@ class Model(Bound):
     Attributes
     ----------
     name, label, formula : str
-        Identifier, words, and LaTeX.
+        Identifier, display name, and LaTeX.
     notation : Notation
-        How its objective is written.
+        The notation of its objective.
     multilinear : bool
         Whether f is linear in every single entry of P, as coordinate steps need, and unless it is lifted in
         every row.
@@ -79,23 +80,23 @@ class Model(Bound):
     fits_coefficients : bool
         Whether the weights of the columns of P are fitted, too.
     overflow_cause : str
-        Why f may overflow for reasons of the model's own, as a sentence and a space; else "".
+        Why f may overflow, where this depends on the model, as a sentence and a space; else "".
     copies : int
         Matrices of the size of P that a run holds at once.
     part_name : str
-        What the blocks of P stand for, in the plural.
+        What the blocks of P represent, in the plural.
     shrinkage_power : int
-        To what power the norms of the columns stand in what λ_p multiplies.
+        The power of the columns' norms in the term that λ_p multiplies.
     solvers : str
-        Where no general solver takes the model: which do, as the end of a sentence.
+        The solvers of a model that no general solver takes, as the end of a sentence.
     certificate : {"stationarity", "gap", "majoriser"}
-        What `fmviz.engine.certificates.stationarity.certify` measures for it.
+        The kind of certificate that `fmviz.engine.certificates.stationarity.certify` computes.
     multi_output : bool
         Whether it has several outputs at once, with a loss of vectors.
     suited : mapping
-        Settings of a run that suit it, besides what a data set suggests.
+        Default settings of a run, besides those of the data set.
     suited_loss : mapping
-        By the task of the data the loss that suits it, where that is not what they suggest.
+        The default loss by the task of the data, where it differs from that of the data set.
     """
 
     noun: ClassVar[str] = "model"
@@ -116,7 +117,7 @@ class Model(Bound):
 
     @property
     def notation(self) -> Notation:
-        """How the objective is written."""
+        """The notation of the objective."""
         return Notation()
 
     @property
@@ -131,7 +132,7 @@ class Model(Bound):
 
     @property
     def shrinkage_power(self) -> int:
-        """To what power ‖p_s‖ stands in what λ_p multiplies."""
+        """The power of ‖p_s‖ in the term that λ_p multiplies."""
         return 2
 
     @property
@@ -141,12 +142,12 @@ class Model(Bound):
 
     @property
     def by_order(self) -> bool:
-        """Whether interactions of several orders have columns of their own each."""
+        """Whether interactions of every order have separate columns."""
         return False
 
     @property
     def plain(self) -> bool:
-        """Whether it is a machine of pairs whose factors P are all there is: Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j."""
+        """Whether its interactions are Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, with no other parameters than P."""
         return self.factorised and not self.columnar and not self.lifted
 
     @property
@@ -156,50 +157,50 @@ class Model(Bound):
 
     @property
     def least_features(self) -> int:
-        """The fewest features that it can do with."""
+        """The smallest number of features that it needs."""
         return 1
 
     def for_outputs(self, n_outputs: int) -> Model:
-        """Return the model of so many outputs; asked of those that are `multi_output`."""
+        """Return the model with this number of outputs; only for `multi_output` models."""
         return self
 
     def n_outputs_of(self, parameters: Parameters) -> int:
-        """Return how many outputs parameters have: machines side by side, or outputs of one."""
+        """Return the number of outputs: of stacked machines, or of a single multi-output one."""
         return parameters.n_machines or 1
 
     def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
-        """Return one of the outputs as a machine of its own, with its parameters; of a single one itself."""
+        """Return one output as a separate machine with its parameters."""
         return self, parameters if parameters.n_machines is None else parameters.of_output(output)
 
     def further_counts(self, parameters: Parameters) -> dict[str, int]:
-        """Return what is counted of a fit beside its features and interactions, by the name in its record."""
+        """Return counts of a fit besides used features and interactions, by their names in its record."""
         return {}
 
     @property
     def radius(self) -> float:
-        """The limit τ of a constraint Ω ≤ τ in place of a price λ; 0 for none."""
+        """The bound τ of a constraint Ω ≤ τ that replaces the penalty λΩ; 0 for none."""
         return 0.0
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """Return None, or the mathematical reason why the penalty does not apply to this model."""
+        """Return the mathematical reason why the penalty does not apply to this model, or None."""
         return None
 
     def why_no_threshold(self) -> WhyNot | None:
-        """Return None, or what there is in place of a strength from which on P = 0 is a minimum.
+        """Return why there is no λ from which P = 0 is a minimum, with an alternative, or None.
 
-        See `fmviz.engine.starts.zero_threshold`, which is for machines of second order.
+        See `fmviz.engine.starts.zero_threshold`, for second-order machines.
         """
         raise NotImplementedError
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
-        """Raise ValueError where a strength has nothing to hold on to."""
+        """Raise ValueError where a strength has no term to multiply."""
 
     def bind(self, penalty: Penalty, rank: int) -> Penalty:
         """Return the penalty as it acts on the columns of this model's P."""
         return penalty
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        """Return how sweeps see the columns of P, from left to right; asked of factorised models."""
+        """Return the column views of P for sweeps, from left to right; only for factorised models."""
         raise NotImplementedError
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
@@ -207,12 +208,12 @@ class Model(Bound):
         return []
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
-        """Return the LaTeX of the sparsity penalty on this model's parameters, and what it selects."""
+        """Return the LaTeX of the sparsity penalty on this model, and a phrase on what it selects."""
         formula, _, selects = penalty.words()
         return formula, selects
 
     def cost_note(self, d: int) -> str | None:
-        """Return what an iteration over d features costs where that is out of the ordinary; else None."""
+        """Return a sentence on the cost of an iteration over d features, or None where it is ordinary."""
         return None
 
     def check_size(self, d: int, rank: int) -> None:
@@ -240,7 +241,7 @@ class Model(Bound):
         raise NotImplementedError
 
     def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return `predict` and what `gradient` at the same parameters can use of it, or None."""
+        """Return `predict` and intermediate results for `gradient` at the same parameters, or None."""
         return self.predict(design, parameters), None
 
     def gradient(
@@ -271,11 +272,11 @@ class Model(Bound):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> float:
-        """Return by how much α, shape (N,) or (N, m), must be divided for its gradient to be feasible.
+        """Return a factor by which α, shape (N,) or (N, m), is divided to be dual feasible.
 
-        Asked of models with the certificate "gap" only. That is a t ≥ the least one for which the gradient
-        of Σ_n α_n f(x_n) in W, over t, is in the subdifferential at 0 of the penalties on W, whose
-        `strengths` are (λ_p, λ). `parameters` may help to find it; without `thorough` it may be larger.
+        Only for models with the certificate "gap". The factor is an upper bound of the least t for which the
+        gradient of Σ_n α_n f(x_n) in W, over t, is in the subdifferential at 0 of the penalties on W, whose
+        `strengths` are (λ_p, λ). `parameters` may tighten it; without `thorough` it may be looser.
         """
         raise NotImplementedError
 
@@ -288,11 +289,11 @@ class Model(Bound):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> tuple[float, float | None]:
-        """Return `gauge`, and a t that it cannot be below: None where it is exact or nothing is known."""
+        """Return `gauge` and a lower bound of it, None where it is exact or no bound is known."""
         return self.gauge(design, penalty, parameters, alpha, strengths, thorough), None
 
     def ball(self, penalty: Penalty, parameters: Parameters) -> float:
-        """Return the largest value of the penalty on W that a problem without strengths is about."""
+        """Return the bound of the penalty on W in a problem without strengths."""
         return self.shrinkage(parameters)
 
     def dual_quadratic(
@@ -303,22 +304,22 @@ class Model(Bound):
         alpha: np.ndarray,
         strengths: tuple[float, float],
     ) -> float:
-        """Return what a smooth penalty takes off the dual objective at α; asked where there is one."""
+        """Return the term that a smooth penalty subtracts from the dual objective at α, if there is one."""
         return 0.0
 
     def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return what the norm of every column of P, to the `shrinkage_power`, is multiplied by."""
+        """Return the weight of every column's norm, to the `shrinkage_power`, in the shrinkage."""
         return np.ones(parameters.P.shape[1])
 
     def column_weights(self, parameters: Parameters) -> np.ndarray:
         """Return half the slope of the shrinkage in p_:,s over p_:,s, for every column of P.
 
-        Where the shrinkage is a sum of squared norms that is what ‖p_:,s‖² is multiplied by.
+        Where the shrinkage is a sum of squared norms this is the weight of ‖p_:,s‖².
         """
         return self.shrinkage_weights(parameters)
 
     def shrinkage(self, parameters: Parameters) -> float:
-        """Return what λ_p multiplies: Σ_s ‖p_:,s‖², each with its column's weight."""
+        """Return the term that λ_p multiplies: Σ_s ‖p_:,s‖², weighted by column."""
         return float(np.square(parameters.P).sum(axis=0) @ self.column_weights(parameters))
 
     def used_features(self, parameters: Parameters) -> int:

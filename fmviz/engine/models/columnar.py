@@ -1,4 +1,4 @@
-"""Models that are sums of kernels of the columns of P: one frame for all orders."""
+"""Base class of models that are sums of kernels of the columns of P."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .base import Model
 from .columns import ColumnKernel, ColumnViews
 
 LONGER: Mapping[str, Any] = {"max_epochs": 2_000, "tol": 1e-3}
-"""What suits runs whose steps near the end are short for long, and tell nothing new."""
+"""Settings for models whose runs take many small steps before they converge."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some columns of P and the kernel that they stand for.
+    """A block of columns of P and its kernel.
 
     Attributes
     ----------
     columns : slice
         Which columns.
     kernel : ColumnKernel
-        Their K.
+        The kernel K.
     """
 
     columns: slice
@@ -52,7 +52,6 @@ class ColumnModel(Model):
 
     @property
     def multilinear(self) -> bool:
-        """See `Model`."""
         return all(kernel.multilinear for kernel in self.kernels())
 
     def blocks(self, rank: int) -> tuple[Block, ...]:
@@ -62,49 +61,44 @@ class ColumnModel(Model):
         )
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        """See `Model.views`."""
         return tuple(
             ColumnViews(block.columns, block.kernel.entries, block.kernel.rows) for block in self.blocks(rank)
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
-        found = (penalty.of_order(kernel.degree) for kernel in self.kernels())
-        return next((form for form in found if isinstance(form, WhyNot)), None)
+        forms = (penalty.of_order(kernel.degree) for kernel in self.kernels())
+        return next((form for form in forms if isinstance(form, WhyNot)), None)
 
     def bind(self, penalty: Penalty, rank: int) -> Penalty:
-        """See `Model.bind`: to every block the form that the penalty has for its order ([A] Eq. 42, 49)."""
+        """Bind to every block the penalty's form for its order ([A] Eq. 42, 49)."""
         parts = []
         for block in self.blocks(rank):
-            found = penalty.of_order(block.kernel.degree)
-            if isinstance(found, WhyNot):
-                raise ValueError(found)
-            parts.append((block.columns, found))
+            form = penalty.of_order(block.kernel.degree)
+            if isinstance(form, WhyNot):
+                raise ValueError(form)
+            parts.append((block.columns, form))
         return Blockwise(penalty, tuple(parts))
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
-        """See `Model.forms`."""
-        found = [(kernel.degree, penalty.of_order(kernel.degree)) for kernel in self.kernels()]
-        return [(order, form) for order, form in found if not isinstance(form, WhyNot)]
+        forms = [(kernel.degree, penalty.of_order(kernel.degree)) for kernel in self.kernels()]
+        return [(order, form) for order, form in forms if not isinstance(form, WhyNot)]
 
     @property
     def by_order(self) -> bool:
-        """See `Model.by_order`."""
         return len(self.kernels()) > 1
 
     @property
     def order(self) -> int | None:
-        """See `Model`."""
         degrees = [kernel.degree for kernel in self.kernels()]
         return None if None in degrees else max(degree for degree in degrees if degree is not None)
 
     @property
     def least_features(self) -> int:
-        """The highest order of those kernels whose products have no feature twice."""
+        """The highest order of the kernels of distinct features."""
         return max((kernel.degree or 1) if kernel.multilinear else 1 for kernel in self.kernels())
 
     def check_size(self, d: int, rank: int) -> None:
-        """See `Model.check_size`; the data must also have as many features as a product needs."""
+        """Check the memory, and that the data have as many features as a product needs."""
         order = self.least_features
         if order > d:
             word = "degree" if "degree" in self.settings else "order"
@@ -116,7 +110,6 @@ class ColumnModel(Model):
         super().check_size(d, rank)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return {"P": (d, rank * len(self.kernels())), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -124,7 +117,7 @@ class ColumnModel(Model):
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
     def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
-        """Return the columns of every block of a P with so many columns, and their kernel."""
+        """Return the columns and the kernel of every block of a P with this number of columns."""
         rank = n_columns // len(self.kernels())
         return [(block.columns, block.kernel) for block in self.blocks(rank)]
 
@@ -140,7 +133,6 @@ class ColumnModel(Model):
     def gradient(
         self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """See `Model.gradient`."""
         in_P = np.empty_like(parameters.P)
         for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = slope[:, None] * parameters.multipliers[columns]
@@ -150,7 +142,6 @@ class ColumnModel(Model):
     def curvature(
         self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
     ) -> np.ndarray:
-        """See `Model.curvature`."""
         total = np.empty_like(parameters.P)
         for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = weight[:, None] * parameters.multipliers[columns] ** 2

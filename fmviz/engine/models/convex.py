@@ -8,12 +8,12 @@ where `Problem` calls λ_tr ``lambda_p`` and there is no sparse penalty. Two rea
 a kernel expansion of degree 2 ([B] Lemma 5):
 
 - ``diagonal=False``: f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j, of which W = Σ_s λ_s p_s p_sᵀ gives
-  Σ_s λ_s A²(p_s, x). f does not see the diagonal of W, which is free: the trace norm alone does, as a W of
-  low rank needs one.
+  Σ_s λ_s A²(p_s, x). f does not depend on the diagonal of W, which is free: only the trace norm does, as a W
+  of low rank needs one.
 - ``diagonal=True``: f(x) = b + ⟨w, x⟩ + xᵀWx, of which that W gives Σ_s λ_s H²(p_s, x). Each triangle of W
   then counts, so that the product x_i x_j, i ≠ j, has the weight 2w_ij and x_i² the weight w_ii.
 
-W is held as P diag(λ) Pᵀ with ‖W‖_tr = Σ|λ_s| for orthonormal columns; its rank is at most `rank`. If the
+W is stored as P diag(λ) Pᵀ with ‖W‖_tr = Σ|λ_s| for orthonormal columns; its rank is at most `rank`. If the
 optimum's is not larger, these are a global optimum, and the duality gap proves it; by [B] Theorem 2 the
 same value is the least of the kernel expansion's (1/N) Σ ℓ + λ_w‖w‖² + λ_tr Σ_s|λ_s|‖p_s‖².
 
@@ -44,14 +44,14 @@ from .columns import Anova, ColumnKernel, Polynomial
 class EigenModel(ColumnModel):
     """f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x), a function of W = P diag(λ) Pᵀ alone.
 
-    Subclasses have a `diagonal`: whether f sees that of W, so that K = H² instead of A².
+    Subclasses have a `diagonal`: whether f depends on that of W, so that K = H² instead of A².
     """
 
     diagonal: Any
 
     convex: ClassVar[bool] = True
     copies: ClassVar[int] = 32
-    # What the strength λ_p multiplies, for messages.
+    # The term that λ_p multiplies, for messages.
     shrunk: ClassVar[str]
 
     @cached_property
@@ -59,7 +59,6 @@ class EigenModel(ColumnModel):
         return (Polynomial(2) if self.diagonal else Anova(2),)
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """See `ColumnModel.kernels`."""
         return self._kernels
 
     @property
@@ -68,7 +67,6 @@ class EigenModel(ColumnModel):
         return 1
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if not penalty.smooth:
             return WhyNot(
                 "trace_norm_only",
@@ -79,7 +77,6 @@ class EigenModel(ColumnModel):
         return None
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
-        """See `Model.check_strengths`."""
         if lambda_sparse > 0:
             raise ValueError(
                 f"lambda_sparse = {lambda_sparse:g} has no penalty to multiply in a "
@@ -88,7 +85,6 @@ class EigenModel(ColumnModel):
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return super().shapes(d, rank) | {"coefficients": (rank,)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -125,7 +121,7 @@ class ConvexFM(EigenModel):
     Parameters
     ----------
     diagonal : bool
-        Whether f sees the diagonal of W: K = H² instead of A².
+        Whether f depends on the diagonal of W: K = H² instead of A².
     """
 
     diagonal: bool = setting(
@@ -147,7 +143,7 @@ class ConvexFM(EigenModel):
     certificate: ClassVar[str] = "gap"
     shrunk: ClassVar[str] = "the trace norm of W"
     solvers: ClassVar[str] = "gcd, which adds eigenvectors of the gradient as columns"
-    # Epochs of GCD are long, and few; the optimum is of higher rank than factors that are learned need be.
+    # Epochs of GCD are long and few, and the optimum has a higher rank than learned factors need.
     suited: ClassVar[Mapping[str, Any]] = {
         "max_epochs": 100,
         "tol": 1e-6,
@@ -156,7 +152,6 @@ class ConvexFM(EigenModel):
     }
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "convex",
             "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
@@ -180,6 +175,6 @@ class ConvexFM(EigenModel):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> float:
-        """See `Model.gauge`: the spectral norm of the gradient over λ_tr."""
+        """Return the spectral norm of the gradient over λ_tr."""
         norm = PairGradient(design, alpha, self.diagonal).norm(1e-9 if thorough else 1e-4)
         return norm / strengths[0]

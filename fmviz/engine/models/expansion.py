@@ -1,4 +1,4 @@
-"""Kernel expansions: polynomial networks, and factorization machines with a weight for every column ([B])."""
+"""Kernel expansions: polynomial networks and factorization machines with column weights ([B])."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ class KernelExpansion(ColumnModel):
 
     H² with a linear term is the polynomial network of Livni et al. (2014); A² with λ = 1 the factorization
     machine. λ_p multiplies Σ_s |λ_s|‖p_:,s‖² ([B] Eq. 13), or Σ_s |λ_s|‖p_:,s‖^m where λ is fitted, which for
-    m = 2 is the same. For m > 2 the square would bind nothing: K is homogeneous, so that (t p_s, t^−m λ_s) is
-    the same function at t^(2−m) times the price, next to none for a large t. The power m is the one whose
-    price does not depend on the scale; on columns of unit norm it is the ℓ1 norm of λ, and with enough
-    columns the nuclear norm of the symmetric tensor Σ_s λ_s p_s ⊗ … ⊗ p_s, as in Theorem 2 of [B] for
-    m = 2.
+    m = 2 is the same. For m > 2 the square would not restrict anything: K is homogeneous, so that (t p_s,
+    t^−m λ_s) is the same function at t^(2−m) times the cost, which vanishes for large t. With the power m the
+    cost does not depend on the scale; on columns of unit norm it is the ℓ1 norm of λ, and with enough columns
+    the nuclear norm of the symmetric tensor Σ_s λ_s p_s ⊗ … ⊗ p_s, as in Theorem 2 of [B] for m = 2.
 
     Parameters
     ----------
@@ -62,7 +61,6 @@ class KernelExpansion(ColumnModel):
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "signed_columns",
             "Its terms include squares of features, and its columns have weights of either sign, fixed or "
@@ -72,7 +70,7 @@ class KernelExpansion(ColumnModel):
 
     @property
     def notation(self) -> Notation:
-        """How its objective is written."""
+        """The notation of its objective."""
         power = self.shrinkage_power
         return Notation(
             weights="P diag(λ) Pᵀ",
@@ -82,7 +80,6 @@ class KernelExpansion(ColumnModel):
 
     @property
     def shrinkage_power(self) -> int:
-        """See `Model`."""
         return self.degree if self.fits_coefficients else 2
 
     @cached_property
@@ -90,7 +87,6 @@ class KernelExpansion(ColumnModel):
         return (Polynomial(self.degree) if self.kernel == "polynomial" else Anova(self.degree),)
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if self.fits_coefficients and not penalty.smooth:
             return WhyNot(
                 "free_scale",
@@ -101,7 +97,6 @@ class KernelExpansion(ColumnModel):
         return super().why_not(penalty)
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
-        """See `Model.check_strengths`."""
         if self.fits_coefficients and lambda_sparse > 0:
             raise ValueError(
                 f"lambda_sparse = {lambda_sparse:g} would multiply ‖P‖², whose scale moves freely into the "
@@ -109,7 +104,6 @@ class KernelExpansion(ColumnModel):
             )
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """See `ColumnModel.kernels`."""
         return self._kernels
 
     @property
@@ -118,7 +112,6 @@ class KernelExpansion(ColumnModel):
         return self.coefficients == "fitted"
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return super().shapes(d, rank) | {"coefficients": (rank,)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -133,7 +126,7 @@ class KernelExpansion(ColumnModel):
         return np.abs(parameters.multipliers)
 
     def column_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return |λ_s|, or ½m|λ_s|‖p_:,s‖^(m−2) where the norm stands to the power m."""
+        """Return |λ_s|, or ½m|λ_s|‖p_:,s‖^(m−2) where the norm is to the power m."""
         power, size = self.shrinkage_power, self.shrinkage_weights(parameters)
         if power == 2:
             return size

@@ -25,15 +25,12 @@ class FactorizationMachine(Model):
     multilinear = True
 
     def why_no_threshold(self) -> WhyNot | None:
-        """See `Model.why_no_threshold`."""
         return None
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        """See `Model.views`."""
         return (ColumnViews(slice(0, rank), anova_entries(2), anova_rows(2)),)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return {"P": (d, rank), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -66,7 +63,7 @@ class FactorizationMachine(Model):
     def gradient(
         self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """See `Model.gradient`; `sums` is XP."""
+        """Return the gradient; `sums` is XP."""
         A = design.dot(parameters.P) if sums is None else sums
         in_P = design.transpose_dot(slope[:, None] * A)
         in_P -= design.transpose_dot(slope, 2)[:, None] * parameters.P
@@ -75,14 +72,14 @@ class FactorizationMachine(Model):
     def curvature(
         self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
     ) -> np.ndarray:
-        """See `Model.curvature`; ∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js)."""
+        """Return the curvature, with ∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js)."""
         P = parameters.P
         A = design.dot(P) if sums is None else sums
         square = design.transpose_dot(weight[:, None] * np.square(A), 2)
         cross = design.transpose_dot(weight[:, None] * A, 3)
         fourth = design.transpose_dot(weight, 4)[:, None]
         total = square - 2.0 * cross * P + fourth * np.square(P)
-        # The terms cancel where an entry is alone in its column: what is left is rounding.
+        # The terms cancel where an entry is alone in its column: the remainder is rounding.
         total[total <= 1e-12 * square] = 0.0
         return total
 

@@ -15,7 +15,7 @@ from .columns import Anova, ColumnKernel
 
 @dataclass(frozen=True)
 class HigherOrderFM(ColumnModel):
-    """f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_:,s, x), with factors of their own for every order.
+    """f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_:,s, x), with separate factors for every order.
 
     P holds P^(2), …, P^(M) side by side, `rank` columns each.
 
@@ -32,11 +32,10 @@ class HigherOrderFM(ColumnModel):
     formula = (
         r"f(x) = b + \langle w, x\rangle + \sum_{m=2}^{M}\sum_{s} \mathcal{A}^m\big(p^{(m)}_{:,s}, x\big)"
     )
-    # Slopes of order m are products of m − 1 entries: a small start stays where it is.
+    # Slopes of order m are products of m − 1 entries, so that a small start hardly moves.
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "higher_orders",
             "P = 0 is a local minimum at every strength of the columns of order m ≥ 3: what they gain grows "
@@ -49,5 +48,4 @@ class HigherOrderFM(ColumnModel):
         return tuple(Anova(m) for m in range(2, self.order + 1))
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """See `ColumnModel.kernels`."""
         return self._kernels

@@ -1,4 +1,4 @@
-"""The lifted form of kernel expansions: factors of a tensor that is symmetrised ([B] Section 5)."""
+"""Lifted kernel expansions: a symmetrised low-rank tensor with factors U¹, …, U^m ([B] Section 5)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _advance(kept, n, x, p, q, own):
 @jitable
 def _close(s, state, live):
     if live == 0:
-        # Not what rounding has left of it, which other factors would answer to.
+        # Exactly 0 instead of a rounding error, which would enter the slopes of other factors.
         state[0][s // state[0].shape[1], s % state[0].shape[1]] = 0.0
 
 
@@ -103,8 +103,8 @@ def lifted_entries(degree: int, distinct: bool) -> EntryColumnView:
     """Return Π_t ⟨u_s^t, x⟩, or with `distinct` ½(⟨u_s, x⟩⟨v_s, x⟩ − Σ_j u_js v_js x_j²), along an entry.
 
     P = [U¹ … U^m]ᵀ has shape (m·rank, d), and every row of it is a column of the sweep. A row's state is
-    XP, kept from sweep to sweep, and for the column in hand ξ = Π_{t' ≠ t} ⟨u_s^{t'}, x⟩, which its own steps
-    leave alone: the cofactor is ξ, or ½(ξ − v_js x_j). One compiled kernel serves all degrees m.
+    XP, kept from sweep to sweep, and for the current column ξ = Π_{t' ≠ t} ⟨u_s^{t'}, x⟩, which its own steps
+    do not change: the cofactor is ξ, or ½(ξ − v_js x_j). One compiled kernel serves all degrees m.
     """
 
     def state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
@@ -136,17 +136,18 @@ class LiftedModel(Model):
       W = ½(UVᵀ + VUᵀ). For m > 2 there is no such form in the paper.
 
     P holds U¹, …, U^m side by side, `rank` columns each: U^t is P[:, (t − 1)·rank : t·rank]. f is linear in
-    every single U^t, so the objective is convex in each with the others held, for both kernels.
+    every single U^t, so the objective is convex in each with the others fixed, for both kernels.
 
     **Scaling.** λ_p multiplies (1/m) Σ_t ‖U^t‖²_F. For m = 2 this is the ½(‖U‖² + ‖V‖²) of [B] Eq. 12, and
     by [B] Theorem 2 the minima of three objectives agree at one and the same λ_p, for ranks of at least that
     of the solution: this one; the `expansion` with fitted coefficients, λ_p Σ_s |λ_s|‖p_s‖²; and
-    λ_p‖W‖_tr over symmetric W. For every m, a column with u¹ = … = u^m = p costs λ_p‖p‖², what it costs in
+    λ_p‖W‖_tr over symmetric W. For every m, a column with u¹ = … = u^m = p costs λ_p‖p‖², as in
     the `expansion` with coefficients 1, so that the lifted minimum is never above that one. [B] D.2 writes
     β/2 Σ_t ‖U^t‖² and sums the losses: β = 2Nλ_p/m.
 
     Ω acts on all of P. A pair's weight is at most Σ_s of products |u_is||v_js|, so TI of P (‖·‖₁^m of its
-    columns for m > 2) is still a bound on the interactions, and a zero row of P still a feature out of use.
+    columns for m > 2) is still a bound on the interactions, and a zero row of P still means an unused
+    feature.
 
     Parameters
     ----------
@@ -183,7 +184,6 @@ class LiftedModel(Model):
     lifted = True
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "free_factors",
             "Its columns are products of different factors U¹, …, U^m, and one that is 0 leaves the others "
@@ -197,7 +197,6 @@ class LiftedModel(Model):
 
     @property
     def order(self) -> int:
-        """See `Model`."""
         return self.degree
 
     @property
@@ -206,7 +205,6 @@ class LiftedModel(Model):
         return 2 if self.distinct else 1
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if self.distinct and self.degree != 2:
             return WhyNot(
                 "no_lifted_form",
@@ -221,23 +219,21 @@ class LiftedModel(Model):
                 "pair's weight is made of entries of two different columns, u_s and v_s. Choose TI or CS, "
                 "which bound those products, ℓ₁ or ℓ₂,₁.",
             )
-        found = penalty.of_order(self.degree)
-        return found if isinstance(found, WhyNot) else None
+        form = penalty.of_order(self.degree)
+        return form if isinstance(form, WhyNot) else None
 
     def bind(self, penalty: Penalty, rank: int) -> Penalty:
-        """See `Model.bind`: one group, all of P, with the form that the penalty has for order m."""
-        found = penalty.of_order(self.degree)
-        if isinstance(found, WhyNot):
-            raise ValueError(found)
-        return Blockwise(penalty, ((slice(None), found),))
+        """Bind the penalty's form for order m to all of P."""
+        form = penalty.of_order(self.degree)
+        if isinstance(form, WhyNot):
+            raise ValueError(form)
+        return Blockwise(penalty, ((slice(None), form),))
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
-        """See `Model.forms`."""
-        found = penalty.of_order(self.degree)
-        return [] if isinstance(found, WhyNot) else [(self.degree, found)]
+        form = penalty.of_order(self.degree)
+        return [] if isinstance(form, WhyNot) else [(self.degree, form)]
 
     def check_size(self, d: int, rank: int) -> None:
-        """See `Model.check_size`."""
         if d < self.least_features:
             raise ValueError(
                 f"The data have {d} feature(s), and kernel 'anova' has none but products of two distinct "
@@ -246,15 +242,14 @@ class LiftedModel(Model):
         super().check_size(d, rank)
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        """See `Model.views`; a row of P holds entries of factors that f multiplies with each other."""
+        """Return views along entries alone: f multiplies the entries of a row of P with each other."""
         return (ColumnViews(slice(0, self.degree * rank), lifted_entries(self.degree, self.distinct), None),)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return {"P": (d, self.degree * rank), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return U^t ~ N(0, init_scale²) entry by entry, each for itself, w = 0, bias 0."""
+        """Return U^t ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
     def factors(self, P: np.ndarray) -> np.ndarray:
@@ -280,7 +275,7 @@ class LiftedModel(Model):
     def gradient(
         self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """See `Model.gradient`; `sums` is XP."""
+        """Return the gradient; `sums` is XP."""
         A = design.dot(parameters.P) if sums is None else sums
         in_P = design.transpose_dot(slope[:, None] * self._others(A))
         if self.distinct:
@@ -291,7 +286,6 @@ class LiftedModel(Model):
     def curvature(
         self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
     ) -> np.ndarray:
-        """See `Model.curvature`."""
         others = self._others(design.dot(parameters.P) if sums is None else sums)
         square = design.transpose_dot(weight[:, None] * np.square(others), 2)
         if not self.distinct:
@@ -300,7 +294,7 @@ class LiftedModel(Model):
         cross = design.transpose_dot(weight[:, None] * others, 3)
         fourth = design.transpose_dot(weight, 4)[:, None]
         total = square - 2.0 * cross * partner + fourth * np.square(partner)
-        # The terms cancel where the other factor has this entry alone: what is left is rounding.
+        # The terms cancel where the other factor has this entry alone: the remainder is rounding.
         total[total <= 1e-12 * square] = 0.0
         return 0.25 * total
 
@@ -308,7 +302,7 @@ class LiftedModel(Model):
         """Return the product over t' ≠ t of the blocks of A, shape (n, m·rank), in the place of block t."""
         parts = self.factors(A)
         out = np.ones((self.degree, *parts.shape[1:]))
-        # From the left and from the right: nothing is divided.
+        # Products from the left and from the right, without division.
         for t in range(1, self.degree):
             np.multiply(out[t - 1], parts[t - 1], out=out[t])
         after = parts[-1].copy()
@@ -326,7 +320,7 @@ class LiftedModel(Model):
         return np.full(parameters.P.shape[1], 1.0 / self.degree)
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features in some monomial that 𝒲 has by structure.
+        """Return the number of features in some monomial of 𝒲, by structure.
 
         Such a monomial takes a non-zero entry from every u_s^t of one s; for anova from distinct features.
         """
@@ -335,7 +329,7 @@ class LiftedModel(Model):
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of sets of m distinct features that 𝒲 uses, exactly, by structure.
 
-        A set is used where for some s its features can be dealt out to u_s¹, …, u_s^m, one each, so that all
+        A set is used where for some s its features can be assigned to u_s¹, …, u_s^m, one each, so that all
         m entries are non-zero. For m = 2: pairs with u_is v_js ≠ 0 or u_js v_is ≠ 0.
         """
         return used_matchings(self.factors(parameters.P))

@@ -1,4 +1,4 @@
-r"""Quadratic regression with a weight of its own for every pair ([A] Eq. 3, 22, 58).
+r"""Quadratic regression with a separate weight for every pair ([A] Eq. 3, 22, 58).
 
 f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j with a symmetric W, shape (d, d). The objective is convex:
 
@@ -8,16 +8,17 @@ with ‖W‖_tr the sum of |eigenvalues| and ‖W‖₁ the sum of |w_ij| over *
 ``lambda_p`` and λ ``lambda_sparse``, with the regularizer "l1". λ_tr = 0 is the QR with ℓ1 of Eq. 22–23;
 both together are the sparse and low-rank QR (SLQR) of Eq. 58.
 
-Two readings have to be chosen, since the paper's f sees the strict upper triangle only:
+Two interpretations have to be chosen, since the paper's f uses the strict upper triangle only:
 
 - *Both triangles count.* ‖W‖₁ of the symmetric W is what [A] 8.2.4 compares all methods by, since for
   W = PPᵀ it is 2Ω_*(P) + ‖P‖²_F; ‖PPᵀ‖_tr is ‖P‖²_F. So SLQR with (λ_tr, λ) is the convex relaxation of
   the FM with λ_p = λ_tr and λ(2Ω_* + ‖P‖²), and never above the TI-sparse FM with the same two strengths.
   A pair's weight is shrunk by 2λ: in Theorem 5, which counts a triangle once, QR with λ is the Ω_TI-sparse
   FM with twice that strength.
-- *The diagonal is a free variable that both norms penalise.* f does not see it, but the trace norm does: a W
-  of low rank needs its diagonal, as PPᵀ has one, and holding it at zero would make even one factor p pᵀ a
-  matrix of full rank. Without a trace norm its optimum is 0. It is never counted as an interaction.
+- *The diagonal is a free variable that both norms penalise.* f does not depend on it, but the trace norm
+does:
+  a W of low rank needs its diagonal, as PPᵀ has one, and fixing it at zero would make even one factor p pᵀ
+  a matrix of full rank. Without a trace norm its optimum is 0. It is never counted as an interaction.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from .base import Model, Notation
 
 # Matrices of the size of W that a run holds at once, at its peak.
 _COPIES = 16
-# What a certificate may take: its eigendecompositions times d³, some 20 s of a core and some 1 s.
+# Budgets of a certificate: eigendecompositions times d³, about 20 s and 1 s of a core.
 _THOROUGH, _QUICK = 5e10, 2.5e9
 # Entries of a block of XW.
 _BLOCK = 4_000_000
@@ -68,11 +69,10 @@ class QuadraticRegression(Model):
     factorised: ClassVar[bool] = False
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"
-    # Iterations of a gradient method are short, and take many to a small duality gap.
+    # Gradient methods take many short iterations to a small duality gap.
     suited: ClassVar[Mapping[str, Any]] = {"max_epochs": 2_000, "tol": 1e-6}
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "convex",
             "It is convex in W: W = 0 is the global minimum where the gradient in W at the linear fit is a "
@@ -81,7 +81,6 @@ class QuadraticRegression(Model):
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if not penalty.on_weights:
             return WhyNot(
                 "no_factors",
@@ -92,11 +91,9 @@ class QuadraticRegression(Model):
         return None
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
-        """See `Model.penalty_words`."""
         return r"\|W\|_1 = \sum_{i,j} |w_{ij}|", "interactions, each weight by itself"
 
     def cost_note(self, d: int) -> str:
-        """See `Model.cost_note`."""
         return (
             f"Quadratic regression holds a weight for each of the {d * (d - 1) // 2:,} pairs of its {d:,} "
             f"features: W takes {in_words(8.0 * d * d)}, a run {in_words(self._bytes(d))}; every iteration "
@@ -105,7 +102,6 @@ class QuadraticRegression(Model):
         )
 
     def check_size(self, d: int, rank: int) -> None:
-        """See `Model.check_size`."""
         free = available_bytes()
         if self._bytes(d) > free:
             raise ValueError(
@@ -119,7 +115,7 @@ class QuadraticRegression(Model):
         return 8.0 * _COPIES * d * d
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`; the rank is not used."""
+        """Return the shapes; the rank is not used."""
         return {"P": (d, 0), "w": (d,), "intercept": (), "W": (d, d)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -162,10 +158,10 @@ class QuadraticRegression(Model):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> float:
-        """See `Model.gauge`; with both strengths the gradient is split, and the split is what is measured.
+        """Return the bound; with both strengths it is that of a split of the gradient into two parts.
 
-        The search for a split ends with its allowance of eigendecompositions, so that for many features the
-        bound is a looser one.
+        The search for a split ends with its budget of eigendecompositions, so that the bound is looser for
+        many features.
         """
         trace, entries = strengths
         W, G = parameters.weights, pair_sums_transposed(design, alpha)
@@ -174,7 +170,7 @@ class QuadraticRegression(Model):
         if entries == 0.0:
             return spectral_norm(G) / trace
         # Any split gives a bound; a good one comes from the operator of the sum at W, whose solution is W
-        # itself at the optimum: W − ηG = W + S + T there. η weighs W, which shows the structure, against G.
+        # itself at the optimum: W − ηG = W + S + T there. η balances W, which shows the structure, against G.
         best = min(float(np.abs(G).max()) / entries, spectral_norm(G) / trace)
         if best <= 1.0:
             return best
@@ -185,19 +181,19 @@ class QuadraticRegression(Model):
             most = min(most, spare)
             if most == 0:
                 break
-            found = prox_trace_l1(W - eta * G, eta * trace, eta * entries, S, rtol=1e-13, most=most)
-            S = found.S
-            spare -= found.rounds
+            split = prox_trace_l1(W - eta * G, eta * trace, eta * entries, S, rtol=1e-13, most=most)
+            S = split.S
+            spare -= split.rounds
             part = S / eta
-            rest = -G - part
-            before, clipped = best, np.clip(rest, -entries, entries)
+            remainder = -G - part
+            before, clipped = best, np.clip(remainder, -entries, entries)
             best = min(
                 best,
-                max(spectral_norm(part) / trace, float(np.abs(rest).max()) / entries),
+                max(spectral_norm(part) / trace, float(np.abs(remainder).max()) / entries),
                 spectral_norm(G + clipped) / trace,
             )
             # Far from the optimum no split is much better than the first good one.
-            if best <= 1.0 or found.rounds < most or (most > 50 and before - best < 0.2 * (before - 1.0)):
+            if best <= 1.0 or split.rounds < most or (most > 50 and before - best < 0.2 * (before - 1.0)):
                 break
         return best
 

@@ -1,4 +1,4 @@
-r"""The robust factorization machine: a semidefinite Z of low rank that is found (robust_fm).
+r"""The robust factorization machine, with a learned positive semidefinite Z of low rank (robust_fm).
 
 f(x) = b + ⟨w, x⟩ + xᵀZx with Z = P diag(λ) Pᵀ positive semidefinite, its diagonal included, so that the
 product x_i x_j, i ≠ j, has the weight 2z_ij and x_i² the weight z_ii. Minimised is
@@ -10,11 +10,11 @@ eigenvalues and leaves large ones free, or its limits ‖Z‖²_F = Σ λ_s² (�
 losses "absolute" or "epsilon_insensitive" and one of the latter it is convex; with "capped" and the capped
 norm it is the paper's Eq. 3, whose α, β, ε₁, ε₂, ε₃ are 2Nλ_w, 2Nλ_p, the loss's two and `cap`.
 
-The text has slips, and we read it as its own theory asks. The majoriser of the loss has the weight 1/(2
-max{u, δ}) for every excess u ≤ ε₂, 0 included, where Eq. 4 prints 1/(2ε₁) and 0 inside the tube. That of the
-norm is Tr(P_Mᵀ Z Zᵀ P_M) with M = {s : λ_s² ≤ ε₃}, where Eq. 7 misses the square and the text compares λ_s
-with ε₃; the cap in Eq. 6 is ε₃, too. The gradient of the squares carries the factor 2 that Eq. 8 leaves out,
-and that of the norm is QZ + ZQ with Q = P_M P_Mᵀ = I − P_M̄ P_M̄ᵀ, which is symmetric wherever Z has gone.
+The text has misprints, which we correct as its own theory requires. The majoriser of the loss has the weight
+1/(2 max{u, δ}) for every excess u ≤ ε₂, 0 included, where Eq. 4 prints 1/(2ε₁) and 0 inside the tube. That of
+the norm is Tr(P_Mᵀ Z Zᵀ P_M) with M = {s : λ_s² ≤ ε₃}, where Eq. 7 misses the square and the text compares
+λ_s with ε₃; the cap in Eq. 6 is ε₃, too. The gradient of the squares carries the factor 2 that Eq. 8 leaves
+out, and that of the norm is QZ + ZQ with Q = P_M P_Mᵀ = I − P_M̄ P_M̄ᵀ, which is symmetric for every Z.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RobustFM(EigenModel):
     spectrum: str = setting(
         "capped",
         choices=("capped", "squared", "trace"),
-        help="What λ_p multiplies: the capped squared trace norm, the squared norm or the trace norm of Z.",
+        help="The penalty on Z: the capped squared trace norm, the squared norm or the trace norm.",
     )
     cap: float = setting(
         1.0,
@@ -68,7 +68,7 @@ class RobustFM(EigenModel):
     diagonal = True
     certificate: ClassVar[str] = "majoriser"
     solvers: ClassVar[str] = "two_stage or incremental_svd, which project on the semidefinite cone"
-    # Epochs solve convex problems, few of them; what follows from the data is in any unit.
+    # Few epochs, each of which solves a convex problem; values derived from the data are in any unit.
     suited: ClassVar[Mapping[str, Any]] = {
         "regularizer": "l2",
         "solver": "auto",
@@ -84,7 +84,6 @@ class RobustFM(EigenModel):
 
     @property
     def notation(self) -> Notation:
-        """See `Model.notation`."""
         formula, words = {
             "capped": (r"\textstyle\sum_s\min\{\lambda_s^2, \epsilon_3\}", "λ_Z Σ min{λ_s², ε₃}"),
             "squared": (r"\|Z\|_F^2", "λ_Z ‖Z‖²"),
@@ -96,7 +95,7 @@ class RobustFM(EigenModel):
 
     @property
     def shrunk(self) -> str:  # type: ignore[override]
-        """What λ_p multiplies, in words."""
+        """The term that λ_p multiplies, in words."""
         return {
             "capped": "the capped squared trace norm of Z",
             "squared": "the squared norm of Z",
@@ -127,7 +126,6 @@ class RobustFM(EigenModel):
         return np.square(eigenvalues) > self.cap
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "semidefinite",
             "Its Z is positive semidefinite and free of columns: Z = 0 is a local minimum where the lowest "

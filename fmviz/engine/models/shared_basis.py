@@ -1,15 +1,15 @@
 r"""Machines of several outputs on one shared basis (blondel2017).
 
 Output c of m is o_c(x) = b_c + ⟨w_c, x⟩ + Σ_r v_rc σ(h_r, x) with every h_r in the unit ball, the columns of
-P, shape (d, k), and V, shape (k, m). Two readings of σ:
+P, shape (d, k), and V, shape (k, m). Two choices of σ:
 
 - ``kernel="polynomial"``: σ(h, x) = ⟨h, x⟩², the polynomial network; on data with a dummy feature of 1 it
   holds linear terms and biases, too;
 - ``kernel="anova"``: σ(h, x) = Σ_{i<j} h_i h_j x_i x_j, the factorization machine.
 
 The objective of `fmviz.engine.problem.Problem` has λΩ(V) with Ω the ℓ1, ℓ1/ℓ2 or ℓ1/ℓ∞ norm of the rows of V,
-and no λ_p; or, with a `radius` τ, the constraint Ω(V) ≤ τ in its place. With as many bases as it takes it is
-convex: V is what an infinite matrix U, a row for every h, has in rows that are not 0.
+and no λ_p; or, with a `radius` τ, the constraint Ω(V) ≤ τ in its place. With enough bases it is
+convex: V consists of the non-zero rows of an infinite matrix U with a row for every h.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .base import Model, Notation
 from .columns import Anova, ColumnKernel, Polynomial
 from .convex import ConvexFM
 
-# How near the bound of a norm comes to what is found before the search for a better one ends.
+# The relative gap between the bound of a norm and the largest norm found at which the search ends.
 _ENOUGH = 1e-3
-# What a norm of the rows of V is, and what it selects.
+# The LaTeX of a norm of the rows of V, and what it selects.
 _NORMS: Mapping[float | None, tuple[str, str]] = {
     1.0: (r"\sum_{r,c} |v_{rc}|", "single weights, so that each output has bases of its own"),
     2.0: (r"\sum_r \|v_r\|_2", "bases, each for all outputs together"),
@@ -70,7 +70,7 @@ class SharedBasis(Model):
         low=0.0,
         high=1e9,
         symbol=r"\tau",
-        help="The most that Ω(V) may be, in place of a λ; 0 for no such limit.",
+        help="The bound of Ω(V), in place of a λ; 0 for no bound.",
     )
     n_outputs: int = 1
 
@@ -93,7 +93,7 @@ class SharedBasis(Model):
     columnar: ClassVar[bool] = True
     multi_output: ClassVar[bool] = True
     copies: ClassVar[int] = 6
-    # One basis an epoch, so that they can be seen to come.
+    # One basis an epoch, so that a plot shows each as it is added.
     suited: ClassVar[Mapping[str, Any]] = {
         "max_epochs": 60,
         "tol": 1e-4,
@@ -107,7 +107,7 @@ class SharedBasis(Model):
 
     @property
     def diagonal(self) -> bool:
-        """Whether σ sees the squares of features."""
+        """Whether σ includes the squares of features."""
         return self.kernel == "polynomial"
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
@@ -123,11 +123,9 @@ class SharedBasis(Model):
         return {2: self.used_interactions(parameters)}
 
     def for_outputs(self, n_outputs: int) -> SharedBasis:
-        """See `Model.for_outputs`."""
         return replace(self, n_outputs=n_outputs)
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "convex",
             "It is convex in its output layer: V = 0 is the global minimum where no ‖g_h‖ at the linear fit "
@@ -135,7 +133,6 @@ class SharedBasis(Model):
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if penalty.row_norm is not None or penalty.smooth:
             return None
         return WhyNot(
@@ -145,11 +142,9 @@ class SharedBasis(Model):
         )
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
-        """See `Model.penalty_words`."""
         return _NORMS.get(penalty.row_norm, (r"\|V\|_F^2", "nothing: every basis stays"))
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
-        """See `Model.check_strengths`."""
         if lambda_p > 0:
             raise ValueError(
                 f"lambda_p = {lambda_p:g} has nothing to multiply in a machine on a shared basis, whose "
@@ -162,12 +157,12 @@ class SharedBasis(Model):
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`; w and the bias of a single output have no axis of outputs."""
+        """Return the shapes; w and the bias of a single output have no axis of outputs."""
         outputs = (self.n_outputs,) if self.n_outputs > 1 else ()
         return {"P": (d, rank), "w": (*outputs, d), "intercept": outputs, "V": (rank, self.n_outputs)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return random directions of unit length and V = 0: the size of a start has no say."""
+        """Return random directions of unit length and V = 0, whatever `init_scale`."""
         P = rng.normal(size=(d, rank))
         size = np.linalg.norm(P, axis=0)
         arrays = {name: np.zeros(shape) for name, shape in self.shapes(d, rank).items()}
@@ -201,24 +196,23 @@ class SharedBasis(Model):
         return used_interactions(np.ascontiguousarray(self.live(parameters)))
 
     def n_outputs_of(self, parameters: Parameters) -> int:
-        """See `Model.n_outputs_of`."""
         return int(parameters["V"].shape[1])
 
     def further_counts(self, parameters: Parameters) -> dict[str, int]:
-        """See `Model.further_counts`: the bases in use, and the weights that outputs give them."""
+        """Return the numbers of bases in use and of their non-zero weights."""
         V = parameters["V"]
         return {"used_bases": int(np.count_nonzero(V.any(axis=1))), "used_weights": int(np.count_nonzero(V))}
 
     def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
-        """Return one output as a machine of its own: P diag(V_:c) Pᵀ with its linear part."""
+        """Return one output as a separate machine: P diag(V_:c) Pᵀ with its linear part."""
         V, w, bias = parameters["V"], parameters["w"], parameters["intercept"]
-        found = Parameters(
+        machine = Parameters(
             parameters.P,
             np.atleast_2d(w)[output],
             float(np.atleast_1d(bias)[output]),
             coefficients=np.ascontiguousarray(V[:, output]),
         )
-        return ConvexFM(diagonal=self.diagonal), found
+        return ConvexFM(diagonal=self.diagonal), machine
 
     def gauges(
         self,
@@ -229,24 +223,24 @@ class SharedBasis(Model):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> tuple[float, float | None]:
-        """See `Model.gauges`: an upper bound of max_h ‖g_h‖ and the largest one that is found, over λ."""
+        """Return an upper bound of max_h ‖g_h‖ and the largest one found, over λ."""
         if penalty.row_norm is None:
-            # A smooth penalty has no threshold: `dual_quadratic` is what it costs.
+            # A smooth penalty has no threshold; it enters by `dual_quadratic`.
             return (0.0 if strengths[1] else np.inf), None
         strength = strengths[1] or 1.0
         gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
         p = dual_order(penalty.row_norm)
-        # What eigen-steps find, the bases in use included.
+        # Norms found by eigen-steps, and those of the bases in use.
         size = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1]
-        found = max(float(one.max(initial=0.0)) for one in (size, gradient.norms(self.live(parameters), p)))
-        # No bound is below what is found, and below λ it makes no difference.
-        enough = (1.0 + _ENOUGH) * found
+        largest = max(float(a.max(initial=0.0)) for a in (size, gradient.norms(self.live(parameters), p)))
+        # No bound is below the largest norm, and values below λ make no difference.
+        enough = (1.0 + _ENOUGH) * largest
         if strengths[1]:
             enough = max(enough, strength)
-        return largest_norm(gradient, p, thorough, enough).value / strength, found / strength
+        return largest_norm(gradient, p, thorough, enough).value / strength, largest / strength
 
     def ball(self, penalty: Penalty, parameters: Parameters) -> float:
-        """See `Model.ball`: τ, or where there is none Ω(V) of the parameters."""
+        """Return τ, or where there is none Ω(V) of the parameters."""
         return self.radius or penalty.value(parameters["V"])
 
     def dual_quadratic(
@@ -257,7 +251,7 @@ class SharedBasis(Model):
         alpha: np.ndarray,
         strengths: tuple[float, float],
     ) -> float:
-        """See `Model.dual_quadratic`: of λ‖V‖², over the bases that there are."""
+        """Return the term of λ‖V‖², over the present bases."""
         if not (penalty.smooth and strengths[1]):
             return 0.0
         inner = activations(design, parameters.P, self.diagonal).T @ alpha

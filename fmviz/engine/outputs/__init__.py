@@ -1,1 +1,1 @@
-"""Several outputs from models of one: a machine for each, side by side over one design."""
+"""Several outputs by models of one output: a machine for each, over a common design."""

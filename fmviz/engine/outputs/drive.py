@@ -1,4 +1,4 @@
-"""The loop of runs with several outputs: an epoch of every machine that goes on, then one snapshot."""
+"""Run a solver on several outputs: an epoch of every active machine, then one snapshot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..target import Target
 from .side_by_side import AnyProblem, SideBySide, outputs_in_words, union
 
 _MACHINES = "machines"
-# Of several ends the first of these is told.
+# Reasons by priority: of several ends the first of these is reported.
 _WORST = (
     Reason.DIVERGED,
     Reason.STALLED,
@@ -47,18 +47,18 @@ def iterate(
     leave: Callable[[Mapping[str, Any]], Any] | None = None,
     schedule: Schedule | None = None,
 ) -> Generator[Snapshot, None, None]:
-    """Run a solver and report, as `fmviz.engine.drive.iterate`, for problems with any number of outputs.
+    """Run a solver and yield snapshots, as `fmviz.engine.drive.iterate`, for any number of outputs.
 
     Machines side by side each make an epoch, unless they have ended. In their snapshots the objective, its
     parts and the parameters are those of `SideBySide`, the certificate and the change are the largest of all,
-    what one machine uses counts as used, and the seconds are those of all. Seconds of a budget are shared out
-    equally. The run has converged where every machine has. Checkpoints are offered with snapshots.
+    used features and interactions are those of any machine, and seconds are summed. Seconds of a budget are
+    divided equally. The run has converged where every machine has. Checkpoints are offered with snapshots.
     """
     if problem.n_machines is None:
         chosen = {} if keep is None else {"keep": keep}
-        (one,) = problem.machines
+        (machine,) = problem.machines
         return drive.iterate(
-            one,
+            machine,
             solver,
             budget,
             should_stop,
@@ -78,27 +78,27 @@ def iterate(
         raise ValueError(f"The start has P of shape {start.P.shape}; this problem needs {m} of them.")
     if budget.seconds is not None:
         budget = replace(budget, seconds=budget.seconds / m)
-    held = (None,) * m if resume is None else resume.memory[_MACHINES]
+    memories = (None,) * m if resume is None else resume.memory[_MACHINES]
     settings = {"solver": solver, "budget": budget, "should_stop": should_stop, "schedule": schedule}
-    found = [
-        _Machine(one, begin, np.random.default_rng(seed), memory, settings)
-        for one, begin, seed, memory in zip(
+    machines = [
+        _Machine(machine, begin, np.random.default_rng(seed), memory, settings)
+        for machine, begin, seed, memory in zip(
             problem.machines,
             problem.split(start),
             rng.integers(2**63, size=(m, 4)).tolist(),
-            held,
+            memories,
             strict=True,
         )
     ]
-    return _together(problem, found, keep, leave)
+    return _together(problem, machines, keep, leave)
 
 
 def for_other_rows(solver: Solver, memory: Mapping[str, Any]) -> dict[str, Any]:
-    """Return of what `iterate` left that which holds when the rows change, too."""
+    """Return the part of a state left by `iterate` that stays valid when the rows change."""
     if _MACHINES not in memory:
         return solver.for_other_rows(memory)
-    each = [{**one, "memory": solver.for_other_rows(one["memory"])} for one in memory[_MACHINES]]
-    return {_MACHINES: tuple(each)} if any(one["memory"] for one in each) else {}
+    each = [{**state, "memory": solver.for_other_rows(state["memory"])} for state in memory[_MACHINES]]
+    return {_MACHINES: tuple(each)} if any(state["memory"] for state in each) else {}
 
 
 class _Machine:
@@ -107,7 +107,7 @@ class _Machine:
     Attributes
     ----------
     last : Snapshot
-        Its latest one.
+        Its latest snapshot.
     """
 
     last: Snapshot
@@ -117,18 +117,18 @@ class _Machine:
         problem: Problem,
         start: Parameters,
         rng: np.random.Generator,
-        held: Mapping[str, Any] | None,
+        state: Mapping[str, Any] | None,
         settings: Mapping[str, Any],
     ) -> None:
         self._take: Callable[[], Checkpoint] | None = None
-        self._left: Mapping[str, Any] = {}
+        self._memory: Mapping[str, Any] = {}
         self._run: Generator[Snapshot, None, None] | None = None
-        if held is not None and "end" in held:
-            self.last = _unpacked(held["end"])
+        if state is not None and "end" in state:
+            self.last = _unpacked(state["end"])
             return
         resume = None
-        if held is not None:
-            resume = Checkpoint(held["epoch"], held["seconds"], held["change"], held["memory"])
+        if state is not None:
+            resume = Checkpoint(state["epoch"], state["seconds"], state["change"], state["memory"])
         self._run = drive.iterate(
             problem,
             start=start,
@@ -143,10 +143,10 @@ class _Machine:
         self._take = take
 
     def _leave(self, memory: Mapping[str, Any]) -> None:
-        self._left = memory
+        self._memory = memory
 
     def advance(self) -> None:
-        """Go on to the next snapshot, if there is one."""
+        """Advance to the next snapshot, if there is one."""
         if self._run is not None:
             self._take = None
             self.last = next(self._run)
@@ -154,27 +154,27 @@ class _Machine:
                 self.close()
 
     @property
-    def at_rest(self) -> bool:
-        """Whether `held` tells all."""
+    def can_checkpoint(self) -> bool:
+        """Whether `state` determines the further run."""
         return self._run is None or self._take is not None
 
-    def held(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps of the run."""
+    def state(self) -> dict[str, Any]:
+        """Return the state of the run for a checkpoint."""
         if self._run is None:
             return {"end": _packed(self.last)}
-        assert self._take is not None, "the machine is at rest"
-        found = self._take()
+        assert self._take is not None, "the machine can be checkpointed"
+        checkpoint = self._take()
         return {
-            "epoch": found.epoch,
-            "seconds": found.seconds,
-            "change": found.change,
-            "memory": found.memory,
+            "epoch": checkpoint.epoch,
+            "seconds": checkpoint.seconds,
+            "change": checkpoint.change,
+            "memory": checkpoint.memory,
         }
 
     @property
-    def left(self) -> dict[str, Any]:
-        """What the solver remembered at the end, as the beginning of another run."""
-        return {"epoch": 0, "seconds": 0.0, "change": float("nan"), "memory": self._left}
+    def end(self) -> dict[str, Any]:
+        """The solver's final state, as the start of another run."""
+        return {"epoch": 0, "seconds": 0.0, "change": float("nan"), "memory": self._memory}
 
     def close(self) -> None:
         """End the run."""
@@ -192,46 +192,48 @@ def _together(
     try:
         going = True
         while going:
-            for one in machines:
-                one.advance()
-            snapshot = _joined(problem.model, problem.target, [one.last for one in machines])
+            for machine in machines:
+                machine.advance()
+            snapshot = _joined(problem.model, problem.target, [machine.last for machine in machines])
             going = snapshot.status is None
-            if keep is not None and going and all(one.at_rest for one in machines):
+            if keep is not None and going and all(machine.can_checkpoint for machine in machines):
                 keep(lambda now=snapshot: _checkpoint(now, machines))  # type: ignore[misc]
             yield snapshot
     finally:
-        for one in machines:
-            one.close()
+        for machine in machines:
+            machine.close()
         if leave is not None:
-            leave({_MACHINES: tuple(one.left for one in machines)})
+            leave({_MACHINES: tuple(machine.end for machine in machines)})
 
 
 def _checkpoint(snapshot: Snapshot, machines: Sequence[_Machine]) -> Checkpoint:
-    memory = {_MACHINES: tuple(one.held() for one in machines)}
+    memory = {_MACHINES: tuple(machine.state() for machine in machines)}
     return Checkpoint(snapshot.epoch, snapshot.seconds, snapshot.change, memory)
 
 
 def _joined(model: Model, target: Target, each: Sequence[Snapshot]) -> Snapshot:
     """Return the snapshot of all machines together."""
-    parameters = Parameters.stacked([one.parameters for one in each])
+    parameters = Parameters.stacked([snapshot.parameters for snapshot in each])
     used = union(model, parameters)
-    epoch = max(one.epoch for one in each)
+    epoch = max(snapshot.epoch for snapshot in each)
     record: dict[str, float] = {
         "epoch": epoch,
-        "seconds": sum(one.seconds for one in each),
+        "seconds": sum(snapshot.seconds for snapshot in each),
         "used_features": model.used_features(used),
         "used_interactions": model.used_interactions(used),
     }
     for name in ("objective", "loss", "penalty_w", "penalty_p", "penalty_sparse"):
-        record[name] = float(np.mean([getattr(one, name) for one in each]))
+        record[name] = float(np.mean([getattr(snapshot, name) for snapshot in each]))
     for name in ("certificate", "change"):
-        record[name] = float(np.max([getattr(one, name) for one in each]))
-    return Snapshot.of_record(record, parameters, _status(target, [one.status for one in each], epoch))
+        record[name] = float(np.max([getattr(snapshot, name) for snapshot in each]))
+    return Snapshot.of_record(
+        record, parameters, _status(target, [snapshot.status for snapshot in each], epoch)
+    )
 
 
 def _status(target: Target, each: Sequence[Status | None], epoch: int) -> Status | None:
-    """Return the end of all, which is that of the one that ended worst; None while one goes on."""
-    ends = [one for one in each if one is not None]
+    """Return the worst status of all machines; None while one is running."""
+    ends = [end for end in each if end is not None]
     if len(ends) < len(each):
         return None
     worst = min(ends, key=lambda status: _WORST.index(status.reason))
@@ -254,5 +256,5 @@ def _packed(end: Snapshot) -> dict[str, Any]:
     }
 
 
-def _unpacked(held: Mapping[str, Any]) -> Snapshot:
-    return Snapshot.of_record(held["record"], Parameters(**held["parameters"]), Status.of(*held["status"]))
+def _unpacked(state: Mapping[str, Any]) -> Snapshot:
+    return Snapshot.of_record(state["record"], Parameters(**state["parameters"]), Status.of(*state["status"]))

@@ -1,4 +1,4 @@
-"""Several outputs: one problem each, over the same rows of the same design."""
+"""Problems with several outputs: a single-output problem for each, over a common design."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SideBySide(Formulation):
     target : Target
         All m outputs.
     machines : tuple of Problem
-        One for each, with the same design, weights and settings. Their strengths may differ.
+        One for each output, with the same design, weights and settings. Their strengths may differ.
     """
 
     target: Target
@@ -45,19 +45,15 @@ class SideBySide(Formulation):
         return len(self.machines)
 
     def with_machines(self, each: Sequence[Problem]) -> SideBySide:
-        """See `Problem.with_machines`."""
         return replace(self, machines=tuple(each))
 
     def split(self, parameters: Parameters) -> tuple[Parameters, ...]:
-        """See `Problem.split`."""
         return tuple(parameters.of_output(c) for c in range(self.n_machines))
 
     def stacked(self, each: Sequence[Parameters]) -> Parameters:
-        """See `Problem.stacked`."""
         return Parameters.stacked(each)
 
     def joined(self, values: Sequence[Any]) -> Any:
-        """See `Problem.joined`."""
         return np.array(values)
 
     @property
@@ -92,17 +88,17 @@ class SideBySide(Formulation):
 
     @property
     def lambda_w(self) -> Any:
-        """λ_w, one number or one an output, shape (m,)."""
+        """λ_w, a number, or one for each output, shape (m,)."""
         return self._strength("lambda_w")
 
     @property
     def lambda_p(self) -> Any:
-        """λ_p, one number or one an output, shape (m,)."""
+        """λ_p, a number, or one for each output, shape (m,)."""
         return self._strength("lambda_p")
 
     @property
     def lambda_sparse(self) -> Any:
-        """λ, one number or one an output, shape (m,)."""
+        """λ, a number, or one for each output, shape (m,)."""
         return self._strength("lambda_sparse")
 
     def _strength(self, name: str) -> Any:
@@ -142,7 +138,7 @@ class SideBySide(Formulation):
         return replace(self, target=target, machines=tuple(problems))
 
     def start(self, init_scale: float | Sequence[float], rng: np.random.Generator) -> Parameters:
-        """Return starting points of one size, or of one an output."""
+        """Return starting points of a common size, or of a size for each output."""
         sizes = np.broadcast_to(init_scale, (self.n_machines,)).tolist()
         return self.stacked(
             [problem.start(size, rng) for problem, size in zip(self.machines, sizes, strict=True)]
@@ -159,21 +155,21 @@ class SideBySide(Formulation):
     def risk(self, parameters: Parameters) -> float:
         """Return the empirical risk at the parameters; infinity where a prediction overflows."""
         each = zip(self.machines, self.split(parameters), strict=True)
-        return float(np.mean([problem.risk(found) for problem, found in each]))
+        return float(np.mean([problem.risk(part) for problem, part in each]))
 
     def on_rows(self, X: Any, y: Any) -> SideBySide:
-        """Return the problems of other rows, all of weight 1; y holds values like those of the target."""
+        """Return the problems of other rows, all of weight 1; y has values like those of the target."""
         design = X if isinstance(X, Design) else Design(X)
         target = replace(self.target, values=np.array(y, dtype=np.float64))
         each = zip(self.machines, target.outputs(), strict=True)
-        problems = tuple(problem.on_rows(design, one.values) for problem, one in each)
+        problems = tuple(problem.on_rows(design, output.values) for problem, output in each)
         return replace(self, target=target, machines=problems)
 
     def parts(self, parameters: Parameters) -> dict[str, float]:
         """Return the means over the outputs of the four parts of the objective."""
         each = zip(self.machines, self.split(parameters), strict=True)
-        parts = [problem.parts(found) for problem, found in each]
-        return {name: float(np.mean([one[name] for one in parts])) for name in parts[0]}
+        parts = [problem.parts(own) for problem, own in each]
+        return {name: float(np.mean([part[name] for part in parts])) for name in parts[0]}
 
     def objective(self, parameters: Parameters) -> float:
         """Return the mean of the objectives of the outputs."""
@@ -184,7 +180,7 @@ AnyProblem: TypeAlias = Problem | SideBySide
 
 
 def build(X: Any, y: Any, **about: Any) -> AnyProblem:
-    """Return the problem of a target, or of each of its outputs where the model has but one.
+    """Return the problem of a target, or of each of its outputs where the model has a single output.
 
     Parameters
     ----------
@@ -211,7 +207,7 @@ def build(X: Any, y: Any, **about: Any) -> AnyProblem:
         )
     first, *others = target.outputs()
     problem = Problem.build(design, first, **about)
-    problems = (problem, *(replace(problem, target=one) for one in others))
+    problems = (problem, *(replace(problem, target=output) for output in others))
     return SideBySide(problem.model, problem.penalty, problem.loss, target, problems)
 
 
@@ -226,7 +222,7 @@ def predict(model: Model, design: Design, parameters: Parameters) -> np.ndarray:
 def union(model: Model, parameters: Parameters) -> Parameters:
     """Return parameters of one output that use a feature or an interaction where some output uses it.
 
-    The columns of all machines stand beside each other; of W there is the sum of absolute values.
+    The columns of all machines are concatenated; matrices W are summed in absolute value.
     """
     if (m := parameters.n_machines) is None:
         return parameters
@@ -245,35 +241,35 @@ def union(model: Model, parameters: Parameters) -> Parameters:
 def certify(problem: AnyProblem, parameters: Parameters, thorough: bool = True) -> float:
     """Return the largest of the certificates of the outputs; see `certify` in `certificates.stationarity`."""
     each = zip(problem.machines, problem.split(parameters), strict=True)
-    return max(certify_one(one, found, thorough) for one, found in each)
+    return max(certify_one(part, own, thorough) for part, own in each)
 
 
 def outputs_in_words(target: Target, which: Sequence[int], most: int = 3) -> str:
     """Return the names of some outputs of a target: "Output 'a'", "Outputs 'a', 'b' and 3 more"."""
     names = target.output_names
-    told = ", ".join(repr(names[c]) for c in which[:most])
+    quoted = ", ".join(repr(names[c]) for c in which[:most])
     more = f" and {len(which) - most} more" if len(which) > most else ""
-    return f"Output{'s' if len(which) > 1 else ''} {told}{more}"
+    return f"Output{'s' if len(which) > 1 else ''} {quoted}{more}"
 
 
-def contrast(model: Model, parameters: Parameters, one: int, other: int) -> tuple[Model, Parameters]:
-    """Return f_one − f_other as a machine with one output.
+def contrast(model: Model, parameters: Parameters, output: int, baseline: int) -> tuple[Model, Parameters]:
+    """Return f_output − f_baseline as a machine with a single output.
 
     Parameters
     ----------
     model : Model
-        Of second order.
+        A model of second order.
     parameters : Parameters
-        Of several outputs.
-    one, other : int
-        Their numbers.
+        Parameters of several outputs.
+    output, baseline : int
+        The numbers of the two outputs.
 
     Raises
     ------
     ValueError
         If the model has products of other orders.
     """
-    (first, left), (_, right) = (model.of_output(parameters, c) for c in (one, other))
+    (first, left), (_, right) = (model.of_output(parameters, c) for c in (output, baseline))
     linear, bias = left.w - right.w, left.intercept - right.intercept
     if left.W is not None:
         return first, Parameters.of_weights(left.W - right.weights, linear, bias)
@@ -284,7 +280,7 @@ def contrast(model: Model, parameters: Parameters, one: int, other: int) -> tupl
         )
     single = first if isinstance(first, ConvexFM) else ConvexFM(diagonal=False)
     if left.P is right.P:
-        # One basis: pairs whose weights are alike in both cancel.
+        # A common basis: equal weights of pairs cancel.
         return single, Parameters(left.P, linear, bias, coefficients=left.multipliers - right.multipliers)
     P = np.hstack([left.P, right.P])
     return single, Parameters(
@@ -295,44 +291,46 @@ def contrast(model: Model, parameters: Parameters, one: int, other: int) -> tupl
 def informed_start(
     problem: AnyProblem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
-    """Return `fmviz.engine.starts.informed.informed_start` of each output, of one size or of its own."""
+    """Return `fmviz.engine.starts.informed.informed_start` of each output, of a common size or its own."""
     sizes = np.broadcast_to(init_scale, (len(problem.machines),)).tolist()
     each = zip(problem.machines, sizes, strict=True)
-    return problem.stacked([informed.informed_start(one, size, rng, shrunk) for one, size in each])
+    return problem.stacked([informed.informed_start(part, size, rng, shrunk) for part, size in each])
 
 
 def linear_fit(problem: AnyProblem, rough: bool = False, start: Parameters | None = None) -> Parameters:
     """Return `fmviz.engine.starts.zero_threshold.linear_fit` of every output."""
     near = (None,) * len(problem.machines) if start is None else problem.split(start)
     each = zip(problem.machines, near, strict=True)
-    return problem.stacked([zero_threshold.linear_fit(one, rough, at) for one, at in each])
+    return problem.stacked([zero_threshold.linear_fit(part, rough, at) for part, at in each])
 
 
 def references(problem: AnyProblem) -> References:
     """Return the largest `fmviz.engine.starts.strengths.references` of the outputs."""
-    each = [strengths.references(one) for one in problem.machines]
+    each = [strengths.references(reference) for reference in problem.machines]
     return References(
-        max(one.lambda_w for one in each),
-        max(one.lambda_p for one in each),
-        max(one.lambda_sparse for one in each),
-        max(one.size for one in each),
+        max(reference.lambda_w for reference in each),
+        max(reference.lambda_p for reference in each),
+        max(reference.lambda_sparse for reference in each),
+        max(reference.size for reference in each),
     )
 
 
 def thresholds(problem: AnyProblem) -> list[ZeroThreshold]:
-    """Return the interval that holds λ_max, for every output; of several by quick bounds."""
+    """Return the interval that contains λ_max for every output, for several by quick bounds."""
     tight = len(problem.machines) == 1
-    return [zero_threshold.zero_threshold(one, tight=tight) for one in problem.machines]
+    return [zero_threshold.zero_threshold(part, tight=tight) for part in problem.machines]
 
 
 def why_empty(problem: AnyProblem, end: Parameters) -> str | None:
-    """Return why a fit that was to have interactions ended with P = 0 in some output; None where in none.
+    """Return why a fit of a model with interactions ended with P = 0 in some output, or None.
 
-    That of a constant target was not to have any. See `fmviz.engine.starts.informed.why_empty`.
+    Constant targets need no interactions. See `fmviz.engine.starts.informed.why_empty`.
     """
     each = zip(problem.machines, problem.split(end), strict=True)
-    found = [None if one.at_constant else informed.why_empty(one, parameters) for one, parameters in each]
+    reasons = [
+        None if part.at_constant else informed.why_empty(part, parameters) for part, parameters in each
+    ]
     if problem.n_machines is None:
-        return found[0]
-    empty = [c for c, why in enumerate(found) if why is not None]
-    return f"{outputs_in_words(problem.target, empty)}: {found[empty[0]]}" if empty else None
+        return reasons[0]
+    empty = [c for c, why in enumerate(reasons) if why is not None]
+    return f"{outputs_in_words(problem.target, empty)}: {reasons[empty[0]]}" if empty else None

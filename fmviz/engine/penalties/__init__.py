@@ -1,4 +1,4 @@
-"""The registry of penalties: one file and one line each."""
+"""Registry of penalties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..settings import bind, registry
 from .base import EntryView, MatrixView, Penalty, RowView, SpectralView
 
-# The registry: a line for every penalty, in the order of the pages.
+# In the order of the pages.
 # isort: off
 from .l2 import L2
 from .l1 import L1
@@ -28,13 +28,15 @@ PENALTIES: dict[str, Penalty] = registry(Penalty, dict(globals()))
 from .l1_linf import L1LInf
 
 OUTPUT_PENALTIES: dict[str, Penalty] = {"l1": L1(), "l1_l2": L21(), "l1_linf": L1LInf(), "l2": L2()}
-"""Every penalty on the output layer V of a shared basis, by the name that it has there."""
-ALL_PENALTIES: dict[str, Penalty] = PENALTIES | {one.name: one for one in OUTPUT_PENALTIES.values()}
+"""Every penalty on the output layer V of a shared basis, by its name there."""
+ALL_PENALTIES: dict[str, Penalty] = PENALTIES | {
+    penalty.name: penalty for penalty in OUTPUT_PENALTIES.values()
+}
 """Every penalty, on P or on V, by its own name."""
 
 
 def get_penalty(given: str | Penalty, settings: Mapping[str, Any] | None = None) -> Penalty:
-    """Return a penalty: the given one, or the one of that name with these parameters.
+    """Return a given penalty unchanged, or the one of that name with these parameters.
 
     Raises
     ------

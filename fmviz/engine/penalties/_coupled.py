@@ -1,8 +1,8 @@
-"""Penalties that weigh an entry, or a row, by a constant and by the sum of all others.
+"""Entry and row views of penalties whose weights depend on the sum of all other entries or rows.
 
 Along an entry of P, TI, Ω_TI, ℓ1 and ℓ2² are quad·p² + (fixed + coupled·Σ_{i≠j} |p_is|)·|p|, and along a row
-CS, Ω_CS and ℓ2,1 are the same in the norms of the rows. The two numbers stand at the head of the cache and
-the sums behind them: one compiled kernel serves them all.
+CS, Ω_CS and ℓ2,1 are the same in the norms of the rows. The cache begins with the two numbers,
+followed by the sums, so that one compiled kernel serves them all.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ FIXED, COUPLED, SUMS = 0, 1, 2
 
 def _cache(fixed: float, coupled: float, sums: Callable[[int, int], int]) -> Callable[[int, int], np.ndarray]:
     def cache(d: int, k: int) -> np.ndarray:
-        made = np.zeros(SUMS + sums(d, k))
-        made[FIXED], made[COUPLED] = fixed, coupled
-        return made
+        values = np.zeros(SUMS + sums(d, k))
+        values[FIXED], values[COUPLED] = fixed, coupled
+        return values
 
     return cache
 
 
 @jitable
 def weigh(cache, at, size):
-    """Return the weight of what contributes `size` to the sum at `at`, which is 0 where none is kept."""
+    """Return the weight of an entry or row that contributes `size` to the sum at `at`."""
     # The subtraction may fall below 0 by rounding.
     return cache[FIXED] + cache[COUPLED] * max(cache[at] - size, 0.0)
 

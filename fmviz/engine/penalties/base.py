@@ -1,4 +1,4 @@
-"""What a penalty declares; everything else in fmviz follows from it."""
+"""Base class of penalties, and their views as functions of an entry, a row or the matrix P."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..settings import Bound
 
 @dataclass(frozen=True)
 class EntryView:
-    """Ω as a function of one entry p_js, the others held: quad·p² + t·|p| + const.
+    """Ω as a function of one entry p_js, the others fixed: quad·p² + t·|p| + const.
 
-    Numbers that depend on the penalty's parameters stand in `quad` and in the cache, so that a change of
-    them compiles nothing anew.
+    Numbers that depend on the penalty's parameters are in `quad` and in the cache, so that changing them
+    does not recompile.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class EntryView:
 
 @dataclass(frozen=True)
 class RowView:
-    """Ω as a function of one row p_j, the others held: quad·‖p‖² + penalty(p) + const.
+    """Ω as a function of one row p_j, the others fixed: quad·‖p‖² + penalty(p) + const.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class RowView:
 
 @dataclass(frozen=True)
 class MatrixView:
-    """The proximal operator of Ω on the whole of P, as kernels that take many steps call it.
+    """The proximal operator of Ω on all of P, for kernels that take many steps.
 
     Attributes
     ----------
@@ -91,14 +91,14 @@ class MatrixView:
         argmin_Q ½‖Q − M‖²_F + strength·(Ω(Q) − quad·‖Q‖²_F)/weight, given finite entries below 1e150. `work`
         has shape (3, max(d, k)).
     quad : float
-        The coefficient of a ‖P‖²_F that is left to the caller: he adds it to λ_p.
+        The coefficient of ‖P‖²_F, which the caller adds to λ_p.
     weight : float
-        What the caller multiplies every strength by.
+        The factor by which the caller multiplies every strength.
     theta : tuple of float
-        Parameters of `shrink` besides.
+        Further parameters of `shrink`.
     lazy : {"decay", "entries", "rows", "coupled_entries", "coupled_rows"} or None
-        What the operator does to an entry, or to a row's norm, on which the loss has no slope: nothing
-        (decay: only ‖P‖²_F is left), shrink it by the strength, or by an offset common to its column (to
+        How the operator acts on an entry, or on a row's norm, while the loss has no slope there: not at all
+        (decay: by ‖P‖²_F only), shrink it by the strength, or by an offset common to its column (to
         all rows) as in [A] Theorem 7. None where there is no such common offset, and every step must visit
         all of P.
     pairs : bool
@@ -126,15 +126,15 @@ class Penalty(Bound):
     Attributes
     ----------
     name, label : str
-        Identifier and words.
+        Identifier and display name.
     formula, prox_formula : str
         LaTeX of Ω(P) and of its operator.
     selects : str
-        What it makes sparse, in words.
+        What it makes sparse, as a phrase.
     stands_for : str
-        What the label means, and Ω in words; "" where the label says it.
+        What the label stands for, and Ω in words; "" where the label is clear.
     mechanism : str
-        How it joins a pair of features, or keeps them apart, in words; may be "".
+        How it keeps or removes pairs of features, in words; may be "".
     source : str
         Paper and equation.
     algorithms : tuple of str
@@ -146,24 +146,24 @@ class Penalty(Bound):
     smooth : bool
         Whether Ω has a gradient everywhere, so that it makes nothing sparse.
     quad : float
-        The coefficient of ‖P‖²_F that Ω contains as seen from one entry or row.
+        The coefficient of ‖P‖²_F in Ω as a function of one entry or row.
     exact_prox : bool
         Whether `prox` solves its problem to rounding. Where not, it must not be worse than its input, and
         `subgradient` exists.
     separable : bool
         Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row): then `thresholds` exists.
     saddles : {"columns", "matrix"} or None
-        Where nothing of first order keeps P at 0, which may then be a saddle point of the objective: in every
-        single column, where Ω is a sum over the columns of one function of degree 2, or in the whole of P;
+        Where no first-order term keeps P at 0, which may then be a saddle point of the objective: in single
+        columns, where Ω is a sum over the columns of one function of degree 2, or in all of P;
         see `fmviz.engine.solvers._saddle_escape`.
     in_weights : {"entries", "pairs", "trace"} or None
-        Which of Σ_ij |w_ij|, Σ_{i<j} |w_ij| and tr W, W = PPᵀ, Ω(P) is never below, and equal to where
-        P has a single column. None where Ω grows in proportion to P, or stands for no pairs; see
+        Which of Σ_ij |w_ij|, Σ_{i<j} |w_ij| and tr W, W = PPᵀ, is a lower bound of Ω(P), attained where P
+        has a single column. None where Ω is homogeneous of degree 1, or unrelated to pairs; see
         `fmviz.engine.starts.zero_threshold`.
     pairwise : bool
-        Whether it adds up pairs of entries within the columns of P, or pairs of its rows.
+        Whether it sums over pairs of entries within columns of P, or pairs of rows.
     on_weights : bool
-        Whether quadratic regression, which has pair weights W in place of factors, takes it for W.
+        Whether it applies to the pair weights W of quadratic regression.
     power : int
         m of a sum of m-th powers of norms, all of whose entries (or rows) are lowered by λmS^(m−1); else 0.
     axis_of_sums : int
@@ -171,9 +171,9 @@ class Penalty(Bound):
     row_norm : float or None
         q where Ω is the sum of the ℓq norms of the rows, else None.
     beyond_pairs : str
-        The name of the penalty to take in its place where products have more than two features.
+        The name of the penalty to use instead for products of more than two features.
     why_no_entry, why_no_row, why_no_operator : str
-        The mathematical reason where `entry`, `row` or any operator is never there.
+        The mathematical reason where `entry`, `row` or any operator never exists.
     """
 
     noun: ClassVar[str] = "regularizer"
@@ -218,12 +218,12 @@ class Penalty(Bound):
 
     @property
     def quad(self) -> float:
-        """The coefficient of ‖P‖²_F in Ω as seen from one entry or row."""
+        """The coefficient of ‖P‖²_F in Ω as a function of one entry or row."""
         return 0.0
 
     @property
     def saddles(self) -> Literal["columns", "matrix"] | None:
-        """What of P may be a saddle point at 0."""
+        """The part of P that may be a saddle point at 0."""
         return None
 
     @property
@@ -233,11 +233,11 @@ class Penalty(Bound):
 
     @property
     def chosen(self) -> Penalty:
-        """The penalty that was chosen: this one, unless a model has bound it to its columns."""
+        """The penalty that the user chose: itself, unless a model has bound it to its columns."""
         return self
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
-        """Return what this penalty is for columns that stand for interactions of one order.
+        """Return the form of this penalty for columns of interactions of one order.
 
         Parameters
         ----------
@@ -247,13 +247,13 @@ class Penalty(Bound):
         Returns
         -------
         Penalty or WhyNot
-            The penalty, or the mathematical reason why there is none. A penalty on the entries of P,
-            whatever they stand for, is the same for every order.
+            The penalty, or the mathematical reason why there is none. A penalty on single
+            entries of P is the same for every order.
         """
         return self
 
     def words(self) -> tuple[str, str, str]:
-        """Return the LaTeX of Ω(P) and of its operator, and what it selects, under these parameters."""
+        """Return the LaTeX of Ω(P) and of its operator, and what it selects, for these parameters."""
         return self.formula, self.prox_formula, self.selects
 
     def value(self, P: np.ndarray) -> float:
@@ -278,22 +278,22 @@ class Penalty(Bound):
         return np.asarray(self.thresholds(P) * along + 2.0 * self.quad * P)
 
     def cost_note(self, d: int, k: int) -> str | None:
-        """Return a sentence on what a d × k matrix costs, where that is more than O(dk log d), else None."""
+        """Return a sentence on the cost for a d × k matrix, where it exceeds O(dk log d), else None."""
         return None
 
     @property
     def entry(self) -> EntryView | None:
-        """Ω as seen from one entry, or None where that has no closed step."""
+        """Ω as a function of one entry, or None where its step has no closed form."""
         return None
 
     @property
     def row(self) -> RowView | None:
-        """Ω as seen from one row, or None where that has no closed step."""
+        """Ω as a function of one row, or None where its step has no closed form."""
         return None
 
     @property
     def matrix(self) -> MatrixView | None:
-        """The operator on the whole of P for kernels, or None where it has no exact form."""
+        """The operator on all of P for kernels, or None where it has no exact form."""
         return None
 
     @property

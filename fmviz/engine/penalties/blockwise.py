@@ -1,4 +1,4 @@
-"""One penalty for the columns of P in groups, each group with its own form of it."""
+"""A penalty on groups of columns of P, with a form of its own for each group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Part = tuple[slice, Penalty]
 
 
 def parts_of(penalty: Penalty) -> tuple[Part, ...]:
-    """Return the groups of columns with their penalties; all columns are one where there are none."""
+    """Return the groups of columns with their penalties; without groups all columns are one."""
     return penalty.parts if isinstance(penalty, Blockwise) else ((slice(None), penalty),)
 
 
@@ -24,7 +24,7 @@ class Blockwise(Penalty):
     Parameters
     ----------
     origin : Penalty
-        What the user chose; it gives the name, the parameters and the words.
+        The penalty that the user chose; it gives name, parameters and texts.
     parts : tuple of (slice, Penalty)
         The columns of each group and their penalty.
     """
@@ -33,7 +33,7 @@ class Blockwise(Penalty):
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
-        """Take over what is said of a penalty as a whole, from what was chosen or from all parts."""
+        """Copy the attributes of the chosen penalty, or combine those of all parts."""
         each = [part for _, part in self.parts]
         separable = all(part.separable for part in each) and len({part.quad for part in each}) == 1
         words = ("name", "label", "selects", "formula", "prox_formula", "source", "params", "row_wise")
@@ -42,7 +42,7 @@ class Blockwise(Penalty):
             ("exact_prox", all(part.exact_prox for part in each)),
             ("separable", separable),
             ("why_no_operator", next((part.why_no_operator for part in each if part.why_no_operator), "")),
-            # The reason of the group that lacks the view; where all have it, none is asked for.
+            # The reason of the group that lacks the view.
             ("why_no_entry", next((part.why_no_entry for part in each if part.entry is None), "")),
             ("why_no_row", next((part.why_no_row for part in each if part.row is None), "")),
         ):
@@ -50,27 +50,24 @@ class Blockwise(Penalty):
 
     @property
     def chosen(self) -> Penalty:
-        """See `Penalty`."""
         return self.origin
 
     @property
     def settings(self) -> dict[str, object]:
-        """The declared parameters of what was chosen."""
+        """The parameters of the chosen penalty."""
         return self.origin.settings
 
     @property
     def convex(self) -> bool:
-        """See `Penalty`."""
         return all(part.convex for _, part in self.parts)
 
     @property
     def smooth(self) -> bool:
-        """See `Penalty`."""
         return all(part.smooth for _, part in self.parts)
 
     @property
     def quad(self) -> float:
-        """See `Penalty`; the same for all groups where the whole is separable."""
+        """The coefficient of the first group; it is the same for all where the penalty is separable."""
         return self.parts[0][1].quad if self.separable else 0.0
 
     def _each(self, call: Callable[[Penalty, slice], np.ndarray]) -> np.ndarray:
@@ -78,19 +75,19 @@ class Blockwise(Penalty):
 
     @property
     def entry(self) -> EntryView | None:
-        """The view of the first group, None where some group has none; solvers ask the groups."""
+        """The view of the first group, None where some group has none; solvers use each group's."""
         views = [part.entry for _, part in self.parts]
         return None if None in views else views[0]
 
     @property
     def row(self) -> RowView | None:
-        """The view of the first group, None where some group has none; solvers ask the groups."""
+        """The view of the first group, None where some group has none; solvers use each group's."""
         views = [part.row for _, part in self.parts]
         return None if None in views else views[0]
 
     @property
     def matrix(self) -> MatrixView | None:
-        """That of the groups where it is one and the same for every entry by itself, else None."""
+        """The common operator of all groups, where it acts on single entries, else None."""
         views = [part.matrix for _, part in self.parts]
         alike = all(v is not None and v == views[0] and v.lazy in ("decay", "entries") for v in views)
         return views[0] if alike else None
@@ -104,11 +101,11 @@ class Blockwise(Penalty):
         return self._each(lambda part, b: part.prox(np.ascontiguousarray(P[:, b]), strength, algorithm))
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """See `Penalty.residual`, group by group."""
+        """Return the residual, group by group."""
         return self._each(lambda part, b: part.residual(G[:, b], Q[:, b], strength))
 
     def subgradient(self, P: np.ndarray) -> np.ndarray:
-        """See `Penalty.subgradient`, group by group."""
+        """Return a subgradient, group by group."""
         return self._each(lambda part, b: part.subgradient(P[:, b]))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
 from .operators.matrix import shrink_squared_norms
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerCS
-from .ti import rest_of_sum
+from .ti import sum_of_others
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CS(Penalty):
     beyond_pairs = "omega_cs"
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
-        """See `Penalty.of_order`; [A] Eq. 51."""
+        """Return the power of order m ([A] Eq. 51)."""
         if order is None:
             return WhyNot(
                 "open_problem",
@@ -68,14 +68,13 @@ class CS(Penalty):
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·Σ_{i≠j} ‖p_i‖, shape (d, 1)."""
-        return 2.0 * rest_of_sum(unit_rows(P)[0], 0)
+        return 2.0 * sum_of_others(unit_rows(P)[0], 0)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`; [A] 5.2."""
+        """The view of [A] 5.2."""
         return norm_penalty(quad=1.0, coupled=2.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, shrink_squared_norms, lazy="coupled_rows")

@@ -1,4 +1,4 @@
-"""The elastic net: ℓ1, which makes entries zero, and the squared norm, which shrinks what stays."""
+"""The elastic net: a mixture of the ℓ1 norm and the squared Frobenius norm."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ElasticNet(Penalty):
 
     @property
     def smooth(self) -> bool:
-        """Without ‖P‖₁."""
+        """Whether ρ = 0, so that there is no ‖P‖₁."""
         return self.rho == 0.0
 
     @property
@@ -42,12 +42,11 @@ class ElasticNet(Penalty):
 
     @property
     def in_weights(self) -> Literal["trace"] | None:
-        """See `Penalty`."""
         return "trace" if self.smooth else None
 
     @property
     def saddles(self) -> Literal["columns"] | None:
-        """See `Penalty`; ‖P‖₁ keeps a column at 0."""
+        """None with ‖P‖₁, which keeps a column at 0."""
         return "columns" if self.smooth else None
 
     def value(self, P: np.ndarray) -> float:
@@ -57,7 +56,7 @@ class ElasticNet(Penalty):
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Shrink every entry by strength·ρ, then by the factor 1/(1 + 2·strength·(1 − ρ))."""
         shrunk = np.sign(P) * np.maximum(np.abs(P) - strength * self.rho, 0.0)
-        # Adding 0 turns −0 into 0: a zero has no sign to show.
+        # Adding 0 turns −0 into 0.
         return shrunk / (1.0 + 2.0 * strength * self.quad) + 0.0
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
@@ -70,15 +69,13 @@ class ElasticNet(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return entry_penalty(quad=self.quad, fixed=self.rho)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return entries_penalty(quad=self.quad, fixed=self.rho)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`; the kernel is that of ℓ1."""
+        """The kernel of ℓ1, with ρ as its weight."""
         return MatrixView("l1", soften, quad=self.quad, weight=self.rho, lazy="entries")

@@ -1,7 +1,7 @@
-"""Ω_TI^m and Ω_CS^m for any order m, and their sums over all orders: what bounds the weights of m-tuples.
+"""Ω_TI^m and Ω_CS^m for any order m, and their sums over all orders.
 
-They are linear in every |p_js| (every ‖p_j‖), so coordinate and row descent take closed steps, and nothing
-else does: their operators on the whole of P have no known closed form.
+They bound the weights of m-tuples. They are linear in every |p_js| (every ‖p_j‖), so that the steps of
+coordinate and row descent have a closed form; their operators on all of P have none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def symmetric_sums(sizes: np.ndarray, degree: int) -> np.ndarray:
 
 
 def symmetric_slopes(sizes: np.ndarray, degree: int) -> np.ndarray:
-    """Return ∂e_m/∂size_j for every j, the e_{m−1} of all others, without subtracting."""
+    """Return ∂e_m/∂size_j for every j, the e_{m−1} of all others, without subtraction."""
     d = sizes.shape[0]
     before = np.zeros((d + 1, degree, *sizes.shape[1:]))
     after = np.zeros_like(before)
@@ -49,7 +49,7 @@ def products(sizes: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def anova_coordinate(degree: int) -> EntryView:
-    """Return Ω_TI^m as seen from an entry ([A] Eq. 44); its cache holds e_0 … e_{m−1} of the column's |p|."""
+    """Return Ω_TI^m as a function of an entry ([A] Eq. 44). Its cache: e_0 … e_{m−1} of |p_s|."""
 
     @jitable
     def begin(P, s, cache):
@@ -84,10 +84,10 @@ def anova_coordinate(degree: int) -> EntryView:
 
 @functools.cache
 def anova_row(degree: int) -> RowView:
-    """Return Ω_CS^m as seen from a row ([A] Eq. 50); its cache holds e_0 … e_{m−1} of the row norms."""
+    """Return Ω_CS^m as a function of a row ([A] Eq. 50). Its cache: e_0 … e_{m−1} of the row norms."""
 
     @jitable
-    def rest(cache, size):
+    def weight(cache, size):
         others = 1.0
         for t in range(1, degree):
             others = max(cache[t] - size * others, 0.0)
@@ -104,11 +104,11 @@ def anova_row(degree: int) -> RowView:
 
     @jitable
     def shrink(u, strength, j, P, cache):
-        shrink_norm(u, strength * rest(cache, norm(P[j])))
+        shrink_norm(u, strength * weight(cache, norm(P[j])))
 
     @jitable
     def penalty(q, j, P, cache):
-        return rest(cache, norm(P[j])) * norm(q)
+        return weight(cache, norm(P[j])) * norm(q)
 
     @jitable
     def update(cache, j, P, q):
@@ -125,10 +125,10 @@ def anova_row(degree: int) -> RowView:
 
 @functools.cache
 def anova_entries_of_row(degree: int) -> RowView:
-    """Return Ω_TI^m as seen from a row: a weighted ℓ1 norm. Its cache: e_0 … e_{m−1} of every column."""
+    """Return Ω_TI^m as a function of a row: a weighted ℓ1 norm. Its cache: e_0 … e_{m−1} of every column."""
 
     @jitable
-    def rest(cache, s, size):
+    def weight(cache, s, size):
         others = 1.0
         for t in range(1, degree):
             others = max(cache[s * degree + t] - size * others, 0.0)
@@ -147,13 +147,13 @@ def anova_entries_of_row(degree: int) -> RowView:
     @jitable
     def shrink(u, strength, j, P, cache):
         for s in range(u.size):
-            u[s] = soft(u[s], strength * rest(cache, s, abs(P[j, s])))
+            u[s] = soft(u[s], strength * weight(cache, s, abs(P[j, s])))
 
     @jitable
     def penalty(q, j, P, cache):
         total = 0.0
         for s in range(q.size):
-            total += rest(cache, s, abs(P[j, s])) * abs(q[s])
+            total += weight(cache, s, abs(P[j, s])) * abs(q[s])
         return total
 
     @jitable
@@ -240,7 +240,7 @@ def update_norm_product(cache, j, P, q):
 
 @dataclass(frozen=True)
 class _Higher(Penalty):
-    """What the four have in common."""
+    """Common base of Ω_TI^m, Ω_CS^m and their sums over all orders."""
 
     convex = False
     exact_prox = False
@@ -283,12 +283,10 @@ class HigherOmegaTI(_Higher):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return anova_coordinate(self.degree)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return anova_entries_of_row(self.degree)
 
 
@@ -330,7 +328,6 @@ class HigherOmegaCS(_Higher):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return anova_row(self.degree)
 
 
@@ -364,7 +361,6 @@ class OmegaTIAll(_Higher):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return EntryView(
             "omega_ti_all",
             0.0,
@@ -376,7 +372,6 @@ class OmegaTIAll(_Higher):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return RowView(
             "omega_ti_all",
             0.0,
@@ -416,7 +411,6 @@ class OmegaCSAll(_Higher):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return RowView(
             "omega_cs_all",
             0.0,

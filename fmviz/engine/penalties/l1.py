@@ -1,4 +1,4 @@
-"""The ℓ1 norm of the factors: shrinks entries by a fixed amount."""
+"""The ℓ1 norm of the factors, or lasso on the entries of P."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class L1(Penalty):
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Shrink every entry by `strength` ([A] Eq. 8)."""
-        # Adding 0 turns −0 into 0: a zero has no sign to show.
+        # Adding 0 turns −0 into 0.
         return np.sign(P) * np.maximum(np.abs(P) - strength, 0.0) + 0.0
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
@@ -48,15 +48,12 @@ class L1(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return entry_penalty(fixed=1.0)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return entries_penalty(fixed=1.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, soften, lazy="entries")

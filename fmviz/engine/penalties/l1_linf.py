@@ -12,16 +12,16 @@ from .base import Penalty, RowView
 
 
 def clip_levels(sizes: np.ndarray, strength: float) -> np.ndarray:
-    """Return for rows of sizes ≥ 0 the θ ≥ 0 with Σ max(size − θ, 0) = strength, 0 where they sum to less.
+    """Return, for each row of sizes ≥ 0, the θ ≥ 0 with Σ max(size − θ, 0) = strength, or 0 if there is none.
 
     min(size, θ) is then the operator of strength·max(size), and max(size − θ, 0) the projection on the
     simplex (Duchi, Shalev-Shwartz, Singer and Chandra 2008).
     """
     ordered = -np.sort(-sizes, axis=1)
-    levels = (np.cumsum(ordered, axis=1) - strength) / np.arange(1, sizes.shape[1] + 1)
-    count = (ordered > levels).sum(axis=1)
-    found = np.take_along_axis(levels, np.maximum(count - 1, 0)[:, None], axis=1)
-    return np.maximum(found, 0.0)
+    candidates = (np.cumsum(ordered, axis=1) - strength) / np.arange(1, sizes.shape[1] + 1)
+    count = (ordered > candidates).sum(axis=1)
+    level = np.take_along_axis(candidates, np.maximum(count - 1, 0)[:, None], axis=1)
+    return np.maximum(level, 0.0)
 
 
 @jitable
@@ -41,14 +41,14 @@ def clip(u, strength, j, P, cache):
     # Newton's steps on the convex, piecewise linear Σ max(|u| − θ, 0) − strength rise to its root from below.
     level = max((total - strength) / u.size, 0.0)
     for _ in range(u.size + 1):
-        rest, count = 0.0, 0
+        excess, count = 0.0, 0
         for s in range(u.size):
             if abs(u[s]) > level:
-                rest += abs(u[s])
+                excess += abs(u[s])
                 count += 1
         if count == 0:
             break
-        higher = (rest - strength) / count
+        higher = (excess - strength) / count
         if not higher > level:
             break
         level = higher
@@ -71,7 +71,7 @@ def unchanged(cache, j, P, q):
 
 @dataclass(frozen=True)
 class L1LInf(Penalty):
-    """Ω(V) = Σ_r max_c |v_rc|: a row is paid for once, whatever the number of its entries."""
+    """Ω(V) = Σ_r max_c |v_rc|: a row counts by its largest entry, however many there are."""
 
     name = "l1_linf"
     label = "ℓ₁/ℓ∞"
@@ -87,21 +87,21 @@ class L1LInf(Penalty):
         return float(np.abs(P).max(axis=1, initial=0.0).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
-        """Cut every row at a level, such that what is cut off sums to `strength`, at most to all of it."""
+        """Clip every row at a level, such that the clipped parts sum to `strength` or to the ℓ1 norm."""
         levels = clip_levels(np.abs(P), strength)
         return np.clip(P, -levels, levels) + 0.0
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·∂Ω(Q).
 
-        That is of every row the ball of the ℓ1 norm where Q is 0, else the face of it on the entries that are
-        as large as any, with their signs.
+        For every row, ∂Ω is the ball of the ℓ1 norm where Q is 0, else the face of it on the entries of
+        largest size, with their signs.
         """
         size = np.abs(Q)
         top = size.max(axis=1, keepdims=True, initial=0.0)
         face = (size == top) & (top > 0.0)
         on_face = np.where(face, G * np.sign(Q), -inf)
-        # The projection on a simplex does not change where all entries move by the same amount.
+        # The projection on a simplex is invariant to adding a constant to all entries.
         shift = np.where(top > 0.0, on_face.max(axis=1, keepdims=True), 0.0) - strength
         raised = np.where(face, on_face - shift, 0.0)
         part = np.maximum(raised - clip_levels(np.maximum(raised, 0.0), strength), 0.0) * np.sign(Q)
@@ -111,7 +111,7 @@ class L1LInf(Penalty):
         return G - np.where(top > 0.0, part, ball)
 
     def subgradient(self, P: np.ndarray) -> np.ndarray:
-        """Return the sign of the largest entry of every row, at its place."""
+        """Return the sign of the largest entry of every row, 0 elsewhere."""
         out = np.zeros_like(P)
         at = np.arange(P.shape[0]), np.abs(P).argmax(axis=1)
         out[at] = np.sign(P[at])
@@ -119,5 +119,4 @@ class L1LInf(Penalty):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return RowView(self.name, 0.0, lambda d, k: np.zeros(1), nothing, clip, largest, unchanged)

@@ -1,4 +1,4 @@
-"""The squared Frobenius norm: shrinks, selects nothing."""
+"""The squared Frobenius norm, or ridge penalty: it shrinks all entries and selects none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
 from .base import EntryView, MatrixView, Penalty, RowView
-from .operators.matrix import leave
+from .operators.matrix import identity
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,12 @@ class L2(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return entry_penalty(quad=1.0)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return entries_penalty(quad=1.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
-        return MatrixView(self.name, leave, quad=1.0, lazy="decay")
+        return MatrixView(self.name, identity, quad=1.0, lazy="decay")

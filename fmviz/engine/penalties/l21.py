@@ -48,10 +48,8 @@ class L21(Penalty):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return norm_penalty(fixed=1.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, shrink_norms, lazy="rows")

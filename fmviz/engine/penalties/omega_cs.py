@@ -12,7 +12,7 @@ from .higher_order import HigherOmegaCS, OmegaCSAll
 from .omega_ti import prox_pairs
 from .operators.matrix import shrink_norm_pairs
 from .operators.squared_norm import ALGORITHMS
-from .ti import rest_of_sum
+from .ti import sum_of_others
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class OmegaCS(Penalty):
     in_weights = "pairs"
 
     def of_order(self, order: int | None) -> Penalty:
-        """See `Penalty.of_order`; [A] Eq. 48 and 57."""
+        """Return Ω_CS^m or Ω_CS^all ([A] Eq. 48 and 57)."""
         if order is None:
             return OmegaCSAll()
         return self if order == 2 else HigherOmegaCS(order)
@@ -45,7 +45,7 @@ class OmegaCS(Penalty):
     def value(self, P: np.ndarray) -> float:
         """Return the sum of ‖p_i‖‖p_j‖ over i < j."""
         norms = unit_rows(P)[0]
-        return float((0.5 * norms * rest_of_sum(norms, 0)).sum())
+        return float((0.5 * norms * sum_of_others(norms, 0)).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Return a global minimiser: `prox_pairs` on the row norms."""
@@ -56,18 +56,17 @@ class OmegaCS(Penalty):
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on the row-wise subdifferential, times strength."""
-        return row_residual(G, Q, strength * rest_of_sum(unit_rows(Q)[0], 0))
+        return row_residual(G, Q, strength * sum_of_others(unit_rows(Q)[0], 0))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_{i≠j} ‖p_i‖, shape (d, 1)."""
-        return rest_of_sum(unit_rows(P)[0], 0)
+        return sum_of_others(unit_rows(P)[0], 0)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`; [A] 5.2."""
+        """The view of [A] 5.2."""
         return norm_penalty(coupled=1.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, shrink_norm_pairs, lazy="coupled_rows", pairs=True)

@@ -1,4 +1,4 @@
-"""Ω_*, the ℓ1 norm of the interaction weights themselves: the baseline that the other regularizers bound."""
+"""Ω_*, the ℓ1 norm of the interaction weights, of which the other regularizers are upper bounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROUNDING = 1e-14
 def value_and_subgradient(P: np.ndarray, wanted: bool = True) -> tuple[float, np.ndarray]:
     """Return Ω_*(P) and, if wanted, Z P with Z = sign(PPᵀ) off the diagonal and 0 on it, shape (d, k).
 
-    O(d²k) time over the non-zero rows; PPᵀ is made in blocks of rows and never held as a whole.
+    O(d²k) time over the non-zero rows; PPᵀ is computed in blocks of rows and never stored in full.
     """
     out = np.zeros_like(P)
     live = np.flatnonzero(P.any(axis=1))
@@ -49,9 +49,9 @@ class OmegaStar(Penalty):
 
     Its subdifferential is {Z P}, where Z is symmetric with a zero diagonal, Z_ij = sign⟨p_i, p_j⟩ where that
     is not 0, and any number of [−1, 1] elsewhere ([A] Eq. 13 less the diagonal). `residual` measures the
-    distance to it with the best Z that it finds, and any such Z is proof: a small residual certifies, and a
-    larger one may be an overestimate where many inner products are 0: Z is the outcome of at most 200
-    accelerated projections, and beyond 16 million pairs its free entries are left at 0.
+    distance to it with the best Z that it finds. Any such Z is a proof, so a small residual certifies, while
+    a larger one may be an overestimate where many inner products are 0: Z results from at most 200
+    accelerated projections, and beyond 16 million pairs its free entries stay 0.
     """
 
     prox_steps: int = setting(
@@ -86,7 +86,6 @@ class OmegaStar(Penalty):
     )
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
-        """See `Penalty.of_order`."""
         if order != 2:
             return WhyNot(
                 "no_structure",
@@ -96,7 +95,7 @@ class OmegaStar(Penalty):
         return self
 
     def value(self, P: np.ndarray) -> float:
-        """Return the sum of |⟨p_i, p_j⟩| over i < j, in O(d²k); infinite where it leaves the doubles."""
+        """Return the sum of |⟨p_i, p_j⟩| over i < j, in O(d²k); infinite on overflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             return value_and_subgradient(P, wanted=False)[0]
 
@@ -109,7 +108,7 @@ class OmegaStar(Penalty):
 
         With h(Q) = ½‖Q − P‖²_F + strength·Ω_*(Q), convex for strength ≤ 1, step t goes from Q to
         Q − prox_step/√t·(Q − P + strength·Z Q). This is subgradient descent on [A] Eq. 14: h is its
-        objective for λ = strength/(2(1 − strength)) at P/(1 − strength), times 1 − strength. The answer
+        objective for λ = strength/(2(1 − strength)) at P/(1 − strength), times 1 − strength. The result
         never has a larger h than P, and hardly ever an exact zero. O(prox_steps·d²k).
         """
         if strength == 0.0:
@@ -160,10 +159,9 @@ class OmegaStar(Penalty):
         return R
 
     def cost_note(self, d: int, k: int) -> str | None:
-        """See `Penalty.cost_note`."""
         return (
-            f"Ω_* compares all {d * (d - 1) // 2:,} pairs of rows of P: every look at the objective takes "
-            f"d²k = {d * d * k:.1e} multiplications, and every inexact proximal step "
+            f"Ω_* compares all {d * (d - 1) // 2:,} pairs of rows of P: every evaluation of the objective "
+            f"takes d²k = {d * d * k:.1e} multiplications, and every inexact proximal step "
             f"{2 * self.prox_steps + 1} times as many. The pairs are made in blocks, so memory does not grow "
             "with d²."
         )

@@ -11,15 +11,15 @@ from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
 from .higher_order import HigherOmegaTI, OmegaTIAll
 from .operators.matrix import shrink_pairs
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
-from .ti import rest_of_sum
+from .ti import sum_of_others
 
 
 def prox_pairs(M: np.ndarray, strength: float, algorithm: str | None) -> np.ndarray:
     """Apply prox of strength·½(‖·‖₁² − ‖·‖₂²) to every row of M.
 
-    For strength < 1 the objective is strictly convex and the operator is one of λ'‖·‖₁² in disguise, with
+    For strength < 1 the objective is strictly convex and the operator equals that of λ'‖·‖₁² with
     λ' = strength/(2(1 − strength)), scaled by 1/(1 − strength). From 1 on it is concave along the faces of
-    the ℓ1 ball: the minimum keeps the largest entry of each row and nothing else.
+    the ℓ1 ball: the minimum keeps only the largest entry of each row.
     """
     if strength < 1.0:
         shrunk = prox_squared_l1(M, 0.5 * strength / (1.0 - strength), algorithm)
@@ -52,7 +52,7 @@ class OmegaTI(Penalty):
     in_weights = "pairs"
 
     def of_order(self, order: int | None) -> Penalty:
-        """See `Penalty.of_order`; [A] Eq. 41 and 56."""
+        """Return Ω_TI^m or Ω_TI^all ([A] Eq. 41 and 56)."""
         if order is None:
             return OmegaTIAll()
         return self if order == 2 else HigherOmegaTI(order)
@@ -60,7 +60,7 @@ class OmegaTI(Penalty):
     def value(self, P: np.ndarray) -> float:
         """Return the sum over columns of |p_i p_j|, i < j."""
         size = np.abs(P)
-        return float((0.5 * size * rest_of_sum(size, 0)).sum())
+        return float((0.5 * size * sum_of_others(size, 0)).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Return a global minimiser, column by column; see `prox_pairs`."""
@@ -68,23 +68,21 @@ class OmegaTI(Penalty):
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on the coordinate-wise subdifferential, times strength."""
-        return entry_residual(G, Q, strength * rest_of_sum(np.abs(Q), 0))
+        return entry_residual(G, Q, strength * sum_of_others(np.abs(Q), 0))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_i |p_is| − |p_js|."""
-        return rest_of_sum(np.abs(P), 0)
+        return sum_of_others(np.abs(P), 0)
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`; [A] Algorithm 1."""
+        """The view of [A] Algorithm 1."""
         return entry_penalty(coupled=1.0)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return entries_penalty(coupled=1.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, shrink_pairs, lazy="coupled_entries", pairs=True)

@@ -1,9 +1,9 @@
-"""Powers of norms: what TI and CS become for interactions of order m.
+"""m-th powers of norms: TI and CS for interactions of order m, and their proximal operators.
 
 The proximal operator of λ‖·‖₁^m on vectors, for any order m ≥ 2 ([A] Theorem 10), is q_j =
 sign(p_j)·max(|p_j| − τ, 0) with τ = mλS^(m−1) and S = ‖q‖₁. For every set G of entries with total A the root
-S of S + mλ|G|S^(m−1) = A gives a τ that is at most the right one, if G contains the live entries: so dropping
-what lies under τ, again and again, ends at the live set.
+S of S + mλ|G|S^(m−1) = A gives a τ that is at most the right one, if G contains the live entries: so
+repeatedly dropping the entries below τ ends at the live set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOG_2 = log(2.0)
 def mass_of(total, count, log_strength, degree):
     """Return the S ≥ 0 with S + m·λ·count·S^(m−1) = total ([A] Eq. 47), to relative precision.
 
-    The strength comes as ln λ, since λ·S^(m−2) is within the range of doubles where λ itself need not be.
+    The strength is given as ln λ, since λ·S^(m−2) is within the range of doubles where λ itself need not be.
     For m = 2 and 3 the root is closed. For others Newton's method in ln S beats the formulae for m = 4 and 5
     in accuracy: the equation is increasing and convex there with slopes in [1, m − 1], and from the start
     that makes each of the two terms at most the total, it falls monotonically to the root.
@@ -41,7 +41,7 @@ def mass_of(total, count, log_strength, degree):
         return total / (1.0 + exp(log_ratio))
     if degree == 3 and log_ratio < 700.0:
         return 2.0 * total / (1.0 + sqrt(1.0 + 4.0 * exp(log_ratio)))
-    # S = total·e^u, so that u does not lose its digits to the size of the total.
+    # S = total·e^u, so that u keeps its digits whatever the size of the total.
     u = min(0.0, -log_ratio / (degree - 1))
     step = 1.0
     trials = 0
@@ -69,11 +69,11 @@ def prox_power_vector(p, strength, degree, work, out):
     for i in range(p.size):
         largest = max(largest, abs(p[i]))
     if strength == 0.0 or largest == 0.0:
-        # Not out[:] = p: numba would spend two seconds on compiling the words of a shape error.
+        # Not out[:] = p: numba would take two seconds to compile the message of a shape error.
         for i in range(p.size):
             out[i] = p[i]
     else:
-        # Scaled by a power of two, which is exact, no sum overflows or is lost.
+        # Scaling by a power of two is exact, and prevents overflow and underflow of sums.
         exponent = frexp(largest)[1]
         peak = ldexp(largest, -exponent)
         log_strength = log(strength) + (degree - 2) * exponent * LOG_2
@@ -223,7 +223,6 @@ class PowerTI(Penalty):
     )
 
     def words(self) -> tuple[str, str, str]:
-        """See `Penalty.words`."""
         formula, operator, selects = self.formula, self.prox_formula, self.selects
         degree = self.degree
         if self.axis == "rows":
@@ -236,12 +235,10 @@ class PowerTI(Penalty):
 
     @property
     def axis_of_sums(self) -> int:
-        """See `Penalty`."""
         return 0 if self.axis == "columns" else 1
 
     @property
     def power(self) -> int:
-        """See `Penalty`."""
         return self.degree
 
     def value(self, P: np.ndarray) -> float:
@@ -266,7 +263,6 @@ class PowerTI(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         shrink = shrink_power_columns if self.axis == "columns" else shrink_power_rows
         return MatrixView(f"ti_power_{self.degree}_{self.axis}", shrink(self.degree))
 
@@ -298,13 +294,11 @@ class PowerCS(Penalty):
     )
 
     def words(self) -> tuple[str, str, str]:
-        """See `Penalty.words`."""
         power = f"^{{{self.degree}}}"
         return self.formula.replace("^m", power), self.prox_formula.replace("^m", power), self.selects
 
     @property
     def power(self) -> int:
-        """See `Penalty`."""
         return self.degree
 
     def value(self, P: np.ndarray) -> float:
@@ -329,5 +323,4 @@ class PowerCS(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(f"cs_power_{self.degree}", shrink_power_norms(self.degree))

@@ -46,7 +46,7 @@ class TI(Penalty):
     beyond_pairs = "omega_ti"
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
-        """See `Penalty.of_order`; [A] Eq. 45."""
+        """Return the power of order m ([A] Eq. 45)."""
         if order is None:
             return WhyNot(
                 "open_problem",
@@ -56,7 +56,6 @@ class TI(Penalty):
         return self if order == 2 else PowerTI(order, self.axis)
 
     def words(self) -> tuple[str, str, str]:
-        """See `Penalty.words`."""
         if self.axis == "rows":
             return (
                 r"\|P\|_{1,2}^2 = \sum_{j} \|p_j\|_1^2",
@@ -68,7 +67,6 @@ class TI(Penalty):
 
     @property
     def axis_of_sums(self) -> int:
-        """See `Penalty`."""
         return 0 if self.axis == "columns" else 1
 
     def value(self, P: np.ndarray) -> float:
@@ -88,40 +86,37 @@ class TI(Penalty):
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·(‖p‖₁ − |p_js|), the norm taken along `axis`."""
-        return 2.0 * rest_of_sum(np.abs(P), self.axis_of_sums)
+        return 2.0 * sum_of_others(np.abs(P), self.axis_of_sums)
 
     @property
     def in_weights(self) -> Literal["entries", "trace"]:
-        """See `Penalty`."""
         return "trace" if self.axis == "rows" else "entries"
 
     @property
     def saddles(self) -> Literal["columns", "matrix"]:
-        """See `Penalty`."""
         return "columns" if self.axis == "columns" else "matrix"
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         if self.axis == "rows":
             return entry_penalty_in_row(quad=1.0, coupled=2.0)
         return entry_penalty(quad=1.0, coupled=2.0)
 
     @property
     def row(self) -> RowView | None:
-        """See `Penalty.row`; a row of the row-wise reading has no separable step."""
+        """The view for axis="columns"; with axis="rows" a row has no separable step."""
         return None if self.axis == "rows" else entries_penalty(quad=1.0, coupled=2.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`; rows shrink each at their own pace, so there is no common offset."""
+        """The operator; with axis="rows" rows shrink by different amounts, so there is no common offset."""
         if self.axis == "rows":
             return MatrixView("ti_rows", shrink_squared_rows)
         return MatrixView(self.name, shrink_squared_columns, lazy="coupled_entries")
 
 
-def rest_of_sum(size: np.ndarray, axis: int) -> np.ndarray:
-    """Return for every entry the sum of all others along `axis`, without subtracting."""
+def sum_of_others(size: np.ndarray, axis: int) -> np.ndarray:
+    """Return for every entry the sum of all others along `axis`, without subtraction."""
     zero = np.zeros_like(np.take(size, [0], axis=axis))
     before = np.cumsum(np.concatenate([zero, size], axis=axis), axis=axis)
     flipped = np.flip(size, axis=axis)

@@ -1,4 +1,4 @@
-"""The trace norm of pair weights, which models of W take in place of ‖P‖²_F."""
+"""The trace norm of pair weights W, which takes the place of ‖P‖²_F in models of W."""
 
 from __future__ import annotations
 
@@ -37,5 +37,4 @@ class TraceNorm(Penalty):
 
     @property
     def spectral(self) -> SpectralView:
-        """See `Penalty.spectral`."""
         return TRACE_NORM

@@ -1,1 +1,1 @@
-"""Samples of the posterior distribution of factorization machines."""
+"""Gibbs sampling and posterior predictions of factorization machines."""

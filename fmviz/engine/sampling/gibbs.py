@@ -4,8 +4,8 @@ The model is y = f(x) + ε with ε ~ N(0, 1/α), or for two classes P(y = 1) = �
 y* = f(x) + ε, ε ~ N(0, 1), whose sign is y (Albert and Chib 1993). The priors are p_js ~ N(μ_s, 1/λ_s), one
 mean and one precision for every column of P and for each group of features, w_j ~ N(μ_w, 1/λ_w) likewise, and
 for all of these α, λ ~ Gamma(½, ½) and μ | λ ~ N(0, 1/λ) (Freudenthaler, Schmidt-Thieme and Rendle 2011). All
-of them are drawn, too, so that nothing is tuned. X and y are taken in units of their own: y of variance 1 and
-mean 0, X with a mean square of 1 over its features.
+of them are sampled, too, so that nothing is tuned. X and y are standardised: y to variance 1 and mean 0, X to
+a mean square of 1 over its features.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def linear_draws(storage: Storage):
             total = 0.0
             for i in range(count):
                 total += value(column, i) * e[row(rows, i)]
-            whole = precision * moments[j] + spreads[g]
-            mean = (precision * (moments[j] * w[j] - total) + spreads[g] * centers[g]) / whole
-            new = mean + noise[j] / np.sqrt(whole)
+            total_precision = precision * moments[j] + spreads[g]
+            mean = (precision * (moments[j] * w[j] - total) + spreads[g] * centers[g]) / total_precision
+            new = mean + noise[j] / np.sqrt(total_precision)
             step = new - w[j]
             for i in range(count):
                 e[row(rows, i)] += step * value(column, i)
@@ -80,9 +80,9 @@ def factor_draws(storage: Storage):
                     total += h * e[n]
                     moment += h * h
                 g = groups[j]
-                whole = precision * moment + spreads[s, g]
-                mean = (precision * (moment * old - total) + spreads[s, g] * centers[s, g]) / whole
-                new = mean + noise[s, j] / np.sqrt(whole)
+                total_precision = precision * moment + spreads[s, g]
+                mean = (precision * (moment * old - total) + spreads[s, g] * centers[s, g]) / total_precision
+                new = mean + noise[s, j] / np.sqrt(total_precision)
                 step = new - old
                 for i in range(count):
                     n = row(rows, i)
@@ -129,14 +129,14 @@ class GibbsSampler:
     fit_linear, fit_intercept : bool
         Whether there are w and a bias.
     groups : (d,) int ndarray
-        Features of one number share means and precisions; numbers from 0 without gaps.
+        Features with the same number share means and precisions; numbers from 0 without gaps.
     rng : numpy Generator
         The source of all draws.
     """
 
     # The spread of the random start, in units of X and y.
     start_size = 0.1
-    # Incremental predictions lose digits slowly.
+    # Incremental predictions slowly lose precision, and are recomputed every so many epochs.
     refresh_every = 20
 
     def __init__(
@@ -176,9 +176,9 @@ class GibbsSampler:
             if not self._binary:
                 self._alpha = self._rng.gamma(0.5 * (1.0 + e.size), 2.0 / (1.0 + float(e @ e)))
             if self._fit_intercept:
-                whole = self._alpha * e.size + 1.0
-                mean = self._alpha * (e.size * self._bias - float(e.sum())) / whole
-                bias = mean + self._rng.normal() / np.sqrt(whole)
+                total_precision = self._alpha * e.size + 1.0
+                mean = self._alpha * (e.size * self._bias - float(e.sum())) / total_precision
+                bias = mean + self._rng.normal() / np.sqrt(total_precision)
                 e += bias - self._bias
                 self._bias = bias
             if self._fit_linear:
@@ -223,9 +223,9 @@ class GibbsSampler:
         count = self._members
         sums = np.stack([np.bincount(self._groups, row, count.size) for row in scaled])
         squares = np.stack([np.bincount(self._groups, row, count.size) for row in np.square(scaled)])
-        # With the mean integrated out: Σ(p − μ)² + μ² = Σp² − (Σp)²/(n + 1) at its least.
-        rest = np.maximum(squares - np.square(sums) / (count + 1.0), 0.0)
-        spreads = self._rng.gamma(0.5 * (1.0 + count), 2.0 / (1.0 + rest))
+        # With the mean integrated out: the minimum of Σ(p − μ)² + μ² is Σp² − (Σp)²/(n + 1).
+        scatter = np.maximum(squares - np.square(sums) / (count + 1.0), 0.0)
+        spreads = self._rng.gamma(0.5 * (1.0 + count), 2.0 / (1.0 + scatter))
         centers = sums / (count + 1.0) + self._rng.normal(size=sums.shape) / np.sqrt(spreads * (count + 1.0))
         return centers / self._unit_x, spreads * self._unit_x**2
 
@@ -239,7 +239,7 @@ class GibbsSampler:
 
 
 def _units(y: np.ndarray, centered: bool) -> tuple[float, float]:
-    """Return what y is measured from and its root mean square there; exactly y and 0 for a constant."""
+    """Return the origin and the scale of y: its mean and root mean square; exactly y and 0 for a constant."""
     mean = float(y[0] + np.mean(y - y[0])) if centered else 0.0
     largest = float(np.abs(y - mean).max())
     return mean, largest * float(np.sqrt(np.mean(np.square((y - mean) / (largest or 1.0)))))

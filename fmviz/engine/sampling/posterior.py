@@ -1,4 +1,4 @@
-"""Samples of a factorization machine, and what they predict together."""
+"""Posterior samples of a factorization machine, their mean predictions and intervals of weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..models import get_model
 from ..parameters import Parameters
 from .gibbs import Draw
 
-# Predictions of every sample are held for so many rows at once.
+# Predictions of every sample are stored for so many rows at once.
 _ROWS = 2_000
 
 
@@ -45,14 +45,14 @@ class Posterior:
         """Return the samples of a chain."""
         kept = [draw.parameters for draw in draws]
         return cls(
-            np.stack([one.P for one in kept]),
-            np.stack([one.w for one in kept]),
-            np.array([one.intercept for one in kept]),
+            np.stack([sample.P for sample in kept]),
+            np.stack([sample.w for sample in kept]),
+            np.array([sample.intercept for sample in kept]),
             binary,
         )
 
     def each(self, X: Any) -> Iterable[np.ndarray]:
-        """Yield what every sample predicts, shape (S, n), for one part of the rows of X after the other."""
+        """Yield the predictions of every sample, shape (S, n), for blocks of rows of X."""
         model, rows = get_model("fm"), sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
         for begin in range(0, rows.shape[0], _ROWS):
             design = Design(rows[begin : begin + _ROWS])
@@ -76,7 +76,7 @@ class Posterior:
     def intervals(
         self, i: np.ndarray, j: np.ndarray, level: float, sign: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
-        """Return what the samples say of the weights of pairs (i, j), see `intervals_of`."""
+        """Summarise the weights of pairs (i, j) over the samples, see `intervals_of`."""
         return intervals_of(self.weights(i, j), level, sign)
 
     def mean_factors(self) -> np.ndarray:
@@ -86,7 +86,7 @@ class Posterior:
 
 
 def intervals_of(samples: np.ndarray, level: float, sign: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """Return what samples of n numbers, shape (S, n), say of each.
+    """Summarise samples of n numbers, shape (S, n).
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""Machines of several outputs on one shared basis (blondel2017): gradients, selection, refits and bounds."""
+"""Components of solvers for a shared basis (blondel2017): gradients, selection, refits and bounds."""

@@ -1,21 +1,21 @@
-r"""Upper bounds of max_h ‖g_h‖_p over the unit ball: what a duality gap rests on.
+r"""Upper bounds of max_h ‖g_h‖_p over the unit ball, for duality gaps of a shared basis.
 
-Selection finds lower bounds. From above, with q(h) = Σ_c (hᵀΓ_c h)²:
+Selection gives lower bounds. From above, with q(h) = Σ_c (hᵀΓ_c h)²:
 
 - p = ∞: the largest |eigenvalue| of the Γ_c, exactly up to 2,000 features. Up to 6,000 the inertia of
-  ±Γ_c − t, by an LDLᵀ decomposition, proves that none is beyond t. Further on it is the bound of Kuczyński
+  ±Γ_c − t, by an LDLᵀ decomposition, proves that none is beyond t. Beyond that it is the bound of Kuczyński
   and Woźniakowski (1992) for Lanczos iterations from a random start, which fails with a probability of at
   most 10⁻⁶ and is called probabilistic: the residual of an eigenvector shows that an eigenvalue is near, not
-  that it is the largest.
+  that it is the largest one.
 - p = 2: q is a quartic form, bounded by a sum of squares (below) up to 40
   features, by a part of that up to 60, and beyond by the norms of matrices of size m and d.
 - p = 1: over all signs s, the largest |eigenvalue| of Σ_c s_c Γ_c, exactly up to 11 outputs; else √m times
   the bound for p = 2, which is loose.
 
 q(h) = ⟨hhᵀ, A hhᵀ⟩ with A = Σ_c Γ_c Γ_cᵀ as a symmetric matrix on symmetric matrices, and as ‖hhᵀ‖ = 1 it is
-at most λ_max(A). It does not change where any T with ⟨hhᵀ, T hhᵀ⟩ = 0 for all h is added to A, that is one
-whose full symmetrisation S(T) is 0. The least λ_max(A + T) over them all is the sum of squares bound: the
-least t for which t‖h‖⁴ − q(h) is a sum of squares. Any T proves its bound; the best is looked for by L-BFGS
+at most λ_max(A). It does not change where any T with ⟨hhᵀ, T hhᵀ⟩ = 0 for all h is added to A, that is for
+T whose full symmetrisation S(T) is 0. The least λ_max(A + T) over all these T is the sum of squares bound:
+the least t for which t‖h‖⁴ − q(h) is a sum of squares. Any T proves its bound; the best is searched by L-BFGS
 on a smooth maximum of the eigenvalues.
 """
 
@@ -32,25 +32,25 @@ from ..design import Design
 from ..linalg.lowrank import PairGradient
 from .gradients import BasisGradient
 
-# The share of the maximum by which the smooth one is above it, from stage to stage.
+# The relative excess of the smooth maximum over the maximum, by stage.
 _SMOOTHING = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _STEPS = 60
 _ROUNDING = 1e-12
-# Matrices beyond so many rows have their largest eigenvalue found by Lanczos iterations, to this accuracy.
+# Beyond so many rows the largest eigenvalue is computed by Lanczos iterations, to this accuracy.
 _SMALL, _LANCZOS = 100, 1e-5
 
 
 class _Pairs(NamedTuple):
-    """Pairs i ≤ j of features as coordinates of symmetric matrices, in which inner products are kept.
+    """Pairs i ≤ j of features as coordinates of symmetric matrices that preserve inner products.
 
     Attributes
     ----------
     i, j : (D,) int ndarray
-        Them.
+        The features of each pair.
     scale : (D,) ndarray
-        1 on the diagonal, √2 beside it.
+        1 on the diagonal, √2 off it.
     first, second : tuples of (D, D) int ndarray
-        Of the pairs (i, j), (k, l): the places of (i, k) and (j, l), and of (i, l) and (j, k).
+        For pairs (i, j), (k, l): the places of (i, k) and (j, l), and of (i, l) and (j, k).
     """
 
     i: np.ndarray
@@ -66,9 +66,13 @@ def _pairs(d: int) -> _Pairs:
     place = np.zeros((d, d), dtype=np.int64)
     place[i, j] = place[j, i] = np.arange(i.size)
     scale = np.where(i == j, 1.0, np.sqrt(2.0))
-    one, two = i[:, None], j[:, None]
+    rows, columns = i[:, None], j[:, None]
     return _Pairs(
-        i, j, scale, (place[one, i[None]], place[two, j[None]]), (place[one, j[None]], place[two, i[None]])
+        i,
+        j,
+        scale,
+        (place[rows, i[None]], place[columns, j[None]]),
+        (place[rows, j[None]], place[columns, i[None]]),
     )
 
 
@@ -80,7 +84,7 @@ def _form(matrices: np.ndarray) -> tuple[np.ndarray, _Pairs]:
 
 
 def symmetrised(A: np.ndarray, pairs: _Pairs) -> np.ndarray:
-    """Return S(A): the mean over the three ways to pair four indices, which leaves ⟨hhᵀ, A hhᵀ⟩ as it is."""
+    """Return S(A): the mean over the three pairings of four indices, which preserves ⟨hhᵀ, A hhᵀ⟩."""
     outer = pairs.scale[:, None] * pairs.scale
     entries = A / outer
     return (entries + entries[pairs.first] + entries[pairs.second]) * (outer / 3.0)
@@ -91,17 +95,17 @@ def _largest(A: np.ndarray) -> float:
     return float(values[-1]) + _ROUNDING * float(np.abs(values).max())
 
 
-def _about_largest(A: np.ndarray) -> float:
-    """Return λ_max(A) as Lanczos iterations find it, from below, for a fraction of what all of them cost."""
+def _approximate_largest(A: np.ndarray) -> float:
+    """Return λ_max(A) by Lanczos iterations, from below, faster than all eigenvalues."""
     from scipy.sparse.linalg import eigsh
 
     start = np.ones(len(A))
     return float(eigsh(A, 1, which="LA", tol=_LANCZOS, v0=start, return_eigenvectors=False)[0])
 
 
-def _proved_largest(A: np.ndarray) -> float:
-    """Return a t beyond λ_max(A), about 1e-5 above it: t − A has a Cholesky decomposition."""
-    near, margin = _about_largest(A), _LANCZOS
+def _bound_of_largest(A: np.ndarray) -> float:
+    """Return a proven t > λ_max(A), about 1e-5 above it: t − A has a Cholesky decomposition."""
+    near, margin = _approximate_largest(A), _LANCZOS
     while True:
         t = near + margin * abs(near)
         try:
@@ -118,22 +122,22 @@ def one_parameter_bound(matrices: np.ndarray) -> float:
 
     A, pairs = _form(matrices)
     T = symmetrised(A, pairs) - A
-    largest = _about_largest if len(A) > _SMALL else _largest
-    found = minimize_scalar(
+    largest = _approximate_largest if len(A) > _SMALL else _largest
+    result = minimize_scalar(
         lambda alpha: largest(A + alpha * T), bounds=(0.0, 1.5), method="bounded", options={"xatol": 1e-2}
     )
-    value = _proved_largest(A + found.x * T) if len(A) > _SMALL else found.fun
+    value = _bound_of_largest(A + result.x * T) if len(A) > _SMALL else result.fun
     return float(np.sqrt(max(0.0, value)))
 
 
 def sum_of_squares_bound(matrices: np.ndarray, enough: float = 0.0) -> float:
-    """Return the root of the least λ_max(A + T), S(T) = 0, that is found; `enough` ends the search."""
+    """Return the root of the least λ_max(A + T), S(T) = 0, found; the search ends at `enough`."""
     A, pairs = _form(matrices)
     size = float(np.abs(np.linalg.eigvalsh(A)[-1]))
     if size == 0.0:
         return 0.0
     A = A / size
-    # S(T) = 0 to rounding: where T strays from that, the bound is of another form.
+    # S(T) = 0 to rounding, since otherwise the bound is that of another form.
     T = 1.0 * (symmetrised(A, pairs) - A)
     best = np.inf
 
@@ -158,8 +162,8 @@ def sum_of_squares_bound(matrices: np.ndarray, enough: float = 0.0) -> float:
     for share in _SMOOTHING:
         width = share / np.log(len(A))
         options = {"maxiter": _STEPS, "maxcor": 20}
-        found = minimize(smooth, x, (width,), "L-BFGS-B", jac=True, callback=stop, options=options)
-        x = found.x
+        result = minimize(smooth, x, (width,), "L-BFGS-B", jac=True, callback=stop, options=options)
+        x = result.x
         if np.sqrt(max(best, 0.0) * size) <= enough:
             break
     return float(np.sqrt(max(0.0, best) * size))
@@ -171,7 +175,7 @@ FAILURE = 1e-6
 """The probability with which a probabilistic bound fails."""
 _LANCZOS_STEPS = 150
 MOST_SIGNS = 11
-"""Outputs whose signs are all tried."""
+"""The most outputs whose signs are enumerated."""
 _SIGN_WORK = 3e8
 _SOS, _ONE_PARAMETER = 40, 60
 
@@ -182,9 +186,9 @@ class Bound(NamedTuple):
     Attributes
     ----------
     value : float
-        It.
+        The bound.
     kind : {"exact", "inertia", "probabilistic", "sum_of_squares", "one_parameter", "norms", "loose"}
-        What it rests on.
+        How it is proved.
     """
 
     value: float
@@ -201,9 +205,9 @@ def largest_norm(gradient: BasisGradient, p: float, thorough: bool = True, enoug
     p : float
         1, 2 or ∞.
     thorough : bool
-        Whether to take time for a tight bound.
+        Whether to spend time on a tight bound.
     enough : float
-        A bound that need not be improved on: the search for one ends there.
+        A sufficient bound, at which the search ends.
     """
     if gradient.m == 1 or p == np.inf:
         return _largest_eigenvalue(gradient)
@@ -235,8 +239,8 @@ def _largest_eigenvalue(gradient: BasisGradient) -> Bound:
 
 
 def _by_inertia(G: np.ndarray) -> float:
-    """Return a t, about 1e-6 above the largest |eigenvalue|, of which the inertia of G ± t proves that."""
-    # Power iterations find it, from below.
+    """Return a t, about 1e-6 above the largest |eigenvalue|, proved by the inertia of G ± t."""
+    # Power iterations approach it from below.
     v = np.random.default_rng(0).normal(size=len(G))
     size = 0.0
     for _ in range(100):
@@ -261,10 +265,11 @@ def _positive(t: float, G: np.ndarray) -> bool:
 def _probable_norm(
     design: Design, slopes: np.ndarray, diagonal: bool, failure: float, rng: np.random.Generator
 ) -> float:
-    """Return an upper bound of the largest |eigenvalue| that fails with this probability at most, each end.
+    """Return an upper bound of the largest |eigenvalue| that fails with at most this probability at each end.
 
-    After k steps from a start that is uniform on the sphere the largest Ritz value is short of the largest
-    eigenvalue by more than ε times the spectrum's width with probability at most 1.648 √d exp(−√ε (2k − 1)).
+    After k steps from a start that is uniform on the sphere the largest Ritz value is below the largest
+    eigenvalue by more than ε times the width of the spectrum with probability at most 1.648 √d exp(−√ε (2k −
+    1)).
     """
     d, operator = design.n_features, PairGradient(design, slopes, diagonal)
     steps = min(_LANCZOS_STEPS, d - 1)
@@ -275,7 +280,7 @@ def _probable_norm(
     for k in range(steps):
         image = operator.dot(basis[k])
         along[k] = float(basis[k] @ image)
-        # Against all vectors before, twice: the theorem is about exact arithmetic.
+        # Orthogonalised to all previous vectors, twice: the theorem is for exact arithmetic.
         for _ in range(2):
             image -= basis[: k + 1].T @ (basis[: k + 1] @ image)
         beside[k] = float(np.linalg.norm(image))
@@ -288,18 +293,18 @@ def _probable_norm(
     if epsilon >= 0.4:
         rows = np.asarray(abs(design.matrix).sum(axis=1)).ravel()
         return float((abs(design.matrix).T @ (np.abs(slopes) * rows)).max())
-    # Both ends are short by ε of the true width at most, which so is at most the found one over 1 − 2ε.
+    # Both ends are off by at most ε of the true width, which is at most the computed one over 1 − 2ε.
     slack = epsilon * (ritz[-1] - ritz[0]) / (1.0 - 2.0 * epsilon)
     return float(max(abs(ritz[0]), abs(ritz[-1])) + slack)
 
 
 def _over_signs(gradient: BasisGradient) -> float:
-    signs = np.array([(1.0, *rest) for rest in product((-1.0, 1.0), repeat=gradient.m - 1)])
-    found = 0.0
+    signs = np.array([(1.0, *others) for others in product((-1.0, 1.0), repeat=gradient.m - 1)])
+    largest = 0.0
     for begin in range(0, len(signs), 256):
         sums = np.tensordot(signs[begin : begin + 256], gradient.matrices, axes=1)
-        found = max(found, float(np.abs(np.linalg.eigvalsh(sums)[:, [0, -1]]).max()))
-    return found
+        largest = max(largest, float(np.abs(np.linalg.eigvalsh(sums)[:, [0, -1]]).max()))
+    return largest
 
 
 def _euclidean(gradient: BasisGradient, thorough: bool, enough: float) -> Bound:
@@ -312,7 +317,7 @@ def _euclidean(gradient: BasisGradient, thorough: bool, enough: float) -> Bound:
 
 
 def _by_norms(gradient: BasisGradient) -> float:
-    """Return the least of three bounds of max_h ‖g_h‖₂ that matrices of size m and d give.
+    """Return the least of three bounds of max_h ‖g_h‖₂ by matrices of size m and d.
 
     The largest singular value of the unfolding (Γ_1, …, Γ_m); the root of the norm of ΣΓ_c², as
     (hᵀΓ_c h)² ≤ ‖Γ_c h‖²; and the root of the sum of the squared norms of the Γ_c.
@@ -334,5 +339,5 @@ def _by_norms(gradient: BasisGradient) -> float:
 
 
 def _largest_eigenvalue_of(gradient: BasisGradient, c: int) -> float:
-    one = BasisGradient(gradient.design, gradient.slopes[:, c : c + 1], gradient.diagonal)
-    return _largest_eigenvalue(one).value
+    single = BasisGradient(gradient.design, gradient.slopes[:, c : c + 1], gradient.diagonal)
+    return _largest_eigenvalue(single).value

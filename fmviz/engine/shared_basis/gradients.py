@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from ..design import Design
 from ..linalg.lowrank import PairGradient, features_of_pairs, pair_gradient
 
-# Up to so many entries the m matrices are formed: products with them then cost nothing that N has a part in.
+# Up to so many entries the m matrices are formed, so that products with them do not depend on N.
 _ENTRIES = 4_000_000
 _PRODUCTS = 10_000_000
 _LANCZOS = 1e-6
@@ -25,15 +25,15 @@ _LANCZOS = 1e-6
 
 def activations(design: Design, H: np.ndarray, diagonal: bool) -> np.ndarray:
     """Return σ(h_r, x_n), shape (N, k), for the columns of H, shape (d, k)."""
-    found = np.square(design.dot(H))
+    values = np.square(design.dot(H))
     if not diagonal:
-        found -= np.asarray(design.power(2) @ np.square(H))
-        found *= 0.5
-    return found
+        values -= np.asarray(design.power(2) @ np.square(H))
+        values *= 0.5
+    return values
 
 
 def feature_products(design: Design) -> np.ndarray | None:
-    """Return x_ni x_nj for all i ≤ j, shape (N, d(d + 1)/2), where X is dense and they are few; else None."""
+    """Return x_ni x_nj for all i ≤ j, shape (N, d(d + 1)/2), for a dense X with few features, else None."""
     n, d = design.shape
     if sp.issparse(design.matrix) or n * d * (d + 1) // 2 > _PRODUCTS:
         return None
@@ -47,7 +47,7 @@ def dual_order(row_norm: float) -> float:
     return {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}[row_norm]
 
 
-def towards(G: np.ndarray, p: float) -> np.ndarray:
+def dual_vectors(G: np.ndarray, p: float) -> np.ndarray:
     """Return for the rows of G the a, ‖a‖_q = 1, with ⟨a, g⟩ = ‖g‖_p, shape of G."""
     if p == 1.0:
         return np.where(G < 0.0, -1.0, 1.0)
@@ -70,9 +70,9 @@ class BasisGradient:
     slopes : (N, m) ndarray
         D.
     diagonal : bool
-        Whether σ sees the squares of features.
+        Whether σ includes the squares of features.
     products : (N, d(d + 1)/2) ndarray, optional
-        What `feature_products` returned: it makes Γ_1, …, Γ_m a single product of matrices.
+        The result of `feature_products`, with which Γ_1, …, Γ_m are a single product of matrices.
     """
 
     def __init__(
@@ -135,9 +135,9 @@ class BasisGradient:
             values, vectors = np.linalg.eigh(sums)
             order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :count]
             return np.take_along_axis(vectors, order[:, None, :], axis=2)
-        found = np.zeros((len(A), self.d, count))
+        directions = np.zeros((len(A), self.d, count))
         for r, a in enumerate(A):
             operator = PairGradient(self.design, self.slopes @ a, self.diagonal)
             _, vectors = operator.leading(count, self._live, rng.normal(size=self.d), _LANCZOS)
-            found[r, :, : vectors.shape[1]] = vectors
-        return found
+            directions[r, :, : vectors.shape[1]] = vectors
+        return directions

@@ -1,4 +1,4 @@
-"""The linear part where X is too wide to be columns of the output layer: the two are fitted in turns."""
+"""Alternating fits of the linear part and the output layer, for a wide X."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from ..problem import Problem
 from .output_layer import OutputLayer, Risk, is_wide
 
-# Rounds of a refit at most, and iterations of one on the linear weights.
+# The most rounds of a refit, and of iterations on the linear weights in each.
 _ROUNDS, _STEPS = 20, 100
 
 
 def fit_linear_part(problem: Problem, F: np.ndarray, w: np.ndarray, tol: float) -> np.ndarray:
-    """Return the linear weights, shape (d, m), that fit best beside predictions F, by L-BFGS from w."""
+    """Return the best linear weights, shape (d, m), for an offset F of predictions, by L-BFGS from w."""
     from scipy.optimize import minimize
 
     risk, design = Risk(problem), problem.design
@@ -26,8 +26,8 @@ def fit_linear_part(problem: Problem, F: np.ndarray, w: np.ndarray, tol: float) 
         return value + problem.lambda_w * float(x @ x), gradient.ravel()
 
     options = {"maxiter": _STEPS, "ftol": 0.1 * tol, "gtol": 0.0}
-    found = minimize(value_and_gradient, w.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x).reshape(w.shape)
+    result = minimize(value_and_gradient, w.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(result.x).reshape(w.shape)
 
 
 def refit_output_layer(
@@ -38,22 +38,22 @@ def refit_output_layer(
     refit: Callable[[OutputLayer, np.ndarray], np.ndarray],
     tol: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Θ and the linear weights of a wide X, shape (d, m), refitted.
+    """Refit Θ and the linear weights of a wide X, shape (d, m).
 
     Parameters
     ----------
     problem : Problem
-        For everything but the bases.
+        The problem, whose bases are given by their activations.
     activations : (N, k) ndarray
         Φ.
     T : (q, m) ndarray
-        Θ, where to start; without rows for a wide X.
+        The initial Θ; without rows for a wide X.
     w : (d, m) ndarray
-        The weights of a wide X, where to start; returned as they are where X is not wide.
+        The initial weights of a wide X; returned unchanged where X is not wide.
     refit : callable
         ``refit(layer, T)`` returns Θ refitted.
     tol : float
-        The turns end once a round lowers the objective by less than this share of it.
+        Rounds end once one lowers the objective by less than this share of it.
     """
     if not is_wide(problem):
         return refit(OutputLayer(problem, activations), T), w

@@ -23,15 +23,15 @@ from ..problem import Problem
 # Past steps that Anderson's acceleration combines.
 _PAST = 8
 _SWEEPS = 100
-# Accuracy of the sweeps as a share of what the last step promised; steps before a smaller L is tried.
+# Accuracy of the sweeps relative to the decrease predicted for the last step; steps before a smaller L is
+# tried.
 _ROUGH, _KEPT = 1e-3, 12
-# The share of what a step promises that is enough.
+# The sufficient share of a step's predicted decrease.
 _SHARE = 0.1
-# Curvature that every row has at least, as a share of the mean, steps in one metric, and what makes it
-# definite.
+# The least curvature of a row as a share of the mean, the most steps in one metric, and its regularisation.
 _FLOOR, _AGE, _JITTER = 0.1, 20, 1e-10
 _ROUNDING = 1e-13
-# X is wide beyond so many columns, or entries.
+# X is wide beyond this many columns, or entries.
 _WIDE, _LARGE = 300, 20_000_000
 _TINY = 1e-300
 
@@ -68,33 +68,33 @@ class Risk:
 
 
 def is_wide(problem: Problem) -> bool:
-    """Return whether there are linear weights, and X has too many entries to be columns of Z."""
+    """Return whether there are linear weights, and X is too large to be columns of Z."""
     n, d = problem.design.shape
     return problem.fit_linear and (d > _WIDE or n * d > _LARGE)
 
 
 def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
-    """Return the point of Ω ≤ radius nearest to V: the operator of θΩ with the θ that brings it there."""
+    """Return the point of Ω ≤ radius nearest to V: the operator of θΩ with the θ that attains it."""
     if penalty.value(V) <= radius:
         return V
     if radius <= 0.0:
         return np.zeros_like(V)
-    low, high, found = 0.0, float(np.abs(V).sum()), V
+    low, high, projection = 0.0, float(np.abs(V).sum()), V
     # Ω of the operator is piecewise linear in θ (for the sums of norms here convex): secants that bisect.
     at_low, at_high = penalty.value(V), 0.0
     for _ in range(200):
         theta = low + (at_low - radius) / (at_low - at_high) * (high - low)
         if not low < theta < high or _ % 3 == 2:
             theta = 0.5 * (low + high)
-        found = penalty.prox(V, theta)
-        value = penalty.value(found)
+        projection = penalty.prox(V, theta)
+        value = penalty.value(projection)
         if abs(value - radius) <= 1e-15 * radius or not low < theta < high:
             break
         if value > radius:
             low, at_low = theta, value
         else:
             high, at_high = theta, value
-    return found * min(1.0, radius / max(penalty.value(found), _TINY))
+    return projection * min(1.0, radius / max(penalty.value(projection), _TINY))
 
 
 class OutputLayer:
@@ -103,11 +103,11 @@ class OutputLayer:
     Parameters
     ----------
     problem : Problem
-        For the target, the loss, the penalty and the strengths.
+        Gives the target, the loss, the penalty and the strengths.
     activations : (N, k) ndarray
         Φ.
     offset : (N, m) ndarray, optional
-        What is added to the predictions: those of the linear weights, where X is wide. They are then no part
+        An offset of the predictions: those of the linear weights, where X is wide, which are then not part
         of Θ.
     """
 
@@ -135,7 +135,7 @@ class OutputLayer:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """That of Θ."""
+        """The shape of Θ."""
         return self.Z.shape[1], self.risk.n_outputs
 
     def predict(self, T: np.ndarray) -> np.ndarray:
@@ -144,8 +144,8 @@ class OutputLayer:
 
     def penalties(self, T: np.ndarray) -> float:
         """Return λ_w‖w‖² + λΩ(V)."""
-        found = float(self.ridge @ np.square(T).sum(axis=1))
-        return found + (self.strength * self.penalty.value(T[: self.k]) if self.strength else 0.0)
+        ridge = float(self.ridge @ np.square(T).sum(axis=1))
+        return ridge + (self.strength * self.penalty.value(T[: self.k]) if self.strength else 0.0)
 
     def smooth(self, T: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the risk plus λ_w‖w‖², and the gradient, shape (q, m)."""
@@ -154,26 +154,28 @@ class OutputLayer:
         return risk + ridge, self.Z.T @ slopes + 2.0 * self.ridge[:, None] * T
 
     def at(self, T: np.ndarray) -> _Point:
-        """Return Θ with what a step from there needs."""
+        """Evaluate Θ for a step from there."""
         risk, slopes = self.risk.value_and_slopes(self.predict(T))
         return _Point(T, risk, self.Z.T @ slopes, self.penalties(T))
 
     def metric(self, T: np.ndarray) -> tuple[np.ndarray, _Anderson]:
-        """Return ZᵀCSZ/N, S the curvatures of the loss at Θ, shape (q, q), and a memory of steps in it."""
+        """Return ZᵀCSZ/N, S the curvatures of the loss at Θ, shape (q, q), and an acceleration in it."""
         loss, problem, Z = vector_loss(self.problem), self.problem, self.Z
         curvature = loss.curvature(np.ascontiguousarray(self.predict(T)), problem.y)
-        # Where a row is flat now it need not stay so.
+        # A row that is flat now need not stay flat.
         weights = (curvature + _FLOOR * problem.mean(curvature)) * problem.unit_weights / len(Z)
         K = Z.T @ (Z * weights[:, None])
-        # Rounding of a singular K would make sweeps go on for ever.
+        # Rounding of a singular K would keep sweeps from converging.
         K[np.diag_indices_from(K)] *= 1.0 + _JITTER
-        # Each block has units of its own: squares of X, X, and 1.
-        sizes = [np.full(one.shape, one.mean()) for one in np.split(np.diagonal(K), self._ends) if one.size]
+        # Each block has its own units: squares of X, X, and 1.
+        sizes = [
+            np.full(block.shape, block.mean()) for block in np.split(np.diagonal(K), self._ends) if block.size
+        ]
         K[np.diag_indices_from(K)] += _JITTER * np.concatenate(sizes) + _TINY
         return K, _Anderson(cho_factor(K, check_finite=False))
 
     def prox(self, T: np.ndarray, eta: float) -> np.ndarray:
-        """Return the operator of η times what is not smooth."""
+        """Return the operator of η times the non-smooth part."""
         if not self.k or not (self.strength or self.radius):
             return T
         out, k = T.copy(), self.k
@@ -206,7 +208,7 @@ def fista(layer: OutputLayer, T: np.ndarray, tol: float, most: int) -> np.ndarra
             L *= 2.0
         moved = float(np.abs(new - T).max(initial=0.0))
         if float((step * (new - T)).sum()) < 0.0:
-            # Past the minimum along the way: start anew.
+            # Past the minimum along the path: restart.
             t = 1.0
         faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         momentum, T, t = new + (t - 1.0) / faster * (new - T), new, faster
@@ -221,11 +223,11 @@ def _sweeps(view):
     shrink = view.shrink
 
     def sweeps(S, K, L, T, ridge, strength, k, most, tol, cache, u):
-        """Minimise ⟨S, Δ⟩ + ½L tr(ΔᵀKΔ) + ridge + strength·Ω over Θ + Δ by rows; S follows."""
+        """Minimise ⟨S, Δ⟩ + ½L tr(ΔᵀKΔ) + ridge + strength·Ω over Θ + Δ by rows, and update S."""
         q, m = T.shape
-        made = 0
+        done = 0
         for _ in range(most):
-            made += 1
+            done += 1
             largest = 0.0
             for r in range(q):
                 h = L * K[r, r] + 2.0 * ridge[r]
@@ -250,16 +252,16 @@ def _sweeps(view):
                 largest = max(largest, moved * h)
             if largest <= tol:
                 break
-        return made
+        return done
 
     return sweeps
 
 
 class _Anderson:
-    """Combines past steps of a fixed-point map to where they would lead (Walker and Ni 2011).
+    """Anderson acceleration of a fixed-point map (Walker and Ni 2011).
 
-    Of proximal steps it is the points before the operator that are combined (Mai and Johansson 2020): they
-    move smoothly where an entry of the result comes to 0, and zeros stay exact.
+    For proximal steps the points before the operator are combined (Mai and Johansson 2020): they move
+    smoothly where an entry of the result becomes 0, and zeros stay exact.
 
     Parameters
     ----------
@@ -272,12 +274,12 @@ class _Anderson:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear the stored steps."""
         self._images: list[np.ndarray] = []
         self._steps: list[np.ndarray] = []
 
     def next(self, point: np.ndarray | None, image: np.ndarray) -> np.ndarray | None:
-        """Return the combination after one more point and its image; None while there is one only."""
+        """Add a point and its image, and return the combination; None with a single point."""
         if point is None:
             return None
         self._images.append(image)
@@ -286,7 +288,7 @@ class _Anderson:
         if len(self._steps) < 2:
             return None
         apart = [later - earlier for earlier, later in pairwise(self._steps)]
-        weighed = [cho_solve(self._factor, one, check_finite=False) for one in apart]
+        weighed = [cho_solve(self._factor, step, check_finite=False) for step in apart]
         gram = np.array([[float((a * b).sum()) for b in weighed] for a in apart])
         rhs = np.array([float((self._steps[-1] * b).sum()) for b in weighed])
         gram[np.diag_indices_from(gram)] *= 1.0 + 1e-10
@@ -299,14 +301,14 @@ class _Anderson:
 
 @dataclass
 class Refit:
-    """The end of a refit.
+    """The result of a refit.
 
     Attributes
     ----------
     T : (q, m) ndarray
         Θ.
     steps, sweeps : int
-        Evaluations of the gradient, and sweeps over the rows, which cost nothing that N has a part in.
+        Evaluations of the gradient, and sweeps over the rows, whose cost does not depend on N.
     """
 
     T: np.ndarray
@@ -315,12 +317,12 @@ class Refit:
 
 
 def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, part: float = 0.0) -> Refit:
-    """Return Θ after proximal steps in the metric of ZᵀZ, accelerated.
+    """Return Θ after accelerated proximal steps in the metric of ZᵀZ.
 
     A step minimises the linearised risk plus ½L tr(Δᵀ(ZᵀCZ/N)Δ) and the penalties, by sweeps over the rows of
-    Θ, each in closed form. So features that go together, as squares of sums do, cost no more steps than
-    others, but sweeps. L follows the curvature of the loss by a line search. The steps end once what one
-    promises is at most `tol` of the objective, or `part` of what all of them have brought.
+    Θ, each in closed form. So correlated features, as squares of sums are, cost more sweeps, but no
+    more steps. L follows the curvature of the loss by a line search. The steps end once the
+    predicted decrease is at most `tol` of the objective, or `part` of the total decrease.
     """
     view = layer.penalty.row
     assert view is not None, "the penalties of an output layer have closed steps along rows"
@@ -332,7 +334,7 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
     promised, kept, age, point = np.inf, 0, 0, None
 
     def operator(image: np.ndarray) -> np.ndarray:
-        """Return argmin ½L tr(ΘᵀKΘ) − L⟨image, Θ⟩ + penalties, to some accuracy."""
+        """Return argmin ½L tr(ΘᵀKΘ) − L⟨image, Θ⟩ + penalties, approximately."""
         nonlocal sweeps
         new = here.T.copy()
         S = L * (K @ new - image)
@@ -378,7 +380,7 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
 
 
 class _Point:
-    """Θ with the risk, the gradient of it, the other parts of the objective and the objective."""
+    """Θ with the risk, its gradient, the other parts of the objective and the objective."""
 
     def __init__(self, T: np.ndarray, risk: float, slope: np.ndarray, penalties: float) -> None:
         self.T, self.risk, self.slope, self.penalties = T, risk, slope, penalties

@@ -1,4 +1,4 @@
-"""Paths over λ outside and bases inside, validated on the way ([C] Section 6.1)."""
+"""Validated regularization paths of machines on a shared basis ([C] Section 6.1)."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ def linear_predictions(problem: Problem) -> np.ndarray:
 
 
 def largest_strength(problem: Problem) -> float:
-    """Return λ_max: the largest ‖g_h‖ that is found at the fit with V = 0.
+    """Return λ_max: the largest ‖g_h‖ found at the fit with V = 0.
 
-    From there on V = 0 is the optimum; exactly for ℓ1, for ℓ1/ℓ2 and ℓ1/ℓ∞ as far as the search for h finds
-    it.
+    From there on V = 0 is the optimum: exactly for ℓ1, for ℓ1/ℓ2 and ℓ1/ℓ∞ up to the search for h.
 
     Parameters
     ----------
     problem : Problem
-        Of the model "shared_basis", with a penalty that makes rows of V zero; its own λ has no say.
+        A problem of the model "shared_basis", with a penalty that makes rows of V zero; its λ is ignored.
     """
     model = problem.model
     assert isinstance(model, SharedBasis), "other models have other thresholds"
@@ -53,13 +52,13 @@ def largest_strength(problem: Problem) -> float:
     assert row_norm is not None, "a smooth penalty has no threshold"
     slopes = Risk(problem).value_and_slopes(linear_predictions(problem))[1]
     gradient = BasisGradient(problem.design, slopes, model.diagonal, feature_products(problem.design))
-    found = select(gradient, dual_order(row_norm), "eigen", 1, np.random.default_rng(0))[1]
-    return float(found.max(initial=0.0))
+    norms = select(gradient, dual_order(row_norm), "eigen", 1, np.random.default_rng(0))[1]
+    return float(norms.max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A machine on the way.
+    """A machine along the path.
 
     Attributes
     ----------
@@ -68,7 +67,7 @@ class Step:
     n_bases : int
         The bases in use.
     score : float
-        What validation says of it; higher is better.
+        Its validation score; higher is better.
     parameters : Parameters
         The machine.
     """
@@ -84,8 +83,8 @@ def accuracy_on(problem: Problem) -> Callable[[Parameters], float]:
 
     def score(parameters: Parameters) -> float:
         F = problem.predict(parameters)
-        found = F.argmax(axis=1) if F.ndim == 2 else np.where(F > 0.0, 1.0, -1.0)
-        return float(np.mean(found == problem.y))
+        predicted = F.argmax(axis=1) if F.ndim == 2 else np.where(F > 0.0, 1.0, -1.0)
+        return float(np.mean(predicted == problem.y))
 
     return score
 
@@ -98,7 +97,7 @@ def validated_path(
     rng: np.random.Generator,
     most_epochs: int = 100,
 ) -> Iterator[Step]:
-    """Yield every machine that a solver goes through, for one λ after the other.
+    """Yield the machine after every epoch of a solver, for one λ after the other.
 
     Each λ starts without a basis. Its run ends when `rank` bases are in use, or an epoch changes nothing.
     """

@@ -1,4 +1,4 @@
-"""Which basis vectors to add: large ‖g_h‖_p over the unit ball ([C] Eq. 4)."""
+"""Selection of new basis vectors: maximise ‖g_h‖_p over the unit ball ([C] Eq. 4)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from itertools import product
 import numpy as np
 
 from ..design import Design
-from .gradients import BasisGradient, towards
+from .gradients import BasisGradient, dual_vectors
 
-# Steps of the refinement and of the eigen-steps at most, and the relative gain that ends them.
+# The most steps of the refinement and of eigen-steps, and the relative gains that end them.
 _STEPS, _GAIN = 100, 1e-9
 _EIGEN_STEPS, _EIGEN_GAIN = 30, 1e-6
 # Outputs whose signs can be enumerated.
 MOST_SIGNS = 16
-# Directions that are no news beside one that is taken: |cos| above this.
+# Directions count as alike where |cos| is above this.
 _ALIKE = 0.97
-# Up to so many features all starts are followed, beyond the best few.
+# Up to so many features all starts are followed, beyond that the best few.
 _CHEAP = 32
 _ROWS = 2_000
 
@@ -41,13 +41,13 @@ def eigen_steps(
         The maxima, and the second eigenvectors there.
     """
     H, second, value = H.copy(), H.copy(), gradient.norms(H, p)
-    # Those that still rise.
+    # The columns that still rise.
     at = np.arange(H.shape[1])
     for _ in range(_EIGEN_STEPS):
         if not at.size:
             break
-        found = gradient.leading(towards(gradient.values(H[:, at]), p), 2, rng)
-        new, second[:, at] = found[:, :, 0].T, found[:, :, -1].T
+        vectors = gradient.leading(dual_vectors(gradient.values(H[:, at]), p), 2, rng)
+        new, second[:, at] = vectors[:, :, 0].T, vectors[:, :, -1].T
         reached = gradient.norms(new, p)
         better = reached > value[at] * (1.0 + _EIGEN_GAIN)
         at = at[better]
@@ -56,10 +56,10 @@ def eigen_steps(
 
 
 def refined(gradient: BasisGradient, H: np.ndarray, p: float, threshold: float = 1e-3) -> np.ndarray:
-    """Return the ends of conditional gradient steps on ‖g_h‖ from the columns of H ([C] Eq. 6).
+    """Refine the columns of H by conditional gradient steps on ‖g_h‖ ([C] Eq. 6).
 
     The step size is found by Armijo's rule, from 1 down. For p = 1 Huber's function with the threshold, as a
-    share of the largest |g_hc| at the start, stands for the absolute value; the paper's is 1, whatever the
+    share of the largest |g_hc| at the start, replaces the absolute value; the paper's is 1, whatever the
     scale of the data.
     """
     return np.column_stack([_refined(gradient, h, p, threshold) for h in H.T])
@@ -128,7 +128,7 @@ def every_sign(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
             f"The exact selection tries all signs of {gradient.m} outputs, 2^{gradient.m - 1:,} "
             f"eigenproblems; it is for at most {MOST_SIGNS}. Choose selection='eigen'."
         )
-    signs = np.array([(1.0, *rest) for rest in product((-1.0, 1.0), repeat=gradient.m - 1)])
+    signs = np.array([(1.0, *others) for others in product((-1.0, 1.0), repeat=gradient.m - 1)])
     blocks = [signs[begin : begin + 256] for begin in range(0, len(signs), 256)]
     return np.hstack([gradient.leading(block, 1, rng)[:, :, 0].T for block in blocks])
 
@@ -164,7 +164,7 @@ METHODS: dict[str, Method] = {
     "data": lambda gradient, p, count, rng: data_directions(gradient.design, rng, gradient.diagonal),
     "exact": lambda gradient, p, count, rng: every_sign(gradient, rng),
 }
-"""How directions are proposed: eigen-steps, the methods of [C] Section 6.2, and its Appendix C."""
+"""Selection methods: eigen-steps, the methods of [C] Section 6.2, and its Appendix C."""
 
 
 def select(
@@ -175,7 +175,7 @@ def select(
     Parameters
     ----------
     gradient : BasisGradient
-        Of the present predictions.
+        The gradient at the present predictions.
     p : float
         1, 2 or ∞.
     method : str
@@ -183,7 +183,7 @@ def select(
     count : int
         The most vectors; further ones differ from those before in their direction.
     rng : numpy Generator
-        For random starts.
+        Draws random starts.
 
     Returns
     -------

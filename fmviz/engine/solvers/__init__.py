@@ -1,4 +1,4 @@
-"""The registry of solvers: one file and one line each."""
+"""Registry of solvers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import one_of
 from .base import Solver
 
-# The registry: a line for every solver, in the order of the pages.
+# In the order of the pages.
 # isort: off
 from .pcd import CD, PCD
 from .pbcd import PBCD, PBCDLineSearch
@@ -29,16 +29,16 @@ from .incremental_svd import IncrementalSVD
 SOLVERS: dict[str, Solver] = {
     solver.name: solver
     for solver in (
-        one()
-        for one in dict(globals()).values()
-        if isinstance(one, type) and issubclass(one, Solver) and one is not Solver
+        cls()
+        for cls in dict(globals()).values()
+        if isinstance(cls, type) and issubclass(cls, Solver) and cls is not Solver
     )
 }
 """Every solver with its default settings, by name."""
 
 
 def get_solver(given: str | Solver, settings: Mapping[str, Any] | None = None) -> Solver:
-    """Return a solver: the given one, or the one of that name with these settings.
+    """Return a given solver unchanged, or the one of that name with these settings.
 
     Raises
     ------

@@ -14,11 +14,11 @@ _RIDGE = 1e-12
 
 @named()
 def note(iterates, count, outcomes, places, w, bias, live):
-    """Write iterates behind the `count` before them, if they have the same zeros; return how many there are.
+    """Append iterates to the `count` before them, if they have the same zeros; return their number.
 
     An iterate is a row of `outcomes`, P as its solver keeps it, of which the entries at `places` are taken,
     then w and the bias. `live` says which entries of P were not 0 in the last one, and is kept up to date:
-    where one became 0 or left it the iterates so far are forgotten, and so they are where there is no room.
+    where one became 0 or non-zero, or the buffer is full, the earlier iterates are dropped.
     """
     for P in outcomes:
         if not 0 <= count < iterates.shape[0]:
@@ -39,11 +39,11 @@ def note(iterates, count, outcomes, places, w, bias, live):
 
 
 @named()
-def combine(iterates, sizes, first, found):
+def combine(iterates, sizes, first, out):
     """Write the affine combination of the iterates whose steps nearly cancel; return whether there is one.
 
-    There is none where nothing moved, or not all is finite. Steps are measured times `sizes`, and where there
-    are any, those of the `first` numbers and of the rest each as a share of the norm of the last iterate.
+    There is none where nothing moved, or not all is finite. Steps are scaled by `sizes`, and where there are
+    any, the steps of the `first` numbers and of the others are each relative to the norm of the last iterate.
     """
     depth, size = iterates.shape[0] - 1, iterates.shape[1]
     last = iterates[depth]
@@ -64,17 +64,17 @@ def combine(iterates, sizes, first, found):
     largest = 0.0
     for a in range(depth):
         for b in range(a + 1):
-            one, two = steps[a], steps[b]
+            step, other = steps[a], steps[b]
             total = 0.0
             for i in range(size):
-                total += weights[i] * one[i] * two[i]
+                total += weights[i] * step[i] * other[i]
             if not np.isfinite(total):
                 return False
             gram[a, b] = total
         largest = max(largest, gram[a, a])
     if not largest > 0.0:
         return False
-    # Solved with the factors L D Lᵀ, which take the place of the lower triangle.
+    # Solved with the factors L D Lᵀ, which overwrite the lower triangle.
     shares = np.ones(depth)
     for a in range(depth):
         for b in range(a + 1):
@@ -86,22 +86,22 @@ def combine(iterates, sizes, first, found):
             gram[a, b] = total if a == b else total / gram[b, b]
         for b in range(a):
             shares[a] -= gram[a, b] * shares[b]
-    whole = 0.0
+    sum_ = 0.0
     for a in range(depth - 1, -1, -1):
         shares[a] /= gram[a, a]
         for b in range(a + 1, depth):
             shares[a] -= gram[b, a] * shares[b]
-        whole += shares[a]
-    if not (np.isfinite(whole) and whole != 0.0):
+        sum_ += shares[a]
+    if not (np.isfinite(sum_) and sum_ != 0.0):
         return False
-    # Seen from the last one, what is the same in all of them stays exactly.
+    # Relative to the last iterate, so that equal entries stay exactly equal.
     for i in range(size):
-        found[i] = last[i]
+        out[i] = last[i]
     before = 0.0
     for a in range(1, depth):
-        before += shares[a - 1] / whole
+        before += shares[a - 1] / sum_
         for i in range(size):
-            found[i] -= before * steps[a, i]
+            out[i] -= before * steps[a, i]
     return True
 
 
@@ -111,13 +111,13 @@ ANDERSON = ParamSpec(
     0,
     low=0,
     high=50,
-    help="After so many sweeps that leave the zeros alone: try the affine combination of their iterates "
-    "whose steps nearly cancel, and take it where it lowers the objective. 0: the paper's sweeps.",
+    help="After this many sweeps that change no zeros, try the affine combination of their iterates "
+    "whose steps nearly cancel, and accept it where it lowers the objective. 0: the paper's sweeps.",
 )
 
 
 class Extrapolation:
-    """The last iterates of a fixed-point method, and the point that they seem to lead to.
+    """The last iterates of a fixed-point method, and their extrapolation.
 
     Near its limit θ* a sweep is nearly an affine map, so that the combination Σ c_i θ_i, Σ c_i = 1, with the
     smallest Σ c_i (θ_i − θ_{i−1}) is nearer to θ* than any iterate.
@@ -127,12 +127,12 @@ class Extrapolation:
     depth : int
         The number of steps that are combined.
     places : ndarray of int
-        Where each entry of P, row by row, is in what its solver keeps.
+        The place of each entry of P, row by row, in the solver's layout.
     linear : int
         The number of linear weights.
     sizes : ndarray
-        What takes the units out of a step: a factor for each entry of P, for w and for the bias; steps of P,
-        and of w with the bias, then count as shares of their norms. Empty to measure them as they are.
+        Scales of steps, to make them unit-free: a factor for each entry of P, for w and for the bias; steps
+        of P, and of w with the bias, are then relative to their norms. Empty to measure them as they are.
     """
 
     memory = ("_iterates", "_count")
@@ -144,24 +144,24 @@ class Extrapolation:
 
     @property
     def full(self) -> bool:
-        """Whether there are as many iterates as are combined."""
+        """Whether there are enough iterates to combine."""
         return self._count >= len(self._iterates)
 
     @property
     def room(self) -> int:
-        """For how many more iterates there is room; where they were not combined they make room."""
+        """The number of iterates that can be added; a full buffer is cleared first."""
         return len(self._iterates) - (0 if self.full else self._count)
 
     def note(self, outcomes: np.ndarray, w: np.ndarray, bias: float, live: np.ndarray) -> None:
-        """Note the iterates of sweeps that end in the rows of `outcomes`, P as it is kept, and leave w alone.
+        """Append iterates after sweeps, with P in the rows of `outcomes` and a common w and bias.
 
         `live` says which entries of P were not 0 in the last one, and is kept up to date: where one became 0
-        or left it, the iterates so far are forgotten.
+        or non-zero, the earlier iterates are dropped.
         """
         self._count = note(self._iterates, self._count, outcomes, self._places, w, bias, live)
 
     def point(self) -> np.ndarray | None:
-        """Return the combination, and forget the iterates; None where nothing moved or not all is finite."""
+        """Return the combination and clear the iterates; None where nothing moved or not all is finite."""
         self._count = 0
-        found = np.empty(self._iterates.shape[1])
-        return found if combine(self._iterates, self._sizes, self._places.size, found) else None
+        combined = np.empty(self._iterates.shape[1])
+        return combined if combine(self._iterates, self._sizes, self._places.size, combined) else None

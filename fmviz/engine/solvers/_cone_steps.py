@@ -1,4 +1,4 @@
-"""Proximal steps of the robust machine: what its batch and its mini-batch solver have in common."""
+"""Proximal steps of the robust machine, shared by its batch and mini-batch solvers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..losses import Loss
 from ..losses.majoriser import Majoriser
 from ..problem import Problem
 
-# Rounds of the power iteration, and up to how many rows it has their products at hand.
+# Rounds of the power iteration, and the largest number of rows whose products are precomputed.
 _ROUNDS, _MOST_ROWS = 12, 2_048
 _WIDE = 2_000
 
 
 def tangent_weights(problem: Problem, f: np.ndarray, rows: Any, delta: float) -> np.ndarray:
-    """Return c_n·2e_n of some rows at their predictions f: what ½u² is multiplied by in the tangent."""
+    """Return c_n·2e_n of some rows at their predictions f: the weights of ½u² in the tangent."""
     c = problem.unit_weights[rows]
     loss = problem.loss.majoriser
     return c if loss is None else c * loss.weights(f, problem.y[rows], delta)
@@ -44,7 +44,7 @@ def quadratic_forms(X: Any, Z: np.ndarray) -> np.ndarray:
 
 
 def linear_gradient(problem: Problem, X: Any, slope: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the gradient in w and the bias of Σ_n slope_n f(x_n) + λ_w‖w‖²: 0 in what is not fitted."""
+    """Return the gradient in w and the bias of Σ_n slope_n f(x_n) + λ_w‖w‖²: 0 where not fitted."""
     in_w = np.asarray(X.T @ slope) + 2.0 * problem.lambda_w * w if problem.fit_linear else np.zeros(w.size)
     return in_w, float(slope.sum()) if problem.fit_intercept else 0.0
 
@@ -52,10 +52,10 @@ def linear_gradient(problem: Problem, X: Any, slope: np.ndarray, w: np.ndarray) 
 def curvatures(X: Any, weights: np.ndarray) -> tuple[float, float]:
     """Return bounds of the curvature of ½ Σ_n weights_n f_n² in Z, and in (w, b) together.
 
-    Those are the largest eigenvalues of the matrices √(a_n a_m) (x_n·x_m)² and, no larger than that of its
-    entries' sizes, √(a_n a_m) (1 + x_n·x_m). Both have entries of at least 0, so that the largest ratio of a
-    power iteration from a positive start is an upper bound in every round (Collatz and Wielandt). Of too many
-    rows of too many features it is the trace.
+    They are the largest eigenvalues of the matrices √(a_n a_m) (x_n·x_m)² and, bounded by that of its
+    absolute entries, √(a_n a_m) (1 + x_n·x_m). Both have entries of at least 0, so that the largest ratio of
+    a power iteration from a positive start is an upper bound in every round (Collatz and Wielandt). For too
+    many rows of too many features the trace is used.
     """
     root = np.sqrt(weights)
     n, d = X.shape
@@ -71,13 +71,13 @@ def curvatures(X: Any, weights: np.ndarray) -> tuple[float, float]:
     if d > _WIDE:
         return float(weights @ np.square(lengths)), linear
 
-    def there_and_back(u: np.ndarray) -> np.ndarray:
+    def gram(u: np.ndarray) -> np.ndarray:
         scaled = root * u
         inner = X.T @ (sp.diags_array(scaled) @ X if sp.issparse(X) else scaled[:, None] * X)
         inner = inner.toarray() if sp.issparse(inner) else np.asarray(inner)
         return root * quadratic_forms(X, inner)
 
-    return _largest(there_and_back, n), linear
+    return _largest(gram, n), linear
 
 
 def _largest(product: Any, n: int) -> float:

@@ -1,4 +1,4 @@
-"""A problem as a function of one vector θ = (P, w, b), for solvers that move everything at once."""
+"""A problem as a function of one vector θ = (P, w, b), for solvers that update all parameters at once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ROUNDING = 1e-15
 class Joint:
     """The objective risk(θ) + penalty(θ) with θ = (P row by row, w, bias), a vector of length dk + d + 1.
 
-    The risk (1/N) Σ c_n ℓ is smooth; the penalty λ_w‖w‖² + λ_p‖P‖²_F + λΩ(P) has an operator. Without a
-    linear term (bias) the gradient in w (bias) is 0 and the operator leaves it alone, so it stays.
+    The risk (1/N) Σ c_n ℓ is smooth; the penalty λ_w‖w‖² + λ_p‖P‖²_F + λΩ(P) has a proximal operator. Without
+    a linear term (bias) the gradient in w (bias) is 0 and the operator does not change it.
     """
 
     memory = ("_coefficients",)
@@ -24,7 +24,7 @@ class Joint:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         shapes = problem.shapes
-        # What is fitted in another way is held.
+        # Coefficients are fitted separately, and fixed here.
         self._shapes = {name: shape for name, shape in shapes.items() if name != "coefficients"}
         self._slices = slices_of(self._shapes)
         self._d, self._k = shapes["P"]
@@ -32,7 +32,7 @@ class Joint:
         self._fixed_weights: np.ndarray | None = None
 
     def pack(self, parameters: Parameters) -> np.ndarray:
-        """Return θ as a new vector; coefficients, where there are any, are held as they are."""
+        """Return θ as a new vector; coefficients, where there are any, are kept fixed."""
         self._coefficients = parameters.coefficients
         return parameters.pack(self._shapes)
 
@@ -90,7 +90,7 @@ class Joint:
     def prox(self, theta: np.ndarray, eta: float) -> np.ndarray:
         """Return the operator of η·penalty.
 
-        By [A] Eq. 28 that of η(λ_p‖·‖² + λΩ) is the one of ηλ/(1 + 2ηλ_p)·Ω at P/(1 + 2ηλ_p).
+        By [A] Eq. 28 the operator of η(λ_p‖·‖² + λΩ) at P is that of ηλ/(1 + 2ηλ_p)·Ω at P/(1 + 2ηλ_p).
         """
         problem, dk = self.problem, self._d * self._k
         out = theta.copy()
@@ -115,7 +115,7 @@ class Joint:
         """Return the largest entry of the steps, relative to the largest parameter of its kind in θ."""
         dk = self._d * self._k
         in_P = max(float(np.abs(step[:dk]).max(initial=0.0)) for step in steps)
-        rest = max(float(np.abs(step[dk:]).max()) for step in steps)
-        if not np.isfinite(in_P + rest):
+        linear = max(float(np.abs(step[dk:]).max()) for step in steps)
+        if not np.isfinite(in_P + linear):
             return float("inf")
-        return relative_change((in_P, theta[:dk]), (rest, theta[dk:]))
+        return relative_change((in_P, theta[:dk]), (linear, theta[dk:]))

@@ -1,21 +1,21 @@
-r"""The escape from saddle points at which columns of P are 0.
+r"""Escape from saddle points at which columns of P are 0.
 
 A column that is 0 has no slope, whatever the others are, so that no step on single entries moves it. Where
-Ω is homogeneous of degree 2, such a point is yet often a saddle. With G the gradient of the risk in the pair
-weights, of zero diagonal, a column v in place of 0 changes the objective by
+Ω is homogeneous of degree 2, such a point is often a saddle, though. With G the gradient of the risk in the
+pair weights, of zero diagonal, a column v in place of 0 changes the objective by
 
     ½ vᵀGv + λ_p‖v‖² + λ Ω(v) + O(‖v‖⁴),
 
-and the first three terms are a·τ for v = √τ u. Where a < 0 for some u, the objective falls along it. That
-holds beside any other columns where Ω is a sum over the columns, as TI is; where it couples them, as CS does,
-at P = 0.
+and the first three terms are a·τ for v = √τ u. Where a < 0 for some u, the objective falls along it. This
+holds beside any other columns where Ω is a sum over the columns, as TI is, and only at P = 0 where Ω couples
+them, as CS does.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..linalg.leaving_direction import leaving_direction, pair_starts
+from ..linalg.descent_direction import descent_direction, pair_starts
 from ..linalg.lowrank import PairGradient
 from ..problem import Problem
 from ..settings import ParamSpec
@@ -24,21 +24,21 @@ ESCAPE = ParamSpec(
     "revive",
     "bool",
     False,
-    help="Where a column of P is 0 and the sweeps have settled: look for a sparse direction along which the "
-    "objective falls, and put the column there. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for CS "
-    "and Ω_CS where all of P is 0; with ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
+    help="Where a column of P is 0 and the sweeps have settled, search a sparse direction along which the "
+    "objective falls, and move the column there. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for "
+    "CS and Ω_CS where all of P is 0; with ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
 )
 
 # Sweeps have settled when they change no parameter by more than this share of the largest.
 SETTLED = 0.1
-# After a search in vain, the next one waits until changes are so many times smaller.
+# After a failed search, the next one waits until changes are so many times smaller.
 _LATER = 10.0
-# Directions are judged after so many steps, and again, up to the most.
+# Directions are tested every so many steps, up to the most.
 _STEPS, _MOST_STEPS = 10, 30
 # Steps over which the penalty grows to its full strength: a random start is not sparse, and would be cut to
-# a few entries that mean nothing.
+# a few arbitrary entries.
 _GROWTH = 5
-# Where columns are coupled, all leave P = 0 along one direction, and differ by so much of it.
+# Where columns are coupled, all leave P = 0 along one direction, with relative differences of this size.
 _SPREAD = 0.1
 # Beyond it the ascents from pairs, on a d × d matrix, take seconds.
 _MOST_FEATURES = 500
@@ -59,10 +59,10 @@ class SaddleEscape:
     problem : Problem
         A machine of second order.
     rng : numpy Generator
-        Draws where searches begin.
+        Draws the starts of searches.
     thorough : bool
-        Whether to begin, where a search at P = 0 was in vain, at the pairs of largest gradient, too: just
-        below λ_max hardly a random vector leads to the few directions that leave P = 0.
+        Whether to start also from the pairs of largest gradient, where a search at P = 0 has failed: just
+        below λ_max random vectors hardly ever lead to the few directions that leave P = 0.
     """
 
     memory = ("_rng", "_quiet")
@@ -76,7 +76,7 @@ class SaddleEscape:
         return change < self._quiet
 
     def leave(self, P: np.ndarray, f: np.ndarray, change: float) -> np.ndarray | None:
-        """Return a P, shape (d, k), at which the objective is lower, or None where there is none to be found.
+        """Return a P, shape (d, k), at which the objective is lower, or None where none was found.
 
         Parameters
         ----------
@@ -111,21 +111,21 @@ class SaddleEscape:
         u /= np.linalg.norm(u)
         steep = 0.0
         for step in range(1, _MOST_STEPS + 1):
-            # Half of it is the gradient in a symmetric W.
+            # Half of this is the gradient in a symmetric W.
             force = 2.0 * gradient.dot(u)
             steep = max(steep, float(np.linalg.norm(force)))
             if not 0.0 < steep < np.inf:
                 return None
-            whole = steep + 2.0 * problem.lambda_p
+            denominator = steep + 2.0 * problem.lambda_p
             strength = problem.lambda_sparse * min(step / _GROWTH, 1.0)
-            moved = (steep * u - force) / whole
-            u = problem.penalty.prox(moved[:, None], strength / whole)[:, 0]
+            moved = (steep * u - force) / denominator
+            u = problem.penalty.prox(moved[:, None], strength / denominator)[:, 0]
             size = float(np.linalg.norm(u))
             if size == 0.0:
                 return None
             u = u / size
-            if step % _STEPS == 0 and (found := self._scaled(u, f, slope)) is not None:
-                return found
+            if step % _STEPS == 0 and (column := self._scaled(u, f, slope)) is not None:
+                return column
         return None
 
     def _from_pairs(self, f: np.ndarray) -> np.ndarray | None:
@@ -134,8 +134,8 @@ class SaddleEscape:
         if kind in (None, "trace") or problem.design.n_features > _MOST_FEATURES:
             return None
         A = -PairGradient(problem.design, slope, diagonal=False).matrix
-        found = (leaving_direction(A, problem.lambda_p, kind == "pairs", v) for v in pair_starts(A))
-        ratio, v = max(found, key=lambda one: one[0], default=(0.0, f))
+        directions = (descent_direction(A, problem.lambda_p, kind == "pairs", v) for v in pair_starts(A))
+        ratio, v = max(directions, key=lambda pair: pair[0], default=(0.0, f))
         return self._scaled(v / np.linalg.norm(v), f, slope) if ratio > problem.lambda_sparse else None
 
     def _scaled(self, u: np.ndarray, f: np.ndarray, slope: np.ndarray) -> np.ndarray | None:

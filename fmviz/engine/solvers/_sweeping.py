@@ -1,4 +1,4 @@
-"""What coordinate solvers share: incremental predictions, the linear part, the frame of an epoch."""
+"""Base class of coordinate solvers: incremental predictions, the linear part, epochs of sweeps."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
                 change = abs(step)
                 bias -= step
         for j in range(curvature.size):
-            whole = curvature[j] + 2.0 * lam
-            if whole > 0.0:
+            bend = curvature[j] + 2.0 * lam
+            if bend > 0.0:
                 column = data[indptr[j] : indptr[j + 1]]
                 rows = indices[indptr[j] : indptr[j + 1]]
                 count = indptr[j + 1] - indptr[j]
@@ -56,7 +56,7 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
                 for i in range(count):
                     n = row(rows, i)
                     total += weight(weights, n) * derivative(f[n], y[n], theta) * value(column, i)
-                step = (total / n_samples + 2.0 * lam * w[j]) / whole
+                step = (total / n_samples + 2.0 * lam * w[j]) / bend
                 if step != 0.0:
                     for i in range(count):
                         f[row(rows, i)] -= step * value(column, i)
@@ -122,9 +122,9 @@ class LinearPart:
         return float(bias), float(change)
 
 
-# The smallest relative fall of the objective that is surely none of rounding.
+# The smallest relative decrease of the objective that exceeds rounding.
 VISIBLE = 1e-13
-# Predictions that are so small a share of the target are none.
+# Predictions below this share of the target count as 0.
 _TRACE = 1e-30
 
 ACTIVE_SWEEPS = ParamSpec(
@@ -133,14 +133,14 @@ ACTIVE_SWEEPS = ParamSpec(
     0,
     low=0,
     high=1_000,
-    help="After a sweep over all of P that leaves nearly the same entries at 0 as before: at most so many "
-    "sweeps over the other entries alone. The next full sweep certifies the zeros. 0: the paper's epochs.",
+    help="After a sweep over all of P that changes hardly any zeros, at most this many sweeps over the "
+    "non-zero entries alone. The next full sweep certifies the zeros. 0: the paper's epochs.",
 )
 
 
 @dataclass
 class Rounds:
-    """What kernels of `repeated` sweeps are asked for, and what they say, the blocks of P together.
+    """Arguments and results of kernels of `repeated` sweeps, over all blocks of P.
 
     Attributes
     ----------
@@ -149,9 +149,9 @@ class Rounds:
     enough : float
         The relative change that ends them.
     outcomes : (most, size) ndarray
-        P, as it is kept, after each sweep; no rows where nobody needs it.
-    made : int
-        The sweeps that were made.
+        P, in the solver's layout, after each sweep; no rows where it is not needed.
+    count : int
+        The number of sweeps.
     largest, last : float
         The largest and the last relative change.
     """
@@ -159,27 +159,27 @@ class Rounds:
     most: int
     enough: float
     outcomes: np.ndarray
-    made: int = 0
+    count: int = 0
     largest: float = 0.0
     last: float = 0.0
 
-    def take(self, said: tuple[int, float, float]) -> None:
-        """Take what a kernel says of its block, or what is known of other parameters."""
-        self.made, largest, last = said
+    def take(self, result: tuple[int, float, float]) -> None:
+        """Add the result of a kernel on its block, or the change of other parameters."""
+        self.count, largest, last = result
         self.largest, self.last = max(self.largest, largest), max(self.last, last)
 
 
 class SweepingSolver(Solver):
     """Sweep over λ, where it is fitted, the linear part, and P, with predictions and sums kept up to date.
 
-    Where a solver takes `ACTIVE_SWEEPS`, an epoch is one sweep over everything, followed, if that moved
-    few entries from or to 0, by sweeps over what is not 0 until these move it little; its kernel heeds
-    `_live_only`.
+    Where a solver has `ACTIVE_SWEEPS`, an epoch is one full sweep, followed, if that moved few entries from
+    or to 0, by sweeps over non-zero entries until these change little; its kernel respects `_live_only`.
 
-    With `ANDERSON`, sweeps that leave the zeros alone are extrapolated from time to time.
+    With `ANDERSON`, sweeps that do not change the zeros are extrapolated from time to time.
 
-    Subclasses hold P in the layout of their kernels (`_lay`, `_flat`), make what their kernels keep of every
-    sample (`_hold`), and sweep over the blocks of P (`_sweep_factors`).
+    Subclasses convert P to and from the layout of their kernels (`_to_layout`, `_from_layout`), compute the
+    sums that their kernels keep for every sample (`_set_sums`), and sweep over the blocks of P
+    (`_sweep_factors`).
     """
 
     needs_mu: ClassVar[bool] = True
@@ -187,18 +187,17 @@ class SweepingSolver(Solver):
     takes_pairs: ClassVar[bool] = True
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
     refresh_every: ClassVar[int] = 10
-    # What the model says of each block of P; subclasses choose whether entries or rows.
+    # The model's views of each block of P; subclasses choose those along entries or rows.
     _views: Sequence[Any]
     memory: ClassVar[tuple[str, ...]] = (
         *("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live", "_coefficients", "_revival"),
     )
     # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
     enough: ClassVar[float] = 0.1
-    # They begin when a full sweep flips no more than this share of the live entries from or to 0.
+    # They start when a full sweep flips no more than this share of the live entries from or to 0.
     settled: ClassVar[float] = 0.01
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         model = problem.model
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
@@ -215,25 +214,24 @@ class SweepingSolver(Solver):
         self._partners = problem.design.partners if plain and self.takes_pairs else None
         self._coefficient_step = CoefficientStep(problem) if model.fits_coefficients else None
 
-    def _lay(self, P: np.ndarray) -> np.ndarray:
+    def _to_layout(self, P: np.ndarray) -> np.ndarray:
         """Return a (d, columns) matrix as a fresh array in the layout of the kernels."""
         raise NotImplementedError
 
-    def _flat(self) -> np.ndarray:
+    def _from_layout(self) -> np.ndarray:
         """Return P as a fresh (d, columns) matrix."""
         raise NotImplementedError
 
-    def _hold(self, sums: np.ndarray | None) -> None:
-        """Make what the kernels keep of every sample; `sums` is XP, where it is known."""
+    def _set_sums(self, sums: np.ndarray | None) -> None:
+        """Compute the sums that kernels keep for every sample; `sums` is XP, where it is known."""
         raise NotImplementedError
 
     def _sweep_factors(self, rounds: Rounds) -> None:
-        """Sweep over every block of P, and have `rounds` take what the kernels say."""
+        """Sweep over every block of P, and add the kernels' results to `rounds`."""
         raise NotImplementedError
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
-        self._P = self._lay(parameters.P)
+        self._P = self._to_layout(parameters.P)
         self._w = parameters.w.copy()
         self._bias = parameters.intercept
         self._coefficients = parameters.multipliers.copy()
@@ -253,24 +251,23 @@ class SweepingSolver(Solver):
         self._take(*self._forward(self.parameters()))
 
     def _take(self, f: np.ndarray, sums: np.ndarray | None) -> None:
-        """Take freshly computed predictions and XP."""
+        """Set recomputed predictions and XP."""
         self._f = aligned_copy(f - self._shift)
-        self._hold(sums)
+        self._set_sums(sums)
 
     def _forward(self, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the predictions, and XP where the model computes it on the way and the kernel needs it."""
+        """Return the predictions, and XP where the model computes it anyway and the kernel needs it."""
         design = self.problem.design
         if self._partners is None:
             return self.problem.model.forward(design, parameters)
-        found = predict_pairs(design, self._partners, parameters.P, parameters.w, parameters.intercept)
-        return found, None
+        f = predict_pairs(design, self._partners, parameters.P, parameters.w, parameters.intercept)
+        return f, None
 
-    def at_rest(self) -> bool:
-        """See `Solver.at_rest`: where the next epoch computes all else anew."""
+    def can_checkpoint(self) -> bool:
+        """Return whether the next epoch recomputes predictions and sums."""
         return self._epochs % self.refresh_every == 0
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         if self._epochs and self._epochs % self.refresh_every == 0:
             self._drop_traces()
             self._refresh()
@@ -278,52 +275,50 @@ class SweepingSolver(Solver):
         change = self._sweeps()
         if self._revival is None or not self._revival.due(change):
             return change
-        P = self._flat()
+        P = self._from_layout()
         moved = self._revival.leave(P, self._f + self._shift, change)
         if moved is None:
             return change
-        self._P = self._lay(moved)
+        self._P = self._to_layout(moved)
         self._refresh()
         return max(change, relative_change((float(np.abs(moved - P).max()), moved)))
 
     def _drop_traces(self) -> None:
-        """Set P to 0 where all of it is too small to change a prediction in any digit.
+        """Set P to 0 where it is too small to change a prediction in any digit.
 
-        Steps that shrink it by a factor never end there, and a line search that compares objectives ends
-        anywhere.
+        Steps that shrink P by a factor never reach 0, and a line search on the objective cannot resolve it.
         """
         largest = float(np.abs(self._P).max(initial=0.0))
         size = float(np.abs(self.problem.y).max()) * self.problem.design.n_samples
         if 0.0 < largest**2 * float(self._moments.max(initial=0.0)) <= _TRACE * size:
             self._P[...] = 0.0
 
-    def rehearse(self) -> None:
-        """See `Solver.rehearse`."""
+    def warm_up(self) -> None:
         self.epoch()
         if self._revival is not None:
-            self._revival.leave(0.0 * self._flat(), self._f + self._shift, 0.0)
+            self._revival.leave(0.0 * self._from_layout(), self._f + self._shift, 0.0)
 
     def _sweeps(self) -> float:
-        """Sweep over everything, and over what lives as `ACTIVE_SWEEPS` says; return the relative change."""
+        """Make a full sweep, and `ACTIVE_SWEEPS` sweeps over live entries; return the relative change."""
         most = self.settings.get(ACTIVE_SWEEPS.name, 0)
         before = self._P != 0.0 if most else None
         first = largest = self._sweep().largest
         if before is None:
             return largest
         live = self._P != 0.0
-        # Which entries live decides between stationary points: that is left to full sweeps.
+        # Which entries are live decides between stationary points, so full sweeps decide it.
         if np.count_nonzero(live != before) <= self.settled * np.count_nonzero(live):
             self._live_only = True
             change = first
             while most > 0 and change > self.enough * first:
                 rounds = self._sweep(most, self.enough * first)
-                most -= rounds.made
+                most -= rounds.count
                 largest, change = max(largest, rounds.largest), rounds.last
             self._live_only = False
         return largest
 
     def _sweep(self, most: int = 1, enough: float = 0.0) -> Rounds:
-        """Sweep once, or where nothing but one block of P moves, up to `most` times.
+        """Sweep once, or up to `most` times where only one block of P moves.
 
         The last is one that changes P by no more than the share `enough`, or fills the iterates.
         """
@@ -343,22 +338,22 @@ class SweepingSolver(Solver):
         rounds = Rounds(most, enough, np.empty((written, self._P.size)))
         self._sweep_factors(rounds)
         if noting is not None:
-            outcomes = rounds.outcomes[: rounds.made] if written else self._P.reshape(1, -1)
+            outcomes = rounds.outcomes[: rounds.count] if written else self._P.reshape(1, -1)
             noting.note(outcomes, self._w, self._bias, self._live.reshape(-1))
             if noting.full:
                 other = max(other, self._extrapolate(noting))
-        rounds.take((rounds.made, other, other))
+        rounds.take((rounds.count, other, other))
         return rounds
 
-    def _asked(self, rounds: Rounds) -> tuple[int, float, np.ndarray, np.ndarray]:
-        """Return what all kernels of `repeated` sweeps take."""
+    def _round_arguments(self, rounds: Rounds) -> tuple[int, float, np.ndarray, np.ndarray]:
+        """Return the arguments common to all kernels of `repeated` sweeps."""
         return rounds.most, rounds.enough, self._P.reshape(-1), rounds.outcomes
 
     def _extrapolated(self, depth: int, parameters: Parameters) -> Extrapolation:
-        """Return what extrapolates sweeps, for P as it is laid."""
+        """Return the extrapolation of sweeps for P in this solver's layout."""
         P, w = parameters.P, parameters.w
-        # Padding is 0, and no entry's number is.
-        numbers = self._lay(np.arange(1.0, P.size + 1.0).reshape(P.shape)).reshape(-1)
+        # Entries are numbered from 1, and padding is 0.
+        numbers = self._to_layout(np.arange(1.0, P.size + 1.0).reshape(P.shape)).reshape(-1)
         laid = np.flatnonzero(numbers)
         places = np.empty(P.size, dtype=np.int64)
         places[numbers[laid].astype(np.int64) - 1] = laid
@@ -369,7 +364,7 @@ class SweepingSolver(Solver):
         return Extrapolation(depth, places, w.size, sizes)
 
     def _extrapolate(self, extrapolation: Extrapolation) -> float:
-        """Jump to where the last sweeps seem to lead, if the objective falls; return the relative change."""
+        """Move to the extrapolated point, if that lowers the objective; return the relative change."""
         here, problem, point = self.parameters(), self.problem, extrapolation.point()
         if point is None:
             return 0.0
@@ -377,10 +372,10 @@ class SweepingSolver(Solver):
         there = here.replace(P=P.reshape(here.P.shape), w=w.copy(), intercept=float(bias[0]))
         f, sums = self._forward(there)
         now, then = (sum(problem.parts(*at).values()) for at in ((here, self._f + self._shift), (there, f)))
-        # A jump whose fall is a rounding error would keep a run from settling.
+        # A move that lowers the objective by a rounding error would keep a run from settling.
         if not now - then > VISIBLE * abs(now):
             return 0.0
-        self._P, self._w, self._bias = self._lay(there.P), there.w, there.intercept
+        self._P, self._w, self._bias = self._to_layout(there.P), there.w, there.intercept
         self._take(f, sums)
         sized = self._linear.sized
         steps = sized(w - here.w)
@@ -390,13 +385,11 @@ class SweepingSolver(Solver):
         )
 
     def objective(self) -> float:
-        """See `Solver.objective`."""
         return sum(self.problem.parts(self.parameters(), self._f + self._shift).values())
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         coefficients = self._coefficients.copy() if self._given else None
-        return Parameters(self._flat(), self._w.copy(), self._bias, coefficients=coefficients)
+        return Parameters(self._from_layout(), self._w.copy(), self._bias, coefficients=coefficients)
 
 
 def relative_change(*blocks: Any) -> float:

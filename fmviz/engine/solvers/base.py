@@ -1,4 +1,4 @@
-"""The interface of a solver: it starts, makes epochs and shows its parameters; the driver does the rest."""
+"""Base class of solvers, which the driver starts and advances epoch by epoch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..settings import ParamSpec, check_params
 
 
 def working_loss(problem: Problem) -> tuple[ScalarLoss, np.ndarray]:
-    """Return the loss that kernels take, and what its predictions are shifted by, shape (N,).
+    """Return the loss for kernels, and the shift of its predictions, shape (N,).
 
-    Where the loss depends on f − y alone, kernels hold residuals: one array less to read.
+    Where the loss depends on f − y alone, kernels keep residuals, so that they read one array less.
     """
     loss = problem.loss.scalar
     if loss.of_residual is None:
@@ -35,33 +35,33 @@ def second_moments(problem: Problem) -> np.ndarray:
 
 
 class Solver:
-    """One optimisation method with its settings; `on` sets it to a problem.
+    """An optimisation method with its settings; `on` binds it to a problem.
 
-    Subclasses declare the class attributes, say in `_why_not` which problems they cannot take, and
+    Subclasses declare the class attributes, say in `_why_not` which problems they do not apply to, and
     implement `prepare`, `start`, `epoch` and `parameters`.
 
     Parameters
     ----------
     **settings
-        The declared ones.
+        The declared settings.
 
     Attributes
     ----------
     name, label : str
-        Identifier and words.
+        Identifier and display name.
     source : str
         Paper and algorithm.
     about : str
-        One sentence for a reader.
+        A description for users.
     params : tuple of ParamSpec
         Its own parameters.
     monotone : bool
-        Whether with its default parameters the objective never rises from one epoch to the next, but for
+        Whether with its default parameters the objective never rises from one epoch to the next, up to
         rounding.
     diverged_hint : str
-        What to change after a run that diverged, as a sentence.
+        Advice after a run that diverged, as a sentence.
     factorised : bool
-        Whether it moves factors P; else it moves pair weights W themselves.
+        Whether it updates factors P; else it updates pair weights W directly.
     needs_mu : bool
         Whether its steps need the Lipschitz constant of the loss's derivative.
     takes_kinks : bool
@@ -69,19 +69,19 @@ class Solver:
     takes_powers : bool
         Whether λ_p may multiply powers of the columns' norms beyond 2.
     fits_coefficients : bool
-        Whether it fits the weights of the columns, where a model has them fitted.
+        Whether it can fit the weights of the columns.
     unit_free : bool
-        Whether a change of w_j counts times the root mean square of its feature, so that the units of X have
-        no say in when a run has converged. As published it counts as it is. Heeded by sweeps.
+        Whether a change of w_j is scaled by the root mean square of its feature, so that convergence does not
+        depend on the units of X. As published it is not. Used by sweeps.
     leaves_zero : bool
-        Whether a run looks for a way out where P has become 0, for a solver that does not itself.
+        Whether the driver tries to escape where P has become 0; False for a solver that does so itself.
     memory : tuple of str
-        The attributes that, given to a started solver where `at_rest` was true, make it go on with the same
-        iterates; empty where nothing does.
+        The attributes, saved where `can_checkpoint` is true, from which a started solver continues with the
+        same iterates; empty where that is not possible.
     takes_parts : bool
-        Whether it can be given the rows part by part: no step needs all of them.
+        Whether it can be given the rows in parts: no step needs all of them.
     most_features : float
-        For more than so many features "auto" is another solver, where there is one.
+        For more features than this "auto" prefers another solver, where there is one.
     """
 
     name: ClassVar[str]
@@ -112,19 +112,19 @@ class Solver:
         return f"{type(self).__name__}({', '.join(f'{name}={self.settings[name]!r}' for name in given)})"
 
     def on(self, problem: Problem) -> Self:
-        """Return a solver of the same settings that is prepared for a problem, and next to be started.
+        """Return a solver with the same settings, prepared for a problem; `start` comes next.
 
         Raises
         ------
         ValueError
-            If the solver cannot take the problem, with the reason, or a setting does not suit it.
+            If the solver does not apply to the problem, with the reason, or a setting does not suit it.
         """
         if (reason := self.why_not(problem)) is not None:
             raise ValueError(reason)
         return self.within(problem)
 
     def within(self, problem: Problem) -> Self:
-        """As `on`, for a solver whose step another one takes: whether the problem suits it is not asked."""
+        """Do as `on` without checking that the solver applies, for use inside another solver."""
         run = copy(self)
         run.settings = dict(self.settings)
         run.problem = problem
@@ -132,7 +132,7 @@ class Solver:
         return run
 
     def prepare(self) -> None:
-        """Make what depends on the problem, but not on the starting point.
+        """Compute everything that depends on the problem, but not on the starting point.
 
         Raises
         ------
@@ -141,14 +141,14 @@ class Solver:
         """
 
     def clock(self) -> float:
-        """Return the processor time of the calling thread, in seconds; a solver's time is measured by it.
+        """Return the processor time of the calling thread, in seconds; it measures a solver's time.
 
-        Waiting for other threads, as in a server, so does not count.
+        Waiting for other threads, as in a server, does not count.
         """
         return time.thread_time()
 
     def why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return None, or the mathematical reason why this solver cannot take such a problem."""
+        """Return the mathematical reason why this solver does not apply to a problem, or None."""
         if (reason := problem.why_not() or self._why_not_model(problem.model)) is not None:
             return reason
         if not self.takes_kinks and (reason := problem.loss.why_no_derivative(self.label)) is not None:
@@ -160,7 +160,7 @@ class Solver:
         return self._why_not(problem)
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """Return None, or why this solver's steps make no sense for the parameters of the model."""
+        """Return why this solver's steps do not apply to the parameters of the model, or None."""
         name = model.label[0].lower() + model.label[1:]
         if model.multi_output:
             return WhyNot(
@@ -209,11 +209,11 @@ class Solver:
         return None
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return None, or why this solver cannot take the penalty or the loss of a model that it can take."""
+        """Return why this solver does not apply to the penalty or the loss of a supported model, or None."""
         raise NotImplementedError
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
-        """Return a sentence on what an epoch costs, where that is beyond the size of the data, else None."""
+        """Return a sentence on the cost of an epoch, where it exceeds the size of the data, else None."""
         return problem.model.cost_note(d) or problem.penalty.cost_note(d, rank)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -224,8 +224,8 @@ class Solver:
         """Make one epoch; return the largest change of a parameter, relative to the largest one."""
         raise NotImplementedError
 
-    def vouches(self, change: float) -> bool:
-        """Return whether so small a change of an epoch is evidence of a nearly stationary point.
+    def trusts_change(self, change: float) -> bool:
+        """Return whether this small a change of an epoch is evidence of a nearly stationary point.
 
         Where it is not, the certificate has to be as small as the tolerance. A change of 0 may mean that no
         step was found.
@@ -233,19 +233,19 @@ class Solver:
         return change > 0.0
 
     def at_rank(self) -> bool:
-        """Return whether a solver that adds columns has as many as `Problem.rank` allows."""
+        """Return whether a solver that adds columns has reached `Problem.rank`."""
         return False
 
-    def at_rest(self) -> bool:
-        """Return whether `memory` alone tells, after the last epoch, how the solver goes on."""
+    def can_checkpoint(self) -> bool:
+        """Return whether after the last epoch `memory` determines the solver's next steps."""
         return bool(self.memory)
 
     def for_other_rows(self, memory: Mapping[str, Any]) -> dict[str, Any]:
-        """Return of what was remembered that which holds when the rows change, too."""
+        """Return the part of a remembered state that stays valid when the rows change."""
         return {}
 
-    def rehearse(self) -> None:
-        """Call every kernel that an epoch may need; asked of a started solver of a small problem."""
+    def warm_up(self) -> None:
+        """Call every kernel that an epoch may need, so that they are compiled, on a small problem."""
         self.epoch()
 
     def parameters(self) -> Parameters:
@@ -253,8 +253,8 @@ class Solver:
         raise NotImplementedError
 
     def objective(self) -> float:
-        """Return the objective, from what the solver keeps where that saves work: good to rounding errors."""
+        """Return the objective up to rounding errors, from stored predictions where that saves work."""
         return self.problem.objective(self.parameters())
 
     def close(self) -> None:
-        """Give back what the solver holds besides memory; `parameters` still works."""
+        """Release resources other than memory; `parameters` still works."""

@@ -31,7 +31,7 @@ class BothLayers:
         self._offset = offset
         self.problem, self.diagonal, self.k = problem, diagonal, k
         self.risk = Risk(problem)
-        # Without bases: the linear part of Z, and everything that acts on Θ but for V.
+        # Without bases: the linear part of Z, with the terms of the objective in Θ except V.
         self.linear = OutputLayer(problem, np.zeros((problem.design.n_samples, 0)), offset)
 
     def layer(self, H: np.ndarray) -> OutputLayer:
@@ -46,16 +46,16 @@ class BothLayers:
         if not self.diagonal:
             squares = design.power(2)
             Phi = 0.5 * (Phi - np.asarray(squares @ np.square(H)))
-        V, rest = T[:k], T[k:]
-        value, slopes = self.risk.value_and_slopes(Phi @ V + linear.predict(rest))
+        V, linear_T = T[:k], T[k:]
+        value, slopes = self.risk.value_and_slopes(Phi @ V + linear.predict(linear_T))
         E = slopes @ V.T
         if self.diagonal:
             in_H = 2.0 * design.transpose_dot(A * E)
         else:
             in_H = design.transpose_dot(A * E) - H * np.asarray(squares.T @ E)
         ridge = linear.ridge[:, None]
-        in_T = np.vstack([Phi.T @ slopes, linear.Z.T @ slopes + 2.0 * ridge * rest])
-        return value + float((ridge * np.square(rest)).sum()), in_H, in_T
+        in_T = np.vstack([Phi.T @ slopes, linear.Z.T @ slopes + 2.0 * ridge * linear_T])
+        return value + float((ridge * np.square(linear_T)).sum()), in_H, in_T
 
 
 def _into_ball(H: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ def fista_both(
 
 
 class _Smooth:
-    """The objective in free directions u_r = ‖u_r‖h_r and a form of V in which its penalty is smooth.
+    """The objective in unnormalised directions u_r = ‖u_r‖h_r and a form of V with a smooth penalty.
 
     ℓ1: V = A − B with A, B ≥ 0, and the penalty ΣA + ΣB. ℓ1/ℓ2: V itself, whose rows are not 0. ℓ1/ℓ∞:
     v_rc = t_r s_rc with |s_rc| ≤ 1, and the penalty Σt_r.
@@ -138,18 +138,18 @@ class _Smooth:
         return np.concatenate(parts), bounds
 
     def unpack(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return U, Θ, and what V was made of."""
+        """Return U, Θ, and the variables that make up V."""
         d, k, m = self._d, self._k, self._m
         U, x = x[: d * k].reshape(d, k), x[d * k :]
         count = {1.0: 2 * k * m, np.inf: k + k * m}.get(self._penalty.row_norm or 0.0, k * m)
-        inner, rest = x[:count], x[count:].reshape(-1, m)
+        inner, linear = x[:count], x[count:].reshape(-1, m)
         if self._penalty.row_norm == 1.0:
             V = (inner[: k * m] - inner[k * m :]).reshape(k, m)
         elif self._penalty.row_norm == np.inf:
             V = inner[:k, None] * inner[k:].reshape(k, m)
         else:
             V = inner.reshape(k, m)
-        return U, np.vstack([V, rest]), inner
+        return U, np.vstack([V, linear]), inner
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient."""
@@ -187,8 +187,8 @@ def descend(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return H, of unit columns, and Θ after L-BFGS iterations on both, and a refit of the output layer.
 
-    The iterations know no kinks, and a basis without a weight would stay without one; the refit makes rows of
-    V exactly 0. It never raises the objective.
+    The iterations ignore kinks, and a basis with zero weight would keep it; the refit makes rows of V exactly
+    0. It never raises the objective.
     """
     from scipy.optimize import minimize
 
@@ -198,8 +198,8 @@ def descend(
     form = _Smooth(both, problem.penalty, layer.strength, T.shape[1])
     x, bounds = form.pack(H, T)
     options = {"maxiter": most, "maxfun": 2 * most, "maxcor": _LBFGS_MEMORY, "ftol": 0.1 * tol, "gtol": 0.0}
-    found = minimize(form.value_and_gradient, x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    U, new, _ = form.unpack(found.x)
+    result = minimize(form.value_and_gradient, x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    U, new, _ = form.unpack(result.x)
     size = np.linalg.norm(U, axis=0)
     new_H = np.divide(U, size, out=np.zeros_like(U), where=size > 0)
     layer = both.layer(new_H)
@@ -209,26 +209,25 @@ def descend(
 
 # A criterion above λ by less than this share is rounding.
 _NEWS = 1e-7
-# A refit ends where a step promises less than this share of what the refit has brought, or less of it where
-# more accuracy is asked for.
+# A refit ends where a step promises less than this share of the refit's decrease, or a smaller share for a
+# higher accuracy.
 _PART, _PER_ACCURACY = 0.01, 1e4
-# What the objective counts at least, as a share of the first one.
+# The least scale of relative changes, as a share of the first objective.
 _LEAST = 1e-3
 _MOST = 1000
 
 
 class BasisSolver(Solver):
-    """What the solvers of a shared basis have in common: their state is H, (d, k), and Θ, (q, m).
+    """Base class of solvers of a shared basis, whose state is H, (d, k), and Θ, (q, m).
 
-    The change of an epoch is the share of itself by which the objective fell, at least of a thousandth of the
-    first one: single weights may move far between bases that are nearly alike.
+    The change of an epoch is the relative decrease of the objective, relative to at least a thousandth of the
+    first one: single weights may move far between nearly identical bases.
     """
 
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_bases", "_T", "_w", "_first")
     diverged_hint: ClassVar[str] = "Scale the features, or raise lambda_sparse."
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`."""
         if isinstance(model, SharedBasis):
             return None
         return WhyNot(
@@ -254,11 +253,10 @@ class BasisSolver(Solver):
         self._bases = H.T.copy()
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._rng = rng
         self._H = parameters.P
         parts = [parameters["V"]]
-        # The weights of a wide X, which are no part of Θ.
+        # The weights of a wide X, which are not part of Θ.
         self._w = np.atleast_2d(parameters["w"]).T.copy()
         if self.problem.fit_linear and not is_wide(self.problem):
             parts.append(self._w)
@@ -266,9 +264,9 @@ class BasisSolver(Solver):
             parts.append(np.atleast_1d(parameters["intercept"])[None, :])
         self._T = np.vstack(parts)
         self._first = 0.0
-        # Not remembered: it follows from the rest.
+        # Not in `memory`, since it follows from the other attributes.
         self._here: tuple[float, np.ndarray] | None = None
-        self._held = {name: parameters[name].copy() for name in ("w", "intercept")}
+        self._fixed = {name: parameters[name].copy() for name in ("w", "intercept")}
 
     def _activations(self, H: np.ndarray) -> np.ndarray:
         return activations(self.problem.design, H, self._model.diagonal)
@@ -293,7 +291,7 @@ class BasisSolver(Solver):
         return risk + sum(problem.penalties(here).values()), slopes
 
     def _fall(self, before: float) -> float:
-        """Look at the present point, and return the change since the objective was `before`."""
+        """Evaluate the present point, and return the change since the objective was `before`."""
         self._here = self._evaluate()
         now = self._here[0]
         self._first = self._first or before
@@ -305,7 +303,7 @@ class BasisSolver(Solver):
         problem, k = self.problem, self._H.shape[1]
         d, m = problem.design.n_features, self._T.shape[1]
         shapes = problem.shapes
-        w, bias = self._held["w"], self._held["intercept"]
+        w, bias = self._fixed["w"], self._fixed["intercept"]
         end = len(self._T)
         if problem.fit_intercept:
             end -= 1
@@ -320,18 +318,18 @@ class BasisSolver(Solver):
 class ConditionalGradient(BasisSolver):
     r"""Adds the vectors along which the objective falls most steeply, and refits.
 
-    The gradient at V = 0 along a basis h is g_h = −(hᵀΓ_1 h, …, hᵀΓ_m h) for all outputs, and none is left to
-    add just where its norm dual to that of the rows is at most λ for all h of the unit ball, the optimum. An
-    epoch
+    The gradient at V = 0 along a basis h is g_h = −(hᵀΓ_1 h, …, hᵀΓ_m h) for all outputs, and
+    the optimum is reached just where its norm dual to that of the rows is at most λ for all h of the unit
+    ball. An epoch
 
     1. selects up to `bases` vectors of large ‖g_h‖ (`selection`), and takes those beyond λ;
     2. refits the output layer, V with w and the biases, to the relative accuracy `accuracy`;
-    3. with `refit` "full" goes on with a local search on both layers, which is not convex;
+    3. with `refit` "full" continues with a local search on both layers, which is not convex;
     4. drops the bases whose row of V is 0.
 
     As published it adds one basis an epoch, selects by the ℓ1 start with refinement ("refine"), and refits by
     FISTA (`inner` "fista") to 1e-3. Eigen-steps reach larger ‖g_h‖, several bases an epoch need fewer refits,
-    and the accuracy of the refits matters more than any of it.
+    and the accuracy of the refits matters most.
     """
 
     name: ClassVar[str] = "conditional_gradient"
@@ -347,7 +345,7 @@ class ConditionalGradient(BasisSolver):
             "choice",
             "output",
             choices=("output", "full"),
-            help="What moves after a selection: the output layer, or the bases, too.",
+            help="Whether to refit the output layer after a selection, or the bases, too.",
         ),
         ParamSpec(
             "selection",
@@ -376,7 +374,6 @@ class ConditionalGradient(BasisSolver):
     )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         if problem.penalty.row_norm is None:
             return WhyNot(
                 "no_selection",
@@ -387,11 +384,10 @@ class ConditionalGradient(BasisSolver):
         return None
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         self._products = feature_products(self.problem.design)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`: bases without a weight are none."""
+        """Start from the bases with a non-zero weight."""
         super().start(parameters, rng)
         self._keep_live()
         if not self._T[: self._H.shape[1]].any():
@@ -399,7 +395,6 @@ class ConditionalGradient(BasisSolver):
             self._refit_output(self._H)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before, slopes = self._here or self._evaluate()
         free = self.problem.rank - self._H.shape[1]
         new = self._selected(slopes, min(free, self.settings["bases"]))
@@ -411,7 +406,6 @@ class ConditionalGradient(BasisSolver):
         return self._fall(before)
 
     def at_rank(self) -> bool:
-        """See `Solver.at_rank`."""
         return self._H.shape[1] == self.problem.rank
 
     def _selected(self, slopes: np.ndarray, count: int) -> np.ndarray:
@@ -426,7 +420,7 @@ class ConditionalGradient(BasisSolver):
         self.criterion = float(size.max(initial=0.0))
         least = problem.lambda_sparse
         if self._model.radius:
-            # In place of λ there is what the bases at hand have reached.
+            # The norms of the present bases take the place of λ.
             least = float(gradient.norms(self._H, p).max(initial=0.0))
         return H[:, size > least * (1.0 + _NEWS)]
 
@@ -442,8 +436,8 @@ class ConditionalGradient(BasisSolver):
             return whitened(layer, T, accuracy, part=min(_PART, _PER_ACCURACY * accuracy)).T
 
         if T.size or is_wide(self.problem):
-            found = refit_output_layer(self.problem, self._activations(H), T, self._w, refit, accuracy)
-            self._T, self._w = found
+            fitted = refit_output_layer(self.problem, self._activations(H), T, self._w, refit, accuracy)
+            self._T, self._w = fitted
         else:
             self._T = T
 
@@ -457,8 +451,8 @@ class ProjectedGradient(BasisSolver):
     """Accelerated projected gradient steps on a fixed number of bases from random directions.
 
     The baseline of blondel2017: both layers move from the start, the bases projected on the unit ball and V
-    through the operator of its penalty. It finds a stationary point, good or bad, and no basis that is
-    missing.
+    through the operator of its penalty. It finds a stationary point, good or bad, and adds no
+    bases.
     """
 
     name: ClassVar[str] = "projected_gradient"
@@ -469,15 +463,14 @@ class ProjectedGradient(BasisSolver):
         "conditional gradient is measured by."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
-        ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, which starts them anew."),
+        ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, restarted in each."),
     )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver._why_not`: every penalty has an operator."""
+        """Return None: every penalty has an operator."""
         return None
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before = (self._here or self._evaluate())[0]
         self._H, self._T = fista_both(
             self.problem,

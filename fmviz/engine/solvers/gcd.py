@@ -29,12 +29,12 @@ from ._sweeping import relative_change
 from .base import Solver
 from .quadratic_pgd import IncrementalPGD
 
-# The most iterations of L-BFGS; it ends where so many of them add less than this share to what it gained.
+# The most iterations of L-BFGS; it ends where so many of them add less than this share of the total decrease.
 _MOST, _PAUSE, _SHARE = 500, 10, 0.005
-# The steps that L-BFGS remembers, and how often it shortens one.
+# The steps that L-BFGS stores, and how often it shortens one.
 _MEMORY, _TRIALS = 10, 30
-# Newton steps, the most conjugate gradients for each, and what they leave of the gradient.
-_NEWTON, _CONJUGATE, _LEFT = 3, 300, 1e-4
+# Newton steps, the most conjugate gradients for each, and their relative residual.
+_NEWTON, _CONJUGATE, _RESIDUAL = 3, 300, 1e-4
 
 
 class SignedFactors:
@@ -45,9 +45,9 @@ class SignedFactors:
     Parameters
     ----------
     problem : Problem
-        Of the model "convex_fm".
+        A problem of the model "convex_fm".
     here : Parameters
-        Where to start; its columns' signs stay, and a column of 0 stays 0.
+        The start; its columns' signs are fixed, and a column of 0 stays 0.
     """
 
     most_iterations = _MOST
@@ -74,8 +74,9 @@ class SignedFactors:
     def descend(self) -> None:
         """Make L-BFGS iterations until they stall.
 
-        The two loops of Nocedal and Wright (2006, Algorithm 7.4), whose products are of vectors alone: that
-        of scipy spends most of its time in products of 20 × 20 matrices, and many threads spend it waiting.
+        The two-loop recursion of Nocedal and Wright (2006, Algorithm 7.4), which multiplies vectors only:
+        that of scipy spends most of its time in products of 20 × 20 matrices, or with many threads in
+        waiting.
         """
         pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_MEMORY)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -91,7 +92,7 @@ class SignedFactors:
                 if trial is None and not pairs:
                     break
                 if trial is None:
-                    # From what was learnt no lower value is found: begin anew.
+                    # No lower value with the stored curvature: restart.
                     pairs.clear()
                     continue
                 moved, bent = trial - self.theta, new - gradient
@@ -106,14 +107,14 @@ class SignedFactors:
     def _lower(
         self, value: float, direction: np.ndarray, slope: float, step: float
     ) -> tuple[np.ndarray | None, float, np.ndarray]:
-        """Return a point along a direction that is lower by a share of what the slope promises (Armijo)."""
+        """Return a point along a direction by an Armijo line search, or None."""
         for _ in range(_TRIALS):
             trial = self.theta + step * direction
-            found, gradient = self.value_and_gradient(trial)
-            if found <= value + 1e-4 * step * slope:
-                return trial, found, gradient
-            # The minimum of the parabola through what is known, within limits.
-            bend = found - value - step * slope
+            lower, gradient = self.value_and_gradient(trial)
+            if lower <= value + 1e-4 * step * slope:
+                return trial, lower, gradient
+            # The minimum of the interpolating parabola, within limits.
+            bend = lower - value - step * slope
             share = -0.5 * step * slope / bend if np.isfinite(bend) and bend > 0.0 else 0.1
             step *= min(0.5, max(0.1, share))
         return None, value, direction
@@ -121,7 +122,8 @@ class SignedFactors:
     def polish(self) -> None:
         """Make Newton steps by conjugate gradients, as long as the gradient shrinks.
 
-        Values of the objective tell minima apart to the root of the precision only; gradients to all of it.
+        Values of the objective locate a minimum only to the root of the precision, gradients to full
+        precision.
         """
         value, gradient = self.value_and_gradient(self.theta)
         for _ in range(_NEWTON):
@@ -132,40 +134,40 @@ class SignedFactors:
             self.theta, value, gradient = trial, new_value, new
 
     def _newton_step(self, gradient: np.ndarray) -> np.ndarray:
-        """Return about H⁻¹·gradient; H is singular in rotations of U, of which the gradient has no part."""
+        """Return H⁻¹·gradient approximately; H is singular along rotations of U, where the gradient is 0."""
         step = np.zeros_like(gradient)
-        rest = gradient.copy()
-        direction = rest.copy()
-        square = first = float(rest @ rest)
+        residual = gradient.copy()
+        direction = residual.copy()
+        square = first = float(residual @ residual)
         hessian = self._hessian()
         for _ in range(_CONJUGATE):
-            if square <= _LEFT**2 * first:
+            if square <= _RESIDUAL**2 * first:
                 break
             image = hessian(direction)
             bend = float(direction @ image)
             if bend <= 0.0:
                 break
             step += square / bend * direction
-            rest -= square / bend * image
-            before, square = square, float(rest @ rest)
-            direction = rest + square / before * direction
+            residual -= square / bend * image
+            before, square = square, float(residual @ residual)
+            direction = residual + square / before * direction
         return step
 
     def _hessian(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Return the map from a direction to the Hessian at θ times it."""
+        """Return the product with the Hessian at θ as a function."""
         problem, joint, signs = self._problem, self._joint, self._signs
         model, design, theta = problem.model, problem.design, self.theta
         at = joint.unpack(theta)
         f = problem.predict(at)
         slope = problem.slope(f)
         bend = problem.unit_weights * problem.loss.second(f, problem.y) / f.size
-        A, whole = design.dot(at.P), bool(model.settings["diagonal"])
+        A, diagonal = design.dot(at.P), bool(model.settings["diagonal"])
         squares = design.power(2)
 
         def times(direction: np.ndarray) -> np.ndarray:
             to = joint.unpack(direction)
             df = (A * design.dot(to.P)) @ signs
-            df = 2.0 * df if whole else df - np.asarray(squares @ ((at.P * to.P) @ signs))
+            df = 2.0 * df if diagonal else df - np.asarray(squares @ ((at.P * to.P) @ signs))
             df += (design.dot(to.w) if problem.fit_linear else 0.0) + (to.intercept * problem.fit_intercept)
             in_P, in_w, in_b = model.gradient(design, at, bend * df)
             in_P = in_P + model.gradient(design, to, slope)[0]
@@ -180,22 +182,22 @@ class SignedFactors:
 
 
 def _two_loops(gradient: np.ndarray, pairs: Sequence[tuple[np.ndarray, np.ndarray, float]]) -> np.ndarray:
-    """Return −H·gradient, H the inverse Hessian that steps s, changes y of the gradient, and s·y tell of."""
-    rest = -gradient
+    """Return −H·gradient, H the inverse Hessian from steps s, gradient changes y, and s·y."""
+    direction = -gradient
     shares = []
     for moved, bent, curvature in reversed(pairs):
-        share = float(moved @ rest) / curvature
-        rest -= share * bent
+        share = float(moved @ direction) / curvature
+        direction -= share * bent
         shares.append(share)
     if pairs:
         _, bent, curvature = pairs[-1]
-        rest *= curvature / float(bent @ bent)
+        direction *= curvature / float(bent @ bent)
     for (moved, bent, curvature), share in zip(pairs, reversed(shares), strict=True):
-        rest += (share - float(bent @ rest) / curvature) * moved
-    return rest
+        direction += (share - float(bent @ direction) / curvature) * moved
+    return direction
 
 
-# The most iterations of a refit: where it is all, and where the local search does the rest.
+# The most iterations of a refit: on its own, and before a local search.
 _INNER_ALONE, _INNER = 200, 20
 # Newton steps follow an epoch that changed no more than this.
 _NEAR = 1e-2
@@ -213,9 +215,9 @@ class _Subspace(Model):
     factorised: ClassVar[bool] = False
     convex: ClassVar[bool] = True
 
-    def __init__(self, design: Design, Q: np.ndarray, whole: bool, diagonal_only: bool) -> None:
-        self._Q, self._A, self._whole, self._only = Q, design.dot(Q), whole, diagonal_only
-        self._squares = None if whole else design.power(2)
+    def __init__(self, design: Design, Q: np.ndarray, diagonal: bool, diagonal_only: bool) -> None:
+        self._Q, self._A, self._diagonal, self._only = Q, design.dot(Q), diagonal, diagonal_only
+        self._squares = None if diagonal else design.power(2)
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         S, Q, A = parameters.weights, self._Q, self._A
@@ -242,26 +244,26 @@ class _Subspace(Model):
 
 
 class GCD(Solver):
-    r"""Eigenvectors of the gradient become columns of P, one or a few an epoch, and all weights are refitted.
+    r"""Add eigenvectors of the gradient as columns of P, one or a few an epoch, and refit all weights.
 
     W = P diag(λ) Pᵀ is a combination of the coordinates p pᵀ, ‖p‖ = 1, of which there are infinitely many;
     the one along which the objective falls most steeply is the eigenvector of the gradient with the largest
-    |eigenvalue|, and none is left to add just where that is at most λ_tr, the optimum. An epoch
+    |eigenvalue|, and the optimum is reached just where that is at most λ_tr. An epoch
 
     1. finds the `bases` leading eigenvectors by Lanczos iterations, and takes those beyond λ_tr;
     2. refits the weights of all columns, w and the bias, by accelerated proximal gradient descent: λ alone
        under λ_tr‖λ‖₁ (refit "diagonal"), or the whole symmetric matrix between the columns under its trace
-       norm ("matrix"); weights of 0 are exact, and end their columns;
+       norm ("matrix"); weights of 0 are exact, and remove their columns;
     3. writes the result in its eigenvectors, which does not raise the trace norm.
 
     Refit "factors" puts L-BFGS iterations before these steps, on the columns √|λ_s| p_s themselves with
     their signs fixed, under λ_tr Σ‖·‖², which is ‖W‖_tr at the least ([B] Theorem 2), and Newton steps near
-    the end: the local search of Laue (2012), which turns all columns at once. The greedy step finds the rank
-    and the signs for it, and proves the optimum.
+    the end: the local search of Laue (2012), which turns all columns at once. The greedy step
+    determines its rank and signs, and proves the optimum.
 
     Without a limit all three converge to the optimum, "diagonal" slowly. Where `rank` is smaller than the
-    rank of the optimum, the columns of least weight make room as long as the objective falls; then the end
-    is no optimum, and the duality gap says by how much at most. The objective never rises.
+    rank of the optimum, the columns of least weight make room as long as the objective falls; then the result
+    is not optimal, and the duality gap bounds by how much. The objective never rises.
     """
 
     name: ClassVar[str] = "gcd"
@@ -278,7 +280,7 @@ class GCD(Solver):
             "choice",
             "factors",
             choices=("factors", "matrix", "diagonal"),
-            help="What moves after a new column: all columns, the matrix between them, or their weights.",
+            help="Whether to refit all columns after a new one, the matrix between them, or their weights.",
         ),
         ParamSpec("bases", "int", 5, 1, 100, help="The most new columns of an epoch."),
     )
@@ -288,7 +290,6 @@ class GCD(Solver):
     needs_mu: ClassVar[bool] = True
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`."""
         if isinstance(model, ConvexFM):
             return None
         return WhyNot(
@@ -299,11 +300,10 @@ class GCD(Solver):
         )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`; what model and penalty must be is asked before."""
+        """Return why there is no Lipschitz constant; model and penalty are checked before."""
         return None
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
-        """See `Solver.cost_note`."""
         return (
             f"An epoch of {self.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
             f"{SignedFactors.most_iterations} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
@@ -312,7 +312,6 @@ class GCD(Solver):
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._rng = rng
         self._moved = np.inf
         self._live = features_of_pairs(self.problem.design, self._diagonal)
@@ -340,7 +339,6 @@ class GCD(Solver):
         return True
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before, factors = self._now, self.settings["refit"] == "factors"
         if factors or not before.multipliers.size:
             self._take(self._local_search(before))
@@ -348,7 +346,7 @@ class GCD(Solver):
         free = self.problem.rank - self._now.multipliers.size
         new = self._refitted(V)
         if V.shape[1] > free and factors:
-            # Columns were cut off: the others make up for them.
+            # Columns were dropped: the others compensate for them.
             new = self._local_search(new)
         if not self._take(new) and V.shape[1] > free:
             self._take(self._refitted(V[:, :free]))
@@ -356,7 +354,7 @@ class GCD(Solver):
         return self._moved
 
     def at_rank(self) -> bool:
-        """See `Solver.at_rank`: W has a rank of at most d."""
+        """Return whether P has `rank` or d columns, as W has a rank of at most d."""
         return self._now.multipliers.size == self.problem.rank < self.problem.design.n_features
 
     def _steepest(self) -> np.ndarray:
@@ -375,7 +373,7 @@ class GCD(Solver):
         P = here.P
         only = refit == "diagonal"
         if not only and V.shape[1]:
-            V = _beside(P, V)
+            V = _orthogonal_part(P, V)
         Q = np.hstack([P, V])
         if Q.shape[1] == 0:
             return here
@@ -386,12 +384,12 @@ class GCD(Solver):
         for _ in range(_INNER if refit == "factors" else _INNER_ALONE):
             if method.epoch() <= 1e-9:
                 break
-        found = method.parameters()
-        values, vectors = np.linalg.eigh(found.weights)
-        return self._eigen(Q @ vectors, values, found.w, found.intercept)
+        fitted = method.parameters()
+        values, vectors = np.linalg.eigh(fitted.weights)
+        return self._eigen(Q @ vectors, values, fitted.w, fitted.intercept)
 
     def _local_search(self, here: Parameters) -> Parameters:
-        """Return the end of a search on √|λ_s| p_s, w and the bias from `here`."""
+        """Return the result of a local search on √|λ_s| p_s, w and the bias from `here`."""
         search = SignedFactors(self.problem, here)
         search.descend()
         if self._moved < _NEAR:
@@ -422,8 +420,8 @@ class GCD(Solver):
         )
 
 
-def _beside(P: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of what the columns of V add to those of P, which are orthonormal."""
+def _orthogonal_part(P: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the part of V orthogonal to the orthonormal columns of P."""
     for _ in range(2):
         V = V - P @ (P.T @ V)
     Q, R = orthonormal(V)

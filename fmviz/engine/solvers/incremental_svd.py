@@ -1,4 +1,4 @@
-"""The robust factorization machine from mini-batches, Z = PΣPᵀ never formed (robust_fm; Brand 2006)."""
+"""Mini-batch solver of the robust factorization machine by incremental SVD (robust_fm; Brand 2006)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ._cone_steps import curvatures, linear_gradient, smooth_part, smoothed_risk
 from ._sweeping import relative_change
 from .base import Solver, second_moments
 from .reweighted import DECAY, SMOOTHING, Smoothing
-from .two_stage import only_robust
+from .two_stage import why_not_robust
 
 # An eigenvalue below this share of the largest one is rounding.
 _ROUNDING = 1e-14
-# Where a column adds no more than this share of what another one does, its direction is looked at again.
+# Where a column adds less than this share of the largest addition, it is orthogonalised once more.
 _NOTHING_NEW = 1e-3
 
 
@@ -31,7 +31,7 @@ def updated(
     """Return the `rank` largest positive eigenvalues of P diag(eigenvalues) Pᵀ + A diag(weights) Aᵀ.
 
     [P, A] = [P, U]·[[I, PᵀA], [0, R]] with an orthonormal U, so that the eigenvectors are those of a matrix
-    of order r + c, turned by [P, U] (Brand 2006, for a symmetric matrix): O(d(r + c)² + (r + c)³), no d × d
+    of order r + c, rotated by [P, U] (Brand 2006, for a symmetric matrix): O(d(r + c)² + (r + c)³), no d × d
     array. Keeping the largest positive eigenvalues is the projection on the semidefinite matrices of such a
     rank.
 
@@ -57,45 +57,46 @@ def updated(
     """
     r = eigenvalues.size
     inside = P.T @ A
-    rest = A - P @ inside
-    # Twice is enough (Kahan): what is left of P in the rest is rounding of the rest, not of A.
-    again = P.T @ rest
-    rest -= P @ again
-    U, R = np.linalg.qr(rest)
+    residual = A - P @ inside
+    # Twice is enough (Kahan): the remaining part in P is rounding of the residual, not of A.
+    again = P.T @ residual
+    residual -= P @ again
+    U, R = np.linalg.qr(residual)
     sizes = np.abs(np.diagonal(R))
     if sizes.size and sizes.min() < _NOTHING_NEW * sizes.max():
-        # Where the rest is rounding alone its directions may have parts in P, or one another.
+        # Where the residual is rounding alone, U may have parts in P.
         U -= P @ (P.T @ U)
         U, turn = np.linalg.qr(U)
         R = turn @ R
     beside = np.vstack([inside + again, R])
     K = (beside * weights) @ beside.T
     K[np.arange(r), np.arange(r)] += eigenvalues
-    found, vectors = np.linalg.eigh(0.5 * (K + K.T))
-    order = np.argsort(-found, kind="stable")[:rank]
-    order = order[found[order] > _ROUNDING * np.abs(found).max(initial=0.0)]
-    return P @ vectors[:r, order] + U @ vectors[r:, order], found[order]
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    order = np.argsort(-values, kind="stable")[:rank]
+    order = order[values[order] > _ROUNDING * np.abs(values).max(initial=0.0)]
+    return P @ vectors[:r, order] + U @ vectors[r:, order], values[order]
 
 
 def orthonormalised(P: np.ndarray, eigenvalues: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same decomposition with columns that are orthonormal to rounding; they drift by and by."""
+    """Return the same decomposition with columns that are orthonormal to rounding; they drift over time."""
     Q, R = np.linalg.qr(P)
     small = (R * eigenvalues) @ R.T
-    found, vectors = np.linalg.eigh(0.5 * (small + small.T))
-    return Q @ vectors[:, ::-1], found[::-1]
+    values, vectors = np.linalg.eigh(0.5 * (small + small.T))
+    return Q @ vectors[:, ::-1], values[::-1]
 
 
 # Updates after which the columns of P are made orthonormal to rounding again.
 _DRIFT = 1_000
-# An epoch that would raise the objective is made again with half the step, at most so often.
+# An epoch that would raise the objective is repeated with half the step, at most so often.
 _HALVINGS = 8
 
 
 class IncrementalSVD(Solver):
     r"""Projected stochastic gradient steps on Z of bounded rank, by updates of its decomposition.
 
-    Of every mini-batch, in an order drawn anew every epoch, the weights e of the present predictions are
-    taken, as in `TwoStage` with the scheme "quadratic"; then a gradient step on w and the bias is made, and
+    For every mini-batch, in a new random order every epoch, the weights e of the present predictions are
+    computed, as in `TwoStage` with the scheme "quadratic"; then a gradient step on w and the bias is made,
+    and
 
         Z ← Π(Z − η(X_Iᵀ diag(g) X_I + λ_p(QZ + ZQ))),
 
@@ -105,7 +106,7 @@ class IncrementalSVD(Solver):
     mini-batch of all rows these are the iterates of `TwoStage` with one gradient step an epoch,
     unaccelerated.
 
-    An epoch that would raise the objective with ℓ_δ is made again with half the step: it never rises.
+    An epoch that would raise the objective with ℓ_δ is repeated with half the step: it never rises.
     """
 
     name: ClassVar[str] = "incremental_svd"
@@ -138,15 +139,12 @@ class IncrementalSVD(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_share", "_rng", "_steps")
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`."""
-        return only_robust(self.label, model)
+        return why_not_robust(self.label, model)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         return smooth_part(problem.loss).why_no_mu(self.label)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         model: Any = self.problem.model
         self._model: RobustFM = model
         # As for `TwoStage`.
@@ -156,7 +154,6 @@ class IncrementalSVD(Solver):
         self._rows = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         kept = parameters.multipliers > 0.0
         P, values = orthonormalised(parameters.P[:, kept], parameters.multipliers[kept])
         self._now = Parameters(P, parameters.w.copy(), parameters.intercept, coefficients=values)
@@ -182,12 +179,11 @@ class IncrementalSVD(Solver):
 
     def _objective(self, delta: float) -> float:
         problem, here = self.problem, self._now
-        rest = problem.lambda_w * float(here.w @ here.w)
-        rest += problem.lambda_p * self._model.spectral.value(here.multipliers)
-        return smoothed_risk(problem, problem.predict(here), delta) + rest
+        penalty = problem.lambda_w * float(here.w @ here.w)
+        penalty += problem.lambda_p * self._model.spectral.value(here.multipliers)
+        return smoothed_risk(problem, problem.predict(here), delta) + penalty
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before, delta = self._now, self._smoothing.delta
         objective = self._objective(delta)
         for _ in range(_HALVINGS):
@@ -198,7 +194,7 @@ class IncrementalSVD(Solver):
                 break
             self._share *= 0.5
             self._now = before
-        # Short steps are no sign of an end.
+        # Short steps are no sign of convergence.
         return self._smoothing.after(min(1.0, self._change(before) / self._share))
 
     def _change(self, before: Parameters) -> float:
@@ -257,6 +253,5 @@ class IncrementalSVD(Solver):
             P, values = orthonormalised(P, values)
         self._now = Parameters(P, w, bias, coefficients=values)
 
-    def vouches(self, change: float) -> bool:
-        """See `Solver.vouches`."""
+    def trusts_change(self, change: float) -> bool:
         return False

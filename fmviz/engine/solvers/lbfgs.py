@@ -26,14 +26,14 @@ _ENDLESS = 2**31 - 1
 def _optimise(
     joint: Joint, start: np.ndarray, memory: int, orders: SimpleQueue, results: SimpleQueue
 ) -> None:
-    """Run scipy's L-BFGS, handing over after each iteration; body of the helper thread.
+    """Run scipy's L-BFGS in a helper thread, one iteration for each order.
 
     It waits for an order before every iteration: True to make one, False to end. It answers with the new
     point, with None once there is nothing more to do, or with the exception that ended it, and with the
-    processor time it has taken so far. It knows nothing of the solver, so that a forgotten solver is
-    collected, which orders the end.
+    processor time so far. It does not refer to the solver, so that an unused solver is collected, which
+    orders the end.
     """
-    # A good part of the time that the whole engine takes to import, and no other solver needs it.
+    # Imported here, since it takes a large part of the engine's import time and no other solver needs it.
     from scipy.optimize import minimize
 
     if not orders.get():
@@ -75,13 +75,13 @@ class LBFGS(Solver):
 
     An epoch is one iteration of ``scipy.optimize.minimize(method="L-BFGS-B")`` without bounds, with the
     memory kept from epoch to epoch. scipy cannot be stepped, so it runs in a helper thread that waits
-    between epochs; the thread ends with `close`, with the run, or when the solver is forgotten. The line
-    search asks for a fall, so the objective never rises. Where scipy finds no lower value, to rounding, the
-    point stays and the change is 0.
+    between epochs; the thread ends with `close`, with the run, or when the solver is collected. The line
+    search requires a decrease, so the objective never rises. Where scipy finds no lower value, to rounding,
+    the point stays and the change is 0.
 
     Where the weights λ of the columns are fitted, too ([B] Section 9.1), an epoch fits λ, exactly, and then
-    makes a few iterations on (P, w, bias) with λ held. The curvature learnt under one λ says little under the
-    next, so each epoch learns its own.
+    makes a few iterations on (P, w, bias) with λ fixed. The curvature learnt under one λ is of little use
+    under the next, so each epoch learns its own.
     """
 
     # Iterations of an epoch where λ is fitted.
@@ -101,7 +101,6 @@ class LBFGS(Solver):
     )
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._joint = Joint(problem)
@@ -111,11 +110,10 @@ class LBFGS(Solver):
 
     @property
     def memory(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What a run goes on from; scipy's own memory cannot be had, so only where each epoch learns anew."""
+        """The state to resume from; none where scipy's own memory, which is not accessible, carries over."""
         return ("_joint", "_x") if self.problem.model.fits_coefficients else ()
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.smooth:
             return WhyNot(
@@ -127,7 +125,6 @@ class LBFGS(Solver):
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self.close()
         self._x = self._joint.pack(parameters)
         if self._coefficient_step is not None:
@@ -138,7 +135,7 @@ class LBFGS(Solver):
         self._orders = orders
         self._results: SimpleQueue[Any] = SimpleQueue()
         arguments = (self._joint, self._x.copy(), self.settings["memory"], orders, self._results)
-        # The caller's context holds its floating-point error handling.
+        # The caller's context includes its floating-point error handling.
         self._thread = threading.Thread(
             target=contextvars.copy_context().run,
             args=(_optimise, *arguments),
@@ -149,7 +146,6 @@ class LBFGS(Solver):
         self._end = weakref.finalize(self, orders.put, False)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         if self._coefficient_step is not None:
             return self._alternate(self._coefficient_step)
         if self._done:
@@ -165,7 +161,7 @@ class LBFGS(Solver):
         return self._joint.change(answer, answer - before)
 
     def _alternate(self, step: CoefficientStep) -> float:
-        """Fit λ, then make a few iterations on all else; return the relative change."""
+        """Fit λ, then make a few iterations on the other parameters; return the relative change."""
         # Imported here, as in the thread: this solver alone needs scipy.optimize.
         from scipy.optimize import minimize
 
@@ -179,13 +175,14 @@ class LBFGS(Solver):
                 "ftol": 0.0,
                 "gtol": 0.0,
             }
-            found = minimize(joint.smooth_value_and_gradient, x, jac=True, method="L-BFGS-B", options=options)
-        self._x = found.x
+            result = minimize(
+                joint.smooth_value_and_gradient, x, jac=True, method="L-BFGS-B", options=options
+            )
+        self._x = result.x
         moved = coefficient_change(before, fitted)
         return max(moved, joint.change(self._x, self._x - x))
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._joint.copy(self._x)
 
     def clock(self) -> float:
@@ -193,7 +190,7 @@ class LBFGS(Solver):
         return super().clock() + self._worked
 
     def close(self) -> None:
-        """End the helper thread; what was reached stays readable."""
+        """End the helper thread; the parameters stay readable."""
         if self._end is not None:
             self._end()
             self._end = None

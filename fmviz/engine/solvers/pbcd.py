@@ -32,12 +32,11 @@ class PBCD(SweepingSolver):
 
     params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
-    # Whether a first try is longer, and shortened until the objective falls enough.
+    # Whether steps start longer, and are shortened until the objective falls enough.
     searches: ClassVar[bool] = False
     most_trials: ClassVar[int] = 40
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         super().prepare()
         problem, design = self.problem, self.problem.design
         # Rows of P start cache lines where a sum for every column is all that is kept.
@@ -57,7 +56,6 @@ class PBCD(SweepingSolver):
         self._sizes = np.empty(design.n_features)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         model, penalty = problem.model, problem.penalty
         if model.lifted or not model.multilinear:
             return not_linear(self.label, model)
@@ -70,17 +68,17 @@ class PBCD(SweepingSolver):
             )
         return None
 
-    def _lay(self, P: np.ndarray) -> np.ndarray:
+    def _to_layout(self, P: np.ndarray) -> np.ndarray:
         """Return P, shape (d, columns), as (blocks, d, k), where one block is all with rows by `in_lines`."""
         if self._padded:
             return in_lines(P)[None]
         return np.array(P.reshape(P.shape[0], len(self._views), -1).transpose(1, 0, 2), order="C")
 
-    def _flat(self) -> np.ndarray:
+    def _from_layout(self) -> np.ndarray:
         parts = self._P[:, :, : self.problem.rank].transpose(1, 0, 2)
         return np.array(parts, order="C").reshape(parts.shape[0], -1)
 
-    def _hold(self, sums: np.ndarray | None) -> None:
+    def _set_sums(self, sums: np.ndarray | None) -> None:
         if self._partners is None:
             self._states = [
                 view.state(self.problem.design, P, sums) for view, P in zip(self._views, self._P, strict=True)
@@ -102,7 +100,7 @@ class PBCD(SweepingSolver):
             )
             if self._partners is not None:
                 said = pair_row_sweep(self._loss, row, self._weight)(
-                    *self._asked(rounds),
+                    *self._round_arguments(rounds),
                     self._partners.other,
                     design.columns.indices,
                     design.columns.indptr,
@@ -119,11 +117,11 @@ class PBCD(SweepingSolver):
                 rounds.take(said)
                 return
             weighted = problem.model.columnar
-            # Of a padded P all are 1, and none is looked at.
+            # In a padded P all are 1 and not read.
             coefficients = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
             sweeps = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, self.searches)
             said = sweeps(
-                *self._asked(rounds),
+                *self._round_arguments(rounds),
                 *design.columns,
                 problem.y,
                 problem.weights,

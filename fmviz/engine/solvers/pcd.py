@@ -25,8 +25,8 @@ from .kernels.matrix_factorization import Lanes, pair_entry_sweep
 # the caches once for every column of P, and XP has fewer than that, so that it can for every feature.
 LARGE_X = 2**21
 SMALL_XP = 2**17
-# Sweeps by columns that "mixed" begins with. Grown from a small start together, all columns follow the same
-# direction; one after the other, each fits what those before it have left.
+# Sweeps by columns at the start of "mixed". Grown together from a small start, all columns would follow the
+# same direction; one after the other, each fits the residual of those before it.
 FIRST_SWEEPS = 2
 
 ORDER = ParamSpec(
@@ -60,7 +60,6 @@ class PCD(SweepingSolver):
     params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         super().prepare()
         problem = self.problem
         model = problem.model
@@ -68,7 +67,7 @@ class PCD(SweepingSolver):
         if not self._plain:
             self._check_settings(model)
         if self.settings[ORDER.name] == "auto":
-            # Said now: choices decide which kernels are made ready.
+            # Decided here, since choices determine which kernels are compiled.
             self.settings[ORDER.name] = "mixed" if self._plain and mixed_is_best(problem) else "columns"
         if self.settings[ORDER.name] != "columns":
             self._partners = None
@@ -87,16 +86,15 @@ class PCD(SweepingSolver):
             self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
 
     def _check_settings(self, model: Model) -> None:
-        """Raise ValueError where the solver is asked for what only machines of second order have."""
+        """Raise ValueError where a setting is for machines of second order only."""
         if self.settings[ORDER.name] not in ("auto", "columns"):
             raise ValueError(
                 f"order = {self.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
-                f"⟨p_:,s, x⟩ for every column of P; for the model {model.name!r} what is kept is "
-                "made anew for each: choose 'auto' or 'columns'."
+                f"⟨p_:,s, x⟩ for every column of P; for the model {model.name!r} the sums "
+                "are recomputed for each: choose 'auto' or 'columns'."
             )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not problem.model.multilinear:
             return not_linear(self.label, problem.model)
@@ -111,7 +109,6 @@ class PCD(SweepingSolver):
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         problem = self.problem
         if self._screened:
             design, shape = problem.design, (problem.rank, problem.design.n_features)
@@ -127,14 +124,14 @@ class PCD(SweepingSolver):
             )
         super().start(parameters, rng)
 
-    def _lay(self, P: np.ndarray) -> np.ndarray:
+    def _to_layout(self, P: np.ndarray) -> np.ndarray:
         """Return P, shape (d, columns), as (columns, d)."""
         return aligned_copy(P.T)
 
-    def _flat(self) -> np.ndarray:
+    def _from_layout(self) -> np.ndarray:
         return aligned_copy(self._P.T)
 
-    def _hold(self, sums: np.ndarray | None) -> None:
+    def _set_sums(self, sums: np.ndarray | None) -> None:
         if self._partners is not None:
             return
         if self._screened:
@@ -150,10 +147,9 @@ class PCD(SweepingSolver):
             for view in self._views
         ]
 
-    def rehearse(self) -> None:
-        """See `Solver.rehearse`."""
+    def warm_up(self) -> None:
         for _ in range(FIRST_SWEEPS + 1 if self.settings[ORDER.name] == "mixed" else 1):
-            super().rehearse()
+            super().warm_up()
 
     def _sweep_factors(self, rounds: Rounds) -> None:
         order = self.settings[ORDER.name]
@@ -175,7 +171,7 @@ class PCD(SweepingSolver):
                 problem.design.storage, self._loss, entry, self._weight, view.entries, power, by_features
             )
             said = sweeps(
-                *self._asked(rounds),
+                *self._round_arguments(rounds),
                 *problem.design.columns,
                 problem.y,
                 problem.weights,
@@ -206,7 +202,7 @@ class PCD(SweepingSolver):
     def _sweep_pairs(self, rounds: Rounds) -> None:
         sweeps = pair_entry_sweep(self._loss, self._entries[0], self._weight)
         said = sweeps(
-            *self._asked(rounds),
+            *self._round_arguments(rounds),
             *self._lanes,
             self._f,
             self._P,
@@ -220,7 +216,7 @@ class PCD(SweepingSolver):
         problem = self.problem
         sweeps = dense_entry_sweep(self._loss, self._entries[0], self._weight, by_features)
         said = sweeps(
-            *self._asked(rounds),
+            *self._round_arguments(rounds),
             *problem.design.columns,
             problem.y,
             problem.weights,
@@ -270,7 +266,6 @@ class CD(PCD):
     takes_powers: ClassVar[bool] = True
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.smooth:
             return WhyNot(

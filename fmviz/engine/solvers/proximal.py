@@ -37,7 +37,7 @@ class PGD(Solver):
 
     risk(θ⁺) ≤ risk(θ) + ⟨∇risk(θ), θ⁺ − θ⟩ + ‖θ⁺ − θ‖²/(2η)    (Beck and Teboulle, 2009, Eq. 2.7).
 
-    θ⁺ is a global minimiser of the right-hand side plus the penalty, so the objective never rises (but for
+    θ⁺ is a global minimiser of the right-hand side plus the penalty, so the objective never rises (up to
     rounding), whether or not it is convex.
     """
 
@@ -53,13 +53,11 @@ class PGD(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_first")
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._joint = Joint(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if penalty.why_no_operator:
             return WhyNot("no_operator", penalty.why_no_operator)
@@ -73,23 +71,21 @@ class PGD(Solver):
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._x = self._joint.pack(parameters)
         self._eta = self.settings["step"]
         self._first = True
 
     def resume(self, parameters: Parameters) -> None:
-        """Go on from another point, with the step size that the line search has found so far."""
+        """Continue from another point, with the present step size of the line search."""
         self._x = self._joint.pack(parameters)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`; the change is the length of the proximal step, 0 just where θ is stationary."""
+        """Make a step; the change is the length of the proximal step, 0 just where θ is stationary."""
         with np.errstate(over="ignore", invalid="ignore"):
             before, self._x = self._x, self._step(self._x, self._longer())[0]
             return self._joint.change(self._x, self._x - before)
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._joint.copy(self._x)
 
     def _longer(self) -> float:
@@ -109,7 +105,7 @@ class PGD(Solver):
             room = float(step @ step) / (2.0 * eta)
             risk = joint.risk(x)
             if room <= _FLAT * abs(before) and np.isfinite(risk):
-                # The difference of the risks is lost in rounding; to second order it is half of this one.
+                # The difference of the risks is below rounding; to second order it is half of this one.
                 bend = 0.5 * float((joint.risk_and_gradient(x)[1] - gradient) @ step)
             else:
                 bend = risk - before - float(gradient @ step)
@@ -124,14 +120,14 @@ class APGD(PGD):
     r"""FISTA with adaptive restart.
 
     The step of PGD is taken from y = θ_t + (t_{i−1} − 1)/t_i·(θ_t − θ_{t−1}), with
-    t_{i+1} = (1 + √(1 + 4t_i²))/2. The momentum starts again from t = 1
+    t_{i+1} = (1 + √(1 + 4t_i²))/2. The momentum restarts from t = 1
 
     - function scheme: where the objective would rise;
     - gradient scheme: also where ⟨y − θ_{t+1}, θ_{t+1} − θ_t⟩ > 0.
 
     A step that would raise the objective is not taken; a plain step from θ_t takes its place within the
-    same epoch. So the objective never rises (but for rounding), which momentum alone would not promise, and
-    the less so since the objective is not convex.
+    same epoch. So the objective never rises (up to rounding), which momentum alone would not ensure, least of
+    all since the objective is not convex.
     """
 
     name: ClassVar[str] = "apgd"
@@ -159,7 +155,6 @@ class APGD(PGD):
     memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_previous", "_t", "_momentum", "_value")
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         super().start(parameters, rng)
         self._previous = self._x
         self._t = 1.0
@@ -168,13 +163,13 @@ class APGD(PGD):
             self._value = self._joint.objective(self._x)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`; the change is the larger of the iterate's move and of the proximal step."""
+        """Make a step; the change is the larger of the iterate's move and of the proximal step."""
         joint = self._joint
         with np.errstate(over="ignore", invalid="ignore"):
             y = self._x + self._momentum * (self._x - self._previous)
             x, risk = self._step(y, self._longer())
             value = risk + joint.penalty(x)
-            # Not the opposite of <=: a value that is not a number restarts, too.
+            # Written with <=, so that NaN restarts, too.
             fell = value <= self._value + ROUNDING * abs(self._value)
             if self._momentum and not fell:
                 self._t = 1.0
@@ -206,9 +201,9 @@ class NmAPGD(Solver):
     c is a mean of past values with F(x) ≤ c ≤ F(start) at all times. So the objective may rise from one
     epoch to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises.
 
-    The line search compares values of F alone, so the operator may be inexact: a bad answer is refused. If
-    it stays bad for every α no step is made and the change is 0, far from a minimum as that may be. The
-    certificate decides, then, whether the run has converged or stalled.
+    The line search compares values of F alone, so the operator may be inexact: a bad result is rejected. If
+    it stays bad for every α no step is made and the change is 0, possibly far from a minimum. The
+    certificate then decides whether the run has converged or stalled.
     """
 
     name: ClassVar[str] = "nmapgd"
@@ -222,7 +217,9 @@ class NmAPGD(Solver):
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,
-        ParamSpec("delta", "float", 1e-4, 1e-12, 1.0, log=True, symbol=r"\delta", help="The fall asked for."),
+        ParamSpec(
+            "delta", "float", 1e-4, 1e-12, 1.0, log=True, symbol=r"\delta", help="The required decrease."
+        ),
         ParamSpec(
             "eta",
             "float",
@@ -239,18 +236,16 @@ class NmAPGD(Solver):
     )
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._joint = Joint(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`: whatever has an operator, exact or not."""
+        """Return why there is no operator, exact or not."""
         reason = problem.penalty.why_no_operator
         return WhyNot("no_operator", reason) if reason else None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._x = self._previous = self._z = self._joint.pack(parameters)
         self._t_before, self._t, self._q = 0.0, 1.0, 1.0
         self._last: tuple[np.ndarray, np.ndarray] | None = None
@@ -259,7 +254,7 @@ class NmAPGD(Solver):
             self._c = self._value = self._joint.objective(self._x)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`; the change is the largest of the iterate's move and of the proximal steps."""
+        """Make a step; the change is the largest of the iterate's move and of the proximal steps."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._epoch()
 
@@ -272,7 +267,7 @@ class NmAPGD(Solver):
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             if self._t == 1.0:
                 return float("inf")
-            # Only the extrapolation went too far.
+            # The extrapolation alone went too far.
             self._restart()
             return self._epoch()
         z, value_z, enough = self._search(y, gradient, value)
@@ -327,10 +322,9 @@ class NmAPGD(Solver):
             return self._alpha
         return min(squared / along, 1e12)
 
-    def vouches(self, change: float) -> bool:
-        """See `Solver.vouches`: a step of an inexact operator may be short anywhere."""
-        return super().vouches(change) and self.problem.penalty.exact_prox
+    def trusts_change(self, change: float) -> bool:
+        """Return whether the operator is exact: a step of an inexact one may be short anywhere."""
+        return super().trusts_change(change) and self.problem.penalty.exact_prox
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._joint.copy(self._x)

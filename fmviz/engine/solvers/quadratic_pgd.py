@@ -19,13 +19,13 @@ from ..problem import Formulation, Problem
 from ._sweeping import relative_change
 from .base import Solver
 
-# A step is refused after so many halvings: what is left is rounding.
+# A step is given up after so many halvings: its decrease would be rounding.
 _HALVINGS = 40
 # Eigendecompositions that the first attempt at an exact operator may take.
 _INNER = 100
-# The error of an operator, as a share of the step: at first, and later over the number of the iteration.
-# Momentum adds errors up, so that they have to fall (Schmidt, Le Roux and Bach 2011); left at 0.1, long fits
-# to weighted and to repeated rows part.
+# The error of an operator, as a share of the step: at first, and later divided by the iteration number.
+# Momentum accumulates errors, so that they have to fall (Schmidt, Le Roux and Bach 2011); at a constant 0.1,
+# long fits to weighted and to repeated rows would diverge from each other.
 _ACCURACY = 0.1
 _LATER = 4.0
 
@@ -39,7 +39,7 @@ class Point:
     bias: float
     f: np.ndarray
 
-    def beyond(self, before: Point, beta: float) -> Point:
+    def extrapolated(self, before: Point, beta: float) -> Point:
         """Return self + beta·(self − before); f is linear in the parameters."""
         return Point(
             self.W + beta * (self.W - before.W),
@@ -54,14 +54,14 @@ class Point:
 
 
 class QuadraticPGD(Solver):
-    """What both solvers share: FISTA on (W, w, b) with line search, restart and descent.
+    """Base class of both solvers: FISTA on (W, w, b) with line search, restart and descent.
 
     An epoch is one iteration: a gradient step on all parameters from the extrapolated point, with step η for
     W and fixed multiples of it for w and the bias (the ratios of the blocks' Lipschitz constants), then the
     operator of the penalties on W and that of λ_w‖w‖². η is halved until the loss lies below its quadratic
     model at the new point. The momentum is dropped where it points against the step (O'Donoghue and Candès
     2015; Giselsson and Boyd 2014) or where the objective would rise; an iteration without momentum that
-    would still raise it is repeated by `_harder`, and never taken: the objective does not increase.
+    would still raise it is repeated by `_retry`, and never taken: the objective does not increase.
     """
 
     factorised: ClassVar[bool] = False
@@ -69,11 +69,10 @@ class QuadraticPGD(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_now", "_before", "_momentum", "_dual", "_eta", "_objective")
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`; what model and penalty must be is asked before."""
+        """Return why there is no Lipschitz constant; model and penalty are checked before."""
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         problem = self.problem
         W = 0.5 * (parameters.weights + parameters.weights.T)
         self._now = self._point(W, parameters.w.copy(), float(parameters.intercept))
@@ -95,7 +94,7 @@ class QuadraticPGD(Solver):
     def _norms(self, rounds: int = 8) -> tuple[float, float]:
         """Return estimates, from below, of the squared norms of W ↦ √c·f and of w ↦ √c·f.
 
-        In the norm of √c·u, in which a row of weight 2 is two rows.
+        In the norm of √c·u, in which a row of weight 2 counts as two rows.
         """
         model, design, c = self.problem.model, self.problem.design, self._c
         root = np.sqrt(c)
@@ -105,8 +104,8 @@ class QuadraticPGD(Solver):
             gradient, _, _ = model.gradient(design, self._now.parameters(), c * u)
             return model.predict(design, Parameters.of_weights(gradient))
 
-        found = []
-        for start, there_and_back in (
+        norms = []
+        for start, gram in (
             (squares, in_pairs),
             (np.sqrt(squares), lambda u: design.dot(design.transpose_dot(c * u))),
         ):
@@ -115,16 +114,16 @@ class QuadraticPGD(Solver):
                 norm = float(np.linalg.norm(root * u))
                 if not 0.0 < norm < np.inf:
                     break
-                u = there_and_back(u / norm)
+                u = gram(u / norm)
                 size = float(np.linalg.norm(root * u))
-            found.append(size if 0.0 < size < np.inf else 1.0)
-        return found[0], found[1]
+            norms.append(size if 0.0 < size < np.inf else 1.0)
+        return norms[0], norms[1]
 
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
-        """Return the result of the penalties' operator on W; `origin` is the point the step began at."""
+        """Return the penalties' operator at V; `origin` is the point from which the step started."""
         raise NotImplementedError
 
-    def _harder(self, attempt: int) -> bool:
+    def _retry(self, attempt: int) -> bool:
         """Prepare for another attempt after a step that did not descend; return whether there is any."""
         raise NotImplementedError
 
@@ -158,8 +157,8 @@ class QuadraticPGD(Solver):
             self._eta *= 0.5
         return new
 
-    def _square(self, one: Point, two: Point) -> float:
-        return self._inner(one, two, one, two)
+    def _square(self, a: Point, b: Point) -> float:
+        return self._inner(a, b, a, b)
 
     def _inner(self, a: Point, b: Point, c: Point, d: Point) -> float:
         """Return ⟨a − b, c − d⟩ in the metric of the steps."""
@@ -168,13 +167,12 @@ class QuadraticPGD(Solver):
         return total + (a.bias - b.bias) * (c.bias - d.bias) / self._kappa_b
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         now, t = self._now, self._momentum
         t_next = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         attempt = 0
         beta = (t - 1.0) / t_next
         while True:
-            origin = now.beyond(self._before, beta) if beta > 0.0 else now
+            origin = now.extrapolated(self._before, beta) if beta > 0.0 else now
             new = self._step(origin)
             if not np.isfinite(new.f).all():
                 return float("inf")
@@ -186,9 +184,9 @@ class QuadraticPGD(Solver):
                 beta = 0.0
                 continue
             attempt += 1
-            # A rise in the last digits is rounding, of the objective or of the operator: one more attempt.
+            # A rise in the last digits is rounding of the objective or of the operator: one more attempt.
             rounding = objective - self._objective <= 1e-12 * abs(self._objective)
-            if (rounding and attempt > 1) or not self._harder(attempt):
+            if (rounding and attempt > 1) or not self._retry(attempt):
                 return 0.0
         if self._inner(origin, new, new, now) > 0.0:
             t_next = 1.0
@@ -199,7 +197,6 @@ class QuadraticPGD(Solver):
         return relative_change((change_W, new.W), (change_w, new.w, np.asarray(new.bias)))
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._now.parameters()
 
 
@@ -214,8 +211,8 @@ class IncrementalPGD(QuadraticPGD):
     """W ← prox_ηλ‖·‖₁(prox_ηλ_tr‖·‖_tr(W − η∇L)) ([A] Eq. 59).
 
     The operators in turn are not the operator of the sum, unless one strength is 0: with both, its fixed
-    points depend on η, and are no optima. Where a step no longer descends η is halved, since the error
-    vanishes with η; the certificate tells how far from the optimum that ends. `ExactPGD` gets there.
+    points depend on η, and are not optimal. Where a step no longer descends η is halved, since the error
+    vanishes with η; the certificate tells the distance to the optimum, which `ExactPGD` reaches.
     """
 
     name: ClassVar[str] = "incremental_pgd"
@@ -229,18 +226,18 @@ class IncrementalPGD(QuadraticPGD):
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         return _one_norm(self.problem, V, eta)
 
-    def _harder(self, attempt: int) -> bool:
+    def _retry(self, attempt: int) -> bool:
         self._eta *= 0.5
         both = self.problem.lambda_p > 0.0 and self.problem.lambda_sparse > 0.0
         return attempt < (16 if both else 2)
 
 
 class ExactPGD(QuadraticPGD):
-    """The same with the exact operator of λ_tr‖·‖_tr + λ‖·‖₁, from an inner loop that starts warm.
+    """The same with the exact operator of λ_tr‖·‖_tr + λ‖·‖₁, from a warm-started inner loop.
 
-    The inner loop (`linalg.spectral.prox_trace_l1`) ends when its error is a small part of the step
-    that is being made, so that the accuracy grows as the steps shrink; where a step does not descend, a ten
-    times smaller part is asked for. Converges to the optimum of the convex problem.
+    The inner loop (`linalg.spectral.prox_trace_l1`) ends when its error is a small part of the step,
+    so that the accuracy grows as the steps shrink; where a step does not descend, a ten times smaller part is
+    required. Converges to the optimum of the convex problem.
     """
 
     name: ClassVar[str] = "exact_pgd"
@@ -254,12 +251,10 @@ class ExactPGD(QuadraticPGD):
     memory: ClassVar[tuple[str, ...]] = (*QuadraticPGD.memory, "_accuracy", "_most", "_epochs")
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
-        """See `Solver.cost_note`."""
         note = super().cost_note(problem, d, rank)
         return f"{note} With both penalties {self.label} makes up to {_INNER} of them an iteration, or more."
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         super().start(parameters, rng)
         self._accuracy, self._most = _ACCURACY, _INNER
         self._epochs = 0
@@ -269,17 +264,16 @@ class ExactPGD(QuadraticPGD):
         if trace == 0.0 or entries == 0.0:
             return _one_norm(self.problem, V, eta)
         warm = None if self._dual is None else eta * self._dual
-        found = prox_trace_l1(V, trace, entries, warm, rtol=self._accuracy, origin=origin, most=self._most)
-        self._dual = found.S / eta
-        return found.W
+        split = prox_trace_l1(V, trace, entries, warm, rtol=self._accuracy, origin=origin, most=self._most)
+        self._dual = split.S / eta
+        return split.W
 
-    def _harder(self, attempt: int) -> bool:
+    def _retry(self, attempt: int) -> bool:
         self._accuracy = max(0.1 * self._accuracy, 1e-6)
         self._most = min(3 * self._most, 3000)
         return attempt < 5
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         self._most = _INNER
         self._epochs += 1
         self._accuracy = min(self._accuracy, _LATER / self._epochs)

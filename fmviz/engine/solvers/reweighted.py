@@ -1,4 +1,4 @@
-"""Losses with kinks or caps by reweighting: one more loop around another solver."""
+"""Iteratively reweighted least squares for losses with kinks or caps, around another solver."""
 
 from __future__ import annotations
 
@@ -32,25 +32,23 @@ SMOOTHING = ParamSpec(
     symbol=r"\delta",
     help="Residuals below this share of a typical one are smoothed over at first.",
 )
-DECAY = ParamSpec(
-    "decay", "float", 0.5, 0.05, 1.0, help="What the smoothing is multiplied by in every epoch."
-)
+DECAY = ParamSpec("decay", "float", 0.5, 0.05, 1.0, help="The factor of the smoothing in every epoch.")
 LEAST_SMOOTHING = 1e-5
 """The smoothing ends at this share of a typical residual: far below it weights differ so much that the inner
-solvers end short of what certificates can see."""
+solvers cannot reach the accuracy of certificates."""
 
 _INNER = (CD, PCD, PBCD, NmAPGD, LBFGS, ExactPGD, GCD)
 
 
 class Smoothing:
-    """δ on its way down: lower once no step at the present one is larger than it.
+    """The schedule of δ, which is lowered once no step at the present δ exceeds it.
 
     Parameters
     ----------
     problem : Problem
-        Its targets tell the unit.
+        Its targets give the unit.
     share, decay : float
-        δ in units at first, and what it is multiplied by.
+        The first δ in units, and the factor by which it is lowered.
     """
 
     memory: ClassVar[tuple[str, ...]] = ("delta",)
@@ -62,18 +60,18 @@ class Smoothing:
 
     def after(self, change: float) -> float:
         """Lower δ after a small change; return the change, or δ in units while it still falls, if larger."""
-        left, least = self.delta / self.unit, min(self.delta, LEAST_SMOOTHING * self.unit)
+        smoothing, least = self.delta / self.unit, min(self.delta, LEAST_SMOOTHING * self.unit)
         falling = self._decay < 1.0 and self.delta > least
-        if change <= left:
+        if change <= smoothing:
             self.delta = max(self._decay * self.delta, least)
-        return max(change, left) if falling else change
+        return max(change, smoothing) if falling else change
 
 
 def reweighted(problem: Problem, loss: Majoriser, f: np.ndarray, delta: float) -> Problem | None:
     """Return the problem of the tangent at predictions f, or None where all rows are set aside.
 
-    Its objective, times the mean of the weights, is the smoothed one's but for a constant at f, and nowhere
-    below it.
+    Its objective, times the mean of the weights, equals the smoothed one at f up to a constant, and majorises
+    it.
     """
     weights = problem.unit_weights * loss.weights(f, problem.y, delta)
     mean = float(weights.mean())
@@ -95,16 +93,16 @@ class Reweighted(Solver):
     ℓ = min{u, cap} with a smooth ½u², see `fmviz.engine.losses.majoriser.Majoriser`. An epoch takes the
     weights 2e_n = 1/max{u_n, δ} of the present predictions, 0 for rows beyond the cap, makes `inner_epochs`
     epochs of another solver on Σ e_n u_n² with all penalties as they are, and lowers δ once that moves
-    little. Whatever lowers Σ e_n u_n² lowers the objective with ℓ_δ, so that it never rises at one δ, and
-    when δ falls it falls, too. The objective with ℓ itself rises by no more than δ/2 for each row.
+    little. Any decrease of Σ e_n u_n² lowers the objective with ℓ_δ, so that it never rises at one δ, and
+    falls with δ, too. The objective with ℓ itself rises by no more than δ/2 for each row.
     """
 
     name: ClassVar[str] = "reweighted"
     label: ClassVar[str] = "Reweighting"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Nie, Huang, Cai and Ding 2010"
     about: ClassVar[str] = (
-        "For losses with kinks or caps: weighted squares that touch the loss from above take its place, by "
-        "another solver, and are weighed anew every epoch. Rows beyond a cap weigh nothing."
+        "For losses with kinks or caps: another solver minimises weighted squares that touch the loss from "
+        "above, with new weights in every epoch. Rows beyond a cap have weight 0."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
@@ -114,7 +112,7 @@ class Reweighted(Solver):
             choices=("auto", *(method.name for method in _INNER)),
             help="Which solver minimises the weighted squares.",
         ),
-        ParamSpec("inner_epochs", "int", 5, 1, 1000, help="Epochs of that solver between two weighings."),
+        ParamSpec("inner_epochs", "int", 5, 1, 1000, help="Epochs of that solver between two reweightings."),
         ParamSpec(
             "uncapped",
             "int",
@@ -126,7 +124,7 @@ class Reweighted(Solver):
         SMOOTHING,
         DECAY,
     )
-    # With ℓ itself, which is what is reported, it may rise by δ/2.
+    # The reported objective, with ℓ itself, may rise by δ/2.
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
     takes_powers: ClassVar[bool] = True
@@ -134,15 +132,14 @@ class Reweighted(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_rng")
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`: the other solver is asked."""
+        """Return None: the inner solver checks the model."""
         return None
 
     def why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`; the fit of columns' weights is the other solver's."""
+        """Return the reason; the inner solver fits the columns' weights."""
         return problem.why_not() or self._why_not(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         loss = problem.loss.majoriser
         if loss is None:
             return WhyNot(
@@ -156,21 +153,19 @@ class Reweighted(Solver):
 
     def _candidates(self, problem: Formulation) -> list[Solver]:
         chosen = self.settings["inner"]
-        found = [method() for method in _INNER if chosen in ("auto", method.name)]
+        solvers = [method() for method in _INNER if chosen in ("auto", method.name)]
         # A sweep over rows where the penalty acts on rows.
-        return sorted(found, key=lambda one: problem.penalty.row_wise and one.name != PBCD.name)
+        return sorted(solvers, key=lambda solver: problem.penalty.row_wise and solver.name != PBCD.name)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
-        found = problem.loss.majoriser
-        assert found is not None, "`why_not` has been asked"
-        self._loss = found
-        smooth = Formulation(problem.model, problem.penalty, found.half_square)
-        self._method = next(one for one in self._candidates(problem) if one.why_not(smooth) is None)
+        majoriser = problem.loss.majoriser
+        assert majoriser is not None, "`why_not` has been asked"
+        self._loss = majoriser
+        smooth = Formulation(problem.model, problem.penalty, majoriser.half_square)
+        self._method = next(solver for solver in self._candidates(problem) if solver.why_not(smooth) is None)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._now, self._rng = parameters.copy(), rng
         self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
         if np.isfinite(self._loss.cap):
@@ -181,7 +176,7 @@ class Reweighted(Solver):
             self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
 
     def epoch(self) -> float:
-        """See `Solver.epoch`; the change is at least δ, in units of a typical residual."""
+        """Reweight and make inner epochs; the change is at least δ, in units of a typical residual."""
         problem, before, delta = self.problem, self._now, self._smoothing.delta
         f = problem.predict(before)
         inner = reweighted(problem, self._loss, f, delta)
@@ -193,19 +188,18 @@ class Reweighted(Solver):
                     return float("inf")
             self._now = method.parameters()
             method.close()
-            # Solvers that look ahead may end above where they began.
+            # Solvers that extrapolate may end above their start.
             if not inner.objective(self._now) <= inner.objective(before):
                 self._now = before
         now = self._now
         changes = {name: float(np.abs(now[name] - before[name]).max(initial=0.0)) for name in now}
         linear = max(changes.pop("w"), changes.pop("intercept"))
-        rest: list[Any] = [(change, now[name]) for name, change in changes.items()]
-        return self._smoothing.after(relative_change((linear, now.w, np.asarray(now.intercept)), *rest))
+        blocks: list[Any] = [(change, now[name]) for name, change in changes.items()]
+        return self._smoothing.after(relative_change((linear, now.w, np.asarray(now.intercept)), *blocks))
 
-    def vouches(self, change: float) -> bool:
-        """See `Solver.vouches`: at a kink short steps prove nothing."""
+    def trusts_change(self, change: float) -> bool:
+        """Return False: at a kink short steps prove nothing."""
         return False
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._now.copy()

@@ -26,40 +26,40 @@ class SubGD(Solver):
     is multiplied by `rho` until the objective falls by σ·η‖g‖².
 
     The objective never rises. But −g need not be a direction of descent where an inner product ⟨p_i, p_j⟩
-    changes its sign: if no η is accepted, θ stays and the change is 0, far from a minimum as that may be. The
-    certificate decides, then, whether the run has converged or stalled.
+    changes its sign: if no η is accepted, θ stays and the change is 0, possibly far from a minimum. The
+    certificate then decides whether the run has converged or stalled.
     """
 
     name: ClassVar[str] = "subgd"
     label: ClassVar[str] = "SubGD"
     source: ClassVar[str] = "atarashi2021, Section 3.2, Eq. 11 to 13"
     about: ClassVar[str] = (
-        "Subgradient descent with line search: O(d²k) for every look at the objective, and hardly ever an "
+        "Subgradient descent with line search: O(d²k) an evaluation of the objective, and hardly ever an "
         "exact zero. A baseline."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,
-        ParamSpec("sigma", "float", 1e-4, 1e-12, 0.5, log=True, symbol=r"\sigma", help="The fall asked for."),
+        ParamSpec(
+            "sigma", "float", 1e-4, 1e-12, 0.5, log=True, symbol=r"\sigma", help="The required decrease."
+        ),
     )
 
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_value")
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._joint = Joint(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.exact_prox:
             return None
         if penalty.smooth:
             return WhyNot(
                 "smooth",
-                f"{penalty.label} has a gradient everywhere: nothing is left for a subgradient to do. "
+                f"{penalty.label} has a gradient everywhere: there is no need of subgradients. "
                 "Use L-BFGS, CD or APGD.",
             )
         return WhyNot(
@@ -69,14 +69,12 @@ class SubGD(Solver):
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._x = self._joint.pack(parameters)
         self._eta = 0.5 * self.settings["step"]
         with np.errstate(over="ignore", invalid="ignore"):
             self._value = self._joint.objective(self._x)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         problem, joint, x = self.problem, self._joint, self._x
         with np.errstate(over="ignore", invalid="ignore"):
             g = joint.risk_and_gradient(x)[1] + joint.quadratic_gradient(x)
@@ -97,10 +95,9 @@ class SubGD(Solver):
                 eta *= self.settings["rho"]
         return 0.0
 
-    def vouches(self, change: float) -> bool:
-        """See `Solver.vouches`: steps are short beside a kink, too."""
+    def trusts_change(self, change: float) -> bool:
+        """Return False: steps are short beside a kink, too."""
         return False
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._joint.copy(self._x)

@@ -1,6 +1,6 @@
-"""The robust factorization machine by majorising both of its caps (robust_fm, Algorithm 1).
+"""Majorise-minimise solver of the robust factorization machine (robust_fm, Algorithm 1).
 
-For few features each convex problem of a semidefinite Z, w and a bias is solved to rounding. Minimised is Σ_n
+For few features each convex problem in a semidefinite Z, w and a bias is solved to rounding: minimise Σ_n
 g_n(f_n) + λ_w‖w‖² + λ_p·T(Z) over Z ⪰ 0, w and b, with f_n = b + ⟨w, x_n⟩ + x_nᵀZx_n, T(Z) = ‖QZ‖²_F for the
 projector Q on all but some directions that are free, or tr Z, and g_n = ω_n·u(f_n) or ω_n·½u(f_n)² of an
 excess u whose ½u² is smooth with slope f − t, t the nearest prediction that costs nothing.
@@ -36,12 +36,12 @@ from ._sweeping import relative_change
 from .base import Solver, second_moments
 from .reweighted import DECAY, SMOOTHING, Smoothing
 
-# Over-relaxation, and how often the penalty parameter of the splitting is looked at.
+# Over-relaxation, and the interval of updates of the splitting's penalty parameter.
 _RELAXATION, _LOOK = 1.6, 50
-# How often it is asked whether the iterates are near enough.
+# The interval of convergence checks.
 _ASK = 5
 MOST_COORDINATES = 2_000
-"""Up to so many of Z, w and b the normal equations are factorised."""
+"""The most coordinates of Z, w and b for which the normal equations are factorised."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Convex:
     Attributes
     ----------
     X : (n, d) ndarray
-        The rows that count.
+        The rows with a positive weight.
     y : (n,) ndarray
         Their targets.
     weights : (n,) ndarray
@@ -90,7 +90,7 @@ class Convex:
 
 
 def coordinates(d: int) -> int:
-    """Return how many numbers Z, w and b are."""
+    """Return the number of coordinates of Z, w and b."""
     return d * (d + 1) // 2 + d + 1
 
 
@@ -103,7 +103,7 @@ def solve(
     tol: float,
     most: int,
 ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Return Z, w, the bias and the slopes g_n' at the minimum, from a start near to those that are given.
+    """Return Z, w, the bias and the slopes g_n' at the minimum, from a given start.
 
     By the alternating direction method of multipliers.
 
@@ -135,9 +135,13 @@ def solve(
     size = float(np.diagonal(gram)[:m].mean()) or 1.0
     coupling = np.zeros(A.shape[1])
     coupling[:m] = size
-    # Z, w and the bias have units of their own each.
+    # Z, w and the bias have different units.
     ridge = np.concatenate(
-        [1e-12 * np.full(one.shape, one.max()) for one in np.split(np.diagonal(gram), [m, m + d]) if one.size]
+        [
+            1e-12 * np.full(block.shape, block.max())
+            for block in np.split(np.diagonal(gram), [m, m + d])
+            if block.size
+        ]
     )
 
     def packed(M: np.ndarray) -> np.ndarray:
@@ -166,7 +170,7 @@ def solve(
         [packed(Z), *([B.T @ w] if problem.fit_linear else []), *([[bias]] if problem.fit_intercept else [])]
     )
     v, s = A @ theta, theta[:m].copy()
-    # The multipliers that go with the slopes where (Z, w, b) is stationary.
+    # The multipliers that correspond to the slopes where (Z, w, b) is stationary.
     mu = slope / weight
     nu = -(smooth[:m] * theta[:m] + A[:, :m].T @ slope) / size
     rho, factor = 1.0, None
@@ -198,24 +202,24 @@ def solve(
             change = float(np.clip(np.sqrt(ratio), 0.1, 10.0))
             rho *= change
             mu, nu, factor = mu / change, nu / change, None
-    found = B @ unpacked(s) @ B.T
+    symmetric = B @ unpacked(s) @ B.T
     w = B @ theta[m : m + d] if problem.fit_linear else w
     bias = float(theta[-1]) if problem.fit_intercept else bias
-    return 0.5 * (found + found.T), w, bias, rho * weight * mu
+    return 0.5 * (symmetric + symmetric.T), w, bias, rho * weight * mu
 
 
 def _norm(weight: np.ndarray, v: np.ndarray, size: float, z: np.ndarray) -> float:
     return float(np.sqrt(weight @ np.square(v) + size * (z @ z)))
 
 
-# Without caps, by gradient steps: so many times `steps` of them, δ falling in between.
+# Without caps, by gradient steps: so many times `steps`, with δ falling in between.
 _UNCAPPED = 10
-# A tangent that the last epoch moved away from need not be solved nearer than by this share of the move.
+# The accuracy of a solution, as a share of the last epoch's move.
 _OF_MOVE = 1e-3
 
 
-def only_robust(label: str, model: Model) -> WhyNot | None:
-    """Return None for the robust factorization machine, or why a solver of it takes no other model."""
+def why_not_robust(label: str, model: Model) -> WhyNot | None:
+    """Return why a solver of the robust factorization machine does not apply to another model, or None."""
     if isinstance(model, RobustFM):
         return None
     return WhyNot(
@@ -241,8 +245,8 @@ class Point:
 class TwoStage(Solver):
     r"""Weights, then w, then Z: majorise loss and norm at the present point, and minimise (robust_fm).
 
-    An epoch takes the tangents of both caps, which lie nowhere below the objective and touch it at the
-    present point: R(Z) becomes ‖QZ‖²_F + const, Q being the projector on the eigenvectors that are not free,
+    An epoch takes the tangents of both caps, which majorise the objective and touch it at the present
+    point: R(Z) becomes ‖QZ‖²_F + const, Q being the projector on the eigenvectors that are not free,
     and the loss, by `scheme`,
 
     - "quadratic": Σ e_n u_n² with e_n = 1/(2 max{u_n, δ}) for u_n ≤ ε₂, and 0 beyond, which are the weights
@@ -252,13 +256,13 @@ class TwoStage(Solver):
 
     What remains is convex. `inner` "exact" solves it to rounding, by splitting with a factorised system of
     d(d + 1)/2 + d + 1 equations; "gradient" makes `steps` rounds of a ridge step on w and the bias and an
-    (accelerated) projected gradient step on Z. With `acceleration` the point beyond is looked at, too, and
-    taken where it is lower: the tangent of the norm holds free eigenvectors back from turning. "auto" is
+    (accelerated) projected gradient step on Z. With `acceleration` an extrapolated point is tried, too, and
+    taken where it is lower: the tangent of the norm keeps free eigenvectors from rotating. "auto" is
     "exact" for few features. A point above the present one is not taken, so that the objective, with ℓ_δ
     where the scheme is quadratic, never rises. Where the rank is bounded the projection keeps the largest
     eigenvalues.
 
-    From Z = 0 it goes first to the minimum without caps, which is convex: least absolute deviations. The
+    From Z = 0 it starts with the minimum without caps, which is convex: least absolute deviations. The
     squared loss (all weights 1), zeros and random starts end in poor minima.
     """
 
@@ -266,8 +270,8 @@ class TwoStage(Solver):
     label: ClassVar[str] = "Two-stage majorisation"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Zhang 2010; Boyd et al. 2011"
     about: ClassVar[str] = (
-        "Sets rows beyond the cap of the loss aside and large eigenvalues free, solves the convex problem "
-        "that is left, and looks again. The objective never rises."
+        "Sets rows beyond the cap of the loss aside and large eigenvalues free, solves the remaining convex "
+        "problem, and repeats. The objective never rises."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
@@ -275,7 +279,7 @@ class TwoStage(Solver):
             "choice",
             "linear",
             choices=("linear", "quadratic"),
-            help="What takes the place of a loss with kinks: its tangent in u, or in u².",
+            help="The majoriser of a loss with kinks: its tangent in u, or in u².",
         ),
         ParamSpec(
             "inner",
@@ -291,11 +295,11 @@ class TwoStage(Solver):
             1e-14,
             1.0,
             log=True,
-            help="How far, as a share of their size, the iterates of an exact solution may still be apart.",
+            help="The relative tolerance between the iterates of an exact solution.",
         ),
         ParamSpec("rounds", "int", 2_000, 10, 100_000, help="Rounds of an exact solution, at most."),
         ParamSpec("steps", "int", 50, 1, 10_000, help="Gradient steps on Z in an epoch."),
-        ParamSpec("acceleration", "bool", True, help="Whether steps, and epochs, look ahead."),
+        ParamSpec("acceleration", "bool", True, help="Whether steps, and epochs, are extrapolated."),
         ParamSpec(
             "linear",
             "choice",
@@ -306,22 +310,20 @@ class TwoStage(Solver):
         SMOOTHING,
         DECAY,
     )
-    # Up to so many Z is held as a matrix.
+    # Z is stored as a d × d matrix.
     most_features: ClassVar[float] = 500
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_state", "_smoothing", "_slope", "_moved")
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`."""
-        return only_robust(self.label, model)
+        return why_not_robust(self.label, model)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`; gradient steps need the Lipschitz constant of what is smooth."""
+        """Return why there is no Lipschitz constant of the smooth part, which gradient steps need."""
         return smooth_part(problem.loss).why_no_mu(self.label)
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
-        """See `Solver.cost_note`."""
         size = coordinates(d)
         if size <= MOST_COORDINATES:
             return None
@@ -331,18 +333,17 @@ class TwoStage(Solver):
         )
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         model: Any = problem.model
         self._model: RobustFM = model
         X = problem.design.matrix
         self._X = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
-        # A weight counts as much as what it adds to predictions: caps and strengths suit any unit of X, too.
+        # Weights are measured by their contribution to predictions, so that units of X do not matter.
         self._sizes = np.sqrt(second_moments(problem) / problem.design.n_samples)
         self._half = smooth_part(problem.loss)
         self._kinks = problem.loss.majoriser
         small = coordinates(problem.design.n_features) <= MOST_COORDINATES
-        # The steps of the splitting are those of ½u², which squares and excesses have.
+        # The splitting takes proximal steps of ½u², for squares and excesses.
         residual = problem.loss.scalar.of_residual if self._kinks is None else None
         able = small and (self._kinks is not None or (residual is not None and residual.is_residual))
         self._exact = {"auto": able, "exact": True, "gradient": False}[self.settings["inner"]]
@@ -355,12 +356,11 @@ class TwoStage(Solver):
             )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         multipliers = np.maximum(parameters.multipliers, 0.0)
         Z = (parameters.P * multipliers) @ parameters.P.T
         self._now = self._point(Z, parameters.w.copy(), parameters.intercept)
         self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
-        # Of the loss at the end of the last epoch: at kinks predictions do not tell them.
+        # Slopes of the loss after the last epoch: at kinks predictions do not determine them.
         self._slope = np.zeros(self._now.f.size)
         self._moved = 0.0
         if not self._now.values.size:
@@ -389,29 +389,30 @@ class TwoStage(Solver):
         return risk + problem.lambda_w * float(at.w @ at.w) + problem.lambda_p * shrunk
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before, delta = self._now, self._smoothing.delta
         new = self._step(before, delta)
         if not np.isfinite(new.f).all():
             return float("inf")
         objective = self._objective(new, delta)
         if objective <= self._objective(before, delta):
-            self._now = self._further(new, before, objective, delta) if self.settings["acceleration"] else new
-        # What was solved for roughly may move less than the solution does.
+            self._now = (
+                self._extrapolate(new, before, objective, delta) if self.settings["acceleration"] else new
+            )
+        # A rough solution may move less than the exact one.
         rough = self._tolerance if self._exact else 0.0
         self._moved = self._change(before)
         moved = max(self._moved, rough if rough > self.settings["accuracy"] else 0.0)
         return moved if self._linear or self._kinks is None else self._smoothing.after(moved)
 
-    def _further(self, new: Point, before: Point, objective: float, delta: float) -> Point:
-        """Return the lowest point found beyond a step: tangents hold eigenvectors that are free to turn.
+    def _extrapolate(self, new: Point, before: Point, objective: float, delta: float) -> Point:
+        """Extrapolate a step to the lowest point found, as tangents keep free eigenvectors from rotating.
 
-        As many stay free. Each costs λ_p·ε₃, more than it is worth to the loss where λ_p empties all others:
-        a leap to a point with fewer would be no step of a local search.
+        The number of free eigenvalues stays. Each costs λ_p·ε₃, more than it gains in the loss where λ_p
+        empties all others: a jump to a point with fewer would not be a step of a local search.
         """
         ahead, free = 1.0, self._model.free(new.values).sum()
         while True:
-            trial = _beyond(new, before, ahead)
+            trial = _extrapolated(new, before, ahead)
             trial = self._point(trial.Z, trial.w, trial.bias)
             if self._model.free(trial.values).sum() < free:
                 return new
@@ -427,7 +428,7 @@ class TwoStage(Solver):
         )
 
     def _uncapped(self, here: Point) -> Point:
-        """Return the minimum without caps, a convex problem: that of the norm takes its strength along."""
+        """Return the minimum without caps, a convex problem; a capped norm has no strength there."""
         problem = self.problem
         strength = 0.0 if self._model.capped else problem.lambda_p
         weights = problem.unit_weights / problem.design.n_samples
@@ -459,7 +460,7 @@ class TwoStage(Solver):
 
     @property
     def _tolerance(self) -> float:
-        """How far apart the iterates of the next solution may be."""
+        """The tolerance of the next exact solution."""
         return max(self.settings["accuracy"], _OF_MOVE * min(self._moved, 1.0))
 
     def _solved(
@@ -470,7 +471,7 @@ class TwoStage(Solver):
         if not kept.any():
             return here
         d = problem.design.n_features
-        # The eigenvectors, and whatever completes them.
+        # The eigenvectors, completed to a basis.
         basis = np.linalg.qr(np.hstack([here.vectors, np.eye(d)]))[0] if here.values.size else np.eye(d)
         X = self._X[kept]
         excess = np.abs(self._half.derivative(here.f[kept], problem.y[kept]))
@@ -503,7 +504,7 @@ class TwoStage(Solver):
         return self._point(Z, w, bias)
 
     def _descended(self, here: Point, weights: np.ndarray, free: np.ndarray, strength: float) -> Point:
-        """Return where `steps` rounds of a step on w and one on Z lead, on the tangent at `here`."""
+        """Make `steps` rounds of a step on w and one on Z, on the tangent at `here`."""
         problem, X, half = self.problem, self._X, self._half
         mu = half.mu() or 1.0
         in_Z, in_w = curvatures(X, weights)
@@ -513,8 +514,8 @@ class TwoStage(Solver):
         linear = self._linear_step(weights, mu, mu * in_w)
 
         def value(at: Point) -> float:
-            rest = at.Z - P @ (P.T @ at.Z)
-            shrunk = float(at.values.sum()) if trace else float(np.square(rest).sum())
+            residual = at.Z - P @ (P.T @ at.Z)
+            shrunk = float(at.values.sum()) if trace else float(np.square(residual).sum())
             total = float(weights @ half.value(at.f, problem.y)) + problem.lambda_w * float(at.w @ at.w)
             return total + strength * shrunk
 
@@ -524,8 +525,8 @@ class TwoStage(Solver):
             if trace:
                 G[np.diag_indices_from(G)] += strength
             elif strength:
-                rest = origin.Z - P @ (P.T @ origin.Z)
-                G += strength * (rest + rest.T)
+                residual = origin.Z - P @ (P.T @ origin.Z)
+                G += strength * (residual + residual.T)
             return self._point(origin.Z - step * G, origin.w, origin.bias)
 
         now, t, best = here, 1.0, value(here)
@@ -533,7 +534,7 @@ class TwoStage(Solver):
         for _ in range(self.settings["steps"]):
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
             ahead = (t - 1.0) / following if self.settings["acceleration"] else 0.0
-            new = projected(linear(_beyond(now, behind, ahead)))
+            new = projected(linear(_extrapolated(now, behind, ahead)))
             reached = value(new)
             if ahead and not reached <= best:
                 t, behind = 1.0, now
@@ -542,7 +543,7 @@ class TwoStage(Solver):
         return now
 
     def _linear_step(self, weights: np.ndarray, mu: float, curvature: float) -> Callable[[Point], Point]:
-        """Return the step on w and the bias: the minimum of a quadratic that is nowhere below the tangent."""
+        """Return the step on w and the bias: the minimum of a quadratic majoriser of the tangent."""
         problem, X = self.problem, self._X
         if not (problem.fit_linear or problem.fit_intercept):
             return lambda at: at
@@ -567,8 +568,7 @@ class TwoStage(Solver):
 
         return step
 
-    def vouches(self, change: float) -> bool:
-        """See `Solver.vouches`."""
+    def trusts_change(self, change: float) -> bool:
         return False
 
     @property
@@ -593,7 +593,7 @@ class TwoStage(Solver):
         )
 
 
-def _beyond(now: Point, behind: Point, ahead: float) -> Point:
+def _extrapolated(now: Point, behind: Point, ahead: float) -> Point:
     """Return now + ahead·(now − behind), which need not be semidefinite; f is linear in the parameters."""
     if ahead == 0.0:
         return now

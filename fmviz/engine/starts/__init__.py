@@ -1,1 +1,1 @@
-"""Where runs begin: around P = 0, which is stationary for every factorization machine."""
+"""Starting points and default strengths, and the λ from which P = 0 is a minimum."""

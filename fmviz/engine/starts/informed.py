@@ -1,4 +1,4 @@
-"""Runs that do not end in a collapse that could be left."""
+"""Starting points and solver settings that avoid a collapse to P = 0, and explanations of one."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from .zero_threshold import why_no_threshold, zero_threshold
 
 STARTS = ("informed", "random")
 ESCAPE = "revive"
-# Sweeps over the live entries between two over all of P, where a solver takes them: a start that suits the
-# data has most of its support already, and weak strengths take many sweeps over few entries.
+# Sweeps over live entries between two full sweeps, where a solver has them: an informed start has most of its
+# support already, and weak strengths take many sweeps over few entries.
 _ACTIVE_SWEEPS = 10
-# Of the fit that a run starts from.
+# The budget of the fit that a run starts from.
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
 
 
 def informed_solver(solver: Solver, problem: Formulation) -> Solver:
-    """Return the solver, free of units, and made to leave saddle points at P = 0."""
+    """Return the solver with unit-free tolerances, set to escape saddle points at P = 0."""
     known = {spec.name for spec in solver.params}
     saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None
     itself = ESCAPE in known
-    found = get_solver(solver.name, {**solver.settings, **({ESCAPE: True} if itself and saddles else {})})
-    found.unit_free = True
-    found.leaves_zero = saddles and not itself
-    return found
+    informed = get_solver(solver.name, {**solver.settings, **({ESCAPE: True} if itself and saddles else {})})
+    informed.unit_free = True
+    informed.leaves_zero = saddles and not itself
+    return informed
 
 
 def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
-    """Return 10 `active_sweeps`, and other settings, as far as the solver of that name takes them."""
+    """Return 10 `active_sweeps`, and other settings, as far as the solver of that name has them."""
     taken = {spec.name for spec in get_solver(solver).params}
     return {
         name: value for name, value in {"active_sweeps": _ACTIVE_SWEEPS, **others}.items() if name in taken
@@ -46,11 +46,11 @@ def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
 def informed_start(
     problem: Problem, init_scale: float, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
-    """Return where a run begins: at random, or where that would end at P = 0, at a solution without sparsity.
+    """Return a random start, or a solution without sparsity where a random start would end at P = 0.
 
-    A regularizer that grows in proportion to P, as ℓ1 does, makes P = 0 a local minimum, however small λ is,
-    and a small random start falls into it. There the start is a fit with ℓ2² in its place, λ_p at least
-    0.02 of the strength that empties it. Where λ_p follows the data it is so much: it is `shrunk` as it is.
+    A regularizer that is homogeneous of degree 1, as ℓ1 is, makes P = 0 a local minimum, however small λ is,
+    and a small random start falls into it. There the start is a fit with ℓ2² instead, with λ_p at least 0.02
+    of the strength that makes it 0. Where λ_p follows the data it is that large already (`shrunk`).
     """
     start = problem.start(init_scale, rng)
     if problem.model.why_no_threshold() is not None or problem.penalty.in_weights is not None:
@@ -65,19 +65,19 @@ def informed_start(
 
 
 def why_empty(problem: Problem, end: Parameters) -> str | None:
-    """Return why a fit that was to have interactions ended with P = 0, and which strength would leave it.
+    """Return why a fit of a model with interactions ended with P = 0, and which strength would avoid it.
 
     Parameters
     ----------
     problem : Problem
-        With the strengths at the end.
+        The problem with its final strengths.
     end : Parameters
-        Those of the fit. Its w and bias are taken for the linear fit.
+        The result of the fit. Its w and bias are used as the linear fit.
 
     Returns
     -------
     str or None
-        A sentence or two; None where P is not 0, there was none to fit, or the model is convex.
+        A sentence or two; None where P is not 0 or empty, or the model is convex.
     """
     if problem.model.convex or not end.P.size or end.P.any():
         return None
@@ -89,16 +89,16 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
             f"No interaction is left: P = 0 at {at}, a local minimum for {problem.penalty.label} at every "
             "λ > 0. Lower λ, or follow a path of strengths upwards."
         )
-    found = zero_threshold(problem, end, tight=False)
-    if problem.lambda_sparse < found.lower:
+    limit = zero_threshold(problem, end, tight=False)
+    if problem.lambda_sparse < limit.lower:
         return (
-            f"No interaction is left: P = 0 at {at}, though below λ = {found.lower:.3g} there is a P that "
+            f"No interaction is left: P = 0 at {at}, though below λ = {limit.lower:.3g} there is a P that "
             "lowers the objective. Start with a larger init_scale, or leave saddle points (revive)."
         )
-    if found.lower > 0.0:
-        return f"No interaction is left: P = 0 at {at}. Choose λ below {found.lower:.3g} to leave it."
+    if limit.lower > 0.0:
+        return f"No interaction is left: P = 0 at {at}. Choose λ below {limit.lower:.3g} to leave it."
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_p=0.0)
-    least = zero_threshold(smooth, found.linear).lower
+    least = zero_threshold(smooth, limit.linear).lower
     if least == 0.0:
         return "No interaction is left: P = 0, and no pair of features lowers the loss of the linear fit."
     return f"No interaction is left: P = 0 at {at}, whatever λ is. Choose λ_p below {least:.3g} to leave it."

@@ -1,23 +1,23 @@
-r"""Where robust machines begin, and caps that are found from the data.
+r"""Estimation of caps and starting points of robust machines from the data.
 
-The capped objective has many local minima. Least absolute deviations, which is the same problem without its
-caps, starts near the good one: it bends to outliers, but not to how far they are.
+The capped objective has many local minima. Least absolute deviations, the same problem without caps, gives a
+start near the good one: outliers influence it, but not their distance.
 
-The automatic rule goes from there:
+The automatic rule continues from there:
 
 1. σ, the scale of the noise, 1.8 times the 25 % quantile of the residuals' sizes over 0.3186, as for a normal
    one.
-2. ε₁ = σ/2 and ε₁ + ε₂ = 3σ; rounds with λ_p = 0, after each of which σ is taken anew from the rows that are
-   kept and not at the edge of the tube, where as many rows lie as there are degrees of freedom: their 60 %
-   quantile over 0.8416, changed by a factor of 0.5 to 1.25, until it changes little.
-3. The largest eigenvalue q that the same machine finds where there is none: in the kept rows' residuals,
-   permuted. Eigenvalues beyond 1.5q are k factors, and √ε₃ is the geometric mean of 1.5q and λ_k, at most
+2. ε₁ = σ/2 and ε₁ + ε₂ = 3σ; rounds with λ_p = 0, after each of which σ is estimated again from the rows that
+   are kept and not at the edge of the tube, where as many rows lie as there are degrees of freedom: their 60
+   % quantile over 0.8416, changed by a factor of 0.5 to 1.25, until it is stable.
+3. The largest eigenvalue q that the same machine finds in noise: in permuted residuals of the kept rows.
+Eigenvalues beyond 1.5q are k factors, and √ε₃ is the geometric mean of 1.5q and λ_k, at most
    0.9 λ_k.
-4. λ_p = β/2N with β = 5·(0.8/σ)·median of the diagonal of ΦᵀΦ, Φ the products of features, which empties all
-   that is not free; rounds in which σ is taken anew once more, since what is left has few degrees of freedom.
-   The residuals now tell more of the noise: from 3 on again, until no factor falls.
+4. λ_p = β/2N with β = 5·(0.8/σ)·median of the diagonal of ΦᵀΦ, Φ the products of features, which sets all
+   eigenvalues that are not free to 0; rounds in which σ is estimated again, since the remaining model has few
+   degrees of freedom. The residuals now describe the noise better: repeat from 3, until no factor is dropped.
 
-Of other models with a capped loss the first two steps find ε₁ and ε₂, with all strengths as they are.
+For other models with a capped loss the first two steps give ε₁ and ε₂, with all strengths as they are.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from ..target import Target
 _QUARTILE, _SIXTIETH = 0.3186, 0.8416
 _ROUNDS, _MOST_SCALES, _SETTLED, _MOST_PASSES = 3, 6, 0.05, 4
 _UNCAPPED_ROUNDS = 20
-# Residuals below this share of a typical target are interpolated.
+# Residuals below this share of a typical target count as interpolated.
 _INTERPOLATED, _AT_EDGE = 1e-5, 1e-4
-# A first scale that is too small keeps too few rows to grow; one that is too large falls soon.
+# A first scale that is too small keeps too few rows to recover; one that is too large soon falls.
 _GENEROUS = 1.8
 _SAFETY = 1.5
 _CAP_OF_HINGE = 2.0
 _NO_CAP = 1e12
-# What the fits on the way need not be nearer to their optima than.
+# The accuracy of intermediate fits.
 _ACCURACY = 1e-5
 _MOST_ROUNDS = 400
 
 
 @dataclass(frozen=True)
 class Caps:
-    """ε₁, ε₂, ε₃ and λ_p; None for what is to be found, infinity for caps that are not to be."""
+    """ε₁, ε₂, ε₃ and λ_p; None for those to estimate, infinity for no cap."""
 
     epsilon: float | None = None
     cap: float | None = None
@@ -69,19 +69,19 @@ class Caps:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the automatic rule has found.
+class EstimatedCaps:
+    """The result of the automatic rule.
 
     Attributes
     ----------
     problem : Problem
-        With all caps and strengths.
+        The problem with all caps and strengths.
     start : Parameters
-        Where its fit begins.
+        The start of its fit.
     scale : float
         σ.
     edge : float
-        q, the largest eigenvalue that noise alone gives.
+        q, the largest eigenvalue from noise alone.
     """
 
     problem: Problem
@@ -91,37 +91,37 @@ class Found:
 
 
 def linear_strength(problem: Problem) -> float:
-    """Return a λ_w that hardly shrinks, in whatever units X and y are."""
+    """Return a λ_w that hardly shrinks, whatever the units of X and y."""
     squares = problem.design.power(2) @ np.ones(problem.design.n_features)
     return 1e-4 * problem.mean(squares) / problem.design.n_features / _typical(problem)
 
 
-def found_caps(
+def estimate_caps(
     problem: Problem,
     given: Caps,
     solver: Solver,
     rng: np.random.Generator,
     should_stop: Callable[[], bool] = never,
-) -> Found:
-    """Return the problem with the caps that are given, and the others by the automatic rule; see the module.
+) -> EstimatedCaps:
+    """Estimate the caps that are not given by the automatic rule; see the module.
 
     Parameters
     ----------
     problem : Problem
-        Of the robust machine, with a capped loss and the capped norm, whatever their caps.
+        A problem of the robust machine, with a capped loss and the capped norm, whatever their caps.
     given : Caps
-        What is not to be found.
+        The given caps.
     solver : Solver
-        Which fits.
+        The solver of the fits.
     rng : numpy Generator
-        What permutes residuals.
+        Permutes residuals.
     should_stop : callable
-        Asked between epochs.
+        Called between epochs; true ends the computation.
 
     Raises
     ------
     StoppedError
-        If it says so.
+        If `should_stop` returned true.
     """
     if "accuracy" in solver.settings:
         rough = {"accuracy": _ACCURACY, "rounds": min(_MOST_ROUNDS, solver.settings["rounds"])}
@@ -153,37 +153,37 @@ def found_caps(
         if strength is None:
             strength = 2.5 * (0.8 / sigma) * _median_square(problem) / problem.design.n_samples
         here, sigma = settled(here, sigma, lambda_p=strength, model=model)
-    return Found(at(sigma, lambda_p=strength, model=model), here, sigma, edge)
+    return EstimatedCaps(at(sigma, lambda_p=strength, model=model), here, sigma, edge)
 
 
-def found_loss_caps(
+def estimate_loss_caps(
     problem: Problem,
     solver: Solver,
     start: Parameters,
     rng: np.random.Generator,
     should_stop: Callable[[], bool] = never,
-) -> Found:
-    """Return a problem of any model with the caps ε₁ and ε₂ of its capped loss by steps 1 and 2 of the rule.
+) -> EstimatedCaps:
+    """Estimate the caps ε₁ and ε₂ of a capped loss for any model by steps 1 and 2 of the rule.
 
     Parameters
     ----------
     problem : Problem
-        With a capped loss, whatever its caps.
+        A problem with a capped loss, whatever its caps.
     solver : Solver
-        Which fits.
+        The solver of the fits.
     start : Parameters
-        Where the fit without a cap begins.
+        The start of the fit without a cap.
     rng : numpy Generator
         For the solver.
     should_stop : callable
-        Asked between epochs; then StoppedError is raised.
+        Called between epochs; if true, StoppedError is raised.
     """
     binary = problem.loss.task == "binary"
     if binary:
-        return Found(replace(problem, loss=_loss_at(True, Caps(), 1.0)), start, 1.0, 0.0)
+        return EstimatedCaps(replace(problem, loss=_loss_at(True, Caps(), 1.0)), start, 1.0, 0.0)
     here = _Fitter(solver, rng, should_stop)(replace(problem, loss=Absolute()), start, _UNCAPPED_ROUNDS)
     if "uncapped" in solver.settings:
-        # The fits below begin where the cap is to hold.
+        # The fits below start with the cap.
         solver = get_solver(solver.name, {**solver.settings, "uncapped": 0})
     unit = _typical(problem)
     here, sigma = _settled(
@@ -192,12 +192,12 @@ def found_loss_caps(
         _first_scale(problem, here, unit),
         _Fitter(solver, rng, should_stop),
     )
-    return Found(replace(problem, loss=_loss_at(False, Caps(), sigma)), here, sigma, 0.0)
+    return EstimatedCaps(replace(problem, loss=_loss_at(False, Caps(), sigma)), here, sigma, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Fitter:
-    """How the fits on the way are made."""
+    """Settings of intermediate fits."""
 
     solver: Solver
     rng: np.random.Generator
@@ -215,7 +215,7 @@ class _Fitter:
 def _settled(
     at: Callable[[float], Problem], here: Parameters, sigma: float, fit: _Fitter
 ) -> tuple[Parameters, float]:
-    """Fit at a scale and take it anew, until it changes little."""
+    """Fit and estimate the scale in turns, until it is stable."""
     for _ in range(_MOST_SCALES):
         now = at(sigma)
         here, before = fit(now, here), sigma
@@ -253,7 +253,7 @@ def _loss_at(binary: bool, given: Caps, sigma: float) -> Loss:
 
 
 def _quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """Return a quantile in which a row of weight 2 is two rows."""
+    """Return a weighted quantile, in which a row of weight 2 counts as two rows."""
     return float(np.quantile(values, share, weights=weights, method="inverted_cdf"))
 
 
@@ -270,8 +270,8 @@ def _first_scale(problem: Problem, here: Parameters, unit: float) -> float:
     counted = (sizes > _INTERPOLATED * unit) & (problem.unit_weights > 0.0)
     if not counted.any():
         return 1e-6 * unit
-    found = _quantile(sizes[counted], problem.unit_weights[counted], 0.25) / _QUARTILE
-    return max(_GENEROUS * found, 1e-6 * unit)
+    scale = _quantile(sizes[counted], problem.unit_weights[counted], 0.25) / _QUARTILE
+    return max(_GENEROUS * scale, 1e-6 * unit)
 
 
 def _next_scale(problem: Problem, here: Parameters, sigma: float, unit: float) -> float:
@@ -281,14 +281,15 @@ def _next_scale(problem: Problem, here: Parameters, sigma: float, unit: float) -
     kept &= np.abs(sizes - loss.epsilon) > _AT_EDGE * unit
     if not kept.any():
         return sigma
-    found = _quantile(sizes[kept], problem.unit_weights[kept], 0.6) / _SIXTIETH
+    scale = _quantile(sizes[kept], problem.unit_weights[kept], 0.6) / _SIXTIETH
     model: Model = problem.model
     if problem.lambda_p > 0.0 and isinstance(model, RobustFM):
-        # What is shrunk has hardly any freedom. Where all is free the rows at the edge stand for it.
+        # Shrunk eigenvalues have few degrees of freedom. Where all is free the rows at the edge account for
+        # it.
         rank, d = int(model.free(here.multipliers).sum()), here.w.size
         freedom = rank * d - rank * (rank - 1) / 2 + d + 1
-        found /= np.sqrt(max(1.0 - freedom / problem.unit_weights[kept].sum(), 0.25))
-    return max(float(np.clip(found, 0.5 * sigma, 1.25 * sigma)), 1e-6 * unit)
+        scale /= np.sqrt(max(1.0 - freedom / problem.unit_weights[kept].sum(), 0.25))
+    return max(float(np.clip(scale, 0.5 * sigma, 1.25 * sigma)), 1e-6 * unit)
 
 
 def _noise_edge(problem: Problem, here: Parameters, fit: _Fitter) -> float:

@@ -1,39 +1,39 @@
-r"""Strengths that follow the data: shares of those from on which nothing is left.
+r"""Default strengths from the data: shares of the strengths at which all parameters vanish.
 
 With μ the Lipschitz constant of ℓ', G as in `zero_threshold` and τ = |G_ij| / (μ/N Σ_n c_n x_ni² x_nj²) the
-weight that the pair of largest |G_ij| would get alone,
+weight of the pair of largest |G_ij| on its own,
 
     λ_w = μ/(2n) · Σ_j (1/N) Σ_n c_n x_nj²
     λ_p = 0.02 · (−λ_min(G)/2)
-    λ   = 0.15 · (what P = 0 is left by, were there but one pair and no λ_p)
+    λ   = 0.15 · (λ_max for a single pair and no λ_p)
     σ   = 0.02 · √τ
 
 λ_w is the strength of ridge regression where ⟨w, x⟩ and the noise are of the same size: it shrinks the
 weights of many features on few rows, and hardly those of few features on many; n is the number of different
-rows, so that to repeat rows, or to weigh them as often, changes nothing. In the brackets of λ is
+rows, so that repeating rows, or weighting them, changes nothing. In the brackets of λ is
 max|G_ij|/4 for TI and CS, max|G_ij| for Ω_TI, Ω_CS and Ω_*, −λ_min(G)/2 for ℓ2² and TI by rows, and
-2·max|G_ij|·√τ for ℓ1, ℓ2,1 and others that grow in proportion to P.
+2·max|G_ij|·√τ for ℓ1, ℓ2,1 and others that are homogeneous of degree 1.
 
 Where X is multiplied by a and y, for a loss of regression, by b, λ_w gets the factor a², λ_p and λ get a²b
-(that of ℓ1: a·b^{3/2}) and σ gets √b/a. So w gets b/a, P gets √b/a, and the predictions b, as if nothing had
-happened.
+(that of ℓ1: a·b^{3/2}) and σ gets √b/a. So w gets b/a, P gets √b/a, and the predictions b: fits are invariant
+to units.
 
-Models that are convex in a symmetric W of the pairs have ‖½G‖_op, the λ_tr from on which the trace norm alone
-leaves W = 0, and max|G_ij|/2, the λ from on which ‖W‖₁ alone does: λ_tr and λ are 0.15 of them. G has its
-diagonal where f sees that of W.
+Models that are convex in a symmetric W of the pairs have ‖½G‖_op, the λ_tr from which the trace norm alone
+makes W = 0, and max|G_ij|/2, the λ from which ‖W‖₁ alone does: λ_tr and λ are 0.15 of them. G has its
+diagonal where f depends on that of W.
 
 The shares were chosen on diabetes, breast cancer, abalone, a9a, nycflights, MovieLens 100K and planted pairs.
 
-For a model of products of more than two features, or of repeated ones, no λ is the first to empty P. What
-strengths are measured by is the one column that explains most: with s the derivative of the risk in the
+For a model of products of more than two features, or of repeated ones, there is no λ_max.
+Strengths are relative to the column that explains most: with s the derivative of the risk in the
 predictions at the linear fit and K the kernel of order m, a unit vector v of large T = |Σ_n s_n K(v, x_n)|.
 With h = μ/N Σ_n c_n K(v, x_n)² the column P = √[m]{τ}·v, τ = T/h, lowers the risk by about T²/(2h), and
 
     λ_p = T²/h / ‖P‖²  (or ‖P‖^m, where norms stand to that power),        λ = T²/h / Ω(P)
 
-are the strengths at which the penalty takes it all. λ_p is that of a dense v, found by power iterations, λ
-and the size of a random start those of a v of m entries; of several orders the one counts that explains most.
-For pairs of a factorization machine they are the references above.
+are the strengths at which the penalty equals this gain. λ_p is that of a dense v, found by power iterations,
+λ and the size of a random start are those of a v of m entries; of several orders the one that explains most
+is used. For pairs of a factorization machine they are the references above.
 
 Where X is multiplied by a and y, for a loss of regression, by b, P of order m has to get b^{1/m}/a and does:
 for models of one order fits are the same, in other units. For several orders that holds of X under ℓ2² alone,
@@ -59,21 +59,21 @@ from ..penalties.blockwise import parts_of
 from ..problem import Problem
 from .zero_threshold import gradient_at, linear_fit
 
-# Vectors that power iterations begin with, and their steps: dense ones, and then of as many entries as a
-# product has features.
+# Starts of power iterations, and their steps: dense ones, and then of as many entries as a product has
+# features.
 _STARTS = 8
 _DENSE_STEPS, _SPARSE_STEPS = 20, 10
 
-# The relative rise of |T(v)| that counts as one: rounding must not choose the way.
+# The relative rise of |T(v)| that counts, so that rounding does not decide the path.
 _RISE = 1e-8
 
 
 def product_references(problem: Problem) -> tuple[float, float, float]:
     """Return λ_p and λ of the module's text, and the size of the entries of P; zeros without any product."""
     linear = linear_fit(problem, rough=True)
-    # Not the model's own predictions: all subsets have a constant at P = 0.
+    # Not the model's predictions, since all subsets have a constant at P = 0.
     slope = problem.slope(problem.design.dot(linear.w) + linear.intercept)
-    best, found = 0.0, (0.0, 0.0, 0.0)
+    best, reference = 0.0, (0.0, 0.0, 0.0)
     for kernel, penalty in _kernels(problem.model, problem.penalty):
         dense, sparse = _directions(problem, kernel, slope)
         gain, P = _column(problem, kernel, slope, sparse)
@@ -81,12 +81,12 @@ def product_references(problem: Problem) -> tuple[float, float, float]:
         if gain > best:
             best = gain
             norm = float(np.linalg.norm(wide)) ** problem.model.shrinkage_power
-            found = wide_gain / norm, gain / penalty.value(P), float(np.abs(P).max())
-    return found
+            reference = wide_gain / norm, gain / penalty.value(P), float(np.abs(P).max())
+    return reference
 
 
 def _kernels(model: Model, penalty: Penalty) -> list[tuple[ColumnKernel, Penalty]]:
-    """Return the kernels of the model's columns, of order 2 in place of all orders, and their penalties."""
+    """Return the kernels of the model's columns, of order 2 for all subsets, and their penalties."""
     if model.lifted:
         model = get_model("expansion", {**model.settings, "coefficients": "ones"})
     kernels = model.kernels()  # type: ignore[attr-defined]
@@ -107,11 +107,11 @@ def _directions(problem: Problem, kernel: ColumnKernel, slope: np.ndarray) -> tu
 def _ascend(
     problem: Problem, kernel: ColumnKernel, slope: np.ndarray, U: np.ndarray, steps: int, entries: int
 ) -> np.ndarray:
-    """Return unit columns of so many entries after power iterations in which |T(v)| never falls.
+    """Return unit columns of `entries` entries after power iterations in which |T(v)| never falls.
 
-    T(v) = Σ_n s_n K(v, x_n). Above order 2 the plain step v ← ∇T/‖∇T‖ may go round in circles, and what it
-    is stopped at hangs on the last digit. Where |T| would fall, the column stays and more of it is added to
-    its next step: far enough along v, |T| rises (Kolda and Mayo, SIAM J. Matrix Anal. Appl. 32, 2011).
+    T(v) = Σ_n s_n K(v, x_n). Above order 2 the plain step v ← ∇T/‖∇T‖ may cycle, so that its result
+    depends on rounding. Where |T| would fall, the column stays and a larger shift is used in its next step:
+    far enough along v, |T| rises (Kolda and Mayo, SIAM J. Matrix Anal. Appl. 32, 2011).
     """
     degree = kernel.degree or 2
     outer = np.repeat(slope[:, None], U.shape[1], axis=1)
@@ -120,7 +120,7 @@ def _ascend(
     U = rise = step
     for _ in range(steps + 1):
         G = kernel.gradient(problem.design, step, outer)
-        # K(v, x) is homogeneous in v: T needs no pass of its own.
+        # K(v, x) is homogeneous in v, so that T needs no separate pass.
         T = np.einsum("js,js->s", step, G) / degree
         better = np.abs(T) > best * (1.0 + _RISE)
         best = np.where(better, np.abs(T), best)
@@ -132,7 +132,7 @@ def _ascend(
 
 
 def _unit(U: np.ndarray, entries: int) -> np.ndarray:
-    """Return the columns cut to their largest entries, of norm 1; columns of zeros stay."""
+    """Return the columns truncated to their largest entries and normalised; zero columns stay."""
     if entries < len(U):
         kept = np.zeros(U.shape, dtype=bool)
         np.put_along_axis(kept, np.argsort(-np.abs(U), axis=0, kind="stable")[:entries], True, axis=0)
@@ -162,17 +162,17 @@ START_SHARE = 0.02
 N_STRENGTHS = 25
 SMALLEST_SHARE = 1e-3
 """The strengths λ of a path, and the smallest of them as a share of `References.lambda_sparse`."""
-# Of products of more features, for which P = 0 is a local minimum: weaker, so that a random start can grow.
+# The share for products of more features, for which P = 0 is a local minimum: a random start can grow.
 _PRODUCT_SPARSE_SHARE = 0.02
 _PRODUCT_START_SHARE = 0.1
-# For a loss without curvature, or data without any pair.
+# The start for a loss without curvature, or data without any pair.
 _START = 0.01
 _LANCZOS_TOL = 1e-3
 
 
 @dataclass(frozen=True)
 class References:
-    """The strengths that defaults are shares of.
+    """The reference strengths of which defaults are shares.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class References:
 
 
 def references(problem: Problem) -> References:
-    """Return what a problem's data say of strengths; of its own, λ_w alone counts, for the linear fit."""
+    """Return the reference strengths of a problem's data; its λ_w matters, for the linear fit."""
     design, mu = problem.design, problem.mu
     gradient = gradient_at(problem, linear_fit(problem, rough=True))
     largest, i, j = gradient.largest_pair()
@@ -232,7 +232,7 @@ def linear_reference(problem: Problem) -> float:
 
 
 def _different_rows(design: Design, counted: np.ndarray) -> int:
-    """Return how many of the rows that count differ, by sums in whole numbers, which never round."""
+    """Return the number of distinct rows with weight, by hashes in integer arithmetic."""
     X: Any = design.matrix
     keys = np.random.default_rng(0).integers(1, 2**63, size=design.n_features, dtype=np.uint64) | np.uint64(1)
     if sp.issparse(X):
@@ -248,7 +248,7 @@ def _different_rows(design: Design, counted: np.ndarray) -> int:
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """Return the bits of numbers, of which many end in zeros, spread over all places."""
+    """Hash the bits of numbers, many of which end in zeros."""
     # Adding 0 turns −0, which sparse designs do not have, into 0.
     bits = (np.array(values, dtype=np.float64) + 0.0).view(np.uint64)
     bits ^= bits >> np.uint64(29)
@@ -258,12 +258,12 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 
 def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple[Problem, float]:
-    """Return the problem with strengths in place of those given as None, and the size σ of a random start.
+    """Replace strengths given as None by defaults; return the problem and the size σ of a random start.
 
     Parameters
     ----------
     problem : Problem
-        With any strengths.
+        A problem with any strengths.
     given : mapping
         ``lambda_w``, ``lambda_p``, ``lambda_sparse`` and ``init_scale``: numbers, or None for a share of the
         `references`.
@@ -290,12 +290,12 @@ def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple
 
 def _of_pairs(problem: Problem) -> tuple[float, float, float]:
     """Return λ_p, λ and σ for a factorization machine of second order."""
-    found = references(problem)
-    return SHRINKAGE_SHARE * found.lambda_p, SPARSE_SHARE * found.lambda_sparse, found.init_scale
+    reference = references(problem)
+    return SHRINKAGE_SHARE * reference.lambda_p, SPARSE_SHARE * reference.lambda_sparse, reference.init_scale
 
 
 def _of_weights(problem: Problem) -> tuple[float, float, float]:
-    """Return λ_tr and λ for a model that is convex in W, which begins at 0."""
+    """Return λ_tr and λ for a model that is convex in W, and a start of 0."""
     slope = problem.slope(problem.predict(linear_fit(problem, rough=True)))
     gradient = PairGradient(problem.design, slope, diagonal=not problem.model.multilinear)
     largest = 0.0 if problem.penalty.smooth else 0.5 * gradient.largest_pair()[0]
@@ -303,10 +303,10 @@ def _of_weights(problem: Problem) -> tuple[float, float, float]:
 
 
 def _of_products(problem: Problem) -> tuple[float, float, float]:
-    """Return them for a model of other products."""
+    """Return λ_p, λ and σ for a model of other products."""
     lambda_p, lambda_sparse, size = product_references(problem)
     if problem.penalty.smooth:
         lambda_sparse = 0.0
-    # The gradient in factors of order m falls with their power m − 1; all subsets grow with them.
+    # The gradient in factors of order m scales with their power m − 1; all subsets grow with them.
     share = START_SHARE if problem.model.order is None else _PRODUCT_START_SHARE
     return SHRINKAGE_SHARE * lambda_p, _PRODUCT_SPARSE_SHARE * lambda_sparse, share * size or _START

@@ -1,4 +1,4 @@
-r"""The strength λ from which on P = 0 is a minimum: the λ_max of a factorization machine.
+r"""λ_max of a factorization machine: the strength from which P = 0 is a minimum.
 
 At the linear fit (the minimum over w and the bias with P = 0) let G, shape (d, d), be the gradient of the
 risk in the pair weights, of zero diagonal. Factors P change the objective by
@@ -18,7 +18,7 @@ tr W                   ℓ2², TI by rows      −λ_min(G)/2 − λ_p, exactly
 Σ_{i<j} |w_ij|         Ω_TI, Ω_CS, Ω_*      between max|G_ij| − 2λ_p and max|G_ij|
 =====================  ===================  ===================================================
 
-and 0 where λ_p ≥ −λ_min(G)/2. The upper bounds get tight by a positive semidefinite S: as ⟨S, W⟩ ≥ 0,
+and 0 where λ_p ≥ −λ_min(G)/2. The upper bounds are tightened by a positive semidefinite S: as ⟨S, W⟩ ≥ 0,
 ⟨M, W⟩ ≤ ⟨M + S, W⟩ ≤ max|m_ij + s_ij| · Σ|w_ij|. The best S solves a semidefinite program, the dual of the
 relaxation of sparse principal components (d'Aspremont, El Ghaoui, Jordan and Lanckriet 2007).
 """
@@ -31,7 +31,7 @@ import numpy as np
 
 from ..drive import Budget, iterate
 from ..errors import WhyNot
-from ..linalg.leaving_direction import leaving_direction, pair_starts
+from ..linalg.descent_direction import descent_direction, pair_starts
 from ..linalg.lowrank import DENSE, PairGradient
 from ..models import get_model
 from ..parameters import Parameters
@@ -39,7 +39,7 @@ from ..penalties import get_penalty
 from ..problem import Problem
 from ..solvers import get_solver
 
-# Up to so many features the semidefinite program takes a moment: its steps are eigendecompositions.
+# The most features for the semidefinite program, whose steps are eigendecompositions.
 SMALL = 100
 _SDP_STEPS, _SDP_EVERY, _SDP_TOL = 400, 20, 1e-3
 _LINEAR = Budget(epochs=500, tol=1e-9, report_every=None)
@@ -51,20 +51,21 @@ _LANCZOS_TOL = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ZeroThreshold:
-    """An interval that holds λ_max, the strength from which on P = 0 is a minimum.
+    """An interval that contains λ_max, the strength from which P = 0 is a minimum.
 
     Attributes
     ----------
     lower : float
-        Just below it P = 0 is a saddle point, which `direction` leaves. 0 where no λ > 0 is left.
+        Just below it P = 0 is a saddle point, with the descent direction `direction`. 0 where there is no
+        such λ > 0.
     upper : float
         From here on P = 0 is a minimum: a global one for a convex loss.
     direction : (d,) ndarray or None
         v of unit length: the objective falls along P = √τ·v for small τ where λ < `lower`.
     dual : (d, d) ndarray or None
-        The S that proves `upper`; None where a simple bound does.
+        The S that proves `upper`; None where a simple bound proves it.
     loose : bool
-        Whether there are simple bounds alone: they were asked for, or there are more than 100 features.
+        Whether only simple bounds were used: on request, or for more than 100 features.
     linear : Parameters
         The linear fit, with P = 0.
     """
@@ -83,7 +84,7 @@ class ZeroThreshold:
 
 
 def why_no_threshold(problem: Problem) -> WhyNot | None:
-    """Return None, or what there is in place of a λ_max for such a model and penalty."""
+    """Return why a model and penalty have no λ_max, with an alternative, or None."""
     if (reason := problem.model.why_no_threshold()) is not None:
         return reason
     if problem.penalty.in_weights is None:
@@ -97,21 +98,21 @@ def why_no_threshold(problem: Problem) -> WhyNot | None:
 
 
 def zero_threshold(problem: Problem, linear: Parameters | None = None, tight: bool = True) -> ZeroThreshold:
-    """Return an interval that holds λ_max; the problem's own λ has no say.
+    """Return an interval that contains λ_max, whatever the problem's own λ.
 
     Parameters
     ----------
     problem : Problem
         A factorization machine of second order.
     linear : Parameters, optional
-        The linear fit, where it is known.
+        The linear fit, if known.
     tight : bool
-        Whether to draw the ends together by the semidefinite program, which takes up to a second.
+        Whether to tighten the interval by the semidefinite program, which takes up to a second.
 
     Raises
     ------
     ValueError
-        If there is no λ_max for the model and the penalty, with what there is instead.
+        If there is no λ_max for the model and the penalty, with an alternative.
     """
     if (reason := why_no_threshold(problem)) is not None:
         raise ValueError(reason)
@@ -131,26 +132,28 @@ def gradient_at(problem: Problem, linear: Parameters) -> PairGradient:
 def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None = None) -> Parameters:
     """Return the minimum over w and the bias with P = 0, whatever the problem's P and its strengths.
 
-    With `rough` it is that of some sweeps of coordinate descent, which do the same whatever the units of X:
-    good to about four digits, and quick, above all from a `start` nearby.
+    With `rough` it is the result of some sweeps of coordinate descent, which do not depend on the units of X:
+    accurate to about four digits, and fast, above all from a close `start`.
     """
     smooth = replace(problem, model=get_model("fm"), penalty=get_penalty("l2"), rank=1)
     smooth = smooth.at(lambda_p=0.0, lambda_sparse=0.0)
-    found = smooth.start(0.0, np.random.default_rng(0))
+    parameters = smooth.start(0.0, np.random.default_rng(0))
     if start is not None:
-        found = found.replace(w=start.w, intercept=start.intercept)
+        parameters = parameters.replace(w=start.w, intercept=start.intercept)
     if problem.fit_linear or problem.fit_intercept:
         if rough and problem.loss.mu() is not None:
-            # Features that say the same, as all the categories of an attribute and the bias do, take many
-            # sweeps without the extrapolation.
+            # Collinear features, as all categories of an attribute are with the bias, take many sweeps
+            # without the extrapolation.
             sweeps = get_solver("pcd", {"anderson": _ANDERSON})
             sweeps.unit_free = True
-            *_, end = iterate(smooth, sweeps, _ROUGHLY_LINEAR, start=found)
+            *_, end = iterate(smooth, sweeps, _ROUGHLY_LINEAR, start=parameters)
         else:
             solver = get_solver("lbfgs") if problem.loss.smooth else get_solver("reweighted", _BY_LBFGS)
-            *_, end = iterate(smooth, solver, _LINEAR, start=found)
-        found = end.parameters
-    return problem.start(0.0, np.random.default_rng(0)).replace(w=found.w, intercept=found.intercept)
+            *_, end = iterate(smooth, solver, _LINEAR, start=parameters)
+        parameters = end.parameters
+    return problem.start(0.0, np.random.default_rng(0)).replace(
+        w=parameters.w, intercept=parameters.intercept
+    )
 
 
 def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) -> ZeroThreshold:
@@ -174,8 +177,8 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) 
         else:
             dual = None
         starts += _rounded(W)
-    found = [leaving_direction(A, problem.lambda_p, pairs, start) for start in starts]
-    lower, v = max(found, key=lambda one: one[0])
+    directions = [descent_direction(A, problem.lambda_p, pairs, start) for start in starts]
+    lower, v = max(directions, key=lambda pair: pair[0])
     if lower <= 0.0:
         return ZeroThreshold(0.0, upper, None, dual, not tight, linear)
     return ZeroThreshold(
@@ -196,8 +199,8 @@ def _of_operator(problem: Problem, linear: Parameters, gradient: PairGradient) -
         try:
             values, vectors = eigsh(operator, 1, which="LA", v0=start, tol=_LANCZOS_TOL)
             vector = vectors[:, 0]
-            rest = np.linalg.norm(operator.matvec(vector) - values[0] * vector)
-            spectral = float(values[0] + rest) - problem.lambda_p
+            residual = np.linalg.norm(operator.matvec(vector) - values[0] * vector)
+            spectral = float(values[0] + residual) - problem.lambda_p
         except ArpackNoConvergence:
             pass
     if largest == 0.0 or spectral <= 0.0:
@@ -219,7 +222,7 @@ def _of_operator(problem: Problem, linear: Parameters, gradient: PairGradient) -
 
 
 def _rounded(W: np.ndarray) -> list[np.ndarray]:
-    """Return columns that a relaxed W points to: its eigenvectors and a few draws of covariance W."""
+    """Round a relaxed W to columns: its eigenvectors and a few draws of covariance W."""
     values, vectors = np.linalg.eigh(W)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = root @ np.random.default_rng(0).normal(size=(W.shape[0], 8))
@@ -275,12 +278,12 @@ def _in_ball(Y: np.ndarray, pairs: bool, off: np.ndarray) -> np.ndarray:
 def _bound(
     M: np.ndarray, S: np.ndarray, lambda_p: float, pairs: bool, off: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Return the bound that a positive semidefinite S proves, made feasible where it must be, and that S."""
+    """Return the bound proved by a positive semidefinite S, made feasible if necessary, and that S."""
     if pairs:
         # The diagonal of W is free: M + S must not exceed 0 there.
         diagonal = np.maximum(S.diagonal(), 1e-300)
         scale = np.sqrt(np.minimum(1.0, lambda_p / diagonal))
         S = scale[:, None] * S * scale
         return 2.0 * float(np.abs((M + S)[off]).max(initial=0.0)), S
-    whole = M + S
-    return float(max(np.abs(whole[off]).max(initial=0.0), whole.diagonal().max())), S
+    total = M + S
+    return float(max(np.abs(total[off]).max(initial=0.0), total.diagonal().max())), S

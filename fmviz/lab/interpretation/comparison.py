@@ -1,4 +1,4 @@
-"""Comparison of runs: the Pareto front, differences of W, and interactions that recur across seeds."""
+"""Compare runs and supports: Pareto front, differences of W, pairs that recur, recovery of the truth."""
 
 from __future__ import annotations
 
@@ -105,12 +105,6 @@ def stability(found: Sequence[Weights], names: Sequence[str], top: int = 200) ->
             "Same sign": same[order],
         }
     )
-
-
-def selected_counts(found: Sequence[Weights]) -> np.ndarray:
-    """Return how many pairs are used in exactly 1, 2, …, all of the runs; shape (number of runs,)."""
-    count = np.array([w.used for w in found]).sum(axis=0)
-    return np.bincount(count[np.triu_indices_from(count, 1)], minlength=len(found) + 1)[1:]
 
 
 def pareto(interactions: Sequence[float], metric: Sequence[float], lower: bool) -> np.ndarray:

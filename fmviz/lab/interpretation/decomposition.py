@@ -156,7 +156,8 @@ def _restricted(parameters: Parameters, kept: np.ndarray) -> Parameters:
 def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:
     """Yield the terms of a row without zeros; features are counted within it."""
     every = model.order is None
-    sums = _subset_sums(parameters.P, x) if every else np.zeros(3)
+    # For m = 0, …, n the sum over the columns of the products of m distinct p_js x_j.
+    sums = elementary(parameters.P * x[:, None], x.size).sum(axis=1) if every else np.zeros(3)
     # Π(1 + p_j x_j) has a 1 and a linear part of its own.
     yield Term("bias", 0, (), float(parameters.intercept) + float(sums[0]))
     linear = parameters.w + (parameters.P.sum(axis=1) if every else 0.0)
@@ -206,8 +207,3 @@ def _higher(
     left = math.fsum([total, *rest])
     if left:
         yield Term("higher", order, (), left)
-
-
-def _subset_sums(P: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return for m = 0, …, n the sum over the columns of the products of m distinct p_js x_j."""
-    return elementary(P * x[:, None], x.size).sum(axis=1)

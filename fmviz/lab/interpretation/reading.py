@@ -1,4 +1,4 @@
-"""What a fitted model says about pairs of features and of attributes, searchable and in words."""
+"""Tables of pairs of features and of attributes: the strongest, searched, in words."""
 
 from __future__ import annotations
 

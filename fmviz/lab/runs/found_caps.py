@@ -16,18 +16,18 @@ from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.outputs.side_by_side import informed_start
 from fmviz.engine.problem import Problem
 from fmviz.engine.starts.informed import informed_solver
-from fmviz.engine.starts.robust import Caps, Found, found_caps, found_loss_caps
+from fmviz.engine.starts.robust import Caps, EstimatedCaps, estimate_caps, estimate_loss_caps
 from fmviz.lab.experiment import Experiment
 
 _NAMES = tuple(f"found_{one.name}" for one in fields(Caps))
 _MOST_FOUND, _MOST_KNOWN = 8, 1_000
-_found: dict[str, Found] = {}
+_found: dict[str, EstimatedCaps] = {}
 _known: dict[str, Caps] = {}
 _finding = Lock()
 _WAIT_SECONDS = 0.1
 
 
-def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> Found:
+def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> EstimatedCaps:
     """Return the caps that the data say a run has, and where it begins.
 
     Raises
@@ -38,15 +38,15 @@ def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], boo
     rng = np.random.default_rng([experiment.seed, 4])
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     if _robust(problem):
-        return found_caps(problem, Caps(), solver, rng, should_stop)
+        return estimate_caps(problem, Caps(), solver, rng, should_stop)
     start = problem.start(experiment.init_scale, rng)
     if experiment.start == "informed":
         solver = informed_solver(solver, problem)
         start = informed_start(problem, experiment.init_scale, rng)
-    return found_loss_caps(problem, solver, start, rng, should_stop)
+    return estimate_loss_caps(problem, solver, start, rng, should_stop)
 
 
-def found(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> Found:
+def found(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> EstimatedCaps:
     """Return what `find` does, kept in memory for experiments that differ in their budget alone."""
     key = _key(experiment)
     while not _finding.acquire(timeout=_WAIT_SECONDS):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fmviz.engine.models import MODELS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runs.provenance import versions as present_versions
-from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import to_python
 
 __all__ = [

@@ -10,14 +10,12 @@ import time
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.places import default_path
 from fmviz.lab.runs.provenance import versions
-from fmviz.lab.store import ownership
 from fmviz.lab.store.database import Database, StoreError, insert
 from fmviz.lab.store.packing import (
     Record,
@@ -33,7 +31,11 @@ from fmviz.lab.store.stored_run import (
     RUNNING,
     Growth,
     StoredRun,
+    this_process,
 )
+
+# The items of a parameter that is a JSON list: any number of them.
+_LISTED = "(SELECT value FROM json_each(?))"
 
 
 class RunStore:
@@ -95,7 +97,7 @@ class RunStore:
                 solver=experiment.solver,
                 seed=experiment.seed,
                 versions=json.dumps(versions()),
-                owner=ownership.this_process(),
+                owner=this_process(),
                 sweep=sweep,
             )
         return run
@@ -117,7 +119,7 @@ class RunStore:
                 "data_hash = COALESCE(?, data_hash) WHERE id = ?",
                 (
                     *(time.time(), status, growth.message, growth.details),
-                    *(ownership.this_process(), growth.data_hash, run),
+                    *(this_process(), growth.data_hash, run),
                 ),
             )
             if (experiment := growth.experiment) is not None:
@@ -164,26 +166,24 @@ class RunStore:
             If the run is unknown or not interrupted, for instance because somebody else has resumed it.
         """
         with self.database.write() as connection:
-            row = connection.execute(f"SELECT {COLUMNS} FROM runs WHERE id = ?", (run,)).fetchone()
-            found = StoredRun.of(row) if row is not None else None
+            # The lock is taken: what is read now nobody changes.
+            found = next(iter(self.get_many([run])), None)
             if found is None or not found.resumable:
                 state = "unknown" if found is None else found.status
                 raise ValueError(f"Run {run} is {state}; runs that are interrupted can be resumed.")
-            packed = connection.execute("SELECT data FROM checkpoints WHERE run = ?", (run,)).fetchone()
-            checkpoint = Checkpoint.from_bytes(packed["data"]) if packed is not None else None
+            checkpoint = self.checkpoint(run)
             reached = checkpoint.epoch if checkpoint is not None else -1
-            trace = [record for record in self._trace(connection, run) if record["epoch"] <= reached]
+            trace = [record for record in self.trace(run) if record["epoch"] <= reached]
             connection.execute("DELETE FROM traces WHERE run = ?", (run,))
             if trace:
-                packed = pack_records(trace)
                 ends = {"first": trace[0]["epoch"], "last": trace[-1]["epoch"]}
-                insert(connection, "traces", run=run, **ends, records=packed)
+                insert(connection, "traces", run=run, **ends, records=pack_records(trace))
             last = trace[-1] if trace else {}
             connection.execute(
                 "UPDATE runs SET owner = ?, updated = ?, status = ?, message = 'Training.', epoch = ?, "
                 "seconds = ?, last = ? WHERE id = ?",
                 (
-                    ownership.this_process(),
+                    this_process(),
                     time.time(),
                     RUNNING,
                     last.get("epoch", 0),
@@ -232,17 +232,12 @@ class RunStore:
         limit : int, optional
             At most so many.
         """
-        conditions = ["TRUE"]
-        values: list[Any] = []
-        for name, wanted in (
-            ("dataset", dataset),
-            ("model", model),
-            ("regularizer", regularizer),
-            ("origin", origin),
-        ):
+        conditions, values = ["TRUE"], []
+        filters = {"dataset": dataset, "model": model, "regularizer": regularizer, "origin": origin}
+        for name, wanted in filters.items():
             if wanted:
-                conditions.append(f"{name} IN ({', '.join('?' * len(wanted))})")
-                values += wanted
+                conditions.append(f"{name} IN {_LISTED}")
+                values.append(json.dumps(list(wanted)))
         if sweep is not None:
             conditions.append("sweep = ?")
             values.append(sweep)
@@ -273,26 +268,20 @@ class RunStore:
 
     def get_many(self, runs: Collection[str]) -> list[StoredRun]:
         """Return the runs with these ids, in this order; unknown ones are left out."""
-        rows: dict[str, Any] = {}
         names = list(dict.fromkeys(runs))
-        for i in range(0, len(names), 500):
-            part = names[i : i + 500]
-            sql = f"SELECT {COLUMNS} FROM runs WHERE id IN ({', '.join('?' * len(part))})"
-            rows |= {row["id"]: row for row in self.database.read(sql, part)}
+        sql = f"SELECT {COLUMNS} FROM runs WHERE id IN {_LISTED}"
+        rows = {row["id"]: row for row in self.database.read(sql, (json.dumps(names),))}
         return [StoredRun.of(rows[name]) for name in names if name in rows]
 
     def finished(self, digests: Collection[str]) -> dict[str, StoredRun]:
         """Return for every digest its newest run that ended by itself, where there is one."""
-        found: dict[str, StoredRun] = {}
-        names = list(dict.fromkeys(digests))
-        for i in range(0, len(names), 500):
-            part = names[i : i + 500]
-            sql = (
-                f"SELECT {COLUMNS} FROM runs WHERE digest IN ({', '.join('?' * len(part))}) "
-                "AND status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged') ORDER BY created"
-            )
-            found |= {row["digest"]: StoredRun.of(row) for row in self.database.read(sql, part)}
-        return found
+        sql = (
+            f"SELECT {COLUMNS} FROM runs WHERE digest IN {_LISTED} "
+            "AND status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged') ORDER BY created"
+        )
+        return {
+            row["digest"]: StoredRun.of(row) for row in self.database.read(sql, (json.dumps(list(digests)),))
+        }
 
     def count(self) -> int:
         """Return the number of runs."""
@@ -312,11 +301,6 @@ class RunStore:
         """Return where an unfinished run can be resumed, or None where there is nothing but its beginning."""
         rows = self.database.read("SELECT data FROM checkpoints WHERE run = ?", (run,))
         return Checkpoint.from_bytes(rows[0]["data"]) if rows else None
-
-    @staticmethod
-    def _trace(connection: Any, run: str) -> list[Record]:
-        rows = connection.execute("SELECT records FROM traces WHERE run = ? ORDER BY first", (run,))
-        return [record for row in rows.fetchall() for record in unpack_records(row["records"])]
 
 
 def new_id() -> str:

@@ -1,18 +1,21 @@
-"""A stored run."""
+"""A stored run, what is written of it while it goes on, and whether its process is alive."""
 
 from __future__ import annotations
 
 import json
+import os
+import socket
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runs import found_caps
-from fmviz.lab.store import ownership
 from fmviz.lab.store.packing import Record
 
 RUNNING = "running"
@@ -24,6 +27,9 @@ COLUMNS = (
     "id, created, updated, status, message, details, origin, title, experiment, digest, data_hash, versions, "
     "epoch, seconds, last, spark, owner, sweep"
 )
+
+# A run of another machine counts as abandoned when it was not updated for so long.
+SILENT_SECONDS = 900.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +155,59 @@ class StoredRun:
         for name in ("last", "spark", "versions"):
             found[name] = json.loads(found[name])
         found["settings"] = json.loads(found.pop("experiment"))
-        if found["status"] in (RUNNING, PAUSED) and not ownership.lives(owner, found["updated"]):
+        if found["status"] in (RUNNING, PAUSED) and not _is_alive(owner, found["updated"]):
             found["status"] = INTERRUPTED
             found["message"] = (
                 f"Cut off after {found['epoch']:,} epochs: the process that made this run has ended. Resume "
                 "it to go on."
             )
         return cls(**found)
+
+
+def _start_ticks(pid: int) -> str:
+    """Return when a process started, in the system's own ticks; empty where that is not known.
+
+    A process that has ended but is still listed, since nobody has asked for its end, has another answer.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        # The second field, the program's name in parentheses, may hold spaces.
+        fields = text.rpartition(")")[2].split()
+        return "ended" if fields[0] in "ZX" else fields[19]
+    except (OSError, IndexError):
+        return ""
+
+
+@cache
+def _owner_of(pid: int) -> str:
+    return f"{socket.gethostname()}/{pid}/{_start_ticks(pid)}"
+
+
+def this_process() -> str:
+    """Return the name of this process, which no other one has had or will have."""
+    return _owner_of(os.getpid())
+
+
+def _is_alive(owner: str, updated: float) -> bool:
+    """Return whether the process that wrote a run last, at the time `updated`, may still write it.
+
+    Parameters
+    ----------
+    owner : str
+        What `this_process` returned there.
+    updated : float
+        Seconds since the epoch.
+    """
+    host, pid, ticks = ("", "", *owner.rsplit("/", 2))[-3:]
+    if not pid.isdecimal():
+        return False
+    if host != socket.gethostname():
+        # Neither does one that wrote in a time to come.
+        return abs(time.time() - updated) < SILENT_SECONDS
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return _start_ticks(int(pid)) == ticks

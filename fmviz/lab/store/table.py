@@ -19,7 +19,7 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
-from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
 
 __all__ = [

@@ -28,7 +28,7 @@ from fmviz.lab.tables.encoding import Encoded
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.tables.source import Reading, Source
 from fmviz.lab.tables.untrusted import describe_confined, encode_confined
-from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.uploads import is_upload
 from fmviz.lab.uploads.size import Size
 
 __all__ = [

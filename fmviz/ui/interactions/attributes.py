@@ -22,7 +22,14 @@ from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import Cell, CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
-from fmviz.ui.interactions.pairs import draw_network, pairs_in_words, pick_node, search_row, with_intervals
+from fmviz.ui.interactions.pairs import (
+    EDGES,
+    draw_network,
+    pairs_in_words,
+    pick_node,
+    search_row,
+    with_intervals,
+)
 from fmviz.ui.settings.state import Settings, Whole
 
 TABLE = (Whole("pair", help="The two attributes whose levels are shown, by their numbers."),)
@@ -74,7 +81,7 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     with left:
         _heatmap(settings, reading, found)
     with right:
-        few = slice(0, settings["edges"])
+        few = slice(0, EDGES)
         draw_network(
             found.names,
             g[few],

@@ -20,7 +20,6 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain
@@ -159,11 +158,6 @@ def opened(
         model,
         every,
     )
-
-
-def changed_data(reading: Opened) -> bool:
-    """Return whether the data are not those that the run was fitted to."""
-    return bool(reading.run.data_hash) and data_hash(reading.whole) != reading.run.data_hash
 
 
 # ------------------------------------------------------------------------------------------- calculations

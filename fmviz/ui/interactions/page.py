@@ -1,4 +1,4 @@
-"""The page Interactions: pairs in words, attributes, the matrix, one prediction taken apart."""
+"""The page Interactions: pairs, attributes, the matrix, one prediction, rows that look wrong."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
 from fmviz.lab.interpretation.outliers import LISTED, Suspicion, rows_table, suspicious_rows
+from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.table import metrics_in_words, metrics_of, title_of_run
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import attributes, pairs, row
-from fmviz.ui.interactions.opened import Opened, changed_data, opened
+from fmviz.ui.interactions.opened import Opened, opened
 from fmviz.ui.outputs import AGAINST, OUTPUT, choose_against, choose_output
 from fmviz.ui.settings.state import Settings, Text
 from fmviz.ui.watching import failure, watch, watched
@@ -43,7 +44,7 @@ TABLE = (
     *row.TABLE,
     *pairs.SAMPLES,
 )
-EXPERT = ("siblings", "sort", "edges")
+EXPERT = ("siblings",)
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": pairs.draw_matrix}
 # What is said of one run and makes no sense for another.
 _OWN = ("output", "against", "find", "pair", "row", "change", "seek")
@@ -52,6 +53,8 @@ _OWNER = "fmviz:interactions:session"
 _GONE = {
     "window": f"The matrix shows the {pairs.MOST_FEATURES} strongest used features; drag a box to zoom.",
     "compact": "The matrix always leaves out features that are in no used pair.",
+    "sort": "Click the head of a column of the table to sort by it.",
+    "edges": f"The network shows the {pairs.EDGES} strongest pairs.",
     "by": "Rows are listed by the loss with a cap.",
 }
 # Of the rows that look wrong, so many columns are shown, and written.
@@ -180,7 +183,7 @@ def _header(reading: Opened) -> None:
             label="Open in Train",
             icon=":material/open_in_new:",
         )
-    if changed_data(reading):
+    if run.data_hash and data_hash(reading.whole) != run.data_hash:
         st.warning(
             "The data set has other numbers now than when this run was trained: counts and rows below are of "
             "the new ones. Train it anew to be safe.",

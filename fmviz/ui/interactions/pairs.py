@@ -1,4 +1,4 @@
-"""The strongest interactions, as a network and in words."""
+"""The strongest interactions in words, as a network and as a matrix, with intervals from samples."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from fmviz.ui.settings.state import Settings, Text
 from fmviz.ui.watching import failure, watch
 
 MOST = 500
-_SORTS = {"weight": "Weight", "spread": "Typical size", "support": "Rows with both"}
+EDGES = 40
 TABLE = (
     Text(
         "find",
@@ -47,19 +47,11 @@ TABLE = (
         'must have each. "In quotation marks" whole names.',
     ),
     ParamSpec(
-        "sort",
-        "choice",
-        "weight",
-        choices=tuple(_SORTS),
-        help=f"The order of the table, among the {MOST} pairs of largest weight that the search finds.",
-    ),
-    ParamSpec(
         "siblings",
         "bool",
         False,
         help="Pairs of two levels of one attribute. No row has both, so that they change no prediction.",
     ),
-    ParamSpec("edges", "int", 40, 5, 150, help="The network is drawn of so many of the strongest pairs."),
 )
 
 
@@ -69,10 +61,8 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
         return
     search_row(settings)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_sorts"):
-        widgets.param(settings, "sort", "Sort by", labels=_SORTS)
-        if reading.attributes.grouped:
-            widgets.param(settings, "siblings", "Levels of one attribute, too")
+    if reading.attributes.grouped:
+        widgets.param(settings, "siblings", "Levels of one attribute, too")
     codes = None if settings["siblings"] or not reading.attributes.grouped else reading.attributes.codes
     dataset = reading.dataset
     search = Search(settings["find"])
@@ -91,18 +81,14 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         return
     table = _table(f"{reading.key}:{name}", reading, found)
     _summary(reading, found, table)
-    column = {"support": "rows_with_both"}.get(settings["sort"], settings["sort"])
-    order = table[column].abs().sort_values(ascending=False, kind="stable").index
-    told = with_intervals(table, average, found.i, found.j)
-    pairs_in_words(told.loc[order], reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
+    with_samples = with_intervals(table, average, found.i, found.j)
+    pairs_in_words(with_samples, reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
     if (table["rows_with_both"] == 0).any():
         st.caption(
             "Pairs with 0 rows never occur together in these data: the regularizer left them, and they "
             "change no prediction here."
         )
-    with st.container(width=420):
-        widgets.param(settings, "edges", "Edges of the network", style="slider")
-    few = slice(0, settings["edges"])
+    few = slice(0, EDGES)
     draw_network(
         dataset.feature_names,
         found.i[few],

@@ -1,4 +1,4 @@
-"""One prediction: decomposed, and recomputed with other values."""
+"""One prediction: decomposed, recomputed with other values, and for every output."""
 
 from __future__ import annotations
 

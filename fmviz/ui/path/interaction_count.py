@@ -215,7 +215,7 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
         curves(
             figure,
             key="path_bracket",
-            alt=figures.describe_bracket(counts, asked.target, last.message),
+            alt=f"{len(counts)} fits in search of {asked.target:,} interactions. {last.message}",
             live=live,
         )
     with right:

@@ -124,7 +124,7 @@ def _drawer(settings: Settings, job: Job | None) -> None:
         with st.container(border=True, key="train_penalty"):
             st.markdown("**Regularization**")
             if _has_regularizers(settings, model):
-                _missing_regularizers(settings)
+                _missing(settings, "regularizer", *_regularizers(settings), key="train_why_not_penalty")
             _own(settings, "regularizer")
             _formulas(settings, model)
             if settings["lambda_sparse"] == 0 and (locked := takes_no_penalty(model)):
@@ -237,10 +237,6 @@ def _regularizer(settings: Settings) -> None:
     _select(
         settings, "regularizer", "Regularizer Ω", fits, labels, first=widgets.FIRST_REGULARIZERS, width=220
     )
-
-
-def _missing_regularizers(settings: Settings) -> None:
-    _missing(settings, "regularizer", *_regularizers(settings), key="train_why_not_penalty")
 
 
 def _loss(settings: Settings) -> None:

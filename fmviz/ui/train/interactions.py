@@ -1,4 +1,4 @@
-"""The interactions of a run: what is looked at of them, and the strongest pairs in words."""
+"""The interactions of a run: orders and slices, curves, and tables of the strongest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import training as figures
-from fmviz.figures.training import signed_bars, sorted_by_size
+from fmviz.figures.training import signed_bars
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
@@ -228,7 +228,9 @@ def draw_columns(view: JobView, look: Look) -> None:
     interactions = interactions_of(look.model, view.parameters, look.order)
     places = iter(st.columns(2))
     if weighted:
-        _draw_coefficients(next(places), sorted_by_size(interactions.coefficients))
+        coefficients = interactions.coefficients
+        order = np.argsort(-np.abs(coefficients), kind="stable")
+        _draw_coefficients(next(places), coefficients[order])
     if spectral:
         _draw_spectrum(next(places), interactions.eigenvalues(), look.model.notation.weights)
 

@@ -1,4 +1,4 @@
-"""A run as it goes on and when it rests: the stage, and beneath it what there is to read at leisure."""
+"""A run as it goes on and when it rests: what the stage is sent, and what there is to read beneath it."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
             interactions.draw_columns(one, look)
         interactions.draw_subset(one, one.dataset, settings)
     why_zero.draw_why(one, one.dataset, settings)
-    outliers.draw(settings, one)
+    outliers.draw(one)
     if settings.shows("pairs", "The strongest interactions"):
         draw_pairs(one, one.dataset, look)
         outliers.draw_squares(one, one.dataset)

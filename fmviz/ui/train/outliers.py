@@ -1,8 +1,7 @@
-"""Histogram of the residuals under a capped loss with caps that can be moved, and the spectrum of Z."""
+"""Histogram of the residuals under a capped loss, and the spectrum of Z."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,61 +12,32 @@ from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.settings import ParamSpec
 from fmviz.figures import training as figures
 from fmviz.lab.background.job import JobView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.outliers import Errors, caps_of, errors_of
 from fmviz.lab.runner import Run
-from fmviz.ui import navigation, widgets
+from fmviz.ui import navigation
 from fmviz.ui.charts import chart
-from fmviz.ui.settings.state import Follower, Settings
 
-VIEW = tuple(
-    Follower(**vars(ParamSpec(name, "float", 0.0, 0.0, 1e15, help=words)))
-    for name, words in (
-        (
-            "cap_from",
-            "Residuals up to ε₁ cost nothing. Moved, it becomes part of the settings of the next run.",
-        ),
-        (
-            "cap_reach",
-            "ε₂: rows further off than ε₁ + ε₂ are set aside. Moved, it becomes part of the settings.",
-        ),
-        (
-            "cap_root",
-            "√ε₃: larger eigenvalues are free. Moved, it becomes part of the settings of the next run.",
-        ),
-    )
-)
-"""The caps of the run that is shown, as they are moved in its pictures."""
-_KNOWN = "fmviz:train:known_caps"
-# The pictures end at so many times the reach of the caps.
-_WINDOW, _STEPS = 3.0, 200
+# The histogram ends at so many times the reach of the caps.
+_WINDOW = 3.0
 _SQUARES = 10
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """What is shown of a fit."""
+class _Fit:
+    """What is shown of a fit: residuals, ε₁ and ε₁ + ε₂, √ε₃, and the eigenvalues of Z."""
 
     errors: Errors
     caps: tuple[float, float]
     root: float | None
     eigenvalues: np.ndarray | None
-    lambda_p: float
-
-    @property
-    def reach(self) -> float:
-        """ε₂."""
-        return self.caps[1] - self.caps[0]
 
 
 @st.cache_data(max_entries=8, show_spinner="Looking at the residuals.")
-def _seen(
-    run: str, epoch: int, output: int, _experiment: Experiment, _parameters: Parameters
-) -> _Seen | None:
+def _fit(run: str, epoch: int, output: int, _experiment: Experiment, _parameters: Parameters) -> _Fit | None:
     """Return what there is to see of a run's training rows; `_parameters` are those of all outputs."""
     del run, epoch
     prepared = Run.prepare(_experiment).of_output(output)
@@ -77,34 +47,39 @@ def _seen(
         return None
     model = problem.model
     robust = isinstance(model, RobustFM)
-    return _Seen(
+    return _Fit(
         errors_of(prepared, _parameters),
         caps,
         float(np.sqrt(model.cap)) if robust and model.capped else None,
         _parameters.multipliers if robust else None,
-        problem.lambda_p,
     )
 
 
-def draw(settings: Settings, view: JobView) -> None:
+def draw(view: JobView) -> None:
     """Draw the part for a view of one output, once nothing moves and where the loss has a tube or a cap."""
     parameters, dataset = view.parameters, view.dataset
     if view.state.active or parameters is None or dataset is None or not np.isfinite(parameters.P).all():
         return
     if view.experiment.machine.multi_output:
         return
-    seen = _seen(view.id, view.epoch, view.output or 0, view.experiment, parameters)
-    if seen is None:
+    fit = _fit(view.id, view.epoch, view.output or 0, view.experiment, parameters)
+    if fit is None:
         return
     st.markdown("**What is set aside**")
-    _adopt(settings, view, seen)
-    movable = (settings["loss"], settings["model"]) == (view.experiment.loss, view.experiment.model)
     left, right = st.columns(2)
     with left:
-        _residuals(settings, seen, movable)
-    if seen.eigenvalues is not None:
+        _residuals(fit)
+    if fit.eigenvalues is not None:
         with right:
-            _spectrum(settings, seen, movable)
+            st.caption(
+                "**The spectrum of Z.** Eigenvalues beyond √ε₃ are free, their number is the rank that is "
+                "found."
+            )
+            chart(
+                figures.spectrum(fit.eigenvalues, fit.root),
+                key="train_caps_spectrum",
+                alt="The eigenvalues of Z, the largest first, with the cap.",
+            )
     if view.saved:
         output = {} if view.output is None else {"output": str(view.output)}
         navigation.page_link(
@@ -119,126 +94,35 @@ def draws_spectrum(view: JobView) -> bool:
     return isinstance(view.machine, RobustFM) and caps_of(view.experiment.criterion) is not None
 
 
-# ------------------------------------------------------------------------------------------- caps that move
-
-
-def _adopt(settings: Settings, view: JobView, seen: _Seen) -> None:
-    """Put the movable caps where those of the fit are, when another fit is shown."""
-    shown = (view.id, view.epoch)
-    if st.session_state.get(_KNOWN) == shown:
-        return
-    st.session_state[_KNOWN] = shown
-    reach = seen.reach if np.isfinite(seen.reach) else 0.0
-    settings.set(cap_from=seen.caps[0], cap_reach=reach, cap_root=seen.root or 0.0)
-
-
-def _moved(settings: Settings, seen: _Seen) -> Callable[[], None]:
-    def take() -> None:
-        changes: dict[str, Any] = {"caps": "given", "loss_epsilon": settings["cap_from"]}
-        if np.isfinite(seen.reach):
-            changes["loss_cap"] = max(settings["cap_reach"], 1e-12)
-        if seen.root is not None:
-            changes |= {"model_cap": max(settings["cap_root"] ** 2, 1e-12), "lambda_p": seen.lambda_p}
-        settings.set(**{name: value for name, value in changes.items() if name in settings.table})
-
-    return take
-
-
-def _slider(settings: Settings, name: str, label: str, highest: float, then: Callable[[], None]) -> None:
-    widgets.control(
-        settings,
-        name,
-        st.slider,
-        label,
-        0.0,
-        max(highest, settings[name]),
-        step=highest / _STEPS,
-        format="%.3g",
-        then=then,
-    )
-
-
-def _window(seen: _Seen) -> tuple[float, float]:
-    """Return from where to where residuals are drawn: the same for all machines."""
-    far = _WINDOW * seen.caps[1]
+def _residuals(fit: _Fit) -> None:
+    near, reach = fit.caps
+    errors = fit.errors
+    aside, binary, wrong = errors.beyond(reach), errors.binary, errors.wrong
+    groups = {"kept": ~aside, "set aside": aside}
+    if wrong is not None:
+        groups = {name: mask & ~wrong for name, mask in groups.items()}
+        groups |= {"wrong, kept": ~aside & wrong, "wrong, set aside": aside & wrong}
+    far = _WINDOW * reach
     if not np.isfinite(far) or far == 0.0:
-        far = float(np.quantile(np.abs(seen.errors.signed), 0.995)) or 1.0
-    return (-far, far)
-
-
-def _lines(seen: _Seen, settings: Settings) -> list[tuple[float, str]]:
-    near = settings["cap_from"]
-    places = [(near, "ε₁")] if near > 0.0 or not seen.errors.binary else []
-    if np.isfinite(seen.reach):
-        places.append((near + settings["cap_reach"], "ε₁ + ε₂"))
-    if seen.errors.binary:
-        return places
-    return [*places, *((-place, "") for place, _ in places)]
-
-
-def _title(seen: _Seen) -> str:
-    return "1 − y·f: above 1 on the wrong side" if seen.errors.binary else "residual f − y"
-
-
-def _residuals(settings: Settings, seen: _Seen, movable: bool) -> None:
-    st.caption("The dashed lines are its caps; move them to see what they would set aside.")
-    reach = settings["cap_from"] + (settings["cap_reach"] if np.isfinite(seen.reach) else np.inf)
-    aside = seen.errors.beyond(reach)
-    window = _window(seen)
+        far = float(np.quantile(np.abs(errors.signed), 0.995)) or 1.0
+    lines = [(near, "ε₁")] if near > 0.0 or not binary else []
+    if np.isfinite(reach):
+        lines.append((reach, "ε₁ + ε₂"))
+    if not binary:
+        lines += [(-place, "") for place, _ in lines]
+    words = f"{int(aside.sum()):,} of {aside.size:,} rows are beyond ε₁ + ε₂."
+    st.caption(f"The dashed lines are the caps: {words}")
     chart(
         figures.residuals(
-            seen.errors.signed,
-            _groups(aside, seen.errors.wrong),
-            window,
-            _lines(seen, settings),
-            _title(seen),
+            errors.signed,
+            {name: mask for name, mask in groups.items() if mask.any()},
+            (-far, far),
+            lines,
+            "1 − y·f: above 1 on the wrong side" if binary else "residual f − y",
         ),
         key="train_caps_residuals",
-        alt=f"Histogram of the residuals; {int(aside.sum()):,} of {aside.size:,} rows are beyond the caps.",
+        alt=f"Histogram of the residuals; {words}",
     )
-    if not movable:
-        return
-    then = _moved(settings, seen)
-    highest = 1.0 if seen.errors.binary else window[1]
-    _slider(settings, "cap_from", "ε₁: no cost up to here", highest, then)
-    if np.isfinite(seen.reach):
-        _slider(settings, "cap_reach", "ε₂: the most that a row costs", window[1], then)
-    before = int(seen.errors.beyond(seen.caps[1]).sum())
-    now = int(aside.sum())
-    words = f"{now:,} of {aside.size:,} rows are beyond ε₁ + ε₂."
-    if (settings["cap_from"], settings["cap_reach"]) != (seen.caps[0], seen.reach) and now != before:
-        words += f" The fit set {before:,} aside; press **Play** to fit with these caps."
-    st.caption(words)
-
-
-def _groups(aside: np.ndarray, wrong: np.ndarray | None) -> dict[str, np.ndarray]:
-    if wrong is None:
-        found = {"kept": ~aside, "set aside": aside}
-    else:
-        found = {
-            "kept": ~aside & ~wrong,
-            "set aside": aside & ~wrong,
-            "wrong, kept": ~aside & wrong,
-            "wrong, set aside": aside & wrong,
-        }
-    return {name: mask for name, mask in found.items() if mask.any()}
-
-
-def _spectrum(settings: Settings, seen: _Seen, movable: bool) -> None:
-    assert seen.eigenvalues is not None
-    root = settings["cap_root"] if seen.root is not None else None
-    st.caption(
-        "**The spectrum of Z.** Eigenvalues beyond √ε₃ are free, their number is the rank that is found."
-    )
-    chart(
-        figures.spectrum(seen.eigenvalues, root),
-        key="train_caps_spectrum",
-        alt="The eigenvalues of Z, the largest first, with the cap.",
-    )
-    if root is None or not movable:
-        return
-    highest = 1.1 * float(seen.eigenvalues.max(initial=0.0)) or 1.0
-    _slider(settings, "cap_root", "√ε₃: free beyond it", max(highest, root), _moved(settings, seen))
 
 
 # ------------------------------------------------------------------------------------------------- squares

@@ -1,4 +1,4 @@
-"""The training page: settings, controls, and the run as it goes on."""
+"""The page Train: settings, buttons, and the run as it goes on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.settings.state import Setting, Settings, Text
-from fmviz.ui.train import epoch_trace, interactions, live, outliers, slices
+from fmviz.ui.train import epoch_trace, interactions, live, slices
 from fmviz.ui.train.drawer import main_settings
 from fmviz.ui.train.settings import (
     EXPERT,
@@ -33,7 +33,6 @@ from fmviz.ui.train.settings import (
     draw_schedule,
     draw_suggested,
     experiment_of,
-    expert_own,
     load_suggested,
     own_specs,
     suggest,
@@ -250,10 +249,14 @@ _VIEW: tuple[Setting, ...] = (
     *interactions.VIEW,
     *slices.VIEW,
     *interactions.ORDER_VIEW,
-    *outliers.VIEW,
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )
+
+
+# ----------------------------------------------------------------------------------------------------- page
+
+
 _SECTIONS = ("settings", "curves", "quality", "pairs", "exports")
 PARTS = (*_SECTIONS, *_BUTTONS, "suggest", "forget")
 _SESSION = "fmviz:train:session"
@@ -296,7 +299,9 @@ BOX .katex-display > .katex > .katex-html {
 def render() -> None:
     """Draw the page."""
     own = own_specs()
-    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert_own(own)))
+    # All own parameters but those of the data and of the model.
+    expert = [spec.name for spec in own if not spec.name.startswith(("dataset_", "model_"))]
+    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert))
     linked = settings.read_url()
     with shell.page("Train", settings):
         suggest(settings, linked)

@@ -1,4 +1,4 @@
-"""The pictures of a run: the learned matrix, and beside it the truth or the data."""
+"""The pictures of a run: a matrix of one order or a slice of it, and beside it the truth or the data."""
 
 from __future__ import annotations
 

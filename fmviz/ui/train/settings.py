@@ -1,4 +1,4 @@
-"""The settings of a training run: their controls, and the suggestions of a data set."""
+"""The settings of a training run, strengths that change during it, and what a data set suggests."""
 
 from __future__ import annotations
 
@@ -163,11 +163,6 @@ def own_specs() -> tuple[ParamSpec, ...]:
             specs = specs_of(str(spec.default))
         found += [dataclasses.replace(one, name=f"{owner}_{one.name}") for one in specs]
     return tuple(found)
-
-
-def expert_own(specs: Iterable[ParamSpec]) -> list[str]:
-    """Return which of the own parameters Simple leaves out: all but those of the data and of the model."""
-    return [spec.name for spec in specs if not spec.name.startswith(("dataset_", "model_"))]
 
 
 def own_names(settings: Settings, owner: str) -> list[str]:

@@ -102,7 +102,7 @@ def _slices(
     labels = dataset.feature_names if d <= _EXACT else tile_labels(d, _TILES)
     panels = [
         Panel(
-            plain_title(dataset.outputs[c]),
+            name if len(name := dataset.outputs[c]) <= 24 else f"{name[:23]}…",
             [_slice(model, frame, c) for frame in frames],
             row_labels=labels,
             col_labels=labels,
@@ -132,11 +132,6 @@ def _slices(
         min_width=90,
         max_height=_HEIGHT if len(panels) <= 4 else _HEIGHT // 4 * 3,
     )
-
-
-def plain_title(name: str) -> str:
-    """Return the name of an output as the heading of a panel, short enough for a small one."""
-    return name if len(name) <= 24 else f"{name[:23]}…"
 
 
 def _slice(model: Model, frame: Frame, c: int) -> CodesFrame:

@@ -1,4 +1,4 @@
-"""What columns of P stand for, and how sweeps see them: one file for every kernel."""
+"""Kernels of the columns of P, and their views along entries and rows for compiled sweeps."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 r"""The ANOVA kernel of degree m ([A] Eq. 39): A^m(p, x) = Σ_{j1<…<jm} Π_t p_jt x_jt.
 
 It follows by the recursion a_t ← a_t + p_j x_j a_{t−1} over the entries of x, in O(nnz(x)·m). The gradient
-runs the recursion backwards over what the way forwards left behind: nothing is subtracted or divided.
+runs the recursion backwards over the stored values of the forward pass, without subtraction or division.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def anova_entries(degree: int) -> EntryColumnView:
 
     A row's state is its A^1 … A^{m−1}. Without feature j, A^t is E_{t+1} = A^t − x_j p_j E_t with E_1 = 1,
     and the cofactor is E_m. For m = 2 the state, XP, is kept from sweep to sweep. For m > 2 it is rebuilt for
-    every column, which takes less memory, and errors do not pile up.
+    every column, which takes less memory and keeps rounding errors from accumulating.
     """
     kept_order = degree == 2
 
@@ -138,21 +138,21 @@ def anova_entries(degree: int) -> EntryColumnView:
     @jitable
     def cofactor(kept, n, x, p, own):
         z = x * p
-        rest = 1.0
+        partial = 1.0
         for t in range(degree - 1):
-            rest = kept[t, n] - z * rest
-        return rest
+            partial = kept[t, n] - z * partial
+        return partial
 
     @jitable
     def advance(kept, n, x, p, q, own):
         z = x * p
         move = x * (q - p)
-        rest = 1.0
+        partial = 1.0
         for t in range(degree - 1):
-            following = kept[t, n] - z * rest
-            kept[t, n] += move * rest
-            rest = following
-        return move * rest
+            lower = kept[t, n] - z * partial
+            kept[t, n] += move * partial
+            partial = lower
+        return move * partial
 
     return EntryColumnView(
         f"anova({degree})",
@@ -196,7 +196,7 @@ def anova_tables(storage: Storage):
 
 @jitable
 def gather_pairs(state, at, x, first, second, p, g, h):
-    """Do what `RowColumnsView.gather` does, for m = 2.
+    """Do as `RowColumnsView.gather`, for m = 2.
 
     Four rows are taken together: g and h are then read and written a quarter as often.
     """
@@ -259,14 +259,14 @@ def largest_of_pairs(state, live_only):
 
 def _pairs_state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
     A = aligned_copy(np.zeros((design.n_samples, P.shape[1])))
-    found = design.dot(P) if sums is None else sums
-    A[:, : found.shape[1]] = found
+    products = design.dot(P) if sums is None else sums
+    A[:, : products.shape[1]] = products
     return A, np.zeros(P.shape[1]), np.zeros(1)
 
 
 @functools.cache
 def anova_rows(degree: int) -> RowColumnsView:
-    """Return the A^m, m ≥ 2, of all columns along a row; a row of X keeps its A^1 … A^{m−1}, in step."""
+    """Return the A^m, m ≥ 2, of all columns along a row; the state of a row of X is A^1 … A^{m−1}."""
     if degree == 2:
         return RowColumnsView(
             "anova(2)", _pairs_state, largest_of_pairs, gather_pairs, rise_of_pairs, advance_pairs
@@ -292,11 +292,11 @@ def anova_rows(degree: int) -> RowColumnsView:
             table = tables[at[i]]
             for s in range(p.size):
                 z = x[i] * p[s]
-                rest = 1.0
+                partial = 1.0
                 for t in range(degree - 1):
-                    rest = table[t, s] - z * rest
-                g[s] += first[i] * rest
-                h[s] += second[i] * rest * rest
+                    partial = table[t, s] - z * partial
+                g[s] += first[i] * partial
+                h[s] += second[i] * partial * partial
 
     @jitable
     def rise(state, n, x, p, scaled, along):
@@ -304,10 +304,10 @@ def anova_rows(degree: int) -> RowColumnsView:
         total = 0.0
         for s in range(p.size):
             z = x * p[s]
-            rest = 1.0
+            partial = 1.0
             for t in range(degree - 1):
-                rest = table[t, s] - z * rest
-            total += scaled[s] * rest
+                partial = table[t, s] - z * partial
+            total += scaled[s] * partial
         return total
 
     @jitable
@@ -317,12 +317,12 @@ def anova_rows(degree: int) -> RowColumnsView:
         for s in range(p.size):
             z = x * p[s]
             move = x * step[s]
-            rest = 1.0
+            partial = 1.0
             for t in range(degree - 1):
-                following = table[t, s] - z * rest
-                table[t, s] += move * rest
-                rest = following
-            total += scaled[s] * rest
+                lower = table[t, s] - z * partial
+                table[t, s] += move * partial
+                partial = lower
+            total += scaled[s] * partial
         return total
 
     return RowColumnsView(f"anova({degree})", state, scale, gather, rise, advance)
@@ -342,31 +342,26 @@ class Anova(ColumnKernel):
 
     @property
     def entries(self) -> EntryColumnView:
-        """See `ColumnKernel.entries`."""
         return anova_entries(self.degree)
 
     @property
     def rows(self) -> RowColumnsView:
-        """See `ColumnKernel.rows`."""
         return anova_rows(self.degree)
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.values`."""
         out = np.empty((design.n_samples, P.shape[1]))
         table = np.empty((self.degree + 1, P.shape[1]))
         anova_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), table, out)
         return out
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.gradient`."""
         return self._slopes(design, P, slope, once)
 
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.squares`."""
         return self._slopes(design, P, weight, twice)
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
-        """See `ColumnKernel.split`; weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once for every dummy."""
+        """Return weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once for every dummy."""
         table = np.zeros((self.degree + 1, dummies.shape[1]))
         table[0] = 1.0
         for gamma in dummies:

@@ -1,4 +1,4 @@
-"""What a column of P stands for: its kernel K(p_s, x), and K as a function of one entry or row of P."""
+"""Kernels K(p_s, x) of columns of P, and their views as functions of one entry or row of P."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ State = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True)
 class EntryColumnView:
-    """K(p_s, x_n) along one entry p_js, for all rows x_n of X: what `entry_sweep` is built from.
+    """K(p_s, x_n) along one entry p_js, for all rows x_n of X, from which `entry_sweep` is compiled.
 
-    The functions are jitable. P has shape (k, d), and `state` is what the function of that name returned.
+    The functions are jitable. P has shape (k, d), and `state` is the result of the function of that name.
     With x = x_nj, every K here depends on p_js by way of x·p_js. It is linear in it, so that
-    ∂K/∂p_js = x·cofactor, or a power of what `kept` holds, which is.
+    ∂K/∂p_js = x·cofactor, or a power of the values in `kept`, which are linear.
 
     Attributes
     ----------
@@ -29,35 +29,34 @@ class EntryColumnView:
         Names the compiled kernel.
     state : callable
         ``state(design, P, sums=None)``: the work arrays of a sweep, for `P` as it is now. `sums` is XP, shape
-        (N, k), where the caller has it. What of it lives from sweep to sweep collects rounding errors, so
-        that it is to be made anew from time to time.
+        (N, k), where the caller has it. State that is kept between sweeps accumulates rounding errors and has
+        to be recomputed from time to time.
     open : callable
-        ``open(P, s, state)``: begin with column s, which `absorb` has then still to be told of where the view
-        is `rebuilt`.
+        ``open(P, s, state)``: begin column s; where the view is `rebuilt`, `absorb` then adds its entries.
     column : callable
         ``column(P, s, state)``: the arrays of column s, `kept` in the functions below.
     absorb : callable
-        ``absorb(kept, n, x, p)``: the entry p of a feature that is x at row n joins the column.
+        ``absorb(kept, n, x, p)``: add the entry p of a feature with the value x at row n to the column.
     scale : callable
-        ``scale(s, state)``: the largest |cofactor| + |its share of the entry itself| of an open column, which
-        tells a slope from a rounding error; 0 where nothing is ever subtracted.
+        ``scale(s, state)``: the largest |cofactor| + |its share of the entry itself| of an open column, the
+        scale of rounding errors in slopes; 0 where nothing is ever subtracted.
     partner : callable
-        ``partner(kept, j)``: what the functions below need besides p_js, `own`; 0 for most.
+        ``partner(kept, j)``: a number, `own`, that the functions below need besides p_js; 0 for most.
     cofactor : callable or None
         ``cofactor(kept, n, x, p, own)``: ∂K/∂(x·p) at row n. None where `degree` is not 1.
     advance : callable or None
-        ``advance(kept, n, x, p, q, own)``: the entry moves from p to q; the change of K at row n. None where
-        `degree` is not 1.
+        ``advance(kept, n, x, p, q, own)``: move the entry from p to q; return the change of K at row n.
+        None where `degree` is not 1.
     close : callable
-        ``close(s, state, live)``: the sweep leaves column s, of which `live` entries are not 0.
+        ``close(s, state, live)``: finish column s, of which `live` entries are not 0.
     needs : int
         How many other entries of the column must not be 0 for an entry to have a slope.
     degree : int
         The degree of K in the entry. Above 1, K at row n is ``kept[n]`` to this power.
     rebuilt : bool
-        Whether the state of a column is made of its entries when it is opened, rather than kept.
+        Whether the state of a column is recomputed from its entries when it is opened, rather than kept.
     independent : bool
-        Whether columns may take turns: no column's state depends on another column of P.
+        Whether columns may be interleaved: no column's state depends on another column of P.
     """
 
     name: str
@@ -78,29 +77,29 @@ class EntryColumnView:
 
 @dataclass(frozen=True)
 class RowColumnsView:
-    """The kernels K(p_s, x_n) of k columns along one row p_j: what `row_sweep` is built from.
+    """The kernels K(p_s, x_n) of k columns along one row p_j, from which `row_sweep` is compiled.
 
     The functions are jitable; K is linear in the row, with ∂K(p_s, x_n)/∂p_js = x_nj·cofactor_s. P has shape
-    (d, k), `state` is what the function of that name returned, `p` is the row as it is, and `step` by how
-    much it moves, `scaled` that times the columns' coefficients.
+    (d, k), `state` is the result of the function of that name, `p` is the present row, `step` its change,
+    and `scaled` the change times the columns' coefficients.
 
     Attributes
     ----------
     name : str
         Names the compiled kernel.
     state : callable
-        ``state(design, P, sums=None)``: the work arrays, for `P` as it is now, which live from sweep to
-        sweep. `sums` is XP, shape (N, at most k), where the caller has it.
+        ``state(design, P, sums=None)``: the work arrays, for `P` as it is now, which are kept between
+        sweeps. `sums` is XP, shape (N, at most k), where the caller has it.
     scale : callable
-        ``scale(state, live_only)``: the largest |cofactor| + |its share of the row itself| so far, which
-        tells a slope from a rounding error; 0 where nothing is ever subtracted.
+        ``scale(state, live_only)``: the largest |cofactor| + |its share of the row itself| so far, the
+        scale of rounding errors in slopes; 0 where nothing is ever subtracted.
     gather : callable
         ``gather(state, at, x, first, second, p, g, h)``: add Σ_i first_i·cofactor_s to g_s and
         Σ_i second_i·cofactor_s² to h_s, over the rows ``at[i]`` of X, where the feature is ``x[i]``.
     rise : callable
         ``rise(state, n, x, p, scaled, along)``: Σ_s scaled_s·cofactor_s at row n; `along` is ⟨p, scaled⟩.
     advance : callable
-        ``advance(state, n, x, p, step, scaled, along)``: the row moves; return the same sum as it was.
+        ``advance(state, n, x, p, step, scaled, along)``: move the row; return the same sum before the move.
     """
 
     name: str
@@ -113,7 +112,7 @@ class RowColumnsView:
 
 @dataclass(frozen=True)
 class ColumnViews:
-    """Some columns of P, and how sweeps see what they stand for.
+    """A block of columns of P and its views for sweeps.
 
     Attributes
     ----------
@@ -167,11 +166,11 @@ class ColumnKernel:
         raise NotImplementedError
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
-        """Return what K of augmented data is in kernels of the data themselves ([B] Section 8).
+        """Expand K of augmented data in kernels of the data themselves ([B] Section 8).
 
-        With n features more that are always 1 and their factors γ, `dummies` of shape (n, k), K of degree m
-        is Σ_t weight_t K_t(p_s, x), K_t the same kernel of degree t. The weights, shape (k,), are returned by
-        degree, K_0 = 1 included.
+        With n additional features that are always 1 and their factors γ, `dummies` of shape (n, k), K of
+        degree m is Σ_t weight_t K_t(p_s, x), K_t the same kernel of degree t. The weights, shape (k,), are
+        returned by degree, K_0 = 1 included.
         """
         raise NotImplementedError
 

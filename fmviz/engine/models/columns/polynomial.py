@@ -74,23 +74,19 @@ class Polynomial(ColumnKernel):
 
     @property
     def entries(self) -> EntryColumnView:
-        """See `ColumnKernel.entries`."""
         return polynomial_entries(self.degree)
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.values`."""
         return np.asarray(design.dot(P) ** self.degree)
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.gradient`."""
         return design.transpose_dot(slope * self._outer(design, P))
 
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.squares`."""
         return design.transpose_dot(weight * self._outer(design, P) ** 2, 2)
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
-        """See `ColumnKernel.split`; (γ + ⟨p, x⟩)^m by the binomial theorem."""
+        """Expand (γ + ⟨p, x⟩)^m by the binomial theorem."""
         gamma = dummies.sum(axis=0)
         return {t: comb(self.degree, t) * gamma ** (self.degree - t) for t in range(self.degree + 1)}
 

@@ -21,13 +21,13 @@ from .base import (
     twice,
 )
 
-# Mantissas of products are scaled back before their exponents could leave the range of doubles.
+# Mantissas of products are rescaled before their exponents could leave the range of doubles.
 _SAFE = 2.0**500
 
 
 @cached_factory()
 def subsets_of_rows(storage: Storage):
-    """Return the kernel that writes Π_j (1 + p_js x_nj) to out[n, s], infinite only if that is too large."""
+    """Return the kernel that writes Π_j (1 + p_js x_nj) to out[n, s], infinite only on overflow."""
     entry, value = storage.row, storage.value
 
     def subsets(data, indices, indptr, P, out):
@@ -91,15 +91,15 @@ def subsets_slopes_of_rows(storage: Storage, power):
 
 @jitable
 def others(product, zeros, factor):
-    """Return the product of all factors but this one, given that of the non-zero ones."""
-    # Choices rather than branches, so that loops over rows use vector instructions.
+    """Return the product of all other factors, given that of the non-zero ones."""
+    # Selects rather than branches, so that loops over rows use vector instructions.
     zero = 1.0 if factor == 0.0 else 0.0
-    rest = product / (factor + zero)
-    return rest if zeros == zero else 0.0
+    remaining = product / (factor + zero)
+    return remaining if zeros == zero else 0.0
 
 
 def _state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
-    # One array: to take one of several from a tuple, for every row, would count references each time.
+    # One array: unpacking a tuple for every row would count references each time.
     return (aligned_copy(np.empty((2, design.n_samples))),)
 
 
@@ -137,13 +137,13 @@ def _cofactor(kept, n, x, p, own):
 def _advance(kept, n, x, p, q, own):
     old = 1.0 + x * p
     new = 1.0 + x * q
-    was = 1.0 if old == 0.0 else 0.0
-    now = 1.0 if new == 0.0 else 0.0
-    without = kept[0, n] / (old + was)
-    rest = without if kept[1, n] == was else 0.0
-    kept[0, n] = without * (new + now)
-    kept[1, n] += now - was
-    return x * (q - p) * rest
+    was_zero = 1.0 if old == 0.0 else 0.0
+    is_zero = 1.0 if new == 0.0 else 0.0
+    without = kept[0, n] / (old + was_zero)
+    cofactor = without if kept[1, n] == was_zero else 0.0
+    kept[0, n] = without * (new + is_zero)
+    kept[1, n] += is_zero - was_zero
+    return x * (q - p) * cofactor
 
 
 SUBSETS_ENTRIES = EntryColumnView(
@@ -161,8 +161,8 @@ SUBSETS_ENTRIES = EntryColumnView(
 )
 """The product along an entry ([A] Section 6.2).
 
-A row's state is the product of its factors that are not 0, and how many are: so the cofactor, the product of
-the others, needs no division by 0, and a factor that has been 0 can come back.
+A row's state is the product of its factors that are not 0, and how many are: the cofactor, the product of the
+others, so needs no division by 0, and a factor that has been 0 can become non-zero again.
 """
 
 
@@ -206,9 +206,9 @@ def _gather(state, at, x, first, second, p, g, h):
     for i in range(at.size):
         product, zeros = state[0][at[i]], state[1][at[i]]
         for s in range(p.size):
-            rest = others(product[s], zeros[s], 1.0 + x[i] * p[s])
-            g[s] += first[i] * rest
-            h[s] += second[i] * rest * rest
+            cofactor = others(product[s], zeros[s], 1.0 + x[i] * p[s])
+            g[s] += first[i] * cofactor
+            h[s] += second[i] * cofactor * cofactor
 
 
 @jitable
@@ -247,26 +247,21 @@ class AllSubsets(ColumnKernel):
 
     @property
     def entries(self) -> EntryColumnView:
-        """See `ColumnKernel.entries`."""
         return SUBSETS_ENTRIES
 
     @property
     def rows(self) -> RowColumnsView:
-        """See `ColumnKernel.rows`."""
         return SUBSETS_ROWS
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.values`."""
         out = np.empty((design.n_samples, P.shape[1]))
         subsets_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), out)
         return out
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.gradient`."""
         return self._slopes(design, P, slope, once)
 
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.squares`."""
         return self._slopes(design, P, weight, twice)
 
     def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Proximal operators that several penalties share, compiled."""
+"""Compiled proximal operators shared by several penalties."""

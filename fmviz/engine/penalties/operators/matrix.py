@@ -1,4 +1,4 @@
-"""Operators on the whole of P, written for kernels that apply one after every small step.
+"""In-place proximal operators on all of P, for kernels that apply one after every step.
 
 They work in place on the transposed factors M, shape (k, d), so that a column of P is contiguous. The work
 array has shape (3, max(d, k)).
@@ -13,7 +13,7 @@ from .squared_norm import find_by_filter, prox_vector
 
 
 @jitable
-def leave(M, strength, theta, work):
+def identity(M, strength, theta, work):
     pass
 
 

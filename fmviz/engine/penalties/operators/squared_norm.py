@@ -1,13 +1,13 @@
-"""The proximal operator of λ‖·‖₁² on vectors ([A] Eq. 30, Theorem 7), three exact ways.
+"""Three exact algorithms for the proximal operator of λ‖·‖₁² on vectors ([A] Eq. 30, Theorem 7).
 
 The answer is q_j = sign(p_j)·max(|p_j| − τ, 0) with τ = 2λ‖q‖₁. For every set G of entries
-Σ_G |p|/(1/(2λ) + |G|) is at most τ, with equality for the set of live entries: the ways differ in how they
-find that set, and share how q is computed from it. On long vectors ours reads only once, and writes only
-zeros, what cannot live.
+Σ_G |p|/(1/(2λ) + |G|) is at most τ, with equality for the set of live entries: the algorithms differ in how
+they find that set, and share how q is computed from it. On long vectors ours reads entries that cannot be
+live only once, and writes zeros for them.
 
 With the deficits δ_j = max|p| − |p_j| and v = max q, q_j is both |p_j| − τ and v − δ_j. The first is accurate
 where the entry is small, the second where q is small against the entry: so the largest entry never vanishes,
-however large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the same reason sets are told by deficits.
+however large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the same reason sets are defined by deficits.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 from ..._jit import cached_factory, jitable
 from ...errors import one_of
 
-# Each function says what it allows, since a kernel that calls it may allow more; on a short vector the calls
-# would take longer than the work.
+# Each function sets its own floating-point flags, since a kernel that calls it may allow more. Inlined, as on
+# short vectors calls would take longer than the work.
 exact = jitable(fastmath=False)
-# For what has much to do at each call. Strict arithmetic rounds alike wherever it is compiled.
+# For functions with much work at each call. Strict arithmetic rounds alike wherever it is compiled.
 apart = jitable(fastmath=False, forceinline=False)
 
 LONG = 64
@@ -31,7 +31,7 @@ VERY_LONG = 2048
 FEWEST_LANES = 64
 MOST_LANES = 16_384
 VAST = 8192
-"""From this length on, it pays to look first whether few entries live, and then to leave out the others."""
+"""From this length on, it pays to check first whether few entries are live, and to skip the others."""
 PIECE = 16
 SPACING = 64
 FEW = 50
@@ -48,7 +48,7 @@ def threshold_of(total, count, strength):
 
 @exact
 def live_in_order(q, largest, top):
-    """Add up the entries with a deficit below `top`: number, sizes, deficits; and the largest deficit."""
+    """Return number, sum of sizes, sum and maximum of deficits of the entries with a deficit below `top`."""
     count = 0
     total = 0.0
     deficits = 0.0
@@ -56,7 +56,7 @@ def live_in_order(q, largest, top):
     for i in range(q.size):
         x = abs(q[i])
         deficit = largest - x
-        # A product, since a branch is rarely foreseen.
+        # A product, since a branch would be hard to predict.
         lives = 1.0 if deficit < top else 0.0
         count += 1 if deficit < top else 0
         total += lives * x
@@ -67,7 +67,7 @@ def live_in_order(q, largest, top):
 
 @jitable(fastmath={"reassoc", "contract"})
 def live_in_any_order(q, largest, top):
-    """Return the sums of `live_in_order` up to rounding, and on long vectors much sooner."""
+    """Return the sums of `live_in_order` up to rounding, much faster on long vectors."""
     count = 0
     total = 0.0
     deficits = 0.0
@@ -106,7 +106,7 @@ def settle(q, largest, top, count, strength):
         inverse = 1.0 / (own + each * count)
         tau = each * total * inverse
         top = (own * largest + each * deficits) * inverse
-        # No entry leaves, or by rounding only.
+        # No entry is dropped, or only by rounding.
         settled = count == guess or (furthest < top and top <= before) or (top >= before and not first)
         first = False
     return top, tau, count
@@ -143,7 +143,7 @@ def find_by_pivot(q, largest, strength, work):
     high = work.size
     total = 0.0
     count = 0
-    # Park and Miller's generator: pivots need no better one, and equal input gives equal output.
+    # Park and Miller's generator suffices for pivots, and equal input gives equal output.
     state = 20_210
     while low < high:
         state = state * 48_271 % 2_147_483_647
@@ -168,7 +168,7 @@ def find_by_pivot(q, largest, strength, work):
             else:
                 part += x
                 i += 1
-        # The largest entry lives at any strength, whatever rounding says.
+        # The largest entry is live at any strength, whatever the rounding.
         is_largest = count == 0 and greater == low
         if is_largest or pivot >= threshold_of(total + part, count + less - low, strength):
             total += part
@@ -182,22 +182,22 @@ def find_by_pivot(q, largest, strength, work):
 
 @exact
 def settle_heads(q, largest, top, strength, work):
-    """Return v and the number of live entries for the heads of the columns, if q is cut into rows."""
+    """Return v and the number of live entries for the column maxima of q reshaped to a matrix."""
     lanes = FEWEST_LANES
     while lanes < MOST_LANES and lanes * 32 <= q.size:
         lanes *= 2
     rows = q.size // lanes
     heads = work[:lanes]
     heads[:] = 0.0
-    # Indices that are plainly not negative vectorise.
+    # Indices that are provably not negative vectorise.
     table = q[: rows * lanes].reshape((rows, lanes))
     for r in range(rows):
         for j in range(lanes):
             x = abs(table[r, j])
             heads[j] = x if x > heads[j] else heads[j]
-    rest = q[rows * lanes :]
-    for j in range(rest.size):
-        heads[j] = max(heads[j], abs(rest[j]))
+    tail = q[rows * lanes :]
+    for j in range(tail.size):
+        heads[j] = max(heads[j], abs(tail[j]))
     top, _, count = settle(heads, largest, top, -1, strength)
     return top, count
 
@@ -206,10 +206,10 @@ def settle_heads(q, largest, top, strength, work):
 def find_by_filter(q, largest, strength, work):
     """Settle the largest entries first. Ours.
 
-    Any set of entries bounds τ from below. The heads, a sixteenth of a long vector, hold most of the live
-    entries where few live; where many live, Newton's method needs few steps from anywhere.
+    Any set of entries bounds τ from below. The heads, a sixteenth of a long vector, include most of the live
+    entries where few are live; where many are, Newton's method needs few steps from anywhere.
     """
-    # What the largest entry says alone.
+    # The bound from the largest entry alone.
     top = largest / (1.0 + 2.0 * strength)
     count = -1
     if q.size >= VERY_LONG:
@@ -241,7 +241,7 @@ def copy_short(p, q):
 @exact
 def copy_long(p, q):
     """Copy p to q, and return the bits of its largest size, where NaN is larger than infinity."""
-    # Maxima of integers vectorise; of floats they do not, since NaN has no place in their order.
+    # Maxima of integers vectorise; those of floats do not, since NaN is unordered.
     bits = p.view(np.int64)
     largest = np.int64(0)
     for i in range(p.size):
@@ -261,7 +261,7 @@ def prox_vector(find, p, strength, work, out):
     else:
         largest = np.int64(copy_long(p, out)).view(np.float64)
     if strength > 0.0 and 0.0 < largest < np.inf:
-        # Far from 1, scale by a power of two: exact, and no sum overflows or is lost.
+        # Far from 1, scale by a power of two, which is exact and prevents overflow and underflow.
         exponent = 0
         if not 1e-120 < largest < 1e120 or strength > 1e150:
             exponent = frexp(largest)[1]
@@ -278,7 +278,7 @@ def prox_vector(find, p, strength, work, out):
 
 @apart
 def sampled_bound(p, strength, work):
-    """Guess from pieces of p where τ lies, rather too low; −1 where many entries live, or p is not scaled."""
+    """Estimate τ from samples of p, rather too low; −1 where many entries are live, or p is not scaled."""
     pieces = p.size // (PIECE * SPACING)
     size = pieces * PIECE
     sample = work[:size].reshape((pieces, PIECE))
@@ -291,7 +291,7 @@ def sampled_bound(p, strength, work):
             largest = x if x > largest else largest
     if not (1e-120 < largest < 1e120 and 0.0 < strength < 1e120):
         return -1.0
-    # τ solves mean max(|p| − τ, 0) = τ/(2λd): the sample answers to a greater λ.
+    # τ solves mean max(|p| − τ, 0) = τ/(2λd): the sample corresponds to a greater λ.
     greater = strength * (p.size / size)
     _, tau, count = settle(work[:size], largest, largest / (1.0 + 2.0 * greater), -1, greater)
     if count * FEW > size:
@@ -302,8 +302,8 @@ def sampled_bound(p, strength, work):
 
 @apart
 def places_above(p, bound, places):
-    """Write where |p| is greater than `bound`, or NaN; return how many those are, or −1 if too many."""
-    # Bits of sizes are in the order of the sizes, and comparisons of integers vectorise.
+    """Write the places where |p| exceeds `bound` or is NaN; return their number, or −1 if too many."""
+    # Bits of sizes are ordered as the sizes are, and comparisons of integers vectorise.
     bits = p.view(np.int64)
     low = np.float64(bound).view(np.int64)
     pieces = p.size // PIECE
@@ -330,7 +330,7 @@ def places_above(p, bound, places):
 
 @apart
 def entries_above(p, bound, strength, places, values):
-    """Find the entries of p above `bound`: number, largest size, sum, and what they say of τ from below."""
+    """Find the entries of p above `bound`: number, largest size, sum, and their lower bound of τ."""
     count = places_above(p, bound, places)
     largest = 0.0
     total = 0.0
@@ -339,16 +339,16 @@ def entries_above(p, bound, strength, places, values):
         values[c] = x
         total += abs(x)
         largest = abs(x) if abs(x) > largest else largest
-    # Far more is taken off than rounding adds.
+    # The margin exceeds any rounding error.
     return count, largest, total, threshold_of(total, max(count, 0), strength) * (1.0 - 1e-9)
 
 
 @apart
 def prox_few(p, strength, work, out):
-    """Do what `prox_vector` does if that is quick because few entries live; return whether it is done.
+    """Apply `prox_vector` quickly where few entries are live; return whether it was applied.
 
-    One pass reads p, and one writes zeros. The first keeps what is above a bound that a sample suggests;
-    where the bound turns out to be above τ, what was found gives one that is not.
+    One pass reads p, and one writes zeros. The first keeps the entries above a bound estimated from a sample;
+    where this proves to be above τ, those entries give a bound that is not.
     """
     few = False
     bound = sampled_bound(p, strength, work)
@@ -358,7 +358,7 @@ def prox_few(p, strength, work, out):
         count, largest, total, lower = entries_above(p, bound, strength, places, values)
         if count > 0 and lower < bound:
             count, largest, total, lower = entries_above(p, lower, strength, places, values)
-        # The others, among them NaN, need all of p.
+        # Other cases, with NaN among them, need all of p.
         few = count > 0 and total < 1e120
         if few:
             top = largest * (1.0 + 1e-12) - lower
@@ -398,7 +398,7 @@ def prox_by_pivot(p, strength, work, out):
 
 
 ALGORITHMS = {"filter": prox_by_filter, "sort": prox_by_sort, "random": prox_by_pivot}
-"""By name: ours, Algorithm 2 and Algorithm 3."""
+"""Algorithms by name: ours, Algorithm 2 and Algorithm 3."""
 
 
 @cached_factory(exact=True)

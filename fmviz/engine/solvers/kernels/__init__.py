@@ -1,1 +1,1 @@
-"""Compiled sweeps: one over entries, one over rows, and two special ones over entries."""
+"""Compiled sweeps over entries and rows of P, with special ones for dense X and matrix factorization."""

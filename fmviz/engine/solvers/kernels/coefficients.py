@@ -1,4 +1,4 @@
-"""Fitting the weights of the columns, λ in Σ_s λ_s K(p_s, x), with P held ([B] Section 4 and 7)."""
+"""Coordinate descent for the column weights λ in Σ_s λ_s K(p_s, x), with P fixed ([B] Section 4 and 7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...problem import Problem
 from ..base import working_loss
 from .sample_weights import sample_weight, unit_weight
 
-# The square of a relative rounding error, with room for sums of many.
+# The square of a relative rounding error, with a margin for long sums.
 NOISE = 1e-28
 # The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
 BEYOND = 1e300
@@ -71,10 +71,10 @@ def coefficient_sweeps(loss: ScalarLoss, weight):
 class CoefficientStep:
     """The exact minimum over λ: an ℓ1-regularised convex problem, as λ_p multiplies Σ_s |λ_s|‖p_s‖^m.
 
-    A column whose λ_s falls to 0 keeps its p_s, and comes back when the rest has moved.
+    A column whose λ_s falls to 0 keeps its p_s, and may return once the others have moved.
     """
 
-    # Kept to a precision that leaves the objective monotone; the next epoch goes on from here.
+    # Precise enough to keep the objective monotone; the next epoch continues from here.
     tol = 1e-8
     most = 100
 

@@ -1,4 +1,4 @@
-"""The sweep of coordinate descent over the entries of P.
+"""Kernels of coordinate descent sweeps over the entries of P.
 
 For dense X and machines of second order, `dense_entry_sweep` makes the same steps in either order, passes
 over entries that are 0 and provably stay 0, and keeps the loss's derivatives.
@@ -34,15 +34,15 @@ def power_value(square, degree):
 def power_slopes(p, square, degree):
     """Return the first and the second derivative of ‖p‖^m in an entry p, given ‖p‖² with it."""
     if square <= 0.0:
-        # Of degree 3 and more both vanish there.
+        # For degree 3 and more both vanish there.
         return 0.0, 0.0
     inner = degree * square ** (0.5 * degree - 1.0)
     return inner * p, inner * (1.0 + (degree - 2) * p * p / square)
 
 
 @jitable
-def power_minimum(p, g, h, c, rest, degree):
-    """Return the q that minimises g(q − p) + ½h(q − p)² + c(rest + q²)^(m/2), `rest` ≥ 0.
+def power_minimum(p, g, h, c, others, degree):
+    """Return the q that minimises g(q − p) + ½h(q − p)² + c(others + q²)^(m/2), `others` ≥ 0.
 
     Newton's method from the minimum without the penalty, which lies beyond: on that side the slope is convex,
     so the steps fall short of the root and never cross it.
@@ -53,7 +53,7 @@ def power_minimum(p, g, h, c, rest, degree):
     done = 0
     moving = q != 0.0 and c > 0.0
     while moving and done < _MOST_STEPS:
-        first, second = power_slopes(q, rest + q * q, degree)
+        first, second = power_slopes(q, others + q * q, degree)
         step = (h * (q - p) + g + c * first) / (h + c * second)
         following = q - step
         # Beyond 0 by rounding.
@@ -66,7 +66,7 @@ def power_minimum(p, g, h, c, rest, degree):
 
 
 _MOST_TRIALS = 50
-# The fall that is asked for, as a share of what the slope promises.
+# The required decrease, as a share of the one predicted by the slope.
 _ARMIJO = 1e-4
 
 
@@ -86,15 +86,15 @@ def entry_sweep(
     constant, it is the minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|. It lowers the objective in any
     order. Where it is not, the objective along the entry need not be convex: the step is Newton's where the
     curvature is positive, else that of Gauss and Newton, and is halved until the objective falls by a share
-    of what the slope promises (Armijo). `lam_p` is what ‖p_s‖ to the `power` is multiplied by; a power beyond
-    2 comes without Ω. Columns are swept one after the other or, `by_features`, take turns at every feature,
+    of the decrease predicted by the slope (Armijo). `lam_p` is the weight of ‖p_s‖ to the `power`; a power
+    above 2 has no Ω. Columns are swept one after the other or, `by_features`, interleaved at every feature,
     which a view must allow (`independent`).
 
-    The kernel takes what all `repeated` sweeps take; X by columns, y and the sample weights c; f, the
+    The kernel takes the arguments of all `repeated` sweeps; X by columns, y and the sample weights c; f, the
     predictions shifted as by `working_loss`, shape (N,); P, shape (k, d), and the `coefficients` of its
-    columns, shape (k,); the view's `state`; `moments`, the Σ c x_j² of every column of X, which tells a slope
-    from a rounding error; `caches` of the penalty, a row for each column of P or one for all; μ, the loss's
-    parameters, lam_p, shape (k,), with the penalty's own quadratic part, and lam. With `live_only` the
+    columns, shape (k,); the view's `state`; `moments`, the Σ c x_j² of every column of X, which scales
+    rounding errors of slopes; `caches` of the penalty, a row for each column of P or one for all; μ, the
+    loss's parameters, lam_p, shape (k,), with the penalty's own quadratic part, and lam. With `live_only` the
     entries that are 0 are passed over. It changes f, P and the state in place.
     """
     row, value = storage.row, storage.value
@@ -110,7 +110,7 @@ def entry_sweep(
     def sweeps(
         most,
         enough,
-        whole_P,
+        flat_P,
         outcomes,
         data,
         indices,
@@ -133,13 +133,13 @@ def entry_sweep(
         n_samples = y.size
         moves = np.empty(0 if linear else n_samples)
         step = 0.0
-        made, largest_change, last_change = 0, 0.0, 0.0
-        while made < most and (made == 0 or last_change > enough):
+        done, largest_change, last_change = 0, 0.0, 0.0
+        while done < most and (done == 0 or last_change > enough):
             change = 0.0
             live = np.zeros(rank, dtype=np.int64)
             squares = np.zeros(rank)
             scales = np.zeros(rank)
-            # The columns of P that take turns at a feature.
+            # The columns of P that are interleaved at a feature.
             together = rank if by_features else 1
             for first in range(0, rank, together):
                 last = first + together
@@ -165,7 +165,7 @@ def entry_sweep(
                                 for i in range(indptr[j + 1] - indptr[j]):
                                     absorb(kept, row(rows, i), value(column, i), p)
                     scales[s] = scale_of(s, state)
-                # Taken out of the loops: to take a column costs as much as a short one.
+                # Hoisted out of the loops: taking a view of a column costs as much as a short column.
                 if not by_features:
                     if needs > 0 and live[first] == 0:
                         continue
@@ -198,18 +198,18 @@ def entry_sweep(
                                     c_df = weight(weights, n) * df
                                     g += derivative(f[n], y[n], theta) * c_df
                                     h += c_df * df
-                                # What rounding has left of a slope, over the square of as little, is no step.
+                                # A rounding error of a slope over the square of another is not a step.
                                 if h <= NOISE * scales[s] * scales[s] * moments[j]:
                                     g = 0.0
                                     h = 0.0
                             g *= scale / n_samples
                             h *= scale * scale * mu / n_samples
                             t = lam * threshold(cache, j, p)
-                            whole = h + 2.0 * lam_p[s]
+                            bend = h + 2.0 * lam_p[s]
                             if power > 2:
                                 q = power_minimum(p, g, h, lam_p[s], max(squares[s] - p * p, 0.0), power)
-                            elif whole > 0.0:
-                                q = soft(h * p - g, t) / whole
+                            elif bend > 0.0:
+                                q = soft(h * p - g, t) / bend
                             elif t > 0.0:
                                 q = 0.0
                         else:
@@ -275,29 +275,29 @@ def entry_sweep(
                             change = max(change, abs(q - p))
                 for s in range(first, last):
                     close(s, state, live[s])
-            last_change = end_sweep(outcomes, made, whole_P, change)
+            last_change = end_sweep(outcomes, done, flat_P, change)
             largest_change = max(largest_change, last_change)
-            made += 1
-        return made, largest_change, last_change
+            done += 1
+        return done, largest_change, last_change
 
     return sweeps
 
 
-# For the rounding errors in the length of a path.
+# Margin for rounding errors in the length of a path.
 ROOM = 1.0 + 1e-9
 
 
 def stores_slope(loss: ScalarLoss) -> bool:
-    """Return whether the derivatives are kept in an array of their own; f is the derivative of a residual."""
+    """Return whether derivatives are kept in a separate array; for a residual f itself is the derivative."""
     return not loss.is_residual
 
 
 class Screen(NamedTuple):
-    """What lets a sweep pass over an entry that is 0 and provably stays 0.
+    """Bounds by which a sweep skips entries that are 0 and provably stay 0.
 
     The slope at p_js = 0 is ⟨x_j, v⟩/N with v = c ℓ'(f) · a_s. So it moves by at most ‖x_j‖/N times the
-    length of the path of v since it was last computed, and while it is below the threshold nothing else
-    matters. By features, a step on another component moves v by ‖a_s‖_∞ ‖c Δℓ'(f)‖ at most.
+    length of the path of v since it was last computed, and while it is below the threshold the entry
+    stays 0. By features, a step on another component moves v by ‖a_s‖_∞ ‖c Δℓ'(f)‖ at most.
 
     Attributes
     ----------
@@ -324,8 +324,8 @@ class Screen(NamedTuple):
 
 
 @jitable
-def multiply(A, which, u, found):
-    """Write ⟨A[s], u⟩ to `found` for every s in `which`.
+def multiply(A, which, u, products):
+    """Write ⟨A[s], u⟩ to `products` for every s in `which`.
 
     Four are taken together: u is then read a quarter as often.
     """
@@ -339,13 +339,13 @@ def multiply(A, which, u, found):
             g1 += a1[n] * u[n]
             g2 += a2[n] * u[n]
             g3 += a3[n] * u[n]
-        found[i], found[i + 1], found[i + 2], found[i + 3] = g0, g1, g2, g3
+        products[i], products[i + 1], products[i + 2], products[i + 3] = g0, g1, g2, g3
     for i in range(4 * fours, which.size):
         a0 = A[which[i]]
         g0 = 0.0
         for n in range(u.size):
             g0 += a0[n] * u[n]
-        found[i] = g0
+        products[i] = g0
 
 
 @cached_factory()
@@ -353,8 +353,8 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
     """Return the kernel of sweeps over the entries of P, column by column or, `by_features`, row by row.
 
     Arguments as for `entry_sweep`, with A = (XP)ᵀ, shape (k, N), for the state. `slope` is work space for the
-    ℓ'(f) of every row, shape (N,), kept up with f, and empty where it is not kept (`stores_slope`); `largest`
-    holds the largest |A| of every column so far, and `screen` what tells which zeros stay, see `Screen`.
+    ℓ'(f) of every row, shape (N,), updated with f, and empty where it is not kept (`stores_slope`); `largest`
+    holds the largest |A| of every column so far, and `screen` the bounds for skipping zeros, see `Screen`.
     """
     value, derivative = DENSE.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
@@ -366,7 +366,7 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
     def sweeps(
         most,
         enough,
-        whole_P,
+        flat_P,
         outcomes,
         data,
         indices,
@@ -389,15 +389,15 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
     ):
         rank, d = P.shape
         n_samples = y.size
-        made, largest_change, last_change = 0, 0.0, 0.0
-        while made < most and (made == 0 or last_change > enough):
+        done, largest_change, last_change = 0, 0.0, 0.0
+        while done < most and (done == 0 or last_change > enough):
             change = 0.0
             exists = np.empty(rank, dtype=np.bool_)
             tops = np.zeros(rank)
             which = np.empty(rank, dtype=np.int64)
-            found = np.empty(rank)
+            products = np.empty(rank)
             force = np.empty(n_samples if by_features else 0)
-            # The columns of P that take turns at a feature.
+            # The columns of P that are interleaved at a feature.
             together = rank if by_features else 1
             for first in range(0, rank, together):
                 last = first + together
@@ -424,14 +424,14 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                         v = weight(weights, n) * (slope[n] if stored else f[n]) * a[n] - screen.ends[s, n]
                         moved += v * v
                     screen.paths[s] += sqrt(moved)
-                # Taken out of the loops: to take a row costs as much as a short column.
+                # Hoisted out of the loops: taking a view of a row costs as much as a short column.
                 if not by_features:
                     a = A[first]
                     cache = caches[first % caches.shape[0]]
                 for j in range(d):
                     column = data[indptr[j] : indptr[j + 1]]
                     if by_features and not live_only:
-                        # Zeros that the screen does not know are looked at together.
+                        # Zeros without a valid bound are computed together.
                         unknown = 0
                         for s in range(first, last):
                             if exists[s] and P[s, j] == 0.0:
@@ -443,10 +443,10 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                         if unknown > 1:
                             for n in range(n_samples):
                                 force[n] = weight(weights, n) * (slope[n] if stored else f[n]) * column[n]
-                            multiply(A, which[:unknown], force, found)
+                            multiply(A, which[:unknown], force, products)
                             for i in range(unknown):
                                 s = which[i]
-                                screen.slopes[s, j] = abs(found[i]) / n_samples
+                                screen.slopes[s, j] = abs(products[i]) / n_samples
                                 screen.marks[s, j] = screen.paths[s]
                     for s in range(first, last):
                         if not exists[s]:
@@ -476,23 +476,23 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                         g /= n_samples
                         screen.slopes[s, j] = abs(g) if p == 0.0 else inf
                         screen.marks[s, j] = screen.paths[s]
-                        # The only live entry of a component has no slope, but for rounding errors; a step of
+                        # The only live entry of a component has no slope, up to rounding errors; a step of
                         # one rounding error over the square of another must not be taken.
                         bend = h
                         if h <= NOISE * largest[s] * largest[s] * moments[j]:
                             g = 0.0
                             h = 0.0
                         h *= mu / n_samples
-                        whole = h + 2.0 * lam_p
+                        total = h + 2.0 * lam_p
                         q = p
-                        if whole > 0.0:
-                            q = soft(h * p - g, t) / whole
+                        if total > 0.0:
+                            q = soft(h * p - g, t) / total
                         elif t > 0.0:
                             q = 0.0
                         if q != p:
                             step = q - p
                             moved = 0.0
-                            # Computing df again is cheaper than writing it down and reading it back.
+                            # Recomputing df is cheaper than storing and loading it.
                             if nudges and abs(step) * from_bits(size) <= reach:
                                 for n in range(n_samples):
                                     x = value(column, n)
@@ -534,9 +534,9 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                     if exists[s]:
                         for n in range(n_samples):
                             screen.ends[s, n] = weight(weights, n) * (slope[n] if stored else f[n]) * A[s, n]
-            last_change = end_sweep(outcomes, made, whole_P, change)
+            last_change = end_sweep(outcomes, done, flat_P, change)
             largest_change = max(largest_change, last_change)
-            made += 1
-        return made, largest_change, last_change
+            done += 1
+        return done, largest_change, last_change
 
     return sweeps

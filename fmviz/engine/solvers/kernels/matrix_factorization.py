@@ -1,6 +1,6 @@
-"""Sweeps where every row of X is a pair of ones, as in matrix factorisation.
+"""Kernels of sweeps for matrix factorization, where every row of X is a pair of ones.
 
-The row's other feature is then the whole of ⟨p_:,s, x⟩ − x_j p_js: neither XP nor its updates are needed.
+The row's other feature then gives all of ⟨p_:,s, x⟩ − x_j p_js: neither XP nor its updates are needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .coefficients import BEYOND, NOISE
 from .repeated import end_sweep
 
 _FOUR = 4
-# Numbers that a derivative is computed for together.
+# The number of derivatives computed together.
 _VECTORS = 8
 
 
@@ -43,9 +43,9 @@ def predict_pairs(design: Design, partners: Partners, P: np.ndarray, w: np.ndarr
 
 
 class Lanes(NamedTuple):
-    """The entries of X in the order in which `pair_entry_sweep` reads them, and room for what it keeps.
+    """The entries of X in the order in which `pair_entry_sweep` reads them, and its work arrays.
 
-    First come, of every column, the entries whose partner is swept before it, then those whose partner is
+    For every column, first come the entries whose partner is swept before it, then those whose partner is
     swept after. Each part ends in entries without effect, of partner d, up to a multiple of four.
 
     Attributes
@@ -56,7 +56,7 @@ class Lanes(NamedTuple):
         Where the parts begin.
     y, weights : (L + 8,) ndarrays
         Target and sample weight of the entry's row; `weights` is empty where all are 1.
-    held : (L,) ndarray
+    predictions : (L,) ndarray
         Work space for the predictions.
     table : (d + 1, 2) ndarray
         Work space: every feature's entry now, and at the end of the component before.
@@ -71,7 +71,7 @@ class Lanes(NamedTuple):
     edges: np.ndarray
     y: np.ndarray
     weights: np.ndarray
-    held: np.ndarray
+    predictions: np.ndarray
     table: np.ndarray
     steps: np.ndarray
     work: np.ndarray
@@ -81,10 +81,10 @@ class Lanes(NamedTuple):
         """Lay out the entries of a design of pairs."""
         if (layout := _LAYOUTS.get(design)) is None:
             layout = _LAYOUTS[design] = _layout(design, partners)
-        found, rows, edges = layout
+        others, rows, edges = layout
         d, tail = design.n_features, np.zeros(_VECTORS)
         return cls(
-            found,
+            others,
             rows,
             edges,
             aligned_copy(np.concatenate([y[rows], tail])),
@@ -96,7 +96,7 @@ class Lanes(NamedTuple):
         )
 
 
-# Of designs in use: fits along a path share theirs, and sorting takes as long as an epoch.
+# Layouts of designs in use: fits along a path share one, and sorting takes as long as an epoch.
 _LAYOUTS: WeakKeyDictionary[Design, tuple[np.ndarray, np.ndarray, np.ndarray]] = WeakKeyDictionary()
 
 
@@ -111,41 +111,41 @@ def _layout(design: Design, partners: Partners) -> tuple[np.ndarray, np.ndarray,
     edges = np.concatenate([[0], np.cumsum(-(-counts // _FOUR) * _FOUR)])
     begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
     place = np.arange(order.size) + (edges[:-1] - begins)[part]
-    found = np.full(edges[-1], d, dtype=partners.other.dtype)
-    found[place] = partners.other[order]
+    others = np.full(edges[-1], d, dtype=partners.other.dtype)
+    others[place] = partners.other[order]
     rows = np.zeros(edges[-1], dtype=design.columns.indices.dtype)
     rows[place] = design.columns.indices[order]
-    return found, rows, edges.astype(np.int64)
+    return others, rows, edges.astype(np.int64)
 
 
 @cached_factory()
 def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
     """Return the kernel of sweeps over the entries of P as `entry_sweep` makes them.
 
-    The arguments that are not those of `entry_sweep` are the fields of `Lanes`. A prediction is held twice,
-    at its row's entries in both columns, so that every column finds its own side by side and they are never
-    gathered. A column catches up with what its partners have done since when it is next visited. Say p
-    is its own entry and q its partner's, P and Q what they were at the end of the component before. Where
-    the partner is swept before, the prediction was left before the last step of p: missing are that
-    step times Q, and the present step of q times p. Where it is swept after, what was left is without the
-    share of the component before, PQ.
+    The arguments that are not those of `entry_sweep` are the fields of `Lanes`. A prediction is stored twice,
+    at its row's entries in both columns, so that the predictions of a column are contiguous and never
+    gathered. When a column is visited, it adds the steps of its partners since its last visit. Let p be its
+    own entry and q its partner's, P and Q their values after the previous component. Where the partner is
+    swept before, the stored prediction precedes the last step of p: missing are that step times Q, and the
+    present step of q times p. Where it is swept after, the stored prediction lacks the share of the previous
+    component, PQ.
     """
     derivative = loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
-    # Derivatives with cheap updates are dear by themselves: they are computed in vectors, from an array.
+    # Derivatives with cheap updates are expensive to compute: this is done in vectors, from an array.
     dear = loss.nudged is not None
 
     def sweeps(
         most,
         enough,
-        whole_P,
+        flat_P,
         outcomes,
         partners,
         rows,
         edges,
         y,
         weights,
-        held,
+        predictions,
         table,
         steps,
         work,
@@ -162,10 +162,10 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
         rank, d = P.shape
         n_samples = f.size
         now, force = work[0], work[1]
-        made, largest_change, last_change = 0, 0.0, 0.0
-        while made < most and (made == 0 or last_change > enough):
+        done, largest_change, last_change = 0, 0.0, 0.0
+        while done < most and (done == 0 or last_change > enough):
             for lane in range(rows.size):
-                held[lane] = f[rows[lane]]
+                predictions[lane] = f[rows[lane]]
             table[:] = 0.0
             steps[:] = 0.0
             change = 0.0
@@ -190,7 +190,12 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                     h0, h1, h2, h3 = 0.0, 0.0, 0.0, 0.0
                     if not (stays and own == 0.0 and was == 0.0):
                         here, ends = edges[2 * j], edges[2 * j + 2]
-                        at, r, target, c = partners[here:ends], held[here:ends], y[here:], weights[here:]
+                        at, r, target, c = (
+                            partners[here:ends],
+                            predictions[here:ends],
+                            y[here:],
+                            weights[here:],
+                        )
                         before = (edges[2 * j + 1] - here) // 4
                         for block in range(before):
                             # Unsigned: a kernel need not ask whether an index counts from the end.
@@ -243,16 +248,16 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                     if not stays:
                         g = ((g0 + g1) + (g2 + g3)) / n_samples
                         h = (h0 + h1) + (h2 + h3)
-                        # An entry that is a rounding error beside its peers gives a slope that is one as
-                        # well: divided by its square it would leave the range of numbers.
+                        # An entry that is a rounding error beside the others gives a slope that is one as
+                        # well: divided by the entry's square it would overflow.
                         if h <= NOISE * largest * largest * moments[j]:
                             g = 0.0
                             h = 0.0
                         h *= mu / n_samples
-                        whole = h + 2.0 * lam_p
+                        bend = h + 2.0 * lam_p
                         t = lam * threshold(cache, j, p)
-                        if whole > 0.0:
-                            q = soft(h * p - g, t) / whole
+                        if bend > 0.0:
+                            q = soft(h * p - g, t) / bend
                         elif t > 0.0:
                             q = 0.0
                     step = q - p
@@ -266,11 +271,11 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                 for i in range(edges[2 * j], edges[2 * j + 1]):
                     n = partners[i]
                     if n < d:
-                        f[rows[i]] = held[i] + steps[j] * table[n, 0]
-            last_change = end_sweep(outcomes, made, whole_P, change)
+                        f[rows[i]] = predictions[i] + steps[j] * table[n, 0]
+            last_change = end_sweep(outcomes, done, flat_P, change)
             largest_change = max(largest_change, last_change)
-            made += 1
-        return made, largest_change, last_change
+            done += 1
+        return done, largest_change, last_change
 
     return sweeps
 
@@ -288,7 +293,7 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
     def sweeps(
         most,
         enough,
-        whole_P,
+        flat_P,
         outcomes,
         other,
         indices,
@@ -311,8 +316,8 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
         n_samples = f.size
         g = np.empty(rank)
         step = np.empty(rank)
-        made, largest_change, last_change = 0, 0.0, 0.0
-        while made < most and (made == 0 or last_change > enough):
+        done, largest_change, last_change = 0, 0.0, 0.0
+        while done < most and (done == 0 or last_change > enough):
             change = 0.0
             largest = 0.0
             for j in range(d):
@@ -350,11 +355,11 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
                     g[:] = 0.0
                     bend = 0.0
                 bend *= mu / n_samples
-                whole = bend + 2.0 * lam_p
-                if whole > 0.0:
+                total = bend + 2.0 * lam_p
+                if total > 0.0:
                     for s in range(rank):
-                        step[s] = (bend * P[j, s] - g[s] / n_samples) / whole
-                    shrink(step, lam / whole, j, P, cache)
+                        step[s] = (bend * P[j, s] - g[s] / n_samples) / total
+                    shrink(step, lam / total, j, P, cache)
                 else:
                     for s in range(rank):
                         step[s] = P[j, s]
@@ -377,9 +382,9 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
                             inner += a[s] * step[s]
                         f[rows[i]] += inner
                     change = max(change, moved)
-            last_change = end_sweep(outcomes, made, whole_P, change)
+            last_change = end_sweep(outcomes, done, flat_P, change)
             largest_change = max(largest_change, last_change)
-            made += 1
-        return made, largest_change, last_change
+            done += 1
+        return done, largest_change, last_change
 
     return sweeps

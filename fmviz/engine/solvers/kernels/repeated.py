@@ -1,10 +1,11 @@
-"""Several sweeps in one call of a kernel, so that threads seldom wait for the interpreter's lock.
+"""The common protocol of kernels that make several sweeps in one call.
 
-Each kernel of sweeps has the loop in its own source, since a sweep that a loop calls would be compiled twice.
-It takes, before anything else, how many sweeps it makes at `most`; `enough`, the relative change of P that
-ends them earlier; all of P as its solver keeps it, flat; and `outcomes`, whose row s takes P after sweep s,
-with no rows where nobody needs them. It returns how many sweeps it made, and the largest and the last change
-relative to the largest entry of P.
+With several sweeps a call, threads seldom wait for the interpreter's lock. Each kernel of sweeps has the loop
+in its own source, since a sweep that a loop calls would be compiled twice. Its first arguments are the
+largest number of sweeps, `most`; `enough`, the relative change of P that ends them earlier; all of P in its
+solver's layout, flat; and `outcomes`, whose row s takes P after sweep s, without rows where they are not
+needed. It returns the number of sweeps, and the largest and the last change relative to the largest entry of
+P.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from ..._jit import jitable
 
 
 @jitable
-def end_sweep(outcomes, made, P, moved):
-    """Write P to the outcomes as that of sweep `made`, if there is room; return its relative change.
+def end_sweep(outcomes, sweep, P, moved):
+    """Write P to the outcomes as that of number `sweep`, if there is room; return its relative change.
 
-    `P` is all of it, flat, and the sweep changed an entry by `moved` at most.
+    `P` is flat, and the sweep changed no entry by more than `moved`.
     """
-    if made < outcomes.shape[0]:
+    if sweep < outcomes.shape[0]:
         for i in range(P.size):
-            outcomes[made, i] = P[i]
+            outcomes[sweep, i] = P[i]
     if not np.isfinite(moved):
         return np.inf
     bits = 0

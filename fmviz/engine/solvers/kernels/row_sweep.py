@@ -1,4 +1,4 @@
-"""The sweep of block coordinate descent over the rows of P."""
+"""The kernel of block coordinate descent sweeps over the rows of P."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LINE = 8
 
 
 def in_lines(M: np.ndarray) -> np.ndarray:
-    """Return a copy of M, shape (n, k), whose rows start cache lines and end in zeros up to whole ones.
+    """Return a copy of M, shape (n, k), whose rows start cache lines and are padded with zeros.
 
-    Loops over a row so touch no line of its neighbours and need no remainder, and the zeros stay 0.
+    Loops over a row then touch no line of its neighbours and need no remainder, and the zeros stay 0.
     """
     n, k = M.shape
     wide = -(-k // _LINE) * _LINE
@@ -44,14 +44,15 @@ def row_sweep(
     """Return the kernel of sweeps over the rows of a block of P ([A] Algorithm 6).
 
     f is linear in a row, so that its risk is below a parabola of curvature μ/N Σ_n c_n ‖∂f(x_n)/∂p_j‖²: the
-    step is the minimum of that parabola plus the penalty. With `search` the first try takes the second
-    derivative of the loss in its place, and is multiplied by rho until the objective falls by the share sigma
-    of what the slope promises (Tseng and Yun 2009), at most `most_trials` times, after which the row stays.
+    step is the minimum of that parabola plus the penalty. With `search` the first trial uses the second
+    derivative of the loss instead, and is multiplied by rho until the objective falls by the share sigma of
+    the decrease predicted by the slope (Tseng and Yun 2009), at most `most_trials` times, after which the row
+    stays.
 
-    The kernel takes what all `repeated` sweeps take; X by columns, y and the sample weights c; f, the
+    The kernel takes the arguments of all `repeated` sweeps; X by columns, y and the sample weights c; f, the
     predictions shifted as by `working_loss`, shape (N,); P, shape (d, k), by `in_lines`; the `coefficients`
-    of its columns, shape (k,), 0 where P is padded, which are heeded if `weighted` and are 1 if not; the
-    view's `state`; `moments`, the Σ c x_j² of every column of X, which tells a slope from a rounding error;
+    of its columns, shape (k,), 0 where P is padded, which are used if `weighted` and are 1 if not; the
+    view's `state`; `moments`, the Σ c x_j² of every column of X, which scales rounding errors of slopes;
     `places` and `work`, of shapes (longest column,) and (4, longest column); the penalty's cache; μ, the
     loss's parameters, lam_p with the penalty's own quadratic part, and lam. With `live_only` the rows that
     are 0 are passed over. It changes f, P and the state in place.
@@ -64,7 +65,7 @@ def row_sweep(
     def sweeps(
         most,
         enough,
-        whole_P,
+        flat_P,
         outcomes,
         data,
         indices,
@@ -95,8 +96,8 @@ def row_sweep(
         step = np.empty(rank)
         scaled = np.empty(rank) if weighted else step
         trial = np.empty(rank)
-        made, largest_change, last_change = 0, 0.0, 0.0
-        while made < most and (made == 0 or last_change > enough):
+        done, largest_change, last_change = 0, 0.0, 0.0
+        while done < most and (done == 0 or last_change > enough):
             change = 0.0
             scale = scale_of(state, live_only)
             begin(P, cache)
@@ -131,8 +132,8 @@ def row_sweep(
                 if search:
                     for s in range(rank):
                         bend = max(bend, h[s] / n_samples)
-                    # Only next to nothing can be a rounding error, or a loss that is flat here: then the sum
-                    # of squares tells, and it need not be computed elsewhere.
+                    # Only tiny values can be rounding errors, or those of a loss that is flat here: only then
+                    # the sum of squares is needed to decide.
                     size = mu / n_samples * rank * scale * scale * moments[j]
                     if bend <= NOISE * size or bend + 2.0 * lam_p <= 1e-9 * size:
                         for i in range(count):
@@ -150,7 +151,7 @@ def row_sweep(
                             bend = 0.0
                             trace = 0.0
                         trace *= mu / n_samples
-                        # Where the loss is flat the second derivative says nothing: its Lipschitz bound does.
+                        # Where the loss is flat, the Lipschitz bound replaces the second derivative.
                         if bend + 2.0 * lam_p <= 1e-12 * trace:
                             bend = trace
                 else:
@@ -160,11 +161,11 @@ def row_sweep(
                         g[:] = 0.0
                         bend = 0.0
                     bend *= mu / n_samples
-                whole = bend + 2.0 * lam_p
-                if whole > 0.0:
+                total = bend + 2.0 * lam_p
+                if total > 0.0:
                     for s in range(rank):
-                        step[s] = (bend * own[s] - g[s] / n_samples) / whole
-                    shrink(step, lam / whole, j, P, cache)
+                        step[s] = (bend * own[s] - g[s] / n_samples) / total
+                    shrink(step, lam / total, j, P, cache)
                 else:
                     for s in range(rank):
                         step[s] = own[s]
@@ -227,16 +228,16 @@ def row_sweep(
                             own[s] = trial[s]
                         change = max(change, alpha * moved)
                 else:
-                    # What the row was.
+                    # The previous row.
                     for s in range(rank):
                         trial[s] = own[s] - step[s]
                     for i in range(count):
                         rise = advance(state, at[i], x[i], trial, step, scaled, along)
                         f[at[i]] += x[i] * rise
                     change = max(change, moved)
-            last_change = end_sweep(outcomes, made, whole_P, change)
+            last_change = end_sweep(outcomes, done, flat_P, change)
             largest_change = max(largest_change, last_change)
-            made += 1
-        return made, largest_change, last_change
+            done += 1
+        return done, largest_change, last_change
 
     return sweeps

@@ -1,4 +1,4 @@
-"""Sample weights inside kernels, free of cost where there are none."""
+"""Sample weights in kernels, compiled away where there are none."""
 
 from __future__ import annotations
 

@@ -4,13 +4,13 @@ In one step, Eq. 30 shrinks all live entries of a column by the *same* amount τ
 are the number and the sum of the live entries (Theorem 7). So with a scale a and an offset T per column,
 |p_j| = a(κ_j − T), and κ_j stays constant while the sample does not touch j: a step moves a (decay) and T
 (τ = aδ), and needs n and S = Σ(κ − T), which follow from the touched entries alone, and from those that the
-growing T kills. A min-heap of the κ finds the latter; entries of the heap that are out of date are left in
-it and skipped (lazy deletion). Amortised O(nnz(x)·k·log d) a step, with the iterates of the operator on all
+growing T sets to 0. A min-heap of the κ finds the latter; outdated heap entries stay in it
+and are skipped (lazy deletion). Amortised O(nnz(x)·k·log d) a step, with the iterates of the operator on all
 of P up to rounding.
 
-Digits: a column is written out anew (a = 1, T = 0) in time proportional to its heap when the heap is full,
-when a leaves a safe range, when S has lost its leading digits, when T would dwarf the mean live entry, and
-every `period` steps; such a step takes the operator of `squared_norm.prox_vector` on the live entries.
+Precision: a column is written out again (a = 1, T = 0) in time proportional to its heap when the heap is
+full, when a leaves a safe range, when S has lost its leading digits, when T would dwarf the mean live entry,
+and every `period` steps; such a step takes the operator of `squared_norm.prox_vector` on the live entries.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def write_out(keys, K, s, a, T, hk, hi, size, strength, grow, live, work):
             keys[n] = a * (key - T) if key > 0.0 else a * (key + T)
             live[n] = j
             n += 1
-            # A second entry of the heap for j is out of date from now on.
+            # A second entry of the heap for j is outdated from now on.
             K[j, s] = 0.0
     if n > 0:
         prox_vector(find_by_filter, keys[:n], strength, work[:n], keys[:n])
@@ -143,7 +143,7 @@ def coupled_entries(storage: Storage, loss: ScalarLoss):
             for s in range(rank):
                 heap = hk[s]
                 items = hi[s]
-                held = filled[s]
+                heap_size = filled[s]
                 scale = a[s] * keep_p[t]
                 offset = T[s]
                 m = alive[s]
@@ -160,7 +160,7 @@ def coupled_entries(storage: Storage, loss: ScalarLoss):
                         total += key - offset
                         m += 1
                         if key != abs(old):
-                            held = push(heap, items, held, key, j)
+                            heap_size = push(heap, items, heap_size, key, j)
                         K[j, s] = key if u > 0.0 else -key
                     else:
                         K[j, s] = 0.0
@@ -169,7 +169,7 @@ def coupled_entries(storage: Storage, loss: ScalarLoss):
                 top[s] = max(top[s], total)
                 age[s] += 1
                 afresh = (
-                    held + longest > capacity
+                    heap_size + longest > capacity
                     or scale < SMALL
                     or scale > 1.0 / SMALL
                     or total * RATIO < top[s]
@@ -178,13 +178,13 @@ def coupled_entries(storage: Storage, loss: ScalarLoss):
                 delta = 0.0
                 after = 0.0
                 if not afresh:
-                    # Any entries bound the offset from below: what lies under the bound is dead, and
-                    # without it the bound is higher.
+                    # Any set of entries bounds the offset from below: entries below the bound are dead, and
+                    # without them the bound is higher.
                     delta = threshold_of(total, m, strength)
-                    while m > 1 and held > 0 and heap[0] - offset <= delta:
+                    while m > 1 and heap_size > 0 and heap[0] - offset <= delta:
                         key = heap[0]
                         j = items[0]
-                        held = pop(heap, items, held)
+                        heap_size = pop(heap, items, heap_size)
                         if abs(K[j, s]) == key:
                             K[j, s] = 0.0
                             m -= 1
@@ -194,9 +194,9 @@ def coupled_entries(storage: Storage, loss: ScalarLoss):
                     afresh = m * (offset + delta) > RATIO * after
                 if afresh:
                     m, after = write_out(
-                        keys, K, s, scale, offset, heap, items, held, strength, grow[t], live, work
+                        keys, K, s, scale, offset, heap, items, heap_size, strength, grow[t], live, work
                     )
-                    held = m
+                    heap_size = m
                     scale = 1.0
                     offset = 0.0
                     delta = 0.0
@@ -208,7 +208,7 @@ def coupled_entries(storage: Storage, loss: ScalarLoss):
                 T[s] = offset + delta
                 S[s] = after
                 alive[s] = m
-                filled[s] = held
+                filled[s] = heap_size
         for j in range(d):
             for s in range(rank):
                 key = K[j, s]

@@ -1,4 +1,4 @@
-"""Stochastic steps that apply the operator to all of P: O(dk) each, for samples and mini-batches."""
+"""Kernel of stochastic steps that apply the proximal operator to all of P, O(dk) each."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ and the next snapshot is the mean of the Y' (his weights for no strong convexity
 1/(3L), kept constant as in [A] C.2, and his τ₂ is ½. The theory is for convex problems; for FMs it is a
 heuristic.
 
-A mean of sparse points is not sparse. What a run reports is therefore one proximal step of size η₀ from the
-snapshot along its full gradient, which the next epoch needs anyway; the iteration itself goes on from the
+A mean of sparse points is not sparse. A run therefore reports one proximal step of size η₀ from the
+snapshot along its full gradient, which the next epoch needs anyway; the iteration itself continues from the
 snapshot.
 """
 
@@ -45,7 +45,7 @@ from .sample import BEYOND
 def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
     """Return the kernel of the inner steps between two snapshots.
 
-    S, Z and Y are (k, d), the transposes of P's, and `full` is ∇F(S); vw, zw, yw and fw are their like for w,
+    S, Z and Y are (k, d), the transposes of P's, and `full` is ∇F(S); vw, zw, yw and fw are those for w,
     and ``biases`` holds those of S, Z, Y and ∇F(S). Z, Y and their biases are updated in place, and S is
     replaced by the next snapshot; ``own`` are the operator's parameters. Returns whether all stayed finite.
     The operator takes all of P at every step: O(dk).
@@ -140,8 +140,8 @@ def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
 class Katyusha(StochasticSolver):
     """Variance-reduced proximal steps with momentum; an epoch is N inner samples and one full gradient.
 
-    The inner samples are drawn with replacement, as the theory asks. Each costs two gradients of a sample,
-    at the point and at the snapshot.
+    The inner samples are drawn with replacement, as the theory requires. Each costs two gradients of a
+    sample, at the point and at the snapshot.
     """
 
     name: ClassVar[str] = "katyusha"
@@ -164,14 +164,12 @@ class Katyusha(StochasticSolver):
     )
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._lam_p = problem.lambda_p + problem.lambda_sparse * self._operator.quad
         self._batch = 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.convex and penalty.exact_prox:
             return WhyNot(
@@ -182,7 +180,7 @@ class Katyusha(StochasticSolver):
         return no_stochastic_steps(self.label, problem)
 
     def _take(self, parameters: Parameters) -> None:
-        """Begin at these parameters without momentum."""
+        """Start from these parameters without momentum."""
         self._snapshot = parameters
         self._reported = parameters
         transposed = np.ascontiguousarray(parameters.P.T)
@@ -279,7 +277,6 @@ class MiniBatchKatyusha(Katyusha):
     params: ClassVar[tuple[ParamSpec, ...]] = (*Katyusha.params, BATCH)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._batch = batch_size(problem, self.settings["batch_size"])

@@ -24,7 +24,7 @@ from .sample import (
 )
 from .sample_gradient import Terms
 
-# Scales below this are multiplied in before they lose range.
+# Scales below this are multiplied in before they underflow.
 SMALL = 1e-100
 
 
@@ -34,8 +34,8 @@ def lazy_entries(storage: Storage, loss: ScalarLoss, terms: Terms):
 
     It takes X by rows, y and the sample weights c; the sample `order`; the six arrays of `Steps`; P, shape
     (d, k), and w, both updated in place; the bias and the loss's parameter; `period`, the number of
-    steps after which T is reset, at O(dk), before a long sum costs digits; and the `columns` of `terms`. It
-    returns the bias and whether all stayed finite.
+    steps after which T is reset, at O(dk), before a long sum loses precision; and the `columns` of `terms`.
+    It returns the bias and whether all stayed finite.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     make_work, term_of, descend_along = terms.work, terms.term, terms.descend
@@ -108,7 +108,7 @@ def lazy_entries(storage: Storage, loss: ScalarLoss, terms: Terms):
 def lazy_rows(storage: Storage, loss: ScalarLoss):
     """Return the kernel of one epoch for ℓ₂,₁: O(nnz(x)·k) a step. Arguments as for `lazy_entries`.
 
-    A row is kept as it was when last touched, with its norm ν of that moment: it is now P_j·a(κ_j − T)/ν_j.
+    A row is stored as of its last update, with its norm ν of that time: it is now P_j·a(κ_j − T)/ν_j.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
 

@@ -1,4 +1,4 @@
-"""Keeps a stochastic solver from rising: epochs that raised the objective are undone."""
+"""A safeguard for stochastic solvers that undoes epochs which raised the objective."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MONOTONE = ParamSpec(
     "bool",
     True,
     help="Undo an epoch that raised the objective: one proximal gradient step on all samples takes its "
-    "place, and the stochastic steps are halved, to grow again with every epoch that is kept. Costs one look "
-    "at the objective an epoch. Without it the noise of the samples keeps a run from settling, and steps "
-    "that are too long diverge.",
+    "place, and the stochastic steps are halved, to grow again with every epoch that is kept. Costs one "
+    "evaluation of the objective an epoch. Without it the noise of the samples keeps a run from settling, "
+    "and steps that are too long diverge.",
 )
 SHRINK = 0.5
 GROW = 1.25
@@ -27,9 +27,10 @@ GROW = 1.25
 
 @cached_factory()
 def risk_by_rows(storage: Storage, loss: ScalarLoss):
-    """Return the kernel of Σ_n c_n ℓ(f(x_n), y_n), which reads P row by row: O(nnz(X)·k), nothing of size Nk.
+    """Return the kernel of Σ_n c_n ℓ(f(x_n), y_n), which reads P row by row.
 
-    It takes X by rows, y, the sample weights c, P, w, the bias and the loss's parameter.
+    O(nnz(X)·k), without arrays of size Nk. It takes X by rows, y, the sample weights c, P, w, the bias and
+    the loss's parameter.
     """
     row, value, loss_of = storage.row, storage.value, loss.value
 
@@ -58,7 +59,7 @@ def risk_by_rows(storage: Storage, loss: ScalarLoss):
                         term = x * P[j, s]
                         A[s] += term
                         squares += term * term
-            # One live feature alone has no pair.
+            # A single live feature has no pair.
             if met > 1:
                 pairs = -squares
                 for s in range(rank):
@@ -71,14 +72,14 @@ def risk_by_rows(storage: Storage, loss: ScalarLoss):
 
 
 class Safeguard:
-    """Bold driver with a way out: keep an epoch that did not raise the objective, replace any other.
+    """Bold driver with a fallback: keep an epoch that did not raise the objective, replace any other.
 
     The stochastic steps of an epoch are multiplied by `scale`, at most 1. An epoch whose end lies above its
     start, or is not finite, is undone, and the iterate makes one step of `PGD` instead, with its line
     search; then `scale` is halved. An epoch that is kept raises `scale` by a quarter.
 
-    So the objective never rises. And as PGD's steps ask for a fall in proportion to the squared distance
-    to stationarity, a run whose epochs are refused again and again tends to a stationary point, which
+    So the objective never rises. As PGD's steps require a decrease in proportion to the squared distance to
+    stationarity, a run whose epochs are rejected again and again tends to a stationary point, which
     stochastic steps of a constant size do not.
     """
 
@@ -90,7 +91,7 @@ class Safeguard:
         self._rescue = PGD().within(problem)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """Take the starting point."""
+        """Set the starting point."""
         self.scale = 1.0
         self._rescue.start(parameters, rng)
         self._value = self.objective(parameters)
@@ -108,26 +109,26 @@ class Safeguard:
             return float(risk) / design.n_samples + sum(problem.penalties(at).values())
 
     def move(self, to: Parameters) -> None:
-        """Take another point to compare with, which is no worse than the one so far."""
+        """Set another point to compare with, which is no worse than the present one."""
         self._value = self.objective(to)
 
-    def keeps(self, end: Parameters) -> bool:
+    def accepts(self, end: Parameters) -> bool:
         """Return whether an epoch may end there, and set the scale of the next one."""
         value = self.objective(end)
-        # Not the opposite of >: what is not a number is refused.
+        # Written with <=, so that NaN is rejected.
         if value <= self._value:
             self._value = value
             self.scale = min(1.0, GROW * self.scale)
             return True
         return False
 
-    def instead(self, start: Parameters) -> tuple[Parameters, float]:
-        """Return where to go on after a refused epoch, and the length of the step there as `PGD` tells it."""
+    def fallback(self, start: Parameters) -> tuple[Parameters, float]:
+        """Return the point after a rejected epoch, and the length of the step to it as in `PGD`."""
         self.scale *= SHRINK
         self._rescue.resume(start)
         change = self._rescue.epoch()
         end = self._rescue.parameters()
-        # To within rounding PGD falls; what counts is the objective as it is measured here.
+        # PGD descends up to rounding; the objective as computed here decides.
         value = self.objective(end)
         if value <= self._value:
             self._value = value

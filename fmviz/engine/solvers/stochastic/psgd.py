@@ -51,7 +51,7 @@ def write_norms(keys, kappa, a, T, hk, hi, size, strength, grow, live, work):
             keys[n] = a * (kappa[j] - T)
             live[n] = j
             n += 1
-            # A second entry of the heap for j is out of date from now on.
+            # A second entry of the heap for j is outdated from now on.
             kappa[j] = 0.0
     if n > 0:
         prox_vector(find_by_filter, keys[:n], strength, work[:n], keys[:n])
@@ -73,7 +73,7 @@ def write_norms(keys, kappa, a, T, hk, hi, size, strength, grow, live, work):
 def coupled_rows(storage: Storage, loss: ScalarLoss):
     """Return the kernel of one epoch for CS and Ω_CS; arguments as for `coupled_entries`.
 
-    A row is kept as it was when last touched, with its norm ν of that moment: it is now P_j·a(κ_j − T)/ν_j.
+    A row is stored as of its last update, with its norm ν of that time: it is now P_j·a(κ_j − T)/ν_j.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
 
@@ -107,9 +107,9 @@ def coupled_rows(storage: Storage, loss: ScalarLoss):
                 m += 1
                 S += nu[j]
         kappa = nu.copy()
-        held = m
+        heap_size = m
         top = S
-        heapify(heap, items, held)
+        heapify(heap, items, heap_size)
         for t in range(order.size):
             n = order[t]
             values = data[indptr[n] : indptr[n + 1]]
@@ -152,7 +152,7 @@ def coupled_rows(storage: Storage, loss: ScalarLoss):
                     S += key - T
                     m += 1
                     if key != old:
-                        held = push(heap, items, held, key, j)
+                        heap_size = push(heap, items, heap_size, key, j)
                     kappa[j] = key
                 else:
                     kappa[j] = 0.0
@@ -161,14 +161,18 @@ def coupled_rows(storage: Storage, loss: ScalarLoss):
             top = max(top, S)
             age += 1
             afresh = (
-                held + longest > capacity or a < SMALL or a > 1.0 / SMALL or top > RATIO * S or age >= period
+                heap_size + longest > capacity
+                or a < SMALL
+                or a > 1.0 / SMALL
+                or top > RATIO * S
+                or age >= period
             )
             if not afresh:
                 delta = threshold_of(S, m, cut[t])
-                while m > 1 and held > 0 and heap[0] - T <= delta:
+                while m > 1 and heap_size > 0 and heap[0] - T <= delta:
                     key = heap[0]
                     j = items[0]
-                    held = pop(heap, items, held)
+                    heap_size = pop(heap, items, heap_size)
                     if kappa[j] == key:
                         kappa[j] = 0.0
                         m -= 1
@@ -181,8 +185,8 @@ def coupled_rows(storage: Storage, loss: ScalarLoss):
                     T += delta
                     a *= grow[t]
             if afresh:
-                m, S = write_norms(keys, kappa, a, T, heap, items, held, cut[t], grow[t], live, work)
-                held = m
+                m, S = write_norms(keys, kappa, a, T, heap, items, heap_size, cut[t], grow[t], live, work)
+                heap_size = m
                 top = S
                 age = 0
                 a = 1.0
@@ -286,14 +290,14 @@ class SampleColumns:
 
     Where the coefficients λ are fitted, each epoch begins with the exact fit of λ, and the step size of
     column s is η/|λ_s|: a step of size η on √|λ_s| p_s. λ_p Σ|λ_s|‖p_s‖² is the plain squared norm of these,
-    and K is homogeneous, so all columns decay alike, as lazy updates need. A column with λ_s = 0 rests.
+    and K is homogeneous, so all columns decay alike, as lazy updates need. A column with λ_s = 0 stays.
 
     Parameters
     ----------
     problem : Problem
-        Of a columnar model.
+        A problem of a columnar model.
     model : ColumnModel
-        That model.
+        Its model.
     """
 
     def __init__(self, problem: Problem, model: ColumnModel) -> None:
@@ -303,21 +307,21 @@ class SampleColumns:
         self._fit = CoefficientStep(problem) if model.fits_coefficients else None
 
     def refit(self, before: Parameters) -> tuple[Parameters, float] | None:
-        """Return the parameters with λ fitted, and how far that moved λ; None where λ is fixed."""
+        """Return the parameters with λ fitted, and the change of λ; None where λ is fixed."""
         if self._fit is None:
             return None
         fitted = self._fit.refit(before)
         return fitted, coefficient_change(before, fitted)
 
-    def run(self, at: Parameters, arguments: tuple[Any, ...], rest: tuple[Any, ...]) -> tuple[Any, ...]:
+    def run(self, at: Parameters, arguments: tuple[Any, ...], trailing: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the kernel of an epoch from `at`; return P, the bias and whether all stayed finite.
 
         Parameters
         ----------
         at : Parameters
-            Where the epoch begins; w is updated in place.
-        arguments, rest : tuple
-            What `lazy_entries` takes before P, and between w and the columns.
+            The start of the epoch; w is updated in place.
+        arguments, trailing : tuple
+            The arguments of `lazy_entries` before P, and between w and the columns.
         """
         problem, given = self._problem, at.multipliers
         resting = given == 0.0
@@ -325,7 +329,7 @@ class SampleColumns:
         P = np.ascontiguousarray(at.P * root)
         columns = (self._kinds, given / root ** np.abs(self._kinds))
         kernel = lazy_entries(problem.design.storage, problem.loss.scalar, COLUMNS)
-        bias, finite = kernel(*arguments, P, at.w, *rest, columns)
+        bias, finite = kernel(*arguments, P, at.w, *trailing, columns)
         P /= root
         P[:, resting] = at.P[:, resting]
         return P, bias, finite
@@ -346,11 +350,11 @@ BATCH = ParamSpec(
 
 
 class StochasticSolver(Solver):
-    """What the stochastic solvers share: the frame of an epoch, and the safeguard around it.
+    """Base class of stochastic solvers: epochs of steps, and the safeguard around them.
 
     An epoch visits N samples. Each step takes one sample (or batch) and moves w, the bias and P at once, by
-    the gradients at the same point. With `monotone`, see `Safeguard`, the objective never rises; without,
-    no epoch is sure to lower it.
+    the gradients at the same point. With `monotone`, see `Safeguard`, the objective never rises; without
+    it, an epoch may raise it.
     """
 
     diverged_hint: ClassVar[str] = (
@@ -362,7 +366,6 @@ class StochasticSolver(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_t", "_guard")
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         operator = problem.penalty.matrix
@@ -372,11 +375,9 @@ class StochasticSolver(Solver):
         self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         return no_stochastic_steps(self.label, problem)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._rng = rng
         self._t = 0
         self._take(parameters)
@@ -384,42 +385,41 @@ class StochasticSolver(Solver):
             self._guard.start(parameters, rng)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`.
+        """Make an epoch of stochastic steps.
 
-        The change is what steps of full size would have made; after an epoch that was undone it is the
-        length of the proximal gradient step.
+        The change is that of steps of full size; after an epoch that was undone it is the length of the
+        proximal gradient step.
         """
         guard, before, t = self._guard, self.parameters(), self._t
-        # A diverging run overflows on its way out; the driver sees it by the change.
+        # A diverging run overflows; the driver notices it by the change.
         with np.errstate(over="ignore", invalid="ignore"):
             scale = 1.0 if guard is None else guard.scale
             finite = self._advance(scale)
             now = self._here()
-            if finite and (guard is None or guard.keeps(now)):
+            if finite and (guard is None or guard.accepts(now)):
                 return epoch_change(before, now.P, now.w, now.intercept) / scale
             if guard is None:
                 return float("inf")
             # The steps of an epoch that was undone do not count.
             self._t = t
-            now, change = guard.instead(before)
+            now, change = guard.fallback(before)
             self._take(now)
             return change
 
     def for_other_rows(self, memory: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Solver.for_other_rows`: the draws, the count of steps and their scale."""
-        held = {name: memory[name] for name in ("_rng", "_t")}
+        """Return the random state, the count of steps and their scale."""
+        state = {name: memory[name] for name in ("_rng", "_t")}
         if self.settings["monotone"] and (guard := memory.get("_guard")) is not None:
-            held["_guard"] = {"scale": guard["scale"]}
-        return held
+            state["_guard"] = {"scale": guard["scale"]}
+        return state
 
-    def rehearse(self) -> None:
-        """See `Solver.rehearse`."""
+    def warm_up(self) -> None:
         self.epoch()
         if self._guard is not None:
-            self._guard.instead(self.parameters())
+            self._guard.fallback(self.parameters())
 
     def _take(self, parameters: Parameters) -> None:
-        """Go on from these parameters (copied), with nothing remembered but the count of steps."""
+        """Continue from these parameters (copied), keeping only the count of steps."""
         raise NotImplementedError
 
     def _advance(self, scale: float) -> bool:
@@ -431,19 +431,17 @@ class StochasticSolver(Solver):
         raise NotImplementedError
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         at = self._here()
         return at.copy()
 
 
 class ShuffledSolver(StochasticSolver):
-    """What SGD, PSGD and mini-batch PSGD share: every sample once an epoch, and a count of all steps."""
+    """Base class of SGD, PSGD and mini-batch PSGD: every sample once an epoch, and a count of all steps."""
 
     params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
     memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias", "_coefficients")
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         super().prepare()
         model = self.problem.model
         self._columns = SampleColumns(self.problem, model) if isinstance(model, ColumnModel) else None
@@ -459,7 +457,6 @@ class ShuffledSolver(StochasticSolver):
         return Parameters(self._P, self._w, self._bias, coefficients=self._coefficients)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         refitted = None if self._columns is None else self._columns.refit(self.parameters())
         if refitted is None:
             return super().epoch()
@@ -498,7 +495,7 @@ class ShuffledSolver(StochasticSolver):
         return (*problem.design.rows, problem.y, self._c, order)
 
     def _settled(self) -> tuple[Any, ...]:
-        """Return what lazy kernels take behind w."""
+        """Return the arguments of lazy kernels after w."""
         return self._bias, self.problem.loss.theta, self.problem.design.longest_row, self._period()
 
     def _run_columns(self, columns: SampleColumns, order: np.ndarray, steps: Steps) -> tuple[float, bool]:
@@ -509,7 +506,7 @@ class ShuffledSolver(StochasticSolver):
 
 
 def no_stochastic_steps(label: str, problem: Formulation, columns: bool = False) -> WhyNot | None:
-    """Return why the stochastic kernels cannot take a model or a penalty, or None.
+    """Return why the stochastic kernels do not apply to a model or a penalty, or None.
 
     With `columns` there are kernels for columnar models, too.
     """
@@ -543,7 +540,7 @@ def no_stochastic_steps(label: str, problem: Formulation, columns: bool = False)
 
 
 def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) -> float:
-    """Return how far an epoch moved the parameters, relative to the largest; inf where not finite."""
+    """Return the change of the parameters in an epoch, relative to the largest; inf where not finite."""
     moved_p = float(np.abs(P - before.P).max(initial=0.0))
     moved_w = max(float(np.abs(w - before.w).max()), abs(bias - before.intercept))
     if not (np.isfinite(moved_p) and np.isfinite(moved_w)):
@@ -577,13 +574,11 @@ class PSGD(ShuffledSolver):
     fits_coefficients: ClassVar[bool] = True
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         return no_stochastic_steps(self.label, problem, columns=True)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         super().prepare()
-        # The settings tell what runs: auto becomes what it stands for.
+        # Resolves "auto", so that the settings name the actual operator.
         self.settings["operator"] = self._path(self.settings["operator"])
 
     def _path(self, wanted: str) -> str:
@@ -629,7 +624,7 @@ class PSGD(ShuffledSolver):
 
 
 def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Steps, state: Any) -> tuple[float, bool]:
-    """Run one epoch of the kernel for what the operator does to entries or rows that a sample leaves out."""
+    """Run one epoch of the lazy kernel for the operator's action on entries or rows outside a sample."""
     if operator.lazy in ("decay", "entries", "rows"):
         if operator.lazy == "rows":
             return lazy_rows(*kinds)(*data, *steps, *state)
@@ -637,7 +632,7 @@ def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Steps, state: Any) -
     kernel = coupled_entries(*kinds) if operator.lazy == "coupled_entries" else coupled_rows(*kinds)
     grow = np.ones(steps.cut.size)
     if operator.pairs:
-        # The operator of Ω_TI or Ω_CS is that of the square in disguise: `omega_ti.prox_pairs`.
+        # The operator of Ω_TI or Ω_CS equals a scaled one of the square, see `omega_ti.prox_pairs`.
         grow = 1.0 / (1.0 - steps.cut)
         steps = steps._replace(cut=0.5 * steps.cut * grow)
     return kernel(*data, *steps, *state, grow)
@@ -648,8 +643,8 @@ def dense_epoch(solver: ShuffledSolver, order: np.ndarray, batch: int, steps: St
     problem, design = solver.problem, solver.problem.design
     M = np.ascontiguousarray(solver._P.T)
     kernel = dense_steps(design.storage, problem.loss.scalar, solver._operator)
-    rest = solver._w, solver._bias, problem.loss.theta, design.longest_row, solver._operator.theta
-    bias, finite = kernel(*solver._common(order), batch, *steps, M, *rest)
+    trailing = solver._w, solver._bias, problem.loss.theta, design.longest_row, solver._operator.theta
+    bias, finite = kernel(*solver._common(order), batch, *steps, M, *trailing)
     # Adding 0 turns −0 into 0.
     solver._P = np.ascontiguousarray(M.T) + 0.0
     return bias, finite
@@ -699,7 +694,6 @@ class SGD(ShuffledSolver):
         return self.problem.design.n_samples + 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.smooth:
             return WhyNot(

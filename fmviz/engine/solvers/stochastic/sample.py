@@ -1,10 +1,10 @@
-"""What every stochastic kernel does with one sample, whose rows of P are gathered in a small buffer."""
+"""Prediction and gradient step for one sample, whose rows of P are gathered in a small buffer."""
 
 from __future__ import annotations
 
 from ..._jit import jitable
 
-# A run whose gradients pass this is taken for diverged: squares beyond it would no longer be finite.
+# A run whose gradients exceed this counts as diverged: larger squares would not be finite.
 BEYOND = 1e140
 
 
@@ -43,7 +43,7 @@ def descend(R, xs, count, A, keep, slope):
 
 @jitable
 def rescale(w, factor):
-    """Multiply w in place and return the scale that is left: 1."""
+    """Multiply w in place and return the remaining scale, 1."""
     for j in range(w.size):
         w[j] *= factor
     return 1.0

@@ -1,6 +1,6 @@
-"""What a stochastic step needs of the model: its value at one sample, and a gradient step.
+"""Model-specific parts of stochastic kernels: the value at one sample, and a gradient step.
 
-Every function sees the rows of P that the sample meets in the buffer R, shape (longest, columns), and its
+Every function takes the rows of P of the sample in the buffer R, shape (longest, columns), and its
 entries xs; `columns` is the pair of arrays that `ColumnTerms` describes.
 """
 
@@ -28,7 +28,7 @@ class Terms:
     work : callable
         ``work(longest, rank, columns)``: the work space of the other two.
     term : callable
-        ``term(R, xs, count, work, columns)``: f without bias and linear term; leaves in `work` what
+        ``term(R, xs, count, work, columns)``: f without bias and linear term; stores in `work` what
         `descend` needs.
     descend : callable
         ``descend(R, xs, count, work, columns, keep, slope)``: replace R by keep·R − slope·∇f, and return
@@ -152,7 +152,7 @@ COLUMNS = Terms("columns", slopes_and_tables, weighted_columns, descend_columns)
 
 
 def kind_of(kernel: ColumnKernel) -> int:
-    """Return what stands for a kernel in compiled code: m for A^m, −m for H^m, 0 for all subsets."""
+    """Return the code of a kernel in compiled code: m for A^m, −m for H^m, 0 for all subsets."""
     if isinstance(kernel, Polynomial):
         return -kernel.degree
     return kernel.degree if isinstance(kernel, Anova) else 0

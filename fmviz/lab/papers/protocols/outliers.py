@@ -16,7 +16,7 @@ from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, Solver, TwoStage
-from fmviz.engine.starts.robust import Caps, Found, found_caps, linear_strength
+from fmviz.engine.starts.robust import Caps, EstimatedCaps, estimate_caps, linear_strength
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.papers.reproduction import Row
 from fmviz.lab.runner import load_dataset, split
@@ -145,7 +145,7 @@ def machines(trial: Trial, study: Study) -> Row:
     parts = _parts(trial, study)
     rng = np.random.default_rng([trial.seed, 2])
     solver = _solver(parts.problem, study)
-    found = found_caps(parts.problem, Caps(), solver, rng)
+    found = estimate_caps(parts.problem, Caps(), solver, rng)
     return {"rows": [*_fits(parts, found, solver, study, rng)]}
 
 
@@ -200,7 +200,7 @@ def _solver(problem: Problem, study: Study) -> Solver:
 
 
 def _fits(
-    parts: _Parts, found: Found, solver: Solver, study: Study, rng: np.random.Generator
+    parts: _Parts, found: EstimatedCaps, solver: Solver, study: Study, rng: np.random.Generator
 ) -> Iterator[Row]:
     model: Any = found.problem.model
     epochs = study.epochs_large if isinstance(solver, IncrementalSVD) else study.epochs

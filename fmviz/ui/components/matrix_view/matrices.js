@@ -38,10 +38,9 @@ function decode(bytes) {
 
 // ----------------------------------------------------------------------------------------------- numbers
 
-// A scale is {top, root}: the magnitude at its ends, and whether colours go with the square root.
-function level(value, { top, root }) {
-  const part = Math.min(1, Math.abs(value) / top);
-  const size = Math.max(1, Math.round((root ? Math.sqrt(part) : part) * LEVELS));
+// Colours go with the square root of the magnitude, `top` at the ends of the scale.
+function level(value, top) {
+  const size = Math.max(1, Math.round(Math.sqrt(Math.min(1, Math.abs(value) / top)) * LEVELS));
   return value < 0 ? -size : size;
 }
 
@@ -619,8 +618,7 @@ class Panel {
     } else if (kind === "classes") {
       this.gram.draw(this.cut(numbers, k), this.view.classTable(this.spec.classes));
     } else {
-      const scale = this.view.scale("gram");
-      if (this.spec.apart) scale.top = frame.scale;
+      const scale = this.spec.apart ? frame.scale : this.view.scale("gram");
       const codes = rescaled(numbers, frame.scale, scale);
       gramEmpty = !nonzero(codes);
       factorEmpty = gramEmpty;
@@ -806,8 +804,9 @@ class View {
     ramp.width = 2 * LEVELS;
     ramp.height = 1;
     const ticks = make("span", "ticks", body);
-    const note = make("span", "note", body);
-    return { box, name, ramp, note, ticks: [0, 1, 2, 3, 4].map(() => make("span", "", ticks)) };
+    make("span", "note", body).textContent = "square-root scale";
+    const tick = (at) => Object.assign(make("span", "", ticks), { style: `left: ${25 * at}%` });
+    return { box, name, ramp, ticks: [0, 1, 2, 3, 4].map(tick) };
   }
 
   swatch(text) {
@@ -915,7 +914,7 @@ class View {
   }
 
   scale(part) {
-    return { top: this.header.scales[part] || 1, root: this.header.ramp === "root" };
+    return this.header.scales[part] || 1;
   }
 
   legend() {
@@ -924,8 +923,7 @@ class View {
       gram: this.panels.some((p) => p.hasGram),
     };
     for (const part of ["factor", "gram"]) {
-      const { box, name, ramp, note, ticks } = this.bars[part];
-      put(note, this.header.ramp === "root" ? "square-root scale" : "");
+      const { box, name, ramp, ticks } = this.bars[part];
       box.style.display = used[part] ? "" : "none";
       const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram && !p.isClasses));
       if (!shown.length) box.style.display = "none";
@@ -937,7 +935,7 @@ class View {
       const signed = this.header.signed;
       for (let at = 0; at < 5; at++) {
         const part = signed ? (at - 2) / 2 : at / 4; // of the way along an arm
-        const x = top * (this.header.ramp === "root" ? part * Math.abs(part) : part);
+        const x = top * part * Math.abs(part);
         put(ticks[at], top || at === (signed ? 2 : 0) ? number(x, 3) : "");
       }
       const context = ramp.getContext("2d");
@@ -1007,7 +1005,6 @@ class View {
     cancelAnimationFrame(this.asked);
     this.asked = 0;
     if (!this.header || !(this.width > 0)) return;
-    const start = performance.now();
     const position = this.driver ? this.driver.read() : null;
     let drawn = false;
     for (const panel of this.panels) {
@@ -1023,7 +1020,6 @@ class View {
       if (panels.length > 1) put(label, one.label);
       else if (shown >= 0) put(label, `${one.label}: ${grouped(spec.frames[shown].counts[code])}`);
     }
-    this.root.dataset.drawMs = (performance.now() - start).toFixed(2);
     const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
     this.root.dataset.frame = first ? first.spec.frames[Math.max(0, first.shown)].key : "";
     this.onFrame?.(this.root.dataset.frame);

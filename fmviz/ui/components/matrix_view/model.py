@@ -17,7 +17,6 @@ MAX_GRAM_FEATURES = 1024
 """Above this many rows a factor's Gram matrix is not formed in the browser: pool it into codes first."""
 
 Show = Literal["both", "gram", "factor"]
-Ramp = Literal["root", "linear"]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from fmviz.ui.components.matrix_view.model import (
     Intervals,
     Mark,
     Panel,
-    Ramp,
     Show,
     _positive,
     check_codes,
@@ -36,7 +35,6 @@ from fmviz.ui.components.matrix_view.model import (
 
 MAGIC = b"FMV1"
 _SHOWS = ("both", "gram", "factor")
-_RAMPS = ("root", "linear")
 
 
 class ViewOptions(TypedDict, total=False):
@@ -47,7 +45,6 @@ class ViewOptions(TypedDict, total=False):
     feature_names: Sequence[str] | None
     factor_scale: float | None
     gram_scale: float | None
-    ramp: Ramp
     signed: bool
     columns: int | None
     min_width: int
@@ -104,7 +101,6 @@ def encode_view(
     feature_names: Sequence[str] | None = None,
     factor_scale: float | None = None,
     gram_scale: float | None = None,
-    ramp: Ramp = "root",
     signed: bool = True,
     columns: int | None = None,
     min_width: int = 230,
@@ -134,9 +130,6 @@ def encode_view(
         The names of the rows of the factors, for the tooltip.
     factor_scale, gram_scale : float, optional
         The magnitude at the ends of each colour scale; by default the largest one of all panels and frames.
-    ramp : {"root", "linear"}
-        How colour grows with magnitude. The square root keeps small interactions apart beside a few large
-        ones; the colour bar carries the numbers either way.
     signed : bool
         Whether the values have signs; else, as for norms, the ramp has one arm, of another colour.
     columns : int, optional
@@ -175,8 +168,6 @@ def encode_view(
     """
     if show not in _SHOWS:
         raise ValueError(f"show = {show!r} is not known; choose one of {', '.join(_SHOWS)}.")
-    if ramp not in _RAMPS:
-        raise ValueError(f"ramp = {ramp!r} is not known; choose one of {', '.join(_RAMPS)}.")
     if columns is not None and columns < 1:
         raise ValueError(f"columns = {columns!r} must be at least 1, or None for as many as fit.")
     if max_height < 40:
@@ -272,7 +263,6 @@ def encode_view(
             "factor": _positive("factor_scale", factor_scale) if factor_scale is not None else factor_top,
             "gram": _positive("gram_scale", gram_scale) if gram_scale is not None else gram_top,
         },
-        "ramp": ramp,
         "signed": signed,
         "skipped": "; ".join(dict.fromkeys(one["skipped"] for one in drawn if one["skipped"])),
         "player": player,

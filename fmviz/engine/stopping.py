@@ -1,0 +1,159 @@
+"""Decide when a run ends, and which entries of its parameters are rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import floor, log10
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .design import Design
+from .parameters import Parameters
+from .problem import Problem
+from .snapshot import Reason, Snapshot, Status
+from .solvers import Solver
+from .solvers.base import second_moments
+
+if TYPE_CHECKING:
+    from .drive import Budget
+
+# Line searches compare objectives, which agree to the last digit at points about 1e-8 apart.
+_ROUNDING = 1e-6
+# A certificate above so many times the tolerance contradicts a small change: steps are short for another
+# reason.
+_DOUBTFUL = 100.0
+# Ratio of the sizes of columns of X that is reported as the likely cause.
+_UNEQUAL = 100.0
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def without_rounding(problem: Problem, parameters: Parameters) -> Parameters:
+    """Return the parameters with 0 for those entries of P that contribute less than the rounding of f.
+
+    These are entries p_js for which both p_js ∂f/∂p_js and (p_js x_j)² are at most 2⁻⁵² max |f(x_n)| wherever
+    |x_j| is at most as large as in the training rows: shrinkage alone takes P towards 0, but never reaches
+    it.
+    """
+    P = np.abs(parameters.P)
+    if problem.model.certificate != "stationarity" or not P.any():
+        return parameters
+    # f of absolute values increases in each of them, so that this one row bounds all.
+    bound = Design(problem.design.largest[None, :])
+    sizes = Parameters(**{name: np.abs(array) for name, array in parameters.items()})
+    with np.errstate(over="ignore", invalid="ignore"):
+        contribution = P * problem.model.gradient(bound, sizes, np.ones(1))[0]
+        contribution = np.maximum(contribution, np.square(P * problem.design.largest[:, None]))
+        candidates = (P > 0) & (contribution <= _EPS * problem.model.predict(bound, sizes).max())
+        if not candidates.any():
+            return parameters
+        limit = _EPS * np.abs(problem.predict(parameters)).max()
+    return parameters.replace(P=np.where(candidates & (contribution <= limit), 0.0, parameters.P))
+
+
+def finished(
+    budget: Budget, epoch: int, seconds: float, change: float, should_stop: Callable[[], bool]
+) -> Status | None:
+    """Return the status of a run that ends after an epoch with this change, None where it continues."""
+    if change <= budget.tol and budget.tol > 0:
+        return Status(
+            Reason.CONVERGED,
+            f"Converged after {epochs_in_words(epoch)}: no parameter changed by more than {budget.tol:g} "
+            "of the largest one.",
+        )
+    if epoch >= budget.epochs:
+        return Status(
+            Reason.EPOCHS,
+            f"Stopped at the limit of {epochs_in_words(budget.epochs)} before convergence; allow more epochs "
+            "or a larger tolerance.",
+        )
+    if budget.seconds is not None and seconds >= budget.seconds:
+        return Status(
+            Reason.SECONDS,
+            f"Stopped at the limit of {budget.seconds:g} s after {epochs_in_words(epoch)}, before "
+            "convergence.",
+        )
+    if should_stop():
+        return Status(Reason.STOPPED, f"Stopped on request after {epochs_in_words(epoch)}.")
+    return None
+
+
+def needs_certificate(method: Solver, change: float, tol: float) -> bool:
+    """Return whether convergence by a change this small must be confirmed by the certificate."""
+    if method.problem.model.certificate == "stationarity":
+        return change <= tol or not method.trusts_change(change)
+    # A gap bounds the objective, not the change: the two have no common tolerance.
+    return method.at_rank()
+
+
+def confirm_convergence(
+    converged: Status, ended: Status | None, method: Solver, last: Snapshot, tol: float
+) -> Status | None:
+    """Confirm or reject the convergence of a run by its certificate.
+
+    Parameters
+    ----------
+    converged : Status
+        The status by the change alone.
+    ended : Status, optional
+        The status if the change is ignored; None while the budget lasts.
+    method : Solver
+        The solver.
+    last : Snapshot
+        The present state, with its certificate.
+    tol : float
+        The tolerance of the change.
+    """
+    if not np.isfinite(last.objective):
+        return converged
+    if method.problem.model.certificate != "stationarity":
+        return converged if last.certificate <= max(tol, _ROUNDING) else _at_rank(method, last)
+    vouched = method.trusts_change(last.change)
+    if last.certificate <= max(_DOUBTFUL * tol if vouched else tol, _ROUNDING):
+        return converged
+    if vouched and last.change > _EPS and (ended is None or ended.reason is Reason.STOPPED):
+        return ended
+    way_out = _unequal_columns(method.problem) or "continue with another solver, or from another start"
+    return Status(
+        Reason.STALLED,
+        f"Stalled after {epochs_in_words(last.epoch)}: the certificate of {last.certificate:#.2g} "
+        f"confirms no stationary point; {way_out}.",
+    )
+
+
+def _at_rank(method: Solver, last: Snapshot) -> Status:
+    return Status(
+        Reason.RANK,
+        f"Ended after {epochs_in_words(last.epoch)}: all {method.problem.rank:,} bases are in use, and more "
+        f"would lower the objective by at most {last.certificate:.1%}. Raise the rank to allow them.",
+    )
+
+
+def with_cause(status: Status, method: Solver, last: Snapshot, tol: float) -> Status:
+    """Add the likely cause to a status, where the budget ran out far from a stationary point."""
+    ran_out = status.reason in (Reason.EPOCHS, Reason.SECONDS)
+    if not (ran_out and last.certificate > max(_DOUBTFUL * tol, _ROUNDING)):
+        return status
+    unequal = _unequal_columns(method.problem)
+    return status if unequal is None else replace(status, message=f"{status.message} T{unequal[1:]}.")
+
+
+def _unequal_columns(problem: Problem) -> str | None:
+    """Return a sentence on columns of X of unequal size; None where sizes are similar.
+
+    The size is the root mean square of the entries that are not 0, so that rare features do not count as
+    small.
+    """
+    counts = np.asarray((problem.design.matrix != 0).sum(axis=0)).ravel()
+    sizes = np.sqrt(second_moments(problem)[counts > 0] / counts[counts > 0])
+    if problem.model.certificate != "stationarity" or not sizes.size or sizes.max() < _UNEQUAL * sizes.min():
+        return None
+    power = str(floor(log10(sizes.max() / sizes.min()))).translate(_SUPERSCRIPT)
+    return f"the columns of X differ in size by 10{power}: scale them"
+
+
+def epochs_in_words(n: int) -> str:
+    """Return "1 epoch", "1,200 epochs"."""
+    return f"{n:,} epoch" + ("" if n == 1 else "s")

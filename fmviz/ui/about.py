@@ -1,0 +1,155 @@
+"""The page About: what fmviz is, its papers, glossary, keys, versions and licences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.runs.provenance import versions
+from fmviz.ui import shell
+from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings
+
+PAPERS = (
+    (
+        "K. Atarashi, S. Oyama and M. Kurihara, *Factorization Machines with Regularization for Sparse "
+        "Feature Interactions*, Journal of Machine Learning Research 22, 2021. TI and CS, their operators "
+        "and solvers, machines of higher order.",
+        """@article{atarashi2021factorization,
+  author  = {Kyohei Atarashi and Satoshi Oyama and Masahito Kurihara},
+  title   = {Factorization Machines with Regularization for Sparse Feature Interactions},
+  journal = {Journal of Machine Learning Research},
+  volume  = {22},
+  year    = {2021}
+}""",
+    ),
+    (
+        "M. Blondel, M. Ishihata, A. Fujino and N. Ueda, *Polynomial Networks and Factorization Machines: "
+        "New Insights and Efficient Training Algorithms*, ICML 2016. Polynomial networks, kernel expansions, "
+        "the lifted approach.",
+        """@inproceedings{blondel2016polynomial,
+  author    = {Mathieu Blondel and Masakazu Ishihata and Akinori Fujino and Naonori Ueda},
+  title     = {Polynomial Networks and Factorization Machines: New Insights and Efficient Training
+               Algorithms},
+  booktitle = {Proceedings of the 33rd International Conference on Machine Learning},
+  year      = {2016}
+}""",
+    ),
+    (
+        "M. Blondel, V. Niculae, T. Otsuka and N. Ueda, *Multi-output Polynomial Networks and Factorization "
+        "Machines*, NIPS 2017. Several outputs on a shared basis, and the conditional gradient for them.",
+        """@inproceedings{blondel2017multi,
+  author    = {Mathieu Blondel and Vlad Niculae and Takuma Otsuka and Naonori Ueda},
+  title     = {Multi-output Polynomial Networks and Factorization Machines},
+  booktitle = {Advances in Neural Information Processing Systems 30},
+  year      = {2017}
+}""",
+    ),
+    (
+        "*Robust and Effective Factorization Machines*, anonymous manuscript. Capped losses and norms, which "
+        "set outliers aside.",
+        """@misc{robust_fm,
+  author = {Anonymous},
+  title  = {Robust and Effective Factorization Machines},
+  note   = {Manuscript}
+}""",
+    ),
+)
+"""How each paper is cited, in words and as BibTeX."""
+KEYS = {
+    "A slider": (
+        ("← → ↑ ↓", "one step; the pictures follow"),
+        ("Home, End", "to either end"),
+    ),
+    "A matrix": (
+        ("Tab", "to the next matrix"),
+        ("← → ↑ ↓", "from cell to cell, whose value is shown and read aloud; with Shift ten at a time"),
+        ("Enter", "picks the cell, where a click would"),
+    ),
+    "The Train page": (
+        ("P", "play"),
+        ("H", "pause"),
+        ("S", "one step"),
+        ("X", "stop"),
+        ("0", "reset"),
+        ("N", "the next seed"),
+    ),
+    "λ-path, Sweeps and Compare": (
+        ("P", "run, or start the comparison"),
+        ("X", "stop"),
+        ("E", "estimate the time of a sweep"),
+    ),
+    "A lesson": (("J", "next"), ("K", "back"), ("V", "reveal")),
+}
+"""The keys by where they work. A single letter works while no text is being typed."""
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("About", Settings("about", unread=("dataset", "seed"))) as settings:
+        shell.heading(
+            settings,
+            "About",
+            "fmviz shows what sparse factorization machines do. A regularizer sets entries of the factors "
+            "**P** to exactly zero, and with them interactions in **PPᵀ**; here you see which, and train "
+            "models that choose their interactions. Beside each result stands a **certificate**, recomputed "
+            "independently: how far it is from optimal. The same can be done from Python (`import fmviz`) "
+            "and on the command line (`fmviz --help`).",
+        )
+        _glossary()
+        _papers()
+        _keys()
+        _made()
+
+
+def glossary() -> str:
+    """Return the table of docs/glossary.md: that of a checkout, or the copy in an installed package."""
+    package = Path(__file__).resolve().parents[1]
+    places = (package.parent / "docs" / "glossary.md", package / "app" / "docs" / "glossary.md")
+    found = next((place for place in places if place.is_file()), None)
+    text = "" if found is None else found.read_text(encoding="utf-8")
+    return text[text.find("\n| ") + 1 :]
+
+
+def _glossary() -> None:
+    if table := glossary():
+        with st.expander("Glossary: the words and symbols of these pages", icon=":material/dictionary:"):
+            st.markdown(table)
+
+
+def _papers() -> None:
+    st.subheader("The papers, and how to cite them")
+    for words, _ in PAPERS:
+        st.markdown(words)
+    with st.expander("BibTeX", icon=":material/format_quote:"):
+        st.code("\n\n".join(bibtex for _, bibtex in PAPERS), language="bibtex", wrap_lines=True)
+
+
+def _keys() -> None:
+    rows = [
+        f"| {'' if number else place} | `{key}` | {words} |"
+        for place, keys in KEYS.items()
+        for number, (key, words) in enumerate(keys)
+    ]
+    with st.expander("Keyboard shortcuts", icon=":material/keyboard:"):
+        st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
+
+
+# ----------------------------------------------------------------------------------- versions and licences
+
+
+def _made() -> None:
+    st.subheader("Versions and licences")
+    st.code("\n".join(f"{name:<9} {value}" for name, value in versions().items()), language=None)
+    st.markdown("`fmviz doctor` checks this installation: libraries, folders and a compiled kernel.")
+    st.markdown(
+        "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own."
+    )
+    rows = [
+        f"| {plain(one.title)} | {plain(one.source or 'made here')} | {plain(one.licence or '–')} |"
+        for one in DATASETS.values()
+    ]
+    with st.expander("Licences of the data sets", icon=":material/dataset:"):
+        st.markdown("| Data | Source | Licence |\n|---|---|---|\n" + "\n".join(rows))

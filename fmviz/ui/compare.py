@@ -1,0 +1,799 @@
+"""The page Compare: regularizers at equal sparsity or under one λ, and runs side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
+from fmviz.figures import comparison as figures
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.thinned import EXACT_FEATURES, tile_labels
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.interpretation.comparison import (
+    LOWER_IS_BETTER,
+    Weights,
+    difference,
+    first_between,
+    pareto,
+    stability,
+)
+from fmviz.lab.interpretation.data_pair import strongest_product
+from fmviz.lab.runner import load_dataset, truth_of
+from fmviz.lab.runs.program import equal_sparsity_program
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, suggested_target
+from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import carry_out, results
+from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.table import (
+    METRICS,
+    differing,
+    in_words,
+    mean_and_deviation,
+    metrics_of,
+    seeds_folded,
+    title_of_group,
+    title_of_run,
+)
+from fmviz.ui import arena, navigation, shell, widgets
+from fmviz.ui.charts import chart, curves
+from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.escape import plain
+from fmviz.ui.path.interaction_count import ACCEPT, SLACK, accepted
+from fmviz.ui.settings.state import Settings, Several, Text
+from fmviz.ui.starts import START_LABELS, STARTS, follow_data
+from fmviz.ui.watching import done, failure, watch
+
+# ---------------------------------------------------------------------------------------- at equal sparsity
+
+
+# Those that an FM takes with an exact operator; ridge makes nothing sparse.
+_OF_EQUAL_SPARSITY = (
+    # Links call them by this name.
+    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The regularizers that are compared."),
+    ParamSpec(
+        "target",
+        "int",
+        300,
+        1,
+        1_000_000,
+        help="About how many interactions each may use. It begins with the number of pairs that truly "
+        "interact, where that is known; else with a tenth of all pairs, and at most one for ten rows.",
+    ),
+    ACCEPT,
+    STARTS,
+)
+_DUEL_HEIGHT = 300
+
+
+def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
+    """Draw the comparison: its settings, the search as it narrows, and the result."""
+    spec = dataset_spec(settings["dataset"])
+    if (reason := spec.unavailable()) is not None:
+        st.info(plain(reason), icon=":material/folder_off:")
+        return
+    follow_data(settings, linked, ("target",), partial(_load_target, settings))
+    st.markdown(
+        f"On **{plain(spec.title)}**: each regularizer at the λ that leaves it about as many interactions as "
+        "the others."
+    )
+    experiment = _duel_experiment(settings)
+    names, target, accept = settings["fighters"], settings["target"], accepted(settings)
+    key = f"duel:{experiment.digest}:{target}:{accept}:{','.join(names)}"
+    task = manager().get(key)
+    active = task is not None and task.state.active
+
+    def start() -> None:
+        manager().submit(key, partial(at_equal_sparsity, experiment, names, target, accept=accept))
+
+    line = f"{widgets.labels_of(names)} · {target:,} interactions · {SLACK[settings['accept']].lower()}"
+    with shell.settings_box("compare_duel_box", line, folded=task is not None):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container(width="content"):
+                widgets.regularizers(settings, "fighters")
+            with st.container(width=150):
+                widgets.param(settings, "target", "Interactions")
+            with st.container(width="content"):
+                widgets.param(settings, "accept", "Accepted", labels=SLACK)
+        widgets.param(settings, "starts", "Start", labels=START_LABELS)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        widgets.action(
+            settings,
+            "duel",
+            "Start the comparison" if task is None else "Again",
+            icon=":material/balance:",
+            shortcut="P",
+            type="primary",
+            disabled=active or not names,
+            on_click=start,
+        )
+        widgets.stop(settings, task, name="duel_stop")
+        st.caption(_budget_words(settings, accept), width="content")
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    if task is None and _one_matrix(dataset):
+        arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "Not searched for yet")
+    if task is not None:
+        watch(task, partial(_draw_duel, experiment, names, accept))
+        if task.state.ended and task.view().items:
+            source = widgets.linked(
+                equal_sparsity_program(experiment, names, target, accept),
+                f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
+                f"seed {experiment.seed}",
+                data={experiment.dataset: data_hash(dataset)},
+            )
+            widgets.python_block(source, "Searches again and prints the table above.")
+
+
+def _load_target(settings: Settings, linked: bool) -> None:
+    """Take the number that the data suggest; a link without one has the default, as it always had."""
+    if not linked:
+        settings.set(target=suggested_target(load_dataset(settings["dataset"])))
+
+
+def _budget_words(settings: Settings, accept: tuple[int, int]) -> str:
+    dataset = load_dataset(settings["dataset"])
+    low, high = accept
+    words = f"Accepts {low:,} to {high:,} interactions" if low < high else f"Accepts {low:,} interactions"
+    if truth_of(dataset) is None:
+        return f"{words}."
+    return f"{words}; {suggested_target(dataset):,} pairs truly interact."
+
+
+def _duel_experiment(settings: Settings) -> Experiment:
+    told = suggested(settings["dataset"]).to_dict()
+    told |= {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
+    told["start"] = settings["starts"]
+    told = {name: value for name, value in told.items() if not name.startswith(("model_", "regularizer_"))}
+    return Experiment(**told | {"validation": told["validation"] or 0.2})
+
+
+def _one_matrix(dataset: Dataset) -> bool:
+    """Return whether a model of the data has one matrix that can be drawn cell by cell."""
+    return dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
+
+
+def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, int], view: TaskView) -> None:
+    fits: list[SearchFit] = list(view.items)
+    if view.state.active:
+        now = plain(fits[-1].message) if fits else "Preparing the data."
+        st.caption(f"{len(fits)} fits in {view.elapsed:.0f} s. {now}")
+    elif view.state is TaskState.FAILED:
+        failure(view)
+    elif view.state is TaskState.STOPPED:
+        st.caption("Stopped. The results so far are shown.")
+    ends = {fit.experiment.regularizer: fit for fit in fits if fit.parameters is not None}
+    last = {name: ends[name] for name in names if name in ends}
+    if not last:
+        return
+    metric = next((name for name in METRICS if any(name in fit.metrics for fit in last.values())), None)
+    table = pd.DataFrame(
+        {
+            "regularizer": name,
+            "label": PENALTIES[name].label,
+            "nearest": fit.status == "nearest",
+            "λ": fit.experiment.lambda_sparse,
+            "interactions": fit.used_interactions,
+            "Features": fit.used_features,
+            "value": fit.metrics.get(metric, math.nan) if metric else math.nan,
+            "F1": fit.metrics.get("support_f1", math.nan),
+            "Fits": sum(one.experiment.regularizer == name and one.status != "nearest" for one in fits),
+        }
+        for name, fit in last.items()
+    )
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    drawable = _one_matrix(dataset)
+    left, right = st.columns([5, 26] if drawable else [1, 1], gap="small")
+    words = METRICS[metric] if metric else ""
+    if metric:
+        with left:
+            st.markdown(f"**{words}**")
+            chart(
+                figures.equal_sparsity(table, "value", words),
+                key="compare_duel_chart",
+                alt=f"{words} of {', '.join(table['label'])} at about the same number of interactions.",
+            )
+    if drawable:
+        with right:
+            pictures = {
+                name: [arena.fitted(fit.parameters.P, "", dataset, compared=True)]
+                for name, fit in last.items()
+                if fit.parameters is not None
+            }
+            arena.draw_panels(pictures, dataset, "compare_duel_view", _DUEL_HEIGHT)
+    if table["nearest"].any():
+        low, high = accept
+        st.caption(
+            f"Hatched: {plain(' and '.join(table['label'][table['nearest']]))} cannot use {low:,} to "
+            f"{high:,} interactions here. The nearest number that was reached is shown."
+        )
+    _duel_table(table, words)
+    for name, fit in last.items():
+        if fit.status == "nearest":
+            st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
+
+
+def _duel_table(table: pd.DataFrame, words: str) -> None:
+    shown = ["label", "λ", "interactions", "Features", "value", "F1", "Fits"]
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table[[c for c in shown if c != "F1" or table["F1"].notna().any()]],
+        hide_index=True,
+        key="compare_duel_table",
+        column_config={
+            "label": st.column_config.TextColumn("Regularizer", width="small"),
+            "λ": number(format="%.5g", width="small"),
+            "interactions": number("Interactions", format="localized", width="small"),
+            "Features": number(format="localized", width="small"),
+            "value": number(words, format="%.5g", width="small"),
+            "F1": number("Support F1", format="%.3f", width="small"),
+            "Fits": number(width="small"),
+        },
+    )
+
+
+# ---------------------------------------------------------------------------------------------- under one λ
+
+
+_OF_STRENGTHS = (
+    ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or press the arrow keys."),
+    ParamSpec(
+        "shown",
+        "choice",
+        "truth",
+        choices=("truth", "weights"),
+        help="Every pair in the colour of what it is in truth, or the weights.",
+    ),
+    arena.how("watch"),
+    arena.why(METHODS),
+    ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
+)
+_POINTS = 25
+_FEWEST = 5
+# Of the largest strength: where one begins to look.
+_MIDDLE = 0.1
+_HEIGHT = 300
+
+
+def _draw_strengths(settings: Settings, linked: bool) -> None:
+    """Draw the models, as far as they are fitted; a slider goes through the strengths in the browser."""
+    if (reason := dataset_spec(settings["dataset"]).unavailable()) is not None:
+        st.info(plain(reason), icon=":material/folder_off:")
+        return
+    data = load_dataset(settings["dataset"])
+    if (reason := _too_large(data)) is not None:
+        st.info(plain(reason), icon=":material/grid_off:")
+        return
+    truth = truth_of(data) is not None
+    if not settings["fighters"]:
+        widgets.regularizers(settings, "fighters")
+        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
+        return
+    plan = _plan(settings, data.X.shape[1])
+    key = f"path:{plan.digest}"
+    line = f"{widgets.labels_of(settings['fighters'])} · {len(plan.lambdas)} values of λ"
+    with shell.settings_box("compare_along_box", line, folded=manager().get(key) is not None):
+        widgets.regularizers(settings, "fighters")
+
+    def start() -> None:
+        settings.set(trained=True)
+        manager().submit(key, partial(trace, plan))
+
+    if linked and settings["trained"] and manager().get(key) is None:
+        start()
+    task = manager().get(key)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widgets.action(
+            settings,
+            "along_start",
+            f"Train {plan.total:,} models" if task is None else "Again",
+            icon=":material/play_arrow:",
+            shortcut="P",
+            type="primary",
+            disabled=task is not None and task.state.active,
+            on_click=start,
+            help="Paths along λ, from the start that the λ-path takes.",
+        )
+        widgets.stop(settings, task, name="along_stop")
+        if truth and task is not None:
+            widgets.param(
+                settings, "shown", "Cells", labels={"truth": "Against the truth", "weights": "Weights"}
+            )
+    if task is None:
+        st.caption(
+            ":material/touch_app: Not trained on these data yet. Once they are, drag λ: all pictures follow."
+        )
+        arena.draw_empty(settings["fighters"], data, "compare_no_models", _HEIGHT, "Not trained yet")
+        return
+    if not settings["along"]:
+        settings.set(along=_MIDDLE * plan.lambdas[-1])
+    compared = truth and settings["shown"] == "truth"
+    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=_pair(data), compared=compared)
+
+
+@lru_cache(maxsize=8)
+def _pair(data: Dataset) -> tuple[int, int] | None:
+    """Return features of different groups, or where nothing is known of groups, those most worth a look."""
+    truth = truth_of(data)
+    return strongest_product(data) if truth is None else first_between(truth)
+
+
+def _too_large(data: Dataset) -> str | None:
+    d = data.X.shape[1]
+    if len(data.outputs) > 1:
+        return (
+            "Here there is one matrix for each regularizer; these data have several outputs, with one each."
+        )
+    if d > EXACT_FEATURES:
+        return f"These data have {d:,} features; matrices along λ are drawn for up to {EXACT_FEATURES:,}."
+    return None
+
+
+def _plan(settings: Settings, d: int) -> PathPlan:
+    names = settings["fighters"]
+    base = replace(suggested(settings["dataset"], "fm"), start="informed", seed=settings["seed"])
+    numbers = MOST_NUMBERS // (len(names) * d * base.rank)
+    ends = range_to_empty(base, names)
+    pictures = arena.most_frames(PathPlan(base, names, ends, "onwards"))
+    points = max(_FEWEST, min(_POINTS, numbers, pictures))
+    return PathPlan(base, names, strengths(*ends, points), "onwards")
+
+
+# -------------------------------------------------------------------------------------------- pairs of runs
+
+
+_OF_PAIRS = (
+    ParamSpec("one", "int", 0, 0, 23, help=r"The run whose $W=PP^\top$ is taken."),
+    ParamSpec("other", "int", 1, 0, 23, help=r"The run whose $W=PP^\top$ is subtracted."),
+)
+
+
+def _draw_pairs(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    """Draw the difference of two runs, and the stability of runs that differ in their seed alone."""
+    st.subheader("Which pairs they weigh differently")
+    _difference(settings, runs, picked)
+    repeated = [group for group in seeds_folded(picked) if len(group) > 1]
+    st.subheader("Which pairs come back from seed to seed")
+    if not repeated:
+        st.caption(
+            "No two of these runs differ in their seed alone. Train the same settings from other seeds "
+            "(*Reseed*), or sweep over seeds."
+        )
+        return
+    for group in repeated:
+        _stability(runs, group)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
+    """Return the pair weights of a run, or why there are none."""
+    del updated  # A run that has grown has others.
+    found, parameters = _runs.get(run), _runs.parameters(run)
+    if parameters is None:
+        return f"{title_of_run(found)} has no parameters: it ended before its first epoch."
+    try:
+        return Weights.of(found.experiment.machine, parameters)
+    except ValueError as error:
+        return str(error)
+
+
+def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    for name, fallback in (("one", 0), ("other", 1)):
+        if settings[name] >= len(picked):
+            settings.set(**{name: fallback})
+    left, right = st.columns(2)
+    for column, name, label in ((left, "one", "W of"), (right, "other", "minus W of")):
+        widgets.control(
+            settings,
+            name,
+            column.selectbox,
+            label,
+            range(len(picked)),
+            format_func=lambda place: f"{title_of_run(picked[place])} ({picked[place].id[:4]})",
+        )
+    one, other = picked[settings["one"]], picked[settings["other"]]
+    if one.data_hash != other.data_hash:
+        st.caption("These two runs have different data: their pairs are not the same.")
+        return
+    found = [_weights(run.id, run.updated, runs) for run in (one, other)]
+    told = [w for w in found if isinstance(w, str)]
+    weights = [w for w in found if isinstance(w, Weights)]
+    if told or len(weights) < 2:
+        st.caption(plain(" ".join(told)))
+        return
+    apart = difference(*weights)
+    d = len(weights[0].W)
+    exact = d <= EXACT_FEATURES
+    labels = _names(one, d) if exact else tile_labels(d)
+    nothing = Weights(np.zeros((d, d)), np.zeros((d, d), dtype=bool))
+    panels = []
+    for title, matrix, caption in (
+        ("First", weights[0].W, _pairs(weights[0].used)),
+        ("Second", weights[1].W, _pairs(weights[1].used)),
+        ("First − second", None, ""),
+    ):
+        values = apart if matrix is None else difference(Weights(matrix, matrix != 0), nothing)
+        codes, scale = encode_codes(values, grey_diagonal=exact)
+        panels.append(
+            Panel(
+                title,
+                [CodesFrame(codes, scale, caption=caption)],
+                row_labels=labels,
+                col_labels=labels,
+                gram_label="W",
+            )
+        )
+    matrix_view(panels, key="compare_difference", columns=3, max_height=360)
+    both = int(np.triu(weights[0].used & weights[1].used, 1).sum())
+    either = int(np.triu(weights[0].used | weights[1].used, 1).sum())
+    st.caption(
+        f"{both:,} pairs are used by both, of {either:,} used by either"
+        + (f": {both / either:.0%} (Jaccard)." if either else ".")
+    )
+
+
+def _names(run: StoredRun, d: int) -> Sequence[str]:
+    """Return the names of the features; their numbers where the data are no longer here, and say so."""
+    try:
+        experiment = run.experiment
+        return load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
+    except (ValueError, OSError) as error:
+        st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
+        return [str(j) for j in range(1, d + 1)]
+
+
+def _pairs(used: np.ndarray) -> str:
+    return f"{int(np.triu(used, 1).sum()):,} interactions"
+
+
+def _stability(runs: RunStore, group: list[StoredRun]) -> None:
+    found = [_weights(run.id, run.updated, runs) for run in group]
+    weights = [w for w in found if isinstance(w, Weights)]
+    seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
+    st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
+    if len(weights) < len(group):
+        st.caption(plain(" ".join(dict.fromkeys(w for w in found if isinstance(w, str)))))
+        return
+    hashes = {run.data_hash for run in group}
+    if len(hashes) > 1:
+        st.caption("The data of these runs are not the same.")
+        return
+    table = stability(weights, _names(group[0], len(weights[0].W)))
+    if table.empty:
+        st.caption("None of these runs uses a pair.")
+        return
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=f"compare_stability_{group[0].id}",
+        height=260,
+        column_config={
+            "Selected in": st.column_config.ProgressColumn(
+                format="percent",
+                min_value=0,
+                max_value=1,
+                help="The share of the runs that use the pair.",
+            ),
+            "Mean weight": st.column_config.NumberColumn(
+                format="%.4g", help="Over the runs that use the pair."
+            ),
+            "Same sign": st.column_config.NumberColumn(
+                format="percent", help="The share of them whose weight has the sign of the mean."
+            ),
+        },
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- page
+
+
+MOST = 40
+OFFERED = 300
+_CURVES = {"objective": "Objective", "used_interactions": "Used interactions"}
+_CURVES |= {"used_features": "Used features", "used_bases": "Used bases", **METRICS}
+_VIEWS = {"sparsity": "At equal sparsity", "strength": "Under one λ", "runs": "Runs"}
+TABLE = (
+    ParamSpec(
+        "view",
+        "choice",
+        "auto",
+        choices=("auto", *_VIEWS),
+        help="Regularizers, each at the λ that leaves about as many interactions, or all at the same λ; or "
+        "runs that were made before.",
+    ),
+    Text("runs", limit=MOST * 16, help="The runs, by their ids."),
+    ParamSpec("fold", "bool", False, help="Runs that differ in their seed alone as mean ± deviation."),
+    ParamSpec("only", "bool", True, help="Leave out what is the same in all runs."),
+    ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
+    ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
+    ParamSpec("metric", "choice", next(iter(METRICS)), choices=tuple(METRICS), help="What is traded off."),
+    *_OF_PAIRS,
+    *_OF_EQUAL_SPARSITY,
+    *_OF_STRENGTHS,
+)
+PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
+EXPERT = ("only", "x", "pairs", "starts")
+_MENU = "fmviz:compare:menu"
+_EXAMPLE = "fmviz:compare:example"
+# Runs that are told as one, or single ones.
+Groups = Sequence[Sequence[StoredRun]]
+
+
+def render() -> None:
+    """Draw the page."""
+    settings = Settings("compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"})
+    linked = settings.read_url()
+    with shell.page("Compare", settings):
+        shell.heading(
+            settings,
+            "Compare",
+            "Regularizers on the chosen data, with as many interactions each or under one λ; or runs side by "
+            "side: what differs, their curves and trade-offs, and which pairs they agree on.",
+            folded=True,
+        )
+        if (view := _view(settings)) == "runs":
+            _runs(settings)
+        elif view == "strength":
+            _draw_strengths(settings, linked)
+        else:
+            _draw_equal_sparsity(settings, linked)
+
+
+def _view(settings: Settings) -> str:
+    """Draw the choice of what is compared; a link to runs means them, without saying so."""
+    offered = [name for name in _VIEWS if name != "sparsity" or settings.shows("duels", _VIEWS[name])]
+    if settings["view"] not in offered:
+        settings.set(view="runs" if settings["runs"] else offered[0])
+    return str(
+        widgets.control(
+            settings,
+            "view",
+            st.segmented_control,
+            "Compare",
+            offered,
+            format_func=_VIEWS.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+        )
+    )
+
+
+def _runs(settings: Settings) -> None:
+    try:
+        runs = store()
+    except StoreError as error:
+        st.error(plain(error), icon=":material/save:")
+        return
+    picked = _pick(settings, runs)
+    if len(picked) < 2:
+        _empty(settings, runs, picked)
+        return
+    groups = seeds_folded(picked)
+    if len(groups) < len(picked):
+        widgets.param(settings, "fold", "Seeds as mean ± deviation")
+    if len(groups) == len(picked) or not settings["fold"]:
+        groups = [[run] for run in picked]
+    if settings.shows("sides", "What differs"):
+        _side_by_side(settings, groups)
+    _curves(settings, runs, groups)
+    if settings.shows("trade", "Trade-offs"):
+        _trade(settings, groups)
+    if settings.shows("pairs", "Pairs that differ or recur"):
+        _draw_pairs(settings, runs, picked)
+
+
+def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
+    wanted = [name for name in settings["runs"].split(",") if name]
+    known = {run.id: run for run in runs.runs(limit=OFFERED)}
+    known |= {run.id: run for run in runs.get_many(wanted)}
+    here = [name for name in wanted if name in known][:MOST]
+    _tell_missing(len(set(wanted)), len(set(wanted) - set(known)))
+    if st.session_state.get(_MENU) != here:
+        st.session_state[_MENU] = here
+
+    def changed() -> None:
+        settings.set(runs=",".join(st.session_state[_MENU]))
+
+    if not settings.shows("runs", "Runs"):
+        return [known[name] for name in here]
+    with shell.settings_box("compare_runs_box", f"{len(here)} runs", folded=len(here) > 1):
+        st.multiselect(
+            "Runs",
+            list(known),
+            disabled=settings.locks("runs"),
+            format_func=lambda name: _name(known[name]),
+            key=_MENU,
+            on_change=changed,
+            max_selections=MOST,
+            placeholder="Pick two or more",
+            help=f"The newest {OFFERED} are offered; older ones can be picked on the Runs page.",
+        )
+    return [known[name] for name in here]
+
+
+def _tell_missing(wanted: int, missing: int) -> None:
+    told = []
+    if missing:
+        rest = "; the others are shown" if missing < wanted else ""
+        told.append(f"{missing} of the {wanted} runs of this link are not in this store{rest}.")
+    if wanted - missing > MOST:
+        told.append(f"{wanted - missing} runs are asked for; the first {MOST} are shown, which is the limit.")
+    if told:
+        st.warning(" ".join(told), icon=":material/link_off:")
+
+
+def _name(*group: StoredRun) -> str:
+    return title_of_group(group) if len(group) > 1 else f"{title_of_run(group[0])} ({group[0].id[:4]})"
+
+
+def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    newest = [run.id for run in runs.runs(limit=OFFERED) if run.last][:8]
+    with st.container(border=True, key="compare_empty"):
+        if len(newest) > 1:
+            words = "One run alone has nothing to be compared with." if picked else "No runs are picked yet."
+            st.markdown(f"{words} Pick some above, on the *Runs* page, or take the newest:")
+            st.button(
+                f"Compare the newest {len(newest)}",
+                icon=navigation.COMPARE.icon,
+                key="compare_newest",
+                on_click=lambda: settings.set(runs=",".join(newest), fold=True),
+            )
+        elif not st.session_state.get(_EXAMPLE):
+            st.markdown(
+                "There are fewer than two runs with a result in the store. Train some models, or try this "
+                "example: TI and CS on planted interactions, from two seeds."
+            )
+            with st.container(horizontal=True):
+                st.button(
+                    "Show the example",
+                    icon=":material/play_circle:",
+                    key="compare_example",
+                    on_click=lambda: st.session_state.update({_EXAMPLE: True}),
+                )
+                navigation.page_link(navigation.TRAIN)
+        else:
+            _example(settings, runs)
+
+
+def _example(settings: Settings, runs: RunStore) -> None:
+    """Fit some models, and compare them."""
+    plan = SweepPlan(
+        methods=[{"regularizer": "ti"}, {"regularizer": "cs"}],
+        seeds=range(2),
+        base={"max_epochs": 60, "validation": 0.2},
+        suggested=True,
+        title="An example to compare",
+    )
+
+    def fit(should_stop: Callable[[], bool]) -> Iterator[str]:
+        for made in carry_out(plan, runs, n_jobs=1, should_stop=should_stop):
+            yield f"{title_of_run(made.run)}: {made.run.message}"
+
+    if done("compare:example", fit, "Training four small models."):
+        st.session_state.pop(_EXAMPLE)
+        settings.set(runs=",".join(run.id for run in results(plan, runs).values()), fold=True)
+        st.rerun()
+
+
+def _side_by_side(settings: Settings, groups: Groups) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("What differs", width="content")
+        widgets.param(settings, "only", "Differences only")
+    names = {group[0].id: _name(*group) for group in groups}
+    table = in_words(differing(groups, settings["only"])).rename(columns=names)
+    if table.empty:
+        st.caption("Nothing: the settings and the figures of these runs are the same.")
+        return
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="compare_table",
+        height=min(35 * (len(table) + 1) + 3, 600),
+        column_config={"what": st.column_config.TextColumn("", pinned=True, width="medium")},
+    )
+
+
+def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
+    st.subheader("Curves")
+    histories = [
+        (_name(*group), _regularizer(run), pd.DataFrame(runs.trace(run.id)))
+        for group in groups
+        for run in group
+    ]
+    offered = {n: words for n, words in _CURVES.items() if any(n in h and len(h) for *_, h in histories)}
+    if not offered:
+        st.caption("None of these runs has completed an epoch.")
+        return
+    if settings["curve"] not in offered:
+        settings.set(curve=next(iter(offered)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widgets.control(
+            settings,
+            "curve",
+            st.selectbox,
+            "Curve",
+            list(offered),
+            format_func=offered.__getitem__,
+            width=260,
+        )
+        words = {"epoch": "Epochs", "seconds": "Seconds"}
+        widgets.param(settings, "x", "Against", labels=words)
+    curve = settings["curve"]
+    curves(
+        figures.overlay(histories, curve, offered[curve], settings["x"]),
+        key="compare_curves",
+        alt=f"{offered[curve]} of {len(histories)} runs against {words[settings['x']].lower()}.",
+        live=False,
+    )
+
+
+def _trade(settings: Settings, groups: Groups) -> None:
+    st.subheader("Trade-offs")
+    picked = [run for group in groups for run in group]
+    found = {run.id: metrics_of(run) for run in picked}
+    offered = {name: words for name, words in METRICS.items() if sum(name in f for f in found.values()) > 1}
+    if not offered:
+        st.caption("These runs share no metric.")
+        return
+    if settings["metric"] not in offered:
+        settings.set(metric=next(iter(offered)))
+    metric = settings["metric"]
+    if len({run.data_hash for run in picked if run.last}) > 1:
+        st.caption("These runs have different data: values of one data set say nothing about another.")
+    widgets.control(
+        settings,
+        "metric",
+        st.selectbox,
+        "Metric",
+        list(offered),
+        format_func=offered.__getitem__,
+        width=260,
+    )
+    # Bases join all features: where there are some, their number is what is small.
+    what = "bases" if all("used_bases" in run.last for run in picked) else "interactions"
+
+    def means(value: Callable[[StoredRun], float]) -> tuple[list[float], list[float]]:
+        both = [mean_and_deviation([value(run) for run in group]) for group in groups]
+        return [mean for mean, _ in both], [deviation for _, deviation in both]
+
+    values, value_spread = means(lambda run: found[run.id].get(metric, math.nan))
+    counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
+    front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
+    names = [_name(*group) for group in groups]
+    curves(
+        figures.trade_off(
+            names,
+            [_regularizer(group[0]) for group in groups],
+            counts,
+            values,
+            front.tolist(),
+            metric,
+            offered[metric],
+            what=what,
+            spread=(count_spread, value_spread),
+        ),
+        key="compare_trade",
+        alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
+        live=False,
+    )
+    on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
+    better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
+    st.caption(
+        f"Filled: the Pareto front. No other of these runs has as few {what} and a {better} value. "
+        f"On it: {plain('; '.join(on))}."
+    )
+
+
+def _regularizer(run: StoredRun) -> str:
+    return str(run.settings.get("regularizer", "?"))

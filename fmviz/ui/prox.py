@@ -1,0 +1,503 @@
+"""The page of the proximal operators: one P, several operators, every λ = 2^e."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import streamlit as st
+
+from fmviz.engine.settings import ParamSpec
+from fmviz.figures.operators import Curve, counts_figure, describe
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab import operators as lab
+from fmviz.lab.typography import with_minus
+from fmviz.ui import shell, widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
+from fmviz.ui.components.matrix_view.model import Show
+from fmviz.ui.escape import plain
+from fmviz.ui.guard import fragment
+from fmviz.ui.settings.state import Settings, Several, Text
+
+TABLE = (
+    Several(
+        "regularizers",
+        ("l1", "l21", "ti", "cs"),
+        tuple(lab.VARIANTS),
+        "Which operators to apply to the same P. TI has two readings: squared norms of the columns, as it is "
+        "defined, or of the rows.",
+    ),
+    ParamSpec(
+        "source",
+        "choice",
+        "sampled",
+        choices=("sampled", "pasted"),
+        help="Draw P at random, or paste a matrix of your own.",
+    ),
+    ParamSpec(
+        "distribution",
+        "choice",
+        "normal",
+        choices=tuple(lab.DISTRIBUTIONS),
+        help="How the entries of P are drawn. The seed is in the sidebar.",
+    ),
+    ParamSpec(
+        "d",
+        "int",
+        200,
+        1,
+        lab.MAX_FEATURES,
+        symbol="d",
+        help=r"How many features: rows of $P\in\mathbb{R}^{d\times k}$.",
+    ),
+    ParamSpec(
+        "k",
+        "int",
+        30,
+        1,
+        lab.MAX_RANK,
+        symbol="k",
+        help=r"The rank: columns of $P\in\mathbb{R}^{d\times k}$.",
+    ),
+    Text(
+        "matrix",
+        help="A line a row; entries apart by commas, semicolons, tabs or blanks. What Python prints works.",
+    ),
+    ParamSpec(
+        "log2lambda",
+        "int",
+        -3,
+        lab.EXPONENTS[0],
+        lab.EXPONENTS[-1],
+        symbol=r"\lambda",
+        help=r"λ in $\arg\min_Q\frac12\|Q-P\|_F^2+\lambda\,\Omega(Q)$. Drag, or click the handle and use the "
+        "arrow keys. The pictures follow while you drag.",
+    ),
+    ParamSpec(
+        "degree",
+        "int",
+        3,
+        2,
+        10,
+        symbol="m",
+        help="The power in TI and CS of order m: the order of the interactions that they are made for. m = 2 "
+        "gives TI and CS themselves.",
+    ),
+    ParamSpec(
+        "size",
+        "choice",
+        "row",
+        choices=("row", "large"),
+        help="All pictures in one row under the slider, or larger ones, two in a row.",
+    ),
+    ParamSpec(
+        "column",
+        "int",
+        0,
+        0,
+        lab.MAX_RANK - 1,
+        symbol="s",
+        help="The column of P whose numbers are worked out, counted from 0 as in Python.",
+    ),
+    ParamSpec(
+        "y",
+        "choice",
+        "linear",
+        choices=("linear", "log"),
+        help="The scale of the counts. The logarithmic one shows what is left where little is.",
+    ),
+)
+PARTS = ("verdicts", "curves", "worked", "paper", "exports")
+EXPERT = ("source", "column", "size", "y", "paper")
+EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
+
+
+def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
+    """Draw the controls of P; return a name of its contents for the caches, and P, or None."""
+    pasted = settings["source"] == "pasted"
+    asked = ("matrix",) if pasted else ("distribution", "d", "k")
+    label = lab.DISTRIBUTIONS[settings["distribution"]].label
+    said = f"The matrix P: {label}, {settings['d']:,} × {settings['k']:,}"
+    shown = settings.shows_any("source", *asked)
+    # What is drawn at random needs no decision: the pictures come first.
+    folded = shown and not pasted and not settings["lesson"]
+    with shell.settings_box("prox_source_box", said, folded=folded, border=shown):
+        widths = [3] if pasted else [1.2, 1, 1]
+        if settings.shows("source"):
+            left, *rest = st.columns([1.1, *widths], vertical_alignment="top")
+            with left:
+                words = {"sampled": "Drawn", "pasted": "Pasted"}
+                widgets.param(settings, "source", "The matrix P", labels=words)
+        else:
+            rest = st.columns(widths, vertical_alignment="top")
+        if pasted:
+            with rest[0]:
+                return _pasted(settings)
+        with rest[0]:
+            words = {name: one.label for name, one in lab.DISTRIBUTIONS.items()}
+            chosen = lab.DISTRIBUTIONS[settings["distribution"]]
+            widgets.param(settings, "distribution", labels=words, style="select", help=chosen.help)
+        with rest[1]:
+            widgets.param(settings, "d", "Features d", style="slider")
+        with rest[2]:
+            widgets.param(settings, "k", "Rank k", style="slider")
+    drawn = (settings["d"], settings["k"], settings["distribution"], settings["seed"])
+    return drawn, lab.sample(*drawn)
+
+
+def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
+    widgets.control(settings, "matrix", st.text_area, "Matrix", height=150, placeholder=EXAMPLE)
+    text = settings["matrix"]
+    if not text.strip():
+        st.info("Paste a matrix, one row a line, and press Ctrl+Enter.", icon=":material/content_paste:")
+        st.button(
+            "Use the example",
+            key="prox_example",
+            on_click=lambda: settings.set(matrix=EXAMPLE, log2lambda=-2),
+        )
+        return (), None
+    try:
+        P = lab.parse_matrix(text)
+    except ValueError as error:
+        st.error(f"{plain(error)} Your text is kept.", icon=":material/edit_note:")
+        return (), None
+    if settings.shows("matrix"):
+        d, k = P.shape
+        size = f"{d:,} {'row' if d == 1 else 'rows'} × {k:,} {'column' if k == 1 else 'columns'}"
+        kept = settings.query().get("matrix")
+        st.caption(f"Read as {size}." + ("" if kept else " Too long for the link; download it instead."))
+    return ("pasted", lab.digest(P)), P
+
+
+# The slider stays in sight while its pictures and curves scroll by.
+_STYLE = """<style>
+div:has(> .st-key-prox_strength) {
+  position: sticky; top: 3.75rem; z-index: 100; padding: 0.4rem 0 0.5rem; background: BACKGROUND;
+}
+.st-key-prox_strength > div:first-child {flex: 1 1 18rem; min-width: 0}
+.st-key-prox_verdicts {display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1rem}
+.st-key-prox_verdicts > div {height: 100%}
+[class*="st-key-prox_worked_"] {display: grid; grid-template-columns: minmax(0, 1fr) 19rem; gap: 1rem}
+@media (max-width: 1000px) {[class*="st-key-prox_worked_"] {grid-template-columns: minmax(0, 1fr)}}
+.stTabs .katex-display {overflow-x: auto; overflow-y: hidden; font-size: 0.95em}
+</style>"""
+LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
+
+
+_SEEN = "fmviz:prox:seen"
+_HEAD_START = 0.35
+
+
+# A first visit meets two groups of features, not noise.
+_GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
+
+
+def render() -> None:
+    """Draw the page."""
+    settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
+    with shell.page("Proximal operators", settings):
+        # What scrolls beneath is covered in the colour of the page.
+        light, dark = (
+            st.get_option(f"theme.{kind}.backgroundColor") or "Canvas" for kind in ("light", "dark")
+        )
+        st.html(_STYLE.replace("BACKGROUND", f"light-dark({light}, {dark})"))
+        shell.heading(
+            settings,
+            "Proximal operators",
+            "Training takes a step, then a proximal operator shrinks the factors **P** to **Q**. Entries "
+            "of Q that are **exactly zero** decide which features the model uses, and in **QQᵀ** which "
+            "interactions. Turn λ up and watch.",
+        )
+        widgets.several(
+            settings, "regularizers", "Operators", labels=LABELS, first=widgets.FIRST_REGULARIZERS
+        )
+        token, P = draw_matrix(settings)
+        chosen = settings["regularizers"]
+        if P is None:
+            return
+        if not chosen:
+            st.info("No operator is chosen. Choose at least one above, or:", icon=":material/touch_app:")
+            st.button(
+                "Show ℓ₁, ℓ₂,₁, TI and CS",
+                key="prox_default_regularizers",
+                on_click=lambda: settings.reset("regularizers"),
+            )
+            return
+        _results(settings, token, P, chosen)
+
+
+# ------------------------------------------------------------------------------------------- computing
+
+
+def _study(token: tuple[object, ...], variant: str, P: np.ndarray, degree: int = 3) -> lab.Study:
+    # Most operators have no degree: do not study them anew for another one.
+    return _studied(token, variant, degree if "degree" in lab.VARIANTS[variant].params else 0, P)
+
+
+@st.cache_resource(max_entries=24, show_spinner="Applying the operator at 15 strengths…")
+def _studied(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarray) -> lab.Study:
+    # Shared between sessions and never written to: the arrays are read-only.
+    return lab.study(_P, lab.with_degree(lab.VARIANTS[variant], degree))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Preparing the pictures…")
+def pictures(
+    token: tuple[object, ...],
+    variants: tuple[str, ...],
+    driver: str | int,
+    _P: np.ndarray,
+    *,
+    degree: int = 3,
+    columns: int = 4,
+    show: Show = "both",
+    max_height: int = 420,
+) -> bytes:
+    """Return the payload of a matrix view of Q and QQᵀ with a frame for every λ.
+
+    Parameters
+    ----------
+    token : tuple
+        Names the contents of P for the cache.
+    variants : tuple of str
+        Keys of `lab.VARIANTS`.
+    driver : str or int
+        The key of the slider, whose labels are those of `widgets.power_label`; where it is hidden, the
+        exponent.
+    _P : (d, k) ndarray
+        The matrix.
+    degree : int
+        The power of the operators that have one.
+    columns, show, max_height
+        As in `encode_view`.
+    """
+    panels = []
+    for name in variants:
+        one = _study(token, name, _P, degree)
+        frames = [
+            FactorFrame(q, key=widgets.power_label(e), caption=_caption(one, at))
+            for at, (e, q) in enumerate(zip(one.exponents, one.Q, strict=True))
+        ]
+        if isinstance(driver, int):
+            frames = [frames[one.at(driver)]]
+        panels.append(Panel(one.variant.label, frames, color=regularizer_color(one.variant.name)))
+    return encode_view(
+        panels,
+        driver_key=driver if isinstance(driver, str) else None,
+        columns=columns,
+        show=show,
+        max_height=max_height,
+    )
+
+
+def _counts(one: lab.Study, at: int) -> tuple[str, str]:
+    return (
+        _plural(one.interactions[at], "interaction", "interactions"),
+        _plural(one.features[at], "feature", "features"),
+    )
+
+
+def _plural(count: int, single: str, many: str) -> str:
+    return f"**{count:,}** {single if count == 1 else many}"
+
+
+def _caption(one: lab.Study, at: int) -> str:
+    return " · ".join(_counts(one, at)).replace("*", "")
+
+
+# --------------------------------------------------------------------------------------------- drawing
+
+
+@fragment
+def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chosen: tuple[str, ...]) -> None:
+    """Draw whatever depends on λ; a move of the slider reruns this part alone."""
+    degree = settings["degree"]
+    studies = [_study(token, name, P, degree) for name in chosen]
+    powers = any("degree" in one.variant.params for one in studies)
+    with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
+        exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
+        if powers:
+            widgets.param(settings, "degree", "Order m", style="slider")
+        with st.container(width="content"):
+            size = widgets.param(settings, "size", "Pictures", labels={"row": "In a row", "large": "Large"})
+    columns, height = (2, 640) if size == "large" else (4, 300)
+    driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
+    payload = pictures(token, chosen, driver, P, degree=degree, columns=columns, max_height=height)
+    matrix_view(payload, key="prox_view")
+    if st.session_state.get(_SEEN) != token:
+        # A new matrix: let the browser paint the pictures before it lays out and draws the rest.
+        st.session_state[_SEEN] = token
+        time.sleep(_HEAD_START)
+    if settings.shows("verdicts", "What each one does"):
+        _verdicts(P, studies, exponent)
+    if settings.shows("curves", "What is left, against λ"):
+        _curves(settings, P, studies, exponent)
+    if settings.shows("worked", "The formula with its numbers"):
+        _formulas(settings, P, studies, exponent)
+    if settings.shows("paper", "Beside the paper"):
+        _paper(settings, token, P)
+    if settings.shows("exports", "Downloads and code"):
+        _exports(settings, P, studies, exponent)
+
+
+def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+    st.subheader("What each one does to this P")
+    with st.container(key="prox_verdicts"):
+        for one in studies:
+            at = one.at(exponent)
+            with st.container(border=True, height="stretch", key=f"prox_verdict_{one.variant.id}"):
+                st.markdown(f"**{_chip(one)} {one.variant.label}**", unsafe_allow_html=True)
+                widgets.certificate_badge(float(one.certificates[at]))
+                counts = _counts(one, at), _plural(one.entries[at], "entry", "entries") + " of Q"
+                st.markdown("  \n".join((*counts[0], counts[1])))
+                for sentence in lab.what_is_special(P, one):
+                    st.caption(sentence)
+
+
+def _chip(one: lab.Study) -> str:
+    return f'<span style="color:{regularizer_color(one.variant.name)}">■</span>'
+
+
+def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+    d = P.shape[0]
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        st.subheader("What is left, against λ", width="content")
+        with st.container(width="content"):
+            words = {"linear": "Linear", "log": "Logarithmic"}
+            y = widgets.param(settings, "y", "Scale of counts", labels=words)
+    left, right = st.columns(2)
+    for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
+        curves = [
+            Curve(
+                one.variant.label,
+                regularizer_color(one.variant.name),
+                one.interactions if what == "used interactions" else one.features,
+                int(one.variant.id != one.variant.name),
+            )
+            for one in studies
+        ]
+        figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
+        with column:
+            chart(
+                figure,
+                key=f"prox_{what.replace(' ', '_')}",
+                alt=describe(lab.EXPONENTS, curves, what, total),
+            )
+
+
+def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+    st.subheader("The formula, with these numbers in it")
+    k = P.shape[1]
+    column = min(settings["column"], k - 1)
+    if k > 1:
+        if settings["column"] > column:
+            settings.set(column=column)
+        widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
+    for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
+        with tab, st.container(key=f"prox_worked_{one.variant.id}"):
+            at = one.at(exponent)
+            worked = lab.worked_example(P, one.Q[at], one.variant, 2.0**exponent, column)
+            with st.container():
+                for formula in (*one.variant.penalty.words()[:2], worked.latex):
+                    st.latex(formula)
+                st.caption(
+                    f"{worked.live:,} of {worked.total:,} {worked.unit} stay. "
+                    f"Selects {lab.selects(one.variant)}. Source: {one.variant.penalty.source}."
+                )
+            with st.container():
+                st.markdown(_table(worked))
+                st.caption("Sorted; around the last that stays.")
+
+
+def _table(worked: lab.Worked) -> str:
+    lines = [
+        "| " + " | ".join(f"${head}$" for head in worked.heads) + " |",
+        "|" + "---:|" * len(worked.heads),
+    ]
+    for j, *numbers in worked.rows:
+        lines.append(f"| {j:.0f} | " + " | ".join(_number(x) for x in numbers) + " |")
+    return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return "**0**" if value == 0 else with_minus(f"{value:.4g}")
+
+
+def _paper(settings: Settings, token: tuple[object, ...], P: np.ndarray) -> None:
+    with st.expander(
+        "Beside the paper: Figs. 1 and 2, and a sentence of its text", icon=":material/article:"
+    ):
+        st.markdown(
+            "Atarashi et al. (2021), sections 3.1 and 8.1, draw P of size 200 × 30 from N(0, 1) and "
+            "count for λ = 2⁻⁷ … 2⁷. They find that ℓ₁ and ℓ₂,₁ give almost only full or empty pictures, "
+            "TI and CS moderately sparse ones. They also write that TI keeps **all 200 features at every λ**."
+        )
+        st.markdown(lab.paper_claim(_study(token, "ti", P), _study(token, "ti_rows", P)))
+        st.button(
+            "Set up their experiment, with both readings of TI",
+            icon=":material/science:",
+            key="prox_as_in_paper",
+            on_click=lambda: settings.set(
+                source="sampled",
+                distribution="normal",
+                d=200,
+                k=30,
+                regularizers=("l1", "l21", "ti", "ti_rows", "cs"),
+            ),
+        )
+
+
+def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+    st.subheader("Take it with you")
+    power = f"2^{exponent}"
+    with st.container(horizontal=True):
+        widgets.download(
+            "Counts (CSV)",
+            lambda: lab.counts_table(studies).to_csv(index=False, lineterminator="\n"),
+            "counts.csv",
+            key="prox_counts_csv",
+            help="Interactions, features, entries and certificate of every operator at every λ.",
+        )
+        widgets.download(
+            "P (CSV)", lambda: widgets.csv_of_matrix(P), "P.csv", key="prox_p_csv", help="The matrix itself."
+        )
+        with st.popover("Q (CSV)", icon=":material/download:", help=f"The results at λ = {power}."):
+            for one in studies:
+                widgets.download(
+                    f"Q of {one.variant.label}",
+                    lambda one=one: widgets.csv_of_matrix(one.Q[one.at(exponent)]),  # type: ignore[misc]
+                    f"Q_{one.variant.id}.csv",
+                    key=f"prox_q_csv_{one.variant.id}",
+                )
+        widgets.download(
+            "P and all Q (npz)",
+            lambda: widgets.npz_of(
+                {
+                    "P": P,
+                    "lambdas": np.array([2.0**e for e in lab.EXPONENTS]),
+                    **{f"Q_{one.variant.id}": one.Q for one in studies},
+                }
+            ),
+            "operators.npz",
+            key="prox_npz",
+            help="Every result at every λ, in full precision: numpy.load opens it.",
+        )
+    pasted = settings["source"] == "pasted"
+    code = lab.python_source(
+        [one.variant for one in studies],
+        exponent,
+        **settings.as_dict("d", "k", "distribution", "seed"),
+        P=P if pasted else None,
+    )
+    source = widgets.linked(
+        code,
+        f"{', '.join(one.variant.label for one in studies)} at λ = {power} on P, {P.shape[0]} × {P.shape[1]}",
+        data={"P": lab.digest(P)},
+    )
+    widgets.python_block(source, "Prints the same counts and certificates.")
+
+
+def _background_color() -> str:
+    """Return the page's background colour on either theme, for what must cover what scrolls beneath it."""
+    light, dark = (st.get_option(f"theme.{kind}.backgroundColor") or "Canvas" for kind in ("light", "dark"))
+    return f"light-dark({light}, {dark})"

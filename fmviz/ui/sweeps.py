@@ -1,0 +1,325 @@
+"""The page Sweeps: many fits, declared at once, estimated, watched, stopped and resumed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from fmviz.choices import why_not
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
+from fmviz.figures import comparison as figures
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.search.strength_path import range_to_empty
+from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
+from fmviz.lab.search.sweep_run import (
+    Fitted,
+    best_runs,
+    carry_out,
+    cost,
+    fits_table,
+    main_metric,
+    means_table,
+)
+from fmviz.lab.store import RunStore, StoreError, store
+from fmviz.lab.store.table import METRICS
+from fmviz.ui import navigation, session_uploads, shell, widgets
+from fmviz.ui.charts import curves
+from fmviz.ui.compare import MOST
+from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings, Several, Text
+from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
+from fmviz.ui.watching import failure, pace, watch
+
+_BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
+_PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
+TABLE = (
+    Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method for each."),
+    ParamSpec(
+        "low",
+        "float",
+        1e-2,
+        1e-12,
+        1e6,
+        log=True,
+        help=r"The smallest $\lambda$ of the grid, in $\lambda\,\Omega(P)$.",
+    ),
+    ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help=r"The largest $\lambda$ of the grid."),
+    ParamSpec("points", "int", 6, 1, 50, help="So many values, evenly spaced on a log scale."),
+    STARTS,
+    ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …: each draws another start and another split."),
+    ParamSpec("own", "bool", False, help="Write the sweep yourself, with any settings, data and grids."),
+    Text("plan", help="The same text in a file is carried out by `fmviz sweep FILE`."),
+)
+
+
+PARTS = ("start", "stop", "cost")
+EXPERT = ("own", "cost", "starts")
+
+
+def render() -> None:
+    """Draw the page."""
+    settings = Settings(
+        "sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"}, unread=("seed",)
+    )
+    linked = settings.read_url()
+    with shell.page("Sweeps", settings):
+        follow_data(settings, linked, ("low", "high", "points"), partial(_load_range, settings))
+        shell.heading(
+            settings,
+            "Sweeps",
+            "Fit many models at once: methods × strengths × seeds. Every result goes to the run store; what "
+            "is there already is not fitted again, so a sweep that was stopped goes on where it was.",
+        )
+        try:
+            runs = store()
+        except StoreError as error:
+            st.error(plain(error), icon=":material/save:")
+            return
+        line = (
+            f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
+            f"{settings['high']:g} · {settings['seeds']:,} seeds"
+        )
+        with shell.settings_box("sweeps_box", line, folded=_begun(settings)):
+            plan = _declare(settings)
+        if plan is not None:
+            _run(settings, plan, runs)
+
+
+def _declare(settings: Settings) -> SweepPlan | None:
+    widgets.param(settings, "own", "Write it as text")
+    try:
+        if settings["own"]:
+            if not settings["plan"]:
+                settings.set(plan=_form_plan(settings).to_toml())
+            widgets.control(settings, "plan", st.text_area, "The sweep, as TOML or JSON", height=320)
+            return SweepPlan.from_text(settings["plan"])
+        reason = dataset_spec(settings["dataset"]).unavailable()
+        if reason is not None:
+            st.info(plain(reason), icon=":material/folder_off:")
+            return None
+        widgets.regularizers(settings, "penalties")
+        for column, (name, label) in zip(
+            st.columns(4),
+            (("low", "λ from"), ("high", "λ to"), ("points", "λ values"), ("seeds", "Seeds")),
+            strict=True,
+        ):
+            with column:
+                widgets.param(settings, name, label)
+        widgets.param(settings, "starts", "Start", labels=START_LABELS)
+        base = _base(settings)
+        draw_thresholds(
+            *(replace(base, regularizer=name, regularizer_params=()) for name in settings["penalties"])
+        )
+        return _form_plan(settings)
+    except ValueError as error:
+        st.error(plain(error), icon=":material/block:")
+        return None
+
+
+def _begun(settings: Settings) -> bool:
+    """Return whether the sweep of the form has begun, so that there is something to see."""
+    try:
+        return not settings["own"] and manager().get(f"sweep:{_name(_form_plan(settings))}") is not None
+    except ValueError:
+        return False
+
+
+def _name(plan: SweepPlan) -> str:
+    return hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
+
+
+def _base(settings: Settings) -> Experiment:
+    """Return what all fits share."""
+    return replace(suggested(settings["dataset"]), solver_params=(), **_BASE)
+
+
+def _load_range(settings: Settings, linked: bool) -> None:
+    if not linked:
+        low, high = range_to_empty(_base(settings), settings["penalties"])
+        settings.set(low=low, high=high)
+
+
+def _form_plan(settings: Settings) -> SweepPlan:
+    grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
+    start = {} if settings["starts"] == "random" else {"start": settings["starts"]}
+    return SweepPlan.from_dict(
+        {
+            "title": f"Regularizers on {dataset_spec(settings['dataset']).title}",
+            "suggested": True,
+            "base": _BASE | start,
+            "dataset": {"dataset": settings["dataset"]},
+            "method": [{"regularizer": name} for name in settings["penalties"]],
+            "grid": {"lambda_sparse": grid},
+            "seeds": settings["seeds"],
+        }
+    )
+
+
+def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
+    name = _name(plan)
+    tasks = manager()
+    task, costing = tasks.get(f"sweep:{name}"), tasks.get(f"cost:{name}")
+    active = task is not None and task.state.active
+
+    fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
+    with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
+        widgets.action(
+            settings,
+            "start",
+            f"Run {fits}" if task is None or task.state is TaskState.FINISHED else f"Go on with {fits}",
+            icon=":material/play_arrow:",
+            type="primary",
+            shortcut="P",
+            disabled=active,
+            on_click=_start,
+            args=(plan, runs),
+        )
+        widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
+        widgets.action(
+            settings,
+            "cost",
+            "Estimate the time",
+            icon=":material/timer:",
+            shortcut="E",
+            disabled=active or (costing is not None and costing.state.active),
+            on_click=tasks.submit,
+            args=(f"cost:{name}", partial(_cost, plan, runs)),
+            help="Makes one short trial fit for each data set and method.",
+        )
+    if costing is not None and task is None:
+        watch(costing, _draw_cost)
+    if task is not None:
+        watch(task, partial(_draw, plan, name))
+    elif not settings["own"]:
+        _empty(settings, runs)
+
+
+def _empty(settings: Settings, runs: RunStore) -> None:
+    def example() -> None:
+        settings.set(dataset="monks1", penalties=("l1", "ti", "cs"), points=4, seeds=2, starts="informed")
+        _load_range(settings, linked=False)
+        _start(_form_plan(settings), runs)
+
+    shell.example(
+        settings,
+        "start",
+        "Nothing of this sweep has been fitted in this session. Press **Run** for the settings above, or "
+        "try this example: ℓ₁, TI and CS on MONK's problem 1, four strengths and two seeds.",
+        "Show the example",
+        example,
+    )
+
+
+def _start(plan: SweepPlan, runs: RunStore) -> None:
+    name = _name(plan)
+    manager().submit(
+        f"sweep:{name}", lambda should_stop: carry_out(plan, runs, should_stop=should_stop, sweep=name)
+    )
+
+
+def _cost(plan: SweepPlan, runs: RunStore, _: Callable[[], bool]) -> Iterator[str]:
+    estimate = cost(plan, runs)
+    yield " ".join([estimate.sentence(), *dict.fromkeys(estimate.notes)])
+
+
+def _draw_cost(view: TaskView) -> None:
+    if view.state is TaskState.FAILED:
+        failure(view)
+    elif view.items:
+        st.caption(f":material/timer: {plain(view.items[-1])}")
+    else:
+        st.caption(f"Trial fits are at work: {view.elapsed:.0f} s.")
+
+
+def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
+    fits: list[Fitted] = list(view.items)
+    done, total = len(fits), len(plan.cells)
+    fresh = sum(fit.fresh for fit in fits)
+    if view.state.active:
+        st.progress(done / total, text=f"{done:,} of {total:,} fits, {pace(view, done, total)}.")
+    elif view.state is TaskState.FAILED:
+        failure(view)
+    else:
+        word = "Stopped: " if done < total else ""
+        stored = f", {done - fresh:,} of them from the store" if done > fresh else ""
+        st.caption(f"{word}{done:,} of {total:,} fits in {view.elapsed:.0f} s{stored}.")
+    if not fits:
+        return
+    table = fits_table(plan, ((fit.index, fit.run) for fit in fits))
+    failed = table[table["status"] == "failed"]
+    if len(failed):
+        first = next(fit.run for fit in fits if fit.run.status == "failed")
+        count = f"{len(failed):,} fits failed; the first" if len(failed) > 1 else "1 fit failed"
+        st.warning(f"{count}: {plain(first.message)}", icon=":material/error:")
+    metric = main_metric(table)
+    means = means_table(table, list(plan.grid), metric)
+    means["dataset"] = means["dataset"].map(session_uploads.label)
+    if means.empty:
+        return
+    words = METRICS.get(metric, "Objective")
+    if not view.state.active:
+        best = best_runs(table, list(plan.grid), metric, MOST)
+        if len(best) > 1:
+            navigation.page_link(
+                navigation.COMPARE,
+                {"runs": ",".join(best), "fold": "1"},
+                label="Compare the methods, each at its best",
+                help=f"By the mean of {words} over the seeds.",
+            )
+    axis = next((key for key in plan.grid if len(plan.grid[key]) > 1), None)
+    if axis is not None:
+        left, right = st.columns(2)
+        for column, value, error, what, title in (
+            (left, "mean", "std", metric, words),
+            (right, "interactions", None, "used_interactions", "Used interactions"),
+        ):
+            with column:
+                curves(
+                    figures.against_strength(means, axis, value, error, what, title),
+                    key=f"sweeps_{value}",
+                    alt=f"{title} against {axis}, a curve for each method.",
+                    live=view.state.active,
+                )
+        bars = "." if view.state.active else "; bars are one standard deviation."
+        st.caption(f"Means over the seeds{bars}")
+    st.dataframe(
+        means.drop(columns="regularizer"),
+        hide_index=True,
+        key="sweeps_table",
+        column_config={
+            "dataset": "Data set",
+            "method": "Method",
+            "fits": "Fits",
+            **{name: figures.STRENGTHS.get(name, widgets.title_of(name)) for name in plan.grid},
+            "mean": st.column_config.NumberColumn(words, format="%.5g"),
+            "std": st.column_config.NumberColumn("± std", format="%.2g"),
+            "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),
+            "interactions_std": st.column_config.NumberColumn("± std ", format="%.2g"),
+        },
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        widgets.download(
+            "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"
+        )
+        widgets.download("The sweep (JSON)", plan.to_json, f"sweep-{name}.json", key="sweeps_json")
+        navigation.page_link(
+            navigation.RUNS,
+            {"origin": "sweep"},
+            label="See the runs",
+        )
+    if not view.state.active:
+        source = widgets.linked(
+            sweep_program(plan),
+            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+            data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+        )
+        widgets.python_block(source, "Fits all of it and prints the table above.")

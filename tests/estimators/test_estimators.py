@@ -1,0 +1,611 @@
+"""What every estimator of pairs or products of features keeps: one contract, whatever the model."""
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from by_name import build_problem
+from oracles import slow_lifted
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn_checks import own_checks
+
+import fmviz
+from fmviz.engine.parameters import Parameters
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 6))
+Y = 2 * X[:, 0] * X[:, 1] - X[:, 2] + 0.05 * RNG.normal(size=120)
+TRIPLE = 2 * X[:, 0] * X[:, 1] * X[:, 2] - X[:, 2] + X[:, 3] * X[:, 4] + 0.05 * RNG.normal(size=120)
+NAMED = pd.DataFrame(X, columns=list("abcdef"))
+
+# Short fits: what is asked of them does not need their end.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+PAIRS = {
+    "fm": fmviz.FactorizationMachineRegressor(rank=4, lambda_sparse=0.02, random_state=0),
+    "convex": fmviz.ConvexFMRegressor(lambda_trace=0.02, random_state=0),
+    "squares": fmviz.ConvexFMRegressor(diagonal=True, lambda_trace=0.02, random_state=0),
+    "quadratic": fmviz.QuadraticRegressor(lambda_trace=0.01, lambda_sparse=0.02),
+}
+PRODUCTS = {
+    "hofm": fmviz.HigherOrderFMRegressor(rank=3, random_state=0),
+    "shared": fmviz.HigherOrderFMRegressor(rank=3, shared=True, random_state=0),
+    "shared4": fmviz.HigherOrderFMRegressor(
+        rank=2, order=4, shared=True, coefficients="signs", regularizer="l1", init_scale=0.5, random_state=0
+    ),
+    "shared fitted": fmviz.HigherOrderFMRegressor(
+        rank=3,
+        order=2,
+        shared=True,
+        coefficients="fitted",
+        regularizer="l2",
+        lambda_sparse=0.0,
+        random_state=0,
+    ),
+    "network": fmviz.PolynomialNetworkRegressor(rank=3, random_state=0),
+    "network3": fmviz.PolynomialNetworkRegressor(
+        rank=3, degree=3, augment=True, coefficients="ones", random_state=0
+    ),
+    "network augmented": fmviz.PolynomialNetworkRegressor(rank=3, augment=True, random_state=0),
+    "all subsets": fmviz.AllSubsetsRegressor(rank=3, init_scale=0.3, random_state=0),
+    "H2": fmviz.LiftedRegressor(rank=3, random_state=0),
+    "A2": fmviz.LiftedRegressor(rank=3, kernel="anova", regularizer="ti", lambda_sparse=0.1, random_state=0),
+    "A2 augmented": fmviz.LiftedRegressor(rank=3, kernel="anova", augment=True, random_state=0),
+    "H3": fmviz.LiftedRegressor(
+        rank=2, degree=3, regularizer="l1", lambda_sparse=0.01, init_scale=0.5, random_state=0
+    ),
+    "H3 augmented": fmviz.LiftedRegressor(rank=2, degree=3, augment=True, init_scale=0.5, random_state=0),
+}
+CASES = PAIRS | PRODUCTS
+SMALL = {"rank": 2, "max_iter": 30}
+
+
+@pytest.mark.sample(45)
+@pytest.mark.filterwarnings("ignore::fmviz.CollapseWarning")
+@parametrize_with_checks(
+    [fmviz.FactorizationMachineRegressor(rank=3), fmviz.FactorizationMachineClassifier(rank=3)]
+)
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+# Few epochs: a choice between bases that are nearly as good may depend on rounding.
+QUICK = {"rank": 3, "max_iter": 2, "tol": 0.0, "random_state": 0}
+SLOW = [
+    fmviz.HigherOrderFMRegressor(order=2, **SMALL),
+    fmviz.HigherOrderFMClassifier(order=2, **SMALL),
+    fmviz.HigherOrderFMRegressor(shared=True, **SMALL),
+    fmviz.PolynomialNetworkRegressor(**SMALL),
+    # With the default λ_p some decisions pass 37, where probabilities are 1 and can no longer be ranked.
+    fmviz.PolynomialNetworkClassifier(augment=True, degree=3, coefficients="ones", lambda_p=1.0, **SMALL),
+    fmviz.AllSubsetsRegressor(**SMALL),
+    fmviz.AllSubsetsClassifier(**SMALL),
+    fmviz.LiftedRegressor(**SMALL),
+    fmviz.LiftedRegressor(kernel="anova", **SMALL),
+    fmviz.LiftedClassifier(augment=True, degree=3, **SMALL),
+    fmviz.QuadraticRegressor(max_iter=100),
+    fmviz.QuadraticClassifier(max_iter=100),
+    fmviz.ConvexFMRegressor(),
+    fmviz.ConvexFMClassifier(),
+    fmviz.RobustFMRegressor(),
+    fmviz.RobustFMClassifier(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::fmviz.CollapseWarning")
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    own_checks([fmviz.SharedBasisClassifier(**QUICK), fmviz.SharedBasisRegressor(**QUICK)])
+    + own_checks(SLOW, pytest.mark.slow),
+)
+def test_sklearn_contract_of_what_depends_on_the_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
+def test_scikit_learn_has_nothing_to_say_of_searches_but_that_weights_round(kind):
+    # A weight of 2 rounds otherwise than two rows, and where a column of P dies is decided by the last digit.
+    why = "where a column of P falls to 0 a rounding error decides between two paths"
+    expected = {f"check_sample_weight_equivalence_on_{name}_data": why for name in ("dense", "sparse")}
+    check_estimator(getattr(fmviz, f"FactorizationMachine{kind}CV")(), expected_failed_checks=expected)
+
+
+# ----------------------------------------------------------------------------------- what is found, and told
+
+
+@pytest.mark.parametrize(("case", "certificate"), [("fm", 1e-2), ("convex", 1e-4), ("quadratic", 1e-3)])
+def test_the_pair_is_found_and_its_weight_is_right(case, certificate):
+    fitted = clone(CASES[case]).fit(NAMED, Y)
+    assert fitted.score(NAMED, Y) > 0.97
+    assert fitted.status_.converged
+    assert fitted.n_iter_ == fitted.history_["epoch"].iloc[-1]
+    assert fitted.certificate_ == fitted.history_["certificate"].iloc[-1] < certificate
+    table = fitted.interactions()
+    assert table.iloc[0, :2].tolist() == ["a", "b"]
+    assert table.weight[0] == pytest.approx(2.0, abs=0.3)
+    assert len(table) == fitted.n_used_interactions_ == (15 if case == "convex" else len(table))
+    assert len(fitted.interactions(top=1)) == 1
+    assert {"abcdef"[j] for j in fitted.used_features_} >= set(table.feature_i) | set(table.feature_j)
+    indices = clone(fitted).fit(X, Y).interactions(3)
+    assert indices.columns.tolist() == ["feature_i", "feature_j", "weight"]
+    assert (indices.feature_i < indices.feature_j).all()
+    if case == "convex":
+        P = fitted.P_[:, : fitted.rank_]
+        assert pytest.approx(np.eye(fitted.rank_), abs=1e-12) == P.T @ P
+        W = (P * fitted.coefficients_[: fitted.rank_]) @ P.T
+        assert table.weight[0] == pytest.approx(W[0, 1], rel=1e-12)
+        assert (fitted.P_.shape, np.count_nonzero(fitted.coefficients_)) == ((6, 30), fitted.rank_)
+    if case == "quadratic":
+        assert (fitted.W_ == fitted.W_.T).all()
+        assert len(table) < 15
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_history_is_the_objective_and_prediction_the_model(case):
+    target = Y + (3 * X[:, 4] ** 2 if case == "squares" else 0.0)
+    fitted = clone(CASES[case]).set_params(max_iter=20).fit(X, target)
+    convex = {"model": "convex_fm", "regularizer": "l2", "rank": 30, "lambda_p": 0.02, "lambda_sparse": 0.0}
+    settings = {
+        "fm": {"rank": 4, "lambda_p": getattr(fitted, "lambda_p_", None), "lambda_sparse": 0.02},
+        "convex": convex,
+        "squares": convex | {"model_params": {"diagonal": True}},
+        "quadratic": {"model": "qr", "regularizer": "l1", "lambda_p": 0.01, "lambda_sparse": 0.02},
+    }[case]
+    problem = build_problem(X, target, lambda_w=fitted.lambda_w_, **settings)
+    at = fitted.w_, fitted.intercept_
+    if case == "quadratic":
+        here = Parameters.of_weights(fitted.W_, *at)
+    else:
+        here = Parameters(fitted.P_, *at, coefficients=getattr(fitted, "coefficients_", None))
+    assert fitted.history_["objective"].iloc[-1] == pytest.approx(problem.objective(here))
+    assert fitted.predict(X) == pytest.approx(problem.predict(here))
+    assert fitted.score(X, target) > 0.97
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_predictions_weights_and_counts_are_those_of_the_products(case):
+    fitted = clone(CASES[case]).set_params(max_iter=15, tol=0.0).fit(NAMED, TRIPLE + 1.0)
+    every, repeated = case == "all subsets", case.startswith(("network", "H"))
+    # Every product of features and its weight, of all orders; of distinct features a set has m! orders.
+    wanted: dict[tuple[int, ...], float] = {}
+    for m in range(1, 7) if every else fitted.factors_:
+        P = fitted.P_ if every else fitted.factors_[m]
+        c = np.ones(3) if every else fitted.coefficients_[m]
+        lifted = case[0] in "HA"
+        U = P if lifted else np.tile(P, (m, 1, 1))
+        wanted |= slow_lifted.weights(U, c if lifted or repeated else c / factorial(m), repeated)
+    f = fitted.intercept_ + X @ fitted.w_ + 3.0 * every
+    f += sum(weight * X[:, list(features)].prod(axis=1) for features, weight in wanted.items())
+    assert fitted.predict(NAMED) == pytest.approx(f, rel=1e-9, abs=1e-9)
+    for m in fitted.used_interactions_:
+        table = fitted.interactions(order=m)
+        assert (np.diff(table.weight.abs()) <= 0).all()
+        got = {tuple("abcdef".index(one) for one in row[:-1]): row[-1] for row in table.to_numpy()}
+        of_order = {key: weight for key, weight in wanted.items() if len(key) == m}
+        assert got == pytest.approx(of_order, rel=1e-9, abs=1e-12)
+        distinct = [key for key in got if len(set(key)) == m]
+        assert fitted.used_interactions_[m] == len(distinct)
+        for key in distinct[:4]:
+            assert fitted.interaction_weight(["abcdef"[j] for j in key]) == pytest.approx(got[key], rel=1e-9)
+        assert len(fitted.interactions(2, m)) == min(2, len(got))
+    highest = getattr(fitted, "degree", getattr(fitted, "order", None))
+    lowest = highest if case in ("network", "H2", "A2", "H3") else 2
+    assert every or set(fitted.factors_) == set(range(lowest, highest + 1))
+    assert fitted.n_used_interactions_ == sum(fitted.used_interactions_.values())
+    assert set(fitted.used_features_) == {j for key in wanted for j in key}
+    assert fitted.n_iter_ == fitted.history_["epoch"].iloc[-1]
+    assert fitted.certificate_ == fitted.history_["certificate"].iloc[-1]
+
+
+def test_a_planted_triple_is_found_and_squares_are_weighed():
+    best = fmviz.HigherOrderFMRegressor(rank=4, random_state=0).fit(X, TRIPLE).interactions(top=1)
+    assert best.iloc[0, :3].astype(int).tolist() == [0, 1, 2]
+    assert best.weight[0] == pytest.approx(2.0, abs=0.2)
+    y = 3 * X[:, 0] ** 2 - 2 * X[:, 1] ** 2 + X[:, 2] * X[:, 3]
+    network = fmviz.PolynomialNetworkRegressor(
+        rank=5, lambda_p=1e-5, max_iter=2_000, tol=1e-6, random_state=0
+    ).fit(X[:, :5], y)
+    table = network.interactions(3)
+    assert table.iloc[:, :2].to_numpy().tolist() == [[0, 0], [1, 1], [2, 3]]
+    assert table.weight.tolist() == pytest.approx([3.0, -2.0, 1.0], abs=0.02)
+    values, _ = fmviz.weight_spectrum(network.P_, network.coefficients_[2])
+    assert np.sort(values) == pytest.approx([-2.0, -0.5, 0.0, 0.5, 3.0], abs=0.05)
+
+
+@pytest.mark.slow
+def test_groups_of_pairs_and_triples_are_found():
+    lifted = fmviz.LiftedRegressor(rank=4, degree=3, augment=True, init_scale=0.5, random_state=0)
+    found = lifted.fit(X[:, :5], TRIPLE)
+    assert found.interactions(top=1).iloc[0, :3].astype(int).tolist() == [0, 1, 2]
+    assert found.interactions(top=1, order=2).iloc[0, :2].astype(int).tolist() == [3, 4]
+    table, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
+    fitted = fmviz.QuadraticRegressor(
+        lambda_trace=1.0, lambda_sparse=0.3, fit_linear=False, fit_intercept=False
+    ).fit(table, y)
+    assert fitted.certificate_ < 1e-3
+    assert fmviz.metrics.support_f1(W, Parameters.of_weights(fitted.W_)) > 0.9
+
+
+def test_planted_groups_are_of_low_rank():
+    table, y, _ = fmviz.datasets.make_sparse_interactions(random_state=0)
+    fitted = fmviz.ConvexFMRegressor(lambda_trace=1.0, fit_linear=False, random_state=0).fit(table, y)
+    assert 8 <= fitted.rank_ <= 12
+    assert fitted.certificate_ < 1e-10
+
+
+ANY_LOSS = [
+    fmviz.FactorizationMachineClassifier(rank=4, random_state=0, max_iter=300),
+    fmviz.QuadraticClassifier(),
+    fmviz.ConvexFMClassifier(),
+]
+OF_ORDER = {
+    2: [fmviz.LiftedClassifier(rank=4, random_state=0)],
+    3: [
+        fmviz.HigherOrderFMClassifier(rank=4, random_state=0),
+        fmviz.PolynomialNetworkClassifier(rank=4, degree=3, random_state=0),
+        fmviz.AllSubsetsClassifier(rank=4, init_scale=0.3, random_state=0),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("classifier", "loss", "order"),
+    [(one, loss, 2) for one in ANY_LOSS for loss in ("logistic", "squared_hinge", "squared", "huber")]
+    + [
+        pytest.param(one, "logistic", order, marks=() if at == 0 and order == 3 else pytest.mark.slow)
+        for order, some in OF_ORDER.items()
+        for at, one in enumerate(some)
+    ],
+    ids=lambda one: type(one).__name__ if hasattr(one, "fit") else str(one),
+)
+def test_classifiers_take_any_labels(classifier, loss, order):
+    labels = np.where(X[:, :order].prod(axis=1) > 0, "yes", "no")
+    fitted = clone(classifier).set_params(loss=loss).fit(X, labels)
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert fitted.score(X, labels) > (0.9 if isinstance(classifier, fmviz.LiftedClassifier) else 0.85)
+    assert hasattr(fitted, "predict_proba") == (loss == "logistic")
+    if loss == "logistic":
+        proba = fitted.predict_proba(X)
+        assert proba.sum(axis=1) == pytest.approx(1)
+        assert ((proba[:, 1] > 0.5) == (fitted.predict(X) == "yes")).all()
+
+
+# ------------------------------------------------------------------------------------------ data and settings
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("case", CASES)
+def test_sparse_and_dense_agree_and_warm_starts_go_on(case):
+    mask, convex = X * (np.abs(X) > 0.7), case in ("convex", "squares")
+    short = {} if convex else {"max_iter": 5, "tol": 0.0}
+    estimator = clone(CASES[case]).set_params(warm_start=True, **short)
+    dense = clone(estimator).fit(mask, TRIPLE)
+    sparse = clone(estimator).fit(sp.csr_array(mask), TRIPLE)
+    tolerance = 1e-3 if convex else 1e-8
+    assert dense.predict(mask) == pytest.approx(sparse.predict(sp.coo_array(mask)), abs=tolerance)
+    if not convex:
+        name = "W_" if case == "quadratic" else "P_"
+        assert pytest.approx(getattr(sparse, name), abs=tolerance) == getattr(dense, name)
+    end = dense.history_["objective"].iloc[-1]
+    assert dense.fit(mask, TRIPLE).history_["objective"].iloc[0] == pytest.approx(end, rel=1e-12)
+
+
+SOLVERS = (
+    *(("l21", "pbcd"), ("ti", "pcd"), ("l2", "cd"), ("l1", "apgd"), ("l2", "lbfgs")),
+    *(("ti", "pgd"), ("l1", "nmapgd"), ("omega_star", "subgd")),
+)
+SHORT = {"max_iter": 40, "tol": 0.0, "random_state": 1}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "attributes", "tolerance"),
+    [
+        *(
+            (
+                fmviz.FactorizationMachineRegressor(
+                    3,
+                    solver=solver,
+                    regularizer=regularizer,
+                    init_scale=0.3,
+                    **({"lambda_sparse": 0.0} if regularizer == "l2" else {}),
+                    **SHORT,
+                ),
+                ("P_", "w_"),
+                1e-9,
+            )
+            for regularizer, solver in SOLVERS
+        ),
+        (clone(PAIRS["quadratic"]).set_params(max_iter=40, tol=0.0), ("W_", "w_"), 1e-9),
+        (PAIRS["convex"], (), 1e-3),
+    ],
+    ids=[*("-".join(both) for both in SOLVERS), "quadratic", "convex"],
+)
+def test_whole_weights_are_repeated_rows(estimator, attributes, tolerance):
+    counts = np.random.default_rng(1).integers(0, 3, size=120)
+    weighted = clone(estimator).fit(X, Y, sample_weight=counts)
+    repeated = clone(estimator).fit(np.repeat(X, counts, 0), np.repeat(Y, counts))
+    assert repeated.predict(X) == pytest.approx(weighted.predict(X), abs=max(tolerance, 1e-8))
+    for name in attributes:
+        assert pytest.approx(getattr(repeated, name), abs=tolerance) == getattr(weighted, name)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_callback_stops(case):
+    stopped = clone(CASES[case]).set_params(callback=lambda snapshot: snapshot.epoch >= 1, tol=0.0)
+    assert stopped.fit(X, Y).status_.message.startswith("Stopped by the callback")
+    assert stopped.n_iter_ == 1
+
+
+def test_terms_can_be_left_out():
+    fitted = fmviz.QuadraticRegressor(fit_linear=False, fit_intercept=False).fit(X, Y + 3)
+    assert (fitted.w_.any(), fitted.intercept_) == (False, 0.0)
+    assert fmviz.QuadraticRegressor().fit(X, Y + 3).intercept_ == pytest.approx(3.0, abs=0.1)
+
+
+def test_predictions_are_those_of_what_was_fitted():
+    machine = clone(CASES["shared"]).set_params(max_iter=3).fit(X, Y)
+    before = machine.predict(X)
+    assert (machine.set_params(order=5, shared=False).predict(X) == before).all()
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "grid", "warning"),
+    [
+        ("fm", "lambda_sparse", [1e-3, 10.0], "Choose λ below"),
+        ("hofm", "lambda_sparse", [1e-3, 10.0], ""),
+        ("quadratic", "lambda_sparse", [1e-3, 10.0], None),
+        ("convex", "lambda_trace", [1e-2, 100.0], None),
+    ],
+)
+def test_grid_search_works(case, name, grid, warning):
+    search = GridSearchCV(CASES[case], {name: grid}, cv=2)
+    if warning is None:
+        search.fit(X, Y)
+    else:
+        with pytest.warns(fmviz.CollapseWarning, match=warning):
+            search.fit(X, Y)
+    assert search.best_params_ == {name: grid[0]}
+
+
+def test_a_search_that_ends_without_interactions_blames_no_strength_that_nobody_set():
+    noise = np.random.default_rng(1)
+    machine = fmviz.FactorizationMachineRegressorCV(rank=2, random_state=0, max_iter=50)
+    with pytest.warns(fmviz.CollapseWarning, match="Validation prefers no interactions"):
+        machine.fit(noise.normal(size=(80, 4)), noise.normal(size=80))
+    assert machine.n_used_interactions_ == 0
+
+
+def test_cross_validation_chooses_what_predicts():
+    machine = fmviz.FactorizationMachineRegressorCV(rank=3, cv=2, random_state=0).fit(X, Y)
+    assert machine.path_["validation_loss"].min() < np.var(Y) / 2
+    assert machine.lambda_sparse_ in set(machine.path_["lambda_sparse"])
+    assert machine.status_.converged
+    one = fmviz.FactorizationMachineRegressorCV(rank=3, cv=2, one_se=True, random_state=0).fit(X, Y)
+    assert one.lambda_sparse_ >= machine.lambda_sparse_
+    binary = np.where(np.median(Y) < Y, "yes", "no")
+    classifier = fmviz.FactorizationMachineClassifierCV(rank=3, cv=2, random_state=0).fit(X, binary)
+    assert classifier.predict_proba(X).shape == (len(X), 2)
+    assert set(classifier.predict(X)) <= {"yes", "no"}
+
+
+# ------------------------------------------------------------------------------------------------- refusals
+
+WRONG = {
+    "fm": [
+        ({"rank": -1}, "rank = -1"),
+        ({"verbose": "much"}, "verbose = 'much'"),
+        ({"early_stopping": True, "validation_fraction": 2}, "validation_fraction = 2"),
+        ({"early_stopping": True, "n_iter_no_change": 0}, "n_iter_no_change = 0"),
+        ({"degree": 3}, "degree = 3"),
+        ({"max_iter": 0}, "max_iter = 0"),
+        ({"tol": -1}, "tol = -1"),
+        ({"regularizer": "ti2"}, "Did you mean 'ti'"),
+        ({"regularizer": "l21", "solver": "pcd"}, "Use PBCD"),
+        ({"loss": "logistic"}, "wants labels -1"),
+        ({"init_scale": -1.0}, "init_scale"),
+        ({"solver_params": {"speed": 1}}, "no parameter 'speed'"),
+        ({"regularizer_params": {"axis": "x"}}, "axis = 'x'"),
+        ({"regularizer_params": "axis"}, "must be a dict"),
+        ({"callback": 3}, "must be a function"),
+        ({"fit_linear": "no"}, "neither True nor False"),
+        ({"warm_start": "no"}, "neither True nor False"),
+        ({"random_state": "abc"}, "random_state = 'abc'"),
+        ({"dtype": "half"}, r"dtype.*half.*float64"),
+    ],
+    "convex": [
+        ({"lambda_trace": -1.0}, "lambda_trace = -1"),
+        ({"rank": -1}, "rank = -1"),
+        ({"diagonal": "no"}, "neither True nor False"),
+        ({"solver": "pcd"}, "eigenvalues alone"),
+        ({"solver_params": {"refit": "all"}}, "refit = 'all'"),
+        ({"solver_params": 3}, "must be a dict"),
+    ],
+    "quadratic": [
+        ({"lambda_trace": -1.0}, "lambda_trace = -1"),
+        ({"lambda_sparse": -1.0}, "lambda_sparse = -1"),
+        ({"solver": "pcd"}, "has no factors"),
+        ({"max_iter": 0}, "max_iter = 0"),
+    ],
+    "hofm": [
+        ({"order": 1}, "order = 1"),
+        ({"coefficients": "fitted"}, "shared=True"),
+        ({"shared": "no"}, "neither True nor False"),
+    ],
+    "shared": [
+        ({"order": 11}, "order = 11"),
+        ({"coefficients": "some"}, "coefficients = 'some'"),
+        ({"coefficients": "fitted"}, "scale of a column is free"),
+    ],
+    "network": [
+        ({"lambda_sparse": 1.0}, "lambda_sparse = 1"),
+        ({"degree": 1}, "degree = 1"),
+        ({"augment": "yes"}, "neither True nor False"),
+    ],
+    "all subsets": [
+        ({"regularizer": "ti"}, "open problem"),
+        ({"rank": -1}, "rank = -1"),
+        ({"loss": "logistic"}, "wants labels -1"),
+    ],
+    "H2": [
+        ({"degree": 1}, "degree = 1"),
+        ({"kernel": "rbf"}, "kernel = 'rbf'"),
+        ({"kernel": "anova", "degree": 3}, "Choose degree 2"),
+        ({"augment": "yes"}, "neither True nor False"),
+        ({"regularizer": "omega_ti"}, "two different columns"),
+        ({"rank": -1}, "rank = -1"),
+    ],
+    "robust": [
+        ({"cap_loss": "none"}, "cap_loss = 'none'"),
+        ({"eps_insensitive": -1.0}, "eps_insensitive = -1.0"),
+        ({"rank": 0}, "rank = 0"),
+        ({"solver": "pcd"}, "robust factorization machine"),
+    ],
+    "bayesian": [({"groups": [1, 2]}, "groups has shape")],
+    "basis": [({"radius": 0.3, "lambda_sparse": 0.1}, "give one of them")],
+}
+OTHERS = {
+    "robust": fmviz.RobustFMRegressor(),
+    "bayesian": fmviz.BayesianFMRegressor(),
+    "basis": fmviz.SharedBasisRegressor(),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "settings", "words"), [(case, *wrong) for case, some in WRONG.items() for wrong in some]
+)
+def test_bad_settings_get_a_sentence(case, settings, words):
+    with pytest.raises(ValueError, match=words):
+        clone((CASES | OTHERS)[case]).set_params(**settings).fit(X, Y)
+
+
+def test_bad_data_get_a_sentence():
+    regressor, classifier = fmviz.FactorizationMachineRegressor(), fmviz.FactorizationMachineClassifier()
+    for ask, words in [
+        (lambda: regressor.fit(np.where(X > 2, np.nan, X), Y), "NaN"),
+        (lambda: classifier.fit(X, np.ones(120)), "one class only"),
+        (lambda: classifier.fit(X, np.arange(240).reshape(120, 2) % 3), "other values than 0 and 1"),
+        (lambda: clone(CASES["hofm"]).set_params(order=4).fit(X[:, :1], Y), r"1 feature\(s\)"),
+        (lambda: regressor.fit(X, Y * 1e300), "y holds a value of size"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            ask()
+
+
+@pytest.mark.parametrize(("case", "missing", "orders"), [("hofm", 4, "order 2, 3"), ("H2", 3, "order 2")])
+def test_bad_questions_get_a_sentence(case, missing, orders):
+    machine = clone(CASES[case]).set_params(max_iter=2).fit(NAMED, Y)
+    for ask, words in [
+        (lambda: machine.interactions(order=missing), f"order = {missing} is not in this .* {orders}"),
+        (lambda: machine.interactions(0), "top = 0"),
+        (lambda: machine.interaction_weight(["a", "z"]), "feature = 'z'"),
+        (lambda: machine.interaction_weight(["a"]), "at least two"),
+        (lambda: machine.interaction_weight(["a", 0]), "none twice"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            ask()
+    assert machine.interaction_weight([*"abcd"[:missing]]) == 0.0
+    with pytest.raises(ValueError, match="top = 0"):
+        clone(CASES["fm"]).set_params(max_iter=1).fit(X, Y).interactions(top=0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        fmviz.SharedBasisClassifier(),
+        fmviz.FactorizationMachineClassifier(),
+        fmviz.BayesianFMClassifier(),
+        fmviz.OrdinalRegressor(),
+    ],
+)
+def test_a_target_of_none_is_refused_in_words(estimator):
+    y = np.array([1.0, 0.0, None, 1.0], dtype=object)
+    with pytest.raises(ValueError, match=r"y is None in row 2 .*Leave out the rows"):
+        estimator.fit(np.eye(4), y if isinstance(estimator, fmviz.OrdinalRegressor) else np.c_[y, y])
+
+
+WIDE = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
+
+
+@pytest.mark.parametrize(
+    ("machine", "data", "module", "free", "words"),
+    [
+        *(
+            (machine(rank=10_000), (X[:, :5], Y), "engine.models.base", 1e6, words)
+            for machine, words in [
+                (fmviz.AllSubsetsRegressor, r"rank = 10,000 and 5 features need 2.4 MB, and 1 MB are free"),
+                (fmviz.HigherOrderFMRegressor, r"for each of 2 orders .* 1 MB .* smaller rank or fewer"),
+                (fmviz.LiftedRegressor, r"for each of 2 factors .* 1 MB .* smaller rank or fewer"),
+                (fmviz.FactorizationMachineRegressor, r"rank = 10,000 .* 1 MB are free"),
+                (fmviz.PolynomialNetworkRegressor, r"rank = 10,000 .* 1 MB are free"),
+            ]
+        ),
+        (
+            fmviz.QuadraticRegressor(),
+            (WIDE, [1.0, -1.0]),
+            "engine.models.quadratic",
+            1e9,
+            "200,000 features needs",
+        ),
+        (
+            fmviz.FactorizationMachineRegressor(),
+            (WIDE, [1.0, -1.0]),
+            "estimators.fitting",
+            1e6,
+            r"rank = 10 and 200,000 features need 17\.6 MB, and 1 MB are free",
+        ),
+    ],
+)
+def test_what_cannot_fit_into_memory_is_a_sentence(machine, data, module, free, words, monkeypatch):
+    monkeypatch.setattr(f"fmviz.{module}.available_bytes", lambda: free)
+    with pytest.raises(ValueError, match=words):
+        machine.fit(*data)
+
+
+# ------------------------------------------------------------------------------------------------- the edges
+
+
+def test_single_row_and_constant_columns_are_fitted():
+    table = np.column_stack([np.ones(5), np.zeros(5), np.arange(5.0)])
+    machine = fmviz.FactorizationMachineRegressor(rank=2, random_state=0).fit(table, np.arange(5.0))
+    assert np.isfinite(machine.P_).all()
+    assert clone(machine).fit(table[:1], [3.0]).predict(table[:1]) == pytest.approx([3.0], abs=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::fmviz.CollapseWarning")
+def test_orders_beyond_the_number_of_features_are_left_out():
+    for machine, d, orders in [
+        (fmviz.HigherOrderFMRegressor(order=4, max_iter=2, tol=0.0), 3, {2, 3}),
+        (fmviz.HigherOrderFMRegressor(), 2, {2}),
+        (fmviz.HigherOrderFMRegressor(order=2), 2, {2}),
+    ]:
+        assert machine.fit(X[:, :d], Y).used_interactions_.keys() == orders
+    # With M − 1 dummy features there are enough.
+    assert fmviz.HigherOrderFMRegressor(shared=True, max_iter=3).fit(X[:, :2], Y).w_.size == 2
+    problem = {"model": "expansion", "model_params": {"kernel": "anova", "degree": 3, "coefficients": "ones"}}
+    with pytest.raises(ValueError, match=r"degree 3, but the data have 2 .* Choose degree = 2 or less"):
+        build_problem(X[:, :2], Y, regularizer="l2", **problem)
+
+
+def test_an_overflow_names_its_cause_and_a_way_out():
+    wide = np.abs(np.random.default_rng(0).normal(size=(20, 400))) * 1e6
+    with pytest.warns(ConvergenceWarning, match=r"grows like an exponential .* Scale the features"):
+        fmviz.AllSubsetsRegressor(rank=2, init_scale=1.0, random_state=0).fit(wide, Y[:20])
+    fitted = fmviz.AllSubsetsRegressor(rank=2, init_scale=0.3, random_state=0).fit(X[:, :5], TRIPLE)
+    with pytest.raises(ValueError, match="overflows"):
+        fitted.predict(X[:, :5] * 1e100)
+    too_long = {"eta0": 1e6, "monotone": False}
+    with pytest.warns(ConvergenceWarning, match="Diverged"):
+        clone(CASES["fm"]).set_params(solver="psgd", solver_params=too_long).fit(X, Y)
+    machine = fmviz.FactorizationMachineClassifier(rank=2, random_state=0, lambda_sparse=0.0).fit(X, Y > 0)
+    with pytest.raises(ValueError, match="whose square is no number"):
+        machine.predict_proba(X * 1e200)

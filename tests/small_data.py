@@ -1,0 +1,100 @@
+"""Small tables, targets and starts that tests of models and solvers share, and how they compare runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from by_name import iterate
+
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.drive import Budget
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.parameters import Parameters
+
+STORAGES = ("dense", "sparse", "binary")
+
+
+def table(storage: str = "dense", n: int = 14, d: int = 5, seed: int = 0, share: float = 0.6) -> np.ndarray:
+    """Return an array to be stored so: a share of other than "dense" is not 0, of "binary" it is 1."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    if storage != "dense":
+        X *= rng.random(X.shape) < share
+    return (X != 0).astype(float) if storage == "binary" else X
+
+
+def stored(X: np.ndarray, storage: str) -> Any:
+    """Return the table as a Problem takes it."""
+    return X if storage == "dense" else sp.csr_array(X)
+
+
+def target(y: np.ndarray, loss: str) -> np.ndarray:
+    """Return y, or its signs where the loss wants labels."""
+    return np.where(y > 0, 1.0, -1.0) if LOSSES[loss].task == "binary" else y
+
+
+def some_zeros(start: Parameters, linear: bool = True, bias: bool = True, seed: int = 1) -> Parameters:
+    """Return a start with some entries of P at 0, and w and the bias away from it where they are fitted."""
+    rng = np.random.default_rng(seed)
+    start.P[rng.random(start.P.shape) < 0.15] = 0.0
+    return start.replace(w=rng.normal(size=start.w.size) * linear, intercept=float(rng.normal()) * bias)
+
+
+def agree(found: Parameters, P: Any, w: Any, intercept: Any, abs: float, **tolerance: float) -> None:
+    """Assert that parameters are these, but for so much; P's tolerance may be another one."""
+    assert pytest.approx(P, abs=tolerance.get("in_P", abs)) == found.P
+    assert found.w == pytest.approx(w, abs=abs)
+    assert found.intercept == pytest.approx(float(np.squeeze(intercept)), abs=abs)
+
+
+def same_iterates(some: Any, others: Any, close: float = 0.0) -> None:
+    """Assert that runs show the same parameters and objectives, to the last bit or so close."""
+    for one, other in zip(some, others, strict=True):
+        assert list(one.parameters) == list(other.parameters)
+        for name, array in one.parameters.items():
+            np.testing.assert_allclose(other.parameters[name], array, rtol=0.0, atol=close, err_msg=name)
+        assert other.objective == pytest.approx(one.objective, rel=close, abs=0.0)
+        assert (one.epoch, one.status) == (other.epoch, other.status)
+
+
+def assert_resumable(
+    problem: Any,
+    solver: Any,
+    budget: Budget,
+    run: Any = iterate,
+    tried: int = 3,
+    close: float = 0.0,
+    **own: Any,
+) -> Any:
+    """Assert that a run has the same iterates from its checkpoints, each read back from bytes.
+
+    So many of them are tried, the first and the last among them. Returned are the snapshots, and how many
+    checkpoints there were.
+    """
+    kept: list[bytes] = []
+    once = {name: own.pop(name) for name in ("init_scale", "start") if name in own}
+    more = {"keep": lambda take: kept.append(take().to_bytes()), "rng": np.random.default_rng(0)}
+    whole = list(run(problem, solver, budget, **once, **more, **own))
+    for packed in kept[:: max(1, len(kept) // (tried - 1))]:
+        checkpoint = Checkpoint.from_bytes(packed)
+        rng = np.random.default_rng(9)
+        rest = list(run(problem, solver, budget, resume=checkpoint, rng=rng, **own))
+        again = whole[len(whole) - len(rest) :]
+        assert rest[0].epoch == checkpoint.epoch
+        same_iterates(again, rest, close)
+        certified = [[np.isnan(one.certificate) for one in both[1:]] for both in (again, rest)]
+        assert certified[0] == certified[1]
+    return whole, len(kept)
+
+
+def differences(f: Any, at: np.ndarray, h: float = 1e-6) -> np.ndarray:
+    """Return the slopes of f at an array as central differences."""
+    slopes = np.empty((*np.shape(f(at)), *at.shape))
+    for place in np.ndindex(at.shape):
+        step = np.zeros_like(at)
+        step[place] = h
+        slopes[(..., *place)] = (f(at + step) - f(at - step)) / (2.0 * h)
+    return slopes
