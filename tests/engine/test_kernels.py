@@ -304,7 +304,7 @@ def declared_kernels() -> set[str]:
 
 def test_no_kernel_is_left_out():
     # Those of losses of vectors are compared in test_vector_losses, of the output layer in test_shared_basis,
-    # of draws in test_sampling, of extrapolation in test_screening.
+    # of draws in test_sampling, of extrapolation in test_sweeping.
     assert declared_kernels() == {
         "counting.count_common",
         "counting.count_matched",
