@@ -12,15 +12,20 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from fmviz.ui.navigation import NAVIGATION, START
 from fmviz.ui.settings.state import LEVELS
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = tuple(
+    "start" if link is START else Path(link.script).stem for links in NAVIGATION.values() for link in links
+)
 
 
-def page(name: str, **query: str) -> AppTest:
+def page(name: str, /, **query: str) -> AppTest:
     """Return a page that has been opened by a link, and has drawn itself without a defect."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.switch_page(f"pages/{name}.py")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    if name != "start":
+        app.switch_page(f"pages/{name}.py")
     for key, value in query.items():
         app.query_params[key] = value
     app.run()
@@ -72,7 +77,7 @@ def run_here(code: str, folder: Path) -> str:
     """Run a program as a file of its own in this process, which has loaded the kernels; return its output."""
     path = folder / "copied.py"
     path.write_text(code, encoding="utf-8")
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.chdir(folder):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.chdir(folder):
         runpy.run_path(str(path), run_name="__main__")
-    return said.getvalue()
+    return output.getvalue()
