@@ -316,8 +316,6 @@ def fig3(repro: Reproduction) -> Iterator[str]:
     repro.total = sum(len(pairs_of(settings, study[2])) * settings["validation"] + tests for study in studies)
     for n, setting, method in studies:
         results = yield from tuned(repro, setting, n, method)
-        if results is None:
-            return
         labels = {"setting": setting, "n_samples": n, "method": method}
         means: Row = {}
         for metric, (pair, validation, tests) in results.items():
@@ -331,8 +329,6 @@ def fig3(repro: Reproduction) -> Iterator[str]:
                 repro.row("test", **place, seed=number, score=score)
         repro.row("means", **labels, **means)
         yield f"{setting}, N = {n}: {method}"
-        if repro.should_stop():
-            return
 
 
 def pairs_of(settings: Settings, method: str) -> list[Pair]:
@@ -343,21 +339,16 @@ def pairs_of(settings: Settings, method: str) -> list[Pair]:
 
 def tuned(
     repro: Reproduction, setting: str, n: int, method: str
-) -> Generator[str, None, dict[str, tuple[Pair, Row, list[Row]]] | None]:
+) -> Generator[str, None, dict[str, tuple[Pair, Row, list[Row]]]]:
     """Tune a method for each metric by itself, then measure it; counts the fits.
 
-    Returns
-    -------
-    dict or None
-        By metric the strengths, their mean metrics in validation, and the tests; None after a stop.
+    Returns by metric the strengths, their mean metrics in validation, and the tests.
     """
     settings, dense = repro.settings, METHODS[method].dense
     seconds = n / 50.0 * settings["dense_share" if dense else "share"]
     limits = {"max_epochs": settings["epochs"], "tol": settings["dense_tol" if dense else "tol"]}
 
-    def measured(
-        cases: list[tuple[Pair, int, int]], weight: int = 1
-    ) -> Generator[str, None, list[Row] | None]:
+    def measured(cases: list[tuple[Pair, int, int]], weight: int = 1) -> Generator[str, None, list[Row]]:
         todo = [
             experiment(method, SETTINGS[setting] | {"seed": seed, "n_samples": n}, pair, start=init, **limits)
             for pair, seed, init in cases
@@ -371,15 +362,11 @@ def tuned(
                 repro.done += weight
                 if repro.due():
                     yield f"{setting}, N = {n}: {method}"
-                if repro.should_stop() and len(rows) < len(todo):
-                    return None
-        return [rows[index] for index in range(len(todo))] if len(rows) == len(todo) else None
+        return [rows[index] for index in range(len(todo))]
 
     pairs, many = pairs_of(settings, method), settings["validation"]
     seeds = range(_FIRST_VALIDATION, _FIRST_VALIDATION + many)
     results = yield from measured([(pair, seed, 0) for pair in pairs for seed in seeds])
-    if results is None:
-        return None
     means = {}
     for i, pair in enumerate(pairs):
         rows = results[i * many : (i + 1) * many]
@@ -389,10 +376,7 @@ def tuned(
     tests: dict[Pair, list[Row]] = {}
     for pair in dict.fromkeys(chosen.values()):
         shared = list(chosen.values()).count(pair)
-        unseen_results = yield from measured([(pair, seed, init) for seed, init in unseen], shared)
-        if unseen_results is None:
-            return None
-        tests[pair] = unseen_results
+        tests[pair] = yield from measured([(pair, seed, init) for seed, init in unseen], shared)
     return {metric: (pair, means[pair], tests[pair]) for metric, pair in chosen.items()}
 
 
@@ -531,13 +515,10 @@ def fig4(repro: Reproduction) -> Iterator[str]:
         )
         for seed, start, exponent, method in cases
     ]
-    if repro.should_stop():
-        return
+    repro.check()
     yield "Readying the kernels"
     with closing(repro.fits(experiments, settings["seconds"])) as results:
         for index, result in results:
-            if repro.should_stop():
-                return
             seed, start, exponent, method = cases[index]
             name = f"seed {seed}"
             if name not in repro.data:
@@ -739,9 +720,6 @@ def fig6(repro: Reproduction) -> Iterator[str]:
         X, y, _ = make_sparse_interactions(settings["N"], d, blocks, 0, random_state=seed)
         repro.use(f"d = {d:,}, seed {seed}", X, y)
         yield from repro.once((seed, d, method), partial(_epochs, repro, method, X, y, seed))
-        if repro.should_stop():
-            return
-        repro.done += 1
 
 
 def _epochs(repro: Reproduction, method: str, X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[str]:
@@ -752,10 +730,10 @@ def _epochs(repro: Reproduction, method: str, X: np.ndarray, y: np.ndarray, seed
     for last in iterate(problem, solver, budget, repro.should_stop, start=start_of(problem, seed)):
         seconds.append(last.seconds)
         yield f"d = {d:,}: {method}, epoch {last.epoch}"
-    if not repro.should_stop():
-        # The first one starts the solver, too.
-        laps = np.diff(seconds[1:] if len(seconds) > 2 else seconds)
-        repro.row("times", panel="One epoch", method=method, d=d, seed=seed, seconds=median(laps))
+    repro.check()
+    # The first one starts the solver, too.
+    laps = np.diff(seconds[1:] if len(seconds) > 2 else seconds)
+    repro.row("times", panel="One epoch", method=method, d=d, seed=seed, seconds=median(laps))
 
 
 def judge_fig6(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -1062,19 +1040,13 @@ def table3(repro: Reproduction) -> Iterator[str]:
         kinds = [{**first[0], "method": method} for method in (FM, *SPARSE)]
         yield from repro.ready(fit, kinds, lambda labels: labels["method"], own={**own, "epochs": 1})
         yield from fits("fm", first)
-        if repro.should_stop():
-            return
         chosen = best_row(repro.tables["fm"], name, FM, split.highest)
         w, p = chosen["lambda_w"], chosen["lambda_p"]
         yield from fits("fm", [trial(FM, seed, w, p) for seed in seeds[len(tuning) :]])
-        if repro.should_stop():
-            return
         p /= 10.0
         yield from fits(
             "grid", [trial(m, seed, w, p, x) for m in SPARSE for x in settings["grid"] for seed in seeds]
         )
-        if repro.should_stop():
-            return
         todo = []
         for labels in [trial(method, seed, w, p) for method in SPARSE for seed in seeds]:
             mine = rows_where(
@@ -1090,8 +1062,6 @@ def table3(repro: Reproduction) -> Iterator[str]:
         for labels, row in repro.trials("search", search, todo, columns, own=own):
             repro.row("search", **{**{k: v for k, v in labels.items() if k != "bracket"}, **row})
             yield f"{name}: {labels['method']}, search, start {labels['seed']}"
-        if repro.should_stop():
-            return
         _conclude(repro, name, split.highest)
         yield f"{name} is done"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -15,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
-from fmviz.lab.papers.reproduction import Pieces, Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.reproduction import Pieces, Reproduction, Row, Settings, Stopped, Tables, rows_where
 from fmviz.lab.papers.verdicts import Finding, Verdict
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import made_with
@@ -156,8 +157,7 @@ class Artefact:
     minutes : mapping of str to float
         How long they take, roughly, on two cores.
     runner : callable
-        ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next; it
-        returns early where ``repro.should_stop()``.
+        ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next.
     judging : callable
         ``judging(tables, settings)`` yields a statement's key, a case of it, and a verdict with a sentence of
         numbers, or something empty where there are none yet: from the tables alone, full or not.
@@ -272,7 +272,7 @@ class Artefact:
             )
 
         # Seconds are those of one thread: products of matrices must not be shared among several.
-        with threadpool_limits(1, user_api="blas"):
+        with threadpool_limits(1, user_api="blas"), suppress(Stopped):
             for message in self.runner(repro):
                 yield result("running", message)
         stopped = repro.done < repro.total

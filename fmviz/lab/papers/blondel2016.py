@@ -98,8 +98,7 @@ def fig1(repro: Reproduction) -> Iterator[str]:
             fall("fitted", Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers))[0]
             for at in fixed
         ]
-        if repro.should_stop():
-            return
+        repro.check()
         columns = int(np.count_nonzero(ends["fitted"][1].multipliers))
         objectives = {label: ends[method][0] for method, label in COEFFICIENTS.items()}
         own = {**objectives, AFTER: min(again), "columns in use": columns}
@@ -228,8 +227,7 @@ def fig2(repro: Reproduction) -> Iterator[str]:
     """Race the lifted and the direct approach on high-dimensional data."""
     settings = repro.settings
     repro.total = sum(len(lines_of_fig2(panel, settings)) for panel in KERNELS.values())
-    if repro.should_stop():
-        return
+    repro.check()
     yield "A²: reading the data"
     X, y = rows_of_fig2(settings)
     repro.use(TEXT_LIKE, X, y, nonzero=int(X.nnz))
@@ -252,8 +250,6 @@ def fig2(repro: Reproduction) -> Iterator[str]:
             ending,
             settings["seconds"],
         )
-        if repro.should_stop():
-            return
 
 
 def judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -338,8 +334,6 @@ def tuned(
         mine = [trial for trial in trials if trial["data"] == name]
         todo = [{**trial, "beta": beta} for trial in mine for beta in grid]
         yield from rows("validation", todo, folds=(settings["folds"], settings["folds_used"]))
-        if repro.should_stop():
-            return
         yield from rows("test", [chosen(trial) for trial in mine], folds=())
 
 

@@ -357,9 +357,6 @@ def fig2(repro: Reproduction) -> Iterator[str]:
         yield f"{name}, split {seed + 1}"
         steps = partial(_selections, repro, name, seed)
         yield from repro.once((name, seed, repro.data[name]), steps)
-        if repro.should_stop():
-            return
-        repro.done += 1
 
 
 def _selections(repro: Reproduction, name: str, seed: int) -> Iterator[str]:
@@ -382,8 +379,7 @@ def _selections(repro: Reproduction, name: str, seed: int) -> Iterator[str]:
             value = float(select(gradient, 1.0, how, 1, rng)[1][0])
             repro.row("ratios", **place, stage=stage, method=method, y=value / best)
         run.epoch()
-        if repro.should_stop():
-            return
+        repro.check()
         if repro.due():
             yield f"{name}, split {seed + 1}: basis {iteration}"
     run.close()
@@ -625,8 +621,6 @@ def fig4(repro: Reproduction) -> Iterator[str]:
                 place = {"panel": panel, "method": trial["method"], "seed": trial["seed"]}
                 repro.row("lines", **place, x=size, y=value)
         yield f"{trial['data']}, split {trial['seed'] + 1}: {trial['method']}"
-    if repro.should_stop():
-        return
     # Means over the splits at the largest number of bases.
     for name, method in product(names, RATERS):
         rows = rows_where(repro.tables, "test", data=name, method=method, bases=own["units"])
@@ -767,8 +761,14 @@ def printed_on(printed: Printed, method: str, data: str) -> Sequence[float]:
 
 def compared(repro: Reproduction, methods: Sequence[str], printed: Printed) -> Iterator[str]:
     """Fit all methods, and fill the table "cells": means over the splits, with what is printed."""
-    yield from validated(repro, methods, lambda method, grid: (0,))
-    for data, method in product([row["data"] for row in repro.tables["data"]], methods):
+    try:
+        yield from validated(repro, methods, lambda method, grid: (0,))
+    finally:  # Of the splits that there are, where it is stopped.
+        _cells(repro, methods, printed)
+
+
+def _cells(repro: Reproduction, methods: Sequence[str], printed: Printed) -> None:
+    for data, method in product([row["data"] for row in repro.tables.get("data", ())], methods):
         right, used = (
             list(scores(repro.tables, data, method, column).values()) for column in ("score", "used")
         )

@@ -76,18 +76,15 @@ def race(
                     repro.row("trace", **labels, method=label_of(line, own), **row)
             if repro.due():
                 yield f"{panel}, start {seed + 1}: {line.label}, epoch {last.epoch}"
-        if not repro.should_stop():
-            end = {"objective": course[-1]["objective"], "seconds": last.seconds}
-            repro.row("ends", **labels, method=line.label, **end, **ending(line, own, course, last))
+        repro.check()
+        end = {"objective": course[-1]["objective"], "seconds": last.seconds}
+        repro.row("ends", **labels, method=line.label, **end, **ending(line, own, course, last))
 
     for line in lines:
         for own in line.tries:
             yield f"{panel}, start {seed + 1}: {line.label}"
             key = panel, seed, line.label, own, traced, repro.data[data]
             yield from repro.once(key, partial(run, line, own))
-            if repro.should_stop():
-                return
-            repro.done += 1
         if len(line.tries) > 1:
             _keep_best(repro, labels, line)
 

@@ -40,6 +40,10 @@ class Pieces(Protocol):
         """Keep a value in the types of JSON."""
 
 
+class Stopped(Exception):  # noqa: N818
+    """Raised where a reproduction is to end before all is done: on request, or where what is kept ends."""
+
+
 class Reproduction:
     """A figure or table while it is reproduced: settings to read, tables to fill.
 
@@ -73,8 +77,7 @@ class Reproduction:
         self.data: dict[str, str] = {}
         self.notes: list[str] = []
         self.done, self.total = 0, 0
-        self._asked, self._pieces, self._so_far = should_stop, pieces, so_far
-        self._exhausted = False
+        self.should_stop, self._pieces, self._so_far = should_stop, pieces, so_far
         self._earlier, self._start, self._shown = 0.0, time.perf_counter(), -math.inf
 
     @property
@@ -82,9 +85,10 @@ class Reproduction:
         """Wall time of this run and of those that it goes on from."""
         return self._earlier + (0.0 if self._so_far else time.perf_counter() - self._start)
 
-    def should_stop(self) -> bool:
-        """Return whether the runner is to return: on request, or where what is kept ends."""
-        return self._exhausted or self._asked()
+    def check(self) -> None:
+        """Raise `Stopped` if it is to stop."""
+        if self.should_stop():
+            raise Stopped
 
     def row(self, table: str, /, **values: Any) -> None:
         """Add a row to a table."""
@@ -125,12 +129,11 @@ class Reproduction:
         return names or list(instead)
 
     def each(self, cases: Iterable[Item], total: int | None = None) -> Iterator[Item]:
-        """Yield pieces of work, until the runner is to return; it counts itself what is done."""
+        """Yield pieces of work, of which there are `total`, until it is to stop."""
         todo = list(cases)
         self.total += len(todo) if total is None else total
         for case in todo:
-            if self.should_stop():
-                return
+            self.check()
             yield case
 
     # ----------------------------------------------------------------------------------------- pieces of work
@@ -145,14 +148,15 @@ class Reproduction:
         if known is not None:
             for table, rows in known.items():
                 self.tables.setdefault(table, []).extend(rows)
-            return
-        if self._ends_here():
-            return
-        before = {table: len(rows) for table, rows in self.tables.items()}
-        yield from steps()
-        if not self.should_stop():
+        else:
+            if self._so_far:
+                raise Stopped
+            before = {table: len(rows) for table, rows in self.tables.items()}
+            yield from steps()
+            self.check()
             added = {table: rows[before.get(table, 0) :] for table, rows in self.tables.items()}
             self._keep(key, {table: rows for table, rows in added.items() if rows})
+        self.done += 1
 
     def resumed(
         self, items: Sequence[Item], key: Callable[[Item], str], work: Callable[[list[Item]], Numbered]
@@ -161,21 +165,21 @@ class Reproduction:
 
         ``work(items)`` yields places and results; a result that has a "failure" is not kept.
         """
-        missing = []
-        for index, item in enumerate(items):
-            known = self._recall(key(item))
-            if known is None:
-                missing.append(index)
-            else:
-                yield index, known
-        if not missing or self._ends_here():
+        kept = {index: self._recall(key(item)) for index, item in enumerate(items)}
+        missing = [index for index, known in kept.items() if known is None]
+        yield from ((index, known) for index, known in kept.items() if known is not None)
+        if not missing:
             return
-        with closing(work([items[i] for i in missing])) as results:
-            for place, value in results:
+        if self._so_far:
+            raise Stopped
+        with closing(work([items[index] for index in missing])) as results:
+            for count, (place, value) in enumerate(results, start=1):
                 index = missing[place]
                 if not value.get("failure"):
                     self._keep(key(items[index]), value)
                 yield index, value
+                if count < len(missing):
+                    self.check()
 
     def trials(
         self, name: str, work: Callable[..., Row], trials: Sequence[Row], columns: Sequence[str], **fixed: Any
@@ -207,8 +211,6 @@ class Reproduction:
             for index, result in results:
                 self.done += 1
                 yield trials[index], result
-                if self.should_stop():
-                    return
 
     def ready(
         self, work: Callable[..., Row], trials: Sequence[Row], kind: Callable[[Row], Hashable], **fixed: Any
@@ -246,10 +248,6 @@ class Reproduction:
     def _keep(self, key: str, value: Any) -> None:
         if self._pieces is not None:
             self._pieces.keep(key, {"seconds": self.seconds, "value": value})
-
-    def _ends_here(self) -> bool:
-        self._exhausted = self._exhausted or self._so_far
-        return self._so_far
 
 
 def _attempted(work: Callable[..., Row], columns: Sequence[str], trial: Row) -> Row:
