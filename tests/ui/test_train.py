@@ -27,7 +27,6 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.train import page
 from fmviz.ui.train.interactions import pairs_table
 from fmviz.ui.train.live import _recovery_words
 from fmviz.ui.train.panels import picture
