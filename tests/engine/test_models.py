@@ -109,10 +109,19 @@ def test_gradients_and_curvatures_are_finite_differences(case, loss):
             assert found == pytest.approx(second, rel=1e-8, abs=1e-9)
 
 
-@pytest.mark.parametrize(("kernel", "degree"), list(product(("polynomial", "anova"), (3, 4))))
-def test_gradients_with_fitted_coefficients_are_finite_differences(kernel, degree):
-    params = {"kernel": kernel, "degree": degree}
-    problem = build_problem(table(), table()[:, 0], model="expansion", model_params=params, regularizer="l2")
+@pytest.mark.parametrize(
+    ("model", "params", "strength"),
+    [
+        *(
+            ("expansion", {"kernel": kernel, "degree": degree}, 0.0)
+            for kernel, degree in product(("polynomial", "anova"), (3, 4))
+        ),
+        ("hofm", {"order": 3}, 0.1),
+    ],
+)
+def test_gradients_of_all_that_is_smooth_are_finite_differences(model, params, strength):
+    given = {"model": model, "model_params": params, "regularizer": "l2", "lambda_sparse": strength}
+    problem = build_problem(table(), table()[:, 0], **given)
     joint, rng = Joint(problem), np.random.default_rng(1)
     shapes = problem.model.shapes(5, problem.rank)
     theta = joint.pack(Parameters(**{name: rng.normal(size=shape) for name, shape in shapes.items()}))
