@@ -37,10 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="minutes, or what the paper did (default: quick)",
     )
     parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="a folder for NAME.json, NAME.md and NAME.html, the figure",
+        "--output", type=Path, metavar="DIR", help="a folder for NAME.json, NAME.md and NAME.html, the figure"
     )
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
     parser.add_argument(

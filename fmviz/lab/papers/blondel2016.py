@@ -129,9 +129,7 @@ def _fall(
     return y.size * last.objective, last.parameters
 
 
-def judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the gaps between ends, each a share of the higher one."""
-
+def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def gaps(rows: list[Row], low: str, high: str) -> list[float]:
         return [(row[high] - row[low]) / row[high] for row in rows]
 
@@ -252,9 +250,7 @@ def fig2(repro: Reproduction) -> Iterator[str]:
         )
 
 
-def judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by when lines come down, once all have ended that are compared."""
-
+def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def times(panel: str, column: str = "seconds") -> Times | None:
         lines = [line for line in lines_of_fig2(panel, settings) if line.label != FITTED]
         return median_times(tables, panel, n_runs(lines), column)
@@ -424,8 +420,7 @@ def fig3(repro: Reproduction) -> Iterator[str]:
     yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min, **fixed)
 
 
-def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the mean errors of all numbers of bases."""
+def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     sizes = settings["bases"]
     for name, means in mean_scores(tables, settings, product(RATERS, sizes)):
         said: Any = means and _kernels(means)
@@ -521,8 +516,7 @@ def fig4(repro: Reproduction) -> Iterator[str]:
     yield from tuned(repro, rows_of_fig4, names, kinds, grid, fit_fig4, max, **limits)
 
 
-def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the mean R² of all numbers of bases."""
+def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, means in mean_scores(tables, settings, _kinds_of_fig4(settings)):
         if not means:
             yield from ((key, name, None) for key in ("few", "kernels"))
@@ -549,8 +543,8 @@ def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("blondel2016_fig1", fig1, judge_fig1),
-    figure("blondel2016_fig2", fig2, judge_fig2, share=SHARE),
-    figure("blondel2016_fig3", fig3, judge_fig3, same=_COMPARABLE),
-    figure("blondel2016_fig4", fig4, judge_fig4),
+    figure("blondel2016_fig1", fig1, _judge_fig1),
+    figure("blondel2016_fig2", fig2, _judge_fig2, share=SHARE),
+    figure("blondel2016_fig3", fig3, _judge_fig3, same=_COMPARABLE),
+    figure("blondel2016_fig4", fig4, _judge_fig4),
 )
