@@ -221,6 +221,7 @@ def test_the_sidebar_leads_to_pages_as_they_were_left():
     app.query_params["level"] = "expert"
     app.run()
     assert (level(app), address(app)) == ("expert", {"d": "30"})
+    assert app.slider(key="prox_d").value == 30
 
 
 def test_the_keys_of_a_page_are_told(store):
