@@ -139,14 +139,14 @@ def compare(regularizer, params, solver, loss, storage, epochs, **own):
         method.start(start, np.random.default_rng(4))
         for P, w, b in oracle(problem, X, y, weights, solver, start, epochs, **own, **steps):
             assert np.isfinite(method.epoch())
-            found = method.parameters()
-            agree(found, P, w, b, abs=1e-11 if solver not in BATCH else 1e-10, in_P=1e-10)
+            result = method.parameters()
+            agree(result, P, w, b, abs=1e-11 if solver not in BATCH else 1e-10, in_P=1e-10)
             if solver not in BATCH:
                 # What the threshold kills is exactly 0. What only the quadratic part of Ω draws to 0, the
                 # last live entry of a column, may be off by a rounding error on either side.
-                assert ((np.abs(found.P) > 1e-13) == (np.abs(P) > 1e-13)).all()
+                assert ((np.abs(result.P) > 1e-13) == (np.abs(P) > 1e-13)).all()
             if solver in SWEEPS and regularizer in ("l1", "l21") and (lam or storage != "pairs"):
-                assert ((found.P != 0) == (P != 0)).all()
+                assert ((result.P != 0) == (P != 0)).all()
         method.close()
 
 
