@@ -117,11 +117,6 @@ def test_where_semicolons_divide_the_numbers_say_their_decimal_sign(numbers, dec
 # ---------------------------------------------------------------------------------------------- hostile
 
 
-def test_there_are_many_hostile_files():
-    assert len(FILES) >= 60
-    assert len({file.name for file in FILES}) == len(FILES)
-
-
 @pytest.mark.sample(30)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: re.sub(r"\W", "_", file.name)[:30])
 def test_hostile_files_get_a_sentence_or_are_read(file: Hostile):
@@ -641,8 +636,3 @@ def test_the_example_is_there_without_its_file(monkeypatch):
     source, recipe = decided(other.data)
     assert recipe.target == other.target == "target"
     assert measure(source, recipe).rows == 442
-
-
-def test_a_choice_is_checked():
-    with pytest.raises(ValueError, match="kind = 'colour'"):
-        Choice("a", "colour")

@@ -8,7 +8,7 @@ word, and take a missing value for a rare one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,7 +206,8 @@ def _numbers(known: np.ndarray, name: str, missing: Missing, scaling: ScalingKin
 def _words(known: pd.Series, missing: Missing, single: bool, rare: int, most: int) -> WordColumn | None:
     name, found = str(known.name), levels_of(known)
     if single and len(found) == 2:
-        yes = yes_of(found)
+        # Without a word that says yes the later by letters.
+        yes = next((level for level in found if level.strip().lower() in _YES), max(found))
         return WordColumn(name, (yes,), missing, others=tuple(word for word in found if word != yes))
     counts = pd.Series(words_of(known)).value_counts()
     # Of equally frequent words those that come first by letters, whatever the order of the rows.
@@ -221,11 +222,6 @@ def _words(known: pd.Series, missing: Missing, single: bool, rare: int, most: in
     if len(levels) + bool(rest) + (missing == "mark") < 2:
         return None
     return WordColumn(name, levels, missing, rest, others)
-
-
-def yes_of(levels: Collection[str]) -> str:
-    """Return the one of two words that says yes; else the later by letters."""
-    return next((level for level in levels if level.strip().lower() in _YES), max(levels))
 
 
 def _texts(known: pd.Series, missing: Missing, fewest: int, most: int) -> TextColumn | None:

@@ -303,22 +303,19 @@ class TableEncoding:
     def from_dict(cls, told: Mapping[str, Any]) -> TableEncoding:
         """Read what `to_dict` wrote."""
         kinds = {"levels": WordColumn, "words": TextColumn, "center": NumberColumn}
-        columns = tuple(
-            next(kind for key, kind in kinds.items() if key in one)(**_frozen(one)) for one in told["columns"]
-        )
+        columns = []
+        for one in told["columns"]:
+            fields = {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+            columns.append(next(kind for key, kind in kinds.items() if key in one)(**fields))
         notes = tuple(told["notes"])
         target = Target.from_dict(told["target"])
-        return cls(**{**told, "target": target, "columns": columns, "notes": notes})
+        return cls(**{**told, "target": target, "columns": tuple(columns), "notes": notes})
 
 
 def _known(y: np.ndarray) -> np.ndarray:
     """Return which rows have a value in all columns of a target."""
     missing = np.isnan(y)
     return ~(missing if y.ndim == 1 else missing.any(axis=1))
-
-
-def _frozen(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
 
 
 def _column(table: pd.DataFrame, name: str) -> pd.Series:
