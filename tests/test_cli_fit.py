@@ -190,7 +190,7 @@ def test_libsvm(table, tmp_path, capsys):
 
 
 def test_options_of_tables_are_none_of_registered_data(capsys):
-    for option in (["--words", "age"], ["--most-levels", "3"], ["--missing", "impute"]):
+    for option in (["--target", "y"], ["--words", "age"], ["--most-levels", "3"]):
         assert main(["fit", "diabetes", *option]) == 2
         assert f"is read as it is; leave {option[0]} out" in capsys.readouterr().err
 
@@ -255,16 +255,6 @@ def test_errors_are_one_sentence(file, more, sentence, capsys):
     assert sentence in said.err
     assert "Traceback" not in said.err
     assert said.err.count("\n") == 1
-
-
-def test_files_that_cannot_be_fitted(tmp_path, capsys):
-    assert main(["fit", str(tmp_path / "none.csv"), "--target", "y"]) == 2
-    assert "cannot be read: No such file" in capsys.readouterr().err
-    assert main(["fit", "balance_scale", "--target", "y"]) == 2
-    assert "leave --target out" in capsys.readouterr().err
-    (tmp_path / "model.npz").write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="is no model"):
-        SavedModel.load(tmp_path / "model.npz")
 
 
 @pytest.mark.slow

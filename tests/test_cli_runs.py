@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
@@ -133,6 +132,7 @@ def test_deleted_runs_are_gone(path, capsys):
     [
         (["runs", "show", "alpha"], "several runs whose ids begin with 'alpha'"),
         (["runs", "show", "nix"], "no run whose id begins with 'nix'"),
+        (["runs", "show", ""], "no run whose id begins with ''"),
         (["runs", "list", "--limit", "0"], "--limit 0 shows nothing"),
     ],
 )
@@ -142,25 +142,6 @@ def test_errors_are_one_sentence(given, sentence, path, capsys):
     assert sentence in said.err
     assert said.err.count("\n") == 1
     assert said.out == ""
-
-
-def test_a_store_that_is_none(tmp_path, capsys):
-    file = tmp_path / "text"
-    file.write_text("This is no store. " * 100)
-    assert main(["runs", "list", "--store", str(file)]) == 2
-    said = capsys.readouterr().err
-    assert "cannot be opened" in said
-    assert said.count("\n") == 1
-
-
-def test_a_store_that_is_damaged_is_no_defect(path, capsys):
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE runs")
-    connection.close()
-    assert main(["runs", "list", "--store", path]) == 2
-    said = capsys.readouterr().err
-    assert f"The run store {path} cannot be used" in said
-    assert "--debug" not in said
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="the clock of this system cannot be set")
