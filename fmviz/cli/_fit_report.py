@@ -193,7 +193,9 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) -> None:
     """Write model.npz, interactions.csv, report.json and report.html into a folder."""
     dataset, encoded = fit.run.dataset, fit.encoded
-    target = encoded.target if encoded is not None else _target_of(dataset)
+    target = Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
+    if encoded is not None:
+        target = encoded.target
     experiment = fit.run.experiment
     SavedModel(
         fit.end.parameters,
@@ -210,10 +212,6 @@ def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) 
     for name, content in (("report.json", text), ("report.html", html(fit, told))):
         # Names of files may hold bytes that are no characters.
         (folder / name).write_text(content, encoding="utf-8", errors="backslashreplace")
-
-
-def _target_of(dataset: Any) -> Target:
-    return Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
 
 
 def html(fit: Fit, told: Mapping[str, Any]) -> str:

@@ -146,12 +146,11 @@ class Progress:
         self._count += 1
         if self._live:
             to_stderr(f"\r\033[K{line[:110]}", end="")
-        elif (self._every and self._count % self._every == 0) or self._late():
+        elif (self._every and self._count % self._every == 0) or (
+            time.monotonic() - self._told >= self._seconds
+        ):
             self._told = time.monotonic()
             to_stderr(line)
-
-    def _late(self) -> bool:
-        return time.monotonic() - self._told >= self._seconds
 
     def clear(self) -> None:
         """Take the line away."""

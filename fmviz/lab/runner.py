@@ -21,7 +21,7 @@ from fmviz.engine.outputs.side_by_side import AnyProblem, build, informed_start,
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
-from fmviz.engine.snapshot import Snapshot, Status
+from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.robust import EstimatedCaps
 from fmviz.engine.target import Target
@@ -221,8 +221,7 @@ class Run:
 
         Nothing is evaluated on the way. With `seconds` the run also ends after so many solver seconds.
         """
-        experiment = self.experiment
-        budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
+        budget = Budget(self.experiment.max_epochs, seconds, self.experiment.tol, report_every=None)
         run = self._with_start(never, None)
         *_, last = run.stream(budget, never)
         return run._measured_snapshot(last)
@@ -234,17 +233,14 @@ class Run:
         return self.with_caps(should_stop)
 
     def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with its metrics, and with a word on a converged fit without interactions."""
         figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
-        return replace(snapshot, metrics=figures, status=self._status_of(snapshot))
-
-    def _status_of(self, snapshot: Snapshot) -> Status | None:
-        """Return the status, with a word on a fit that has no interaction."""
         status = snapshot.status
-        if status is None or not status.converged:
-            return status
-        problem = self.problem.at(**self.schedule.after(snapshot.epoch))
-        why = why_empty(problem, snapshot.parameters)
-        return status if why is None else replace(status, message=f"{status.message} {why}")
+        if status is not None and status.converged:
+            problem = self.problem.at(**self.schedule.after(snapshot.epoch))
+            if (why := why_empty(problem, snapshot.parameters)) is not None:
+                status = replace(status, message=f"{status.message} {why}")
+        return replace(snapshot, metrics=figures, status=status)
 
     def stream(
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
@@ -272,13 +268,10 @@ class Run:
             **checkpoints,
         )
 
+    # The start of a run may overflow; its status says so.
+    @np.errstate(over="ignore", invalid="ignore")
     def measure(self, parameters: Parameters) -> dict[str, float]:
         """Return the prediction metrics, and the recovery metrics where the truth is known."""
-        # The start of a run may overflow; its status says so.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._measured(parameters)
-
-    def _measured(self, parameters: Parameters) -> dict[str, float]:
         found = self._prediction(self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
             found |= self._prediction(*self.validation, parameters, "validation")
@@ -442,10 +435,10 @@ def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
     n_negative = y.size - n_positive
     if n_positive == 0 or n_negative == 0 or not np.isfinite(f).all():
         return float("nan")
-    _, inverse, counts = np.unique(f, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    rank = (last - 0.5 * (counts - 1))[inverse]
-    return float((rank[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+    from scipy.stats import rankdata  # Takes a while to import, and regression needs none of it.
+
+    ranks = rankdata(f)[positive].sum()
+    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 
 def prepare(
