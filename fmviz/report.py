@@ -26,7 +26,7 @@ from fmviz.figures import sketch, training
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.sketch import matrix_png
 from fmviz.figures.training import mark_epochs
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
     N_TILES,
@@ -46,8 +46,6 @@ from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.typography import cell
-
-__all__ = ["Outcome", "html", "of_stored", "of_view"]
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20

@@ -1,5 +1,5 @@
 """The page Papers."""
 
-from fmviz.ui.paper.page import render
+from fmviz.ui.paper import render
 
 render()

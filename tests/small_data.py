@@ -31,6 +31,15 @@ def stored(X: np.ndarray, storage: str) -> Any:
     return X if storage == "dense" else sp.csr_array(X)
 
 
+def pairs(n: int = 40, seed: int = 0) -> np.ndarray:
+    """Return rows with any two of eight features; the fifth of nine is in no row."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((n, 9))
+    for row in X:
+        row[rng.choice(np.delete(np.arange(9), 4), 2, replace=False)] = 1.0
+    return X
+
+
 def target(y: np.ndarray, loss: str) -> np.ndarray:
     """Return y, or its signs where the loss wants labels."""
     return np.where(y > 0, 1.0, -1.0) if LOSSES[loss].task == "binary" else y

@@ -28,19 +28,20 @@ def runner(repro):
 
 def judge(tables, settings):
     best = max((row["score"] for row in tables.get("test", ())), default=0.0)
-    yield "x", "holds" if best > 1 else "not settled", f"The best score is {best}."
+    yield "high", "x", ("holds" if best > 1 else "not settled", f"The best score is {best}.")
 
 
 MADE_UP = Artefact(
     name="made_up",
     paper="Nobody, Nowhere",
     title="A title",
-    statements=(Statement("high", "Scores are high.", "1", judge),),
+    statements=(Statement("high", "Scores are high.", "1"),),
     differences=("Nothing is the same.",),
     settings={"k": 3},
     budgets={"quick": {}, "full": {}},
     minutes={"quick": 0.1, "full": 0.1},
     runner=runner,
+    judging=judge,
     picture=Picture("curves", {"x_title": "k", "y_title": "score"}),
     published=(Published("test", {"data": "x", "seed": 1}, "score", 1.2, "Table 9"),),
 )
@@ -107,7 +108,7 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
                 repro.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
                 yield f"start {seed}"
 
-            yield from repro.once(f"start {seed}", steps)
+            yield from repro.once((seed,), steps)
             repro.done += 1
 
     monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))

@@ -51,15 +51,8 @@ class Cluster:
 
     def _start(self, *line: str) -> subprocess.Popen:
         log = (self._folder / "log.txt").open("a")
-        command = [
-            sys.executable,
-            "-m",
-            "dask",
-            *line,
-            "--no-dashboard",
-            "--scheduler-file",
-            str(self._address),
-        ]
+        command = [sys.executable, "-m", "dask", *line, "--no-dashboard"]
+        command += ["--scheduler-file", str(self._address)]
         with log:
             return subprocess.Popen(command, stdout=log, stderr=log, env=self._environment, cwd=self._folder)
 
@@ -134,7 +127,7 @@ def test_a_cluster_gives_the_numbers_of_this_machine_and_outlives_a_worker(tmp_p
     assert not told["failures"]
 
 
-@pytest.mark.parametrize("address", ["nonsense", ":::", "http://127.0.0.1:8786"])
+@pytest.mark.parametrize("address", ["nonsense", ":::", "http://127.0.0.1:8786", "tcp://127.0.0.1:1"])
 def test_what_is_no_address_is_told_at_once(tmp_path, address):
     file = tmp_path / "plan.toml"
     file.write_text(PLAN)

@@ -79,14 +79,14 @@ def test_the_table_holds_means_and_deviations(place, capsys):
 
 
 def test_failed_fits_are_counted_and_told(place, capsys, monkeypatch):
-    real = sweep_run._whole
+    real = sweep_run._completed
 
     def broken(experiment):
         if experiment.regularizer == "cs":
             raise ValueError("This is too much.")
         return real(experiment)
 
-    monkeypatch.setattr(sweep_run, "_whole", broken)
+    monkeypatch.setattr(sweep_run, "_completed", broken)
     assert swept(place) == 1
     text = capsys.readouterr().out
     assert "4 fits failed: This is too much." in text

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fmviz.metrics import estimation_error, support_f1, support_recovered
+from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.parameters import Parameters
+from fmviz.metrics import estimation_error, interaction_weights, support_f1, support_recovered
 
 W = np.zeros((4, 4))
 W[0, 1] = W[1, 0] = 2.0
@@ -26,6 +28,28 @@ def test_metrics_by_hand():
     assert support_f1(W, P) == pytest.approx(4 / 5)
 
 
+# Two columns, one for each pair.
+FACTORS = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        FACTORS,
+        Parameters(FACTORS, np.zeros(4), 0.0),
+        Parameters.of_weights(W + np.diag([9.0] * 4)),
+    ],
+    ids=["P", "of P", "of W"],
+)
+def test_the_parameters_of_any_model_are_taken(found):
+    assert interaction_weights(found) == pytest.approx(W)
+    assert estimation_error(W, found) == pytest.approx(0.0, abs=1e-15)
+    assert support_f1(W, found) == 1.0
+    assert support_recovered(W, found)
+    first = GivenPairs.of(interaction_weights(found)).ranked(1)
+    assert (first.i.tolist(), first.j.tolist(), first.weight.tolist()) == ([0], [1], [2.0])
+
+
 def test_the_diagonal_does_not_count():
     assert estimation_error(W + np.diag([9.0] * 4), np.zeros((4, 2))) == 1.0
     assert support_f1(np.eye(3), np.zeros((3, 1))) == 1.0
@@ -35,5 +59,7 @@ def test_the_diagonal_does_not_count():
 def test_shapes_are_checked():
     with pytest.raises(ValueError, match="square"):
         support_f1(W[:2], np.zeros((4, 1)))
+    with pytest.raises(ValueError, match="learned W has shape"):
+        support_f1(W, Parameters.of_weights(np.eye(3)))
     with pytest.raises(ValueError, match="4 rows"):
         estimation_error(W, np.zeros((3, 1)))

@@ -37,10 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="minutes, or what the paper did (default: quick)",
     )
     parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="a folder for NAME.json, NAME.md and NAME.html, the figure",
+        "--output", type=Path, metavar="DIR", help="a folder for NAME.json, NAME.md and NAME.html, the figure"
     )
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
     parser.add_argument(
@@ -70,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    result, trouble, left = _so_far(artefact, arguments) if arguments.so_far else _run(artefact, arguments)
+    result, trouble, parts = _so_far(artefact, arguments) if arguments.so_far else _run(artefact, arguments)
     text = report(artefact, result)
     try:
         if arguments.output is not None:
@@ -81,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         to_stderr(trouble)
         return 1
     if result.state == "stopped" and not arguments.so_far:
-        on = f" {_parts(left)} kept: the same command goes on from there." if left else ""
+        on = f" {_parts(parts)} kept: the same command goes on from there." if parts else ""
         to_stderr(f"Stopped.{on}")
         return 130
     return 0
@@ -93,29 +90,24 @@ def _list(arguments: argparse.Namespace) -> int:
     from fmviz.lab.papers.results import last_results, unfinished
     from fmviz.lab.store.results import newest
 
+    rows: list[dict[str, Any]] = []
     store = open_store(arguments)
     try:
         kept = last_results(store)
-        parts = {
-            (one.name, budget): unfinished(one, budget, store)
-            for one in ARTEFACTS.values()
-            for budget in BUDGETS
-        }
+        for artefact in ARTEFACTS.values():
+            parts = {budget: unfinished(artefact, budget, store) for budget in BUDGETS}
+            last = newest(result for (name, _), result in kept.items() if name == artefact.name)
+            row = {"artefact": artefact.name, "title": artefact.title, "last result": "", "checks": ""}
+            row["unfinished"] = ", ".join(
+                f"{budget}, {_parts(count)}" for budget, count in parts.items() if count
+            )
+            if last is not None:
+                when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
+                row["last result"] = f"{when}, {last.budget}" + (", came with fmviz" if last.shipped else "")
+                row["checks"] = ", ".join(f"{count} {verdict}" for verdict, count in last.verdicts.items())
+            rows.append(row)
     finally:
         store.close()
-    rows = []
-    for one in ARTEFACTS.values():
-        mine = [last for (name, _), last in kept.items() if name == one.name]
-        last = newest(mine)
-        row: dict[str, Any] = {"artefact": one.name, "title": one.title, "last result": "", "checks": ""}
-        row["unfinished"] = ", ".join(
-            f"{budget}, {_parts(parts[one.name, budget])}" for budget in BUDGETS if parts[one.name, budget]
-        )
-        if last is not None:
-            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
-            row["last result"] = f"{when}, {last.budget}" + (", came with fmviz" if last.shipped else "")
-            row["checks"] = ", ".join(f"{count} {verdict}" for verdict, count in last.verdicts.items())
-        rows.append(row)
     print(text_table(rows))
     return 0
 
@@ -123,15 +115,12 @@ def _list(arguments: argparse.Namespace) -> int:
 def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
     """Run to the end, or until Ctrl-C, after which what there is counts.
 
-    Returns
-    -------
-    (Result, str, int)
-        The result, why it could not be kept, and how many parts are finished and kept.
+    Returns the result, why it could not be kept, and how many parts are finished and kept.
     """
     from fmviz.lab.papers.results import run_and_keep, unfinished
     from fmviz.lab.store import StoreError
 
-    progress, result, trouble, left = Progress(every=0, seconds=60.0), None, "", 0
+    progress, result, trouble, parts = Progress(every=0, seconds=60.0), None, "", 0
     store = cache(partial(open_store, arguments))
     try:
         for result in run_and_keep(
@@ -143,7 +132,7 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
             raise
         result = replace(result, state="stopped")
         with suppress(StoreError, sqlite3.Error):
-            left = unfinished(artefact, arguments.budget, store())
+            parts = unfinished(artefact, arguments.budget, store())
     except ValueError as error:
         if result is None or result.state != "complete":
             raise
@@ -153,15 +142,15 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
         if store.cache_info().currsize:
             store().close()
     assert result is not None, "every run ends with a result"
-    return result, trouble, left
+    return result, trouble, parts
 
 
 def _so_far(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
-    from fmviz.lab.papers.results import found_so_far
+    from fmviz.lab.papers.results import result_so_far
 
     store = open_store(arguments)
     try:
-        return found_so_far(artefact, arguments.budget, store), "", 0
+        return result_so_far(artefact, arguments.budget, store), "", 0
     finally:
         store.close()
 
@@ -184,23 +173,19 @@ def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:
 
 def report(artefact: Artefact, result: Result) -> str:
     """Return a result as Markdown: checks, published numbers, tables, differences."""
-    said = {one.key: one for one in artefact.statements}
-    lines = [
-        f"# {artefact.title}",
-        "",
-        f"{artefact.paper}.",
-        "",
+    lines = [f"# {artefact.title}", "", f"{artefact.paper}.", ""]
+    lines += [
         f"Budget: {result.budget}, {result.state} after {result.seconds:.0f} s.",
         "",
         "## Statements",
         "",
     ]
-    for key, one in said.items():
-        lines += [f"**{one.text}** ({one.where})", ""]
+    for statement in artefact.statements:
+        lines += [f"**{statement.text}** ({statement.where})", ""]
         lines += [
             f"- {check.verdict.upper()} – {check.case}: {check.measured}"
             for check in result.checks
-            if check.statement == key
+            if check.statement == statement.key
         ]
         lines.append("")
     if compared := artefact.compared(result.tables):

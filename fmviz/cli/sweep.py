@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, bar, open_store, print_json, text_table, to_stderr
-from fmviz.lab.typography import cell
+from fmviz.lab.typography import cell, duration
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan
@@ -40,9 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     checked_jobs(arguments.jobs)
     store = open_store(arguments)
     try:
-        told = cost(plan, store, n_jobs=arguments.jobs)
-        to_stderr(told.sentence())
-        for note in dict.fromkeys(told.notes):
+        estimate = cost(plan, store, n_jobs=arguments.jobs)
+        to_stderr(estimate.sentence())
+        for note in dict.fromkeys(estimate.notes):
             to_stderr(f"A trial fit failed: {note}")
         if arguments.dry_run:
             return 0
@@ -72,9 +73,8 @@ def _carry_out(
             for fit in fits:
                 found[fit.index] = fit.run
                 if fit.fresh:
-                    spent = time.monotonic() - begin
-                    left = spent / (len(found) - known) * (total - len(found))
-                    progress.tell(f"{bar(len(found), total)}, about {left:,.0f} s to go")
+                    remaining = (time.monotonic() - begin) / (len(found) - known) * (total - len(found))
+                    progress.tell(f"{bar(len(found), total)}, {duration(remaining)} to go")
     except KeyboardInterrupt:
         return True
     finally:
@@ -83,25 +83,22 @@ def _carry_out(
 
 
 def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
-    from fmviz.lab.search.sweep_table import (
-        failures,
+    from fmviz.lab.search.sweep_run import (
         fits_table,
         main_metric,
         means_table,
     )
     from fmviz.lab.store.table import METRICS
 
-    failed = failures(found.values())
-    rows: list[dict[str, Any]] = []
+    failed = Counter(run.message for run in found.values() if run.status == "failed")
+    rows: list[dict[Any, Any]] = []
     metric = "objective"
     if found:
         table = fits_table(plan, sorted(found.items()))
         metric = main_metric(table)
-        means = means_table(table, list(plan.grid), metric)
-        rows = [{str(name): value for name, value in row.items()} for row in means.to_dict("records")]
+        rows = means_table(table, list(plan.grid), metric).to_dict("records")
     if as_json:
-        told = {"title": plan.title, "metric": metric, "rows": rows, "failures": failed}
-        print_json(told)
+        print_json({"title": plan.title, "metric": metric, "rows": rows, "failures": failed})
         return
     if plan.title:
         print(f"{plan.title}\n")

@@ -23,15 +23,8 @@ _COUNTS = {"interactions": "Used interactions", "features": "Used features"}
 def operators(tables: Mapping[str, Sequence[Row]], *, x_title: str, y_title: str) -> go.Figure:
     """Draw used interactions and used features against λ, and W = QQᵀ of one P at some λ.
 
-    Parameters
-    ----------
-    tables : mapping
-        With "counts": rows of ``method``, ``seed``, ``log2_lambda``, ``interactions`` and ``features``, of
-        which medians over the seeds are drawn, with the least and the greatest as bars; and "W": rows of
-        ``method``, ``log2_lambda``, ``first`` and ``shares``, the row of a matrix of tiles from that feature
-        on.
-    x_title, y_title : str
-        Of λ, and of the colours.
+    Medians of "counts" over the seeds are drawn, with the least and the greatest as bars; a row of "W" is the
+    row of a matrix of tiles from a feature on.
     """
     counts, pictures = tables.get("counts", ()), tables.get("W", ())
     methods = list(dict.fromkeys(row["method"] for row in counts))
@@ -131,11 +124,7 @@ def _draw_counts(
                 name=method,
                 legendgroup=method,
                 showlegend=at == 0,
-                line={
-                    "color": colors[method],
-                    "width": 2,
-                    "dash": "dash" if rows_reading else "solid",
-                },
+                line={"color": colors[method], "width": 2, "dash": "dash" if rows_reading else "solid"},
                 marker={"size": 6, "symbol": "square" if rows_reading else "circle"},
                 hovertemplate=f"{method}: %{{y:,}}<extra></extra>",
                 **place,

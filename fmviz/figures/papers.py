@@ -1,4 +1,7 @@
-"""Figures of papers, drawn from the tables of a result; one function for each kind."""
+"""Figures of papers, drawn from the tables of a result; one function for each kind.
+
+Each takes tables, the titles of its axes, and how many panels stand beside each other.
+"""
 
 from __future__ import annotations
 
@@ -93,84 +96,42 @@ class _Panels:
         )
         self._named.add(method)
 
-    def titled(self, x_title: str, y_title: str) -> go.Figure:
+    def titled(self, x_title: str = "", y_title: str = "") -> go.Figure:
         """Return the figure with its axes named."""
         self.figure.update_xaxes(title_text=x_title)
         self.figure.update_yaxes(title_text=y_title, col=1)
         return self.figure
 
 
-def descent(
-    tables: Tables,
-    *,
-    x_title: str,
-    y_title: str,
-    columns: int = 2,
-    x: str = "seconds",
-    log_y: bool = False,
-) -> go.Figure:
-    """Draw objectives on their way down: a panel for each ``panel``, a colour for each ``method``.
+def descent(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
+    """Draw objectives on their way down: a panel for each ``panel``, a colour for each ``method`` of "trace".
 
-    Parameters
-    ----------
-    tables : mapping
-        With "trace": rows of ``panel``, ``method``, ``seed``, ``objective`` and the column `x`. The runs of
-        one method from several starts share its colour.
-    x_title, y_title : str
-        Of the axes.
-    columns : int
-        Panels beside each other.
-    x : {"seconds", "epoch"}
-        What the objective is drawn against; seconds on a logarithmic axis, which leaves out the start.
-    log_y : bool
-        Whether the objective is on a logarithmic axis.
+    The runs of a method from several starts share its colour. Both axes are logarithmic, and leave out the
+    start.
     """
     rows = tables.get("trace", ())
     panels = _Panels(_values(rows, "panel"), _values(rows, "method"), columns)
     for title, method in product(panels.places, panels.methods):
         mine = [row for row in rows if row["panel"] == title and row["method"] == method]
         for seed in _values(mine, "seed"):
-            run = [row for row in mine if row["seed"] == seed and (x != "seconds" or row[x] > 0)]
-            panels.add(
-                title,
-                method,
-                [row[x] for row in run],
-                [row["objective"] for row in run],
-                "epoch %{customdata[0]}: %{y:.4g}",
-                customdata=[[row["epoch"]] for row in run],
-                mode="lines",
-            )
-    figure = panels.figure
-    figure.update_xaxes(type="log" if x == "seconds" else "linear")
+            run = [row for row in mine if row["seed"] == seed and row["seconds"] > 0]
+            x, y = [row["seconds"] for row in run], [row["objective"] for row in run]
+            epochs, hover = [[row["epoch"]] for row in run], "epoch %{customdata[0]}: %{y:.4g}"
+            panels.add(title, method, x, y, hover, customdata=epochs, mode="lines")
+    panels.figure.update_xaxes(type="log")
     # On a logarithmic axis 2 and 5 alone are named between the powers of ten.
-    figure.update_yaxes(type="log", dtick="D2") if log_y else figure.update_yaxes(type="linear")
-    return panels.titled(x_title, y_title)
+    panels.figure.update_yaxes(type="log", dtick="D2")
+    return panels.titled(**titles)
 
 
 def curves(
-    tables: Tables,
-    *,
-    x_title: str,
-    y_title: str,
-    columns: int = 2,
-    highest: bool = False,
-    size: str = "bases",
+    tables: Tables, columns: int = 2, highest: bool = False, size: str = "bases", **titles: str
 ) -> go.Figure:
-    """Draw test scores against the number of bases: a panel for each ``data``, a line for each ``method``.
+    """Draw the scores of "test" by ``bases``: a panel for each ``data``, a line for each ``method``.
 
-    Parameters
-    ----------
-    tables : mapping
-        With "test": rows of ``data``, ``method``, ``bases``, ``seed`` and ``score``. Points are means over
-        seeds, with their standard error as a bar. A method with 0 bases has no size, and is drawn as a level.
-    x_title, y_title : str
-        Of the axes.
-    columns : int
-        Panels beside each other.
-    highest : bool
-        Whether a higher score is better; then what lies far below zero is cut off.
-    size : str
-        What is counted on the horizontal axis, in a word.
+    Points are means over seeds, with their standard error as a bar. A method with 0 bases has no size, and is
+    drawn as a level. Where a higher score is better, with `highest`, what lies far below zero is cut off;
+    `size` is what is counted on the horizontal axis, in a word.
     """
     rows = [row for row in tables.get("test", ()) if row["score"] is not None]
     panels = _Panels(_values(rows, "data"), sorted(_values(rows, "method")), columns)
@@ -201,22 +162,14 @@ def curves(
         scores = [row["score"] for row in here]
         if highest and scores and min(scores) < 0.0 < max(scores):
             panels.figure.update_yaxes(range=[-0.05, 1.1 * max(scores)], **place)
-    return panels.titled(x_title, y_title)
+    return panels.titled(**titles)
 
 
-def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go.Figure:
-    """Draw test scores against used interactions: a panel for each ``data``, a line for each ``method``.
+def sparsity(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
+    """Draw scores by used interactions: a panel for each ``data``, a line for each ``method``.
 
-    Parameters
-    ----------
-    tables : mapping
-        With "grid": rows of ``data``, ``method``, ``lambda_sparse``, ``used`` and ``score``, whose means at
-        each strength are a line; "table3a": rows of ``data``, ``method``, ``used`` and ``score``, which are
-        stars; "table3b": the same, of which the row of FM is a level.
-    x_title, y_title : str
-        Of the axes; the horizontal one is logarithmic, and what uses nothing stands at 1.
-    columns : int
-        Panels beside each other.
+    The means of "grid" at each strength are a line, the rows of "table3a" stars, and that of FM in "table3b"
+    a level. The horizontal axis is logarithmic, and what uses nothing stands at 1.
     """
     rows = [row for row in tables.get("grid", ()) if row["score"] is not None]
     limited = [row for row in tables.get("table3a", ()) if row["score"] is not None]
@@ -258,39 +211,24 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
             ends = [float(f(row["used"] for row in here)) for f in (min, max)]
             add(title, "FM", [(used, level[0]) for used in ends], mode="lines", line=_LEVEL)
     panels.figure.update_xaxes(type="log")
-    return panels.titled(x_title, y_title)
+    return panels.titled(**titles)
 
 
 def lines(
     tables: Tables,
-    *,
-    x_title: str,
-    y_title: str,
     table: str = "lines",
     x: str = "x",
     y: str = "y",
     columns: int = 2,
     log: bool | str = False,
     ticks: Literal["powers of two", "numbers", "linear"] = "powers of two",
+    **titles: str,
 ) -> go.Figure:
-    """Draw a column of a table against another: a panel for each ``panel``, a line for each ``method``.
+    """Draw a column of a table by another: a panel for each ``panel``, a line for each ``method``.
 
-    Parameters
-    ----------
-    tables : mapping
-        With `table`: rows of ``panel``, ``method`` and the columns `x` and `y`. Where several rows share
-        an x, points are means, with their standard error as a bar.
-    x_title, y_title : str
-        Of the axes.
-    table, x, y : str
-        Names.
-    columns : int
-        Panels beside each other.
-    log : bool or str
-        Whether y is on a logarithmic axis; a word: in the panels with this word in their titles.
-    ticks : {"powers of two", "numbers", "linear"}
-        What is named on the horizontal axis, which is logarithmic: every second x, as a power of 2, or every
-        x as it is; or "linear", for an axis that is not.
+    Where several rows share an x, points are means, with their standard error as a bar. `log` is whether y is
+    on a logarithmic axis, or a word: in the panels with this word in their titles. `ticks` are the values
+    there are, written as powers of two or as numbers, on a logarithmic axis, or a linear one's own.
     """
     rows = tables.get(table, ())
     panels = _Panels(_values(rows, "panel"), sorted(_values(rows, "method")), columns)
@@ -298,17 +236,12 @@ def lines(
         mine = [row for row in rows if row["panel"] == title and row["method"] == method]
         groups = _grouped(mine, x, y)
         bars = [_standard_error(group) for group in groups.values()]
-        panels.add(
-            title,
-            method,
-            list(groups),
-            [fmean(group) for group in groups.values()],
-            f"{x_title} = %{{x}}: %{{y:.4g}}",
-            error_y={"array": bars, "thickness": 1} if any(bars) else None,
-            mode="lines+markers",
-            # The later lines are smaller, so that those beneath show around them.
-            marker={"symbol": panels.symbol(method), "size": max(5, 11 - 2 * number)},
-        )
+        error_y = {"array": bars, "thickness": 1} if any(bars) else None
+        # The later lines are smaller, so that those beneath show around them.
+        marker = {"symbol": panels.symbol(method), "size": max(5, 11 - 2 * number)}
+        style = {"mode": "lines+markers", "error_y": error_y, "marker": marker}
+        means = [fmean(group) for group in groups.values()]
+        panels.add(title, method, list(groups), means, "%{xaxis.title.text} = %{x}: %{y:.4g}", **style)
     powers = ticks == "powers of two"
     at = sorted({row[x] for row in rows})[:: 2 if powers else 1]
     if at and ticks != "linear":
@@ -317,21 +250,11 @@ def lines(
     for title, place in panels.places.items():
         if log is True or (log and log in title):
             panels.figure.update_yaxes(type="log", dtick=1, **place)
-    return panels.titled(x_title, y_title)
+    return panels.titled(**titles)
 
 
-def boxes(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go.Figure:
-    """Draw how numbers spread: a panel for each ``panel``, a box for each ``method`` and ``stage``.
-
-    Parameters
-    ----------
-    tables : mapping
-        With "ratios": rows of ``panel``, ``method``, ``stage`` and ``y``.
-    x_title, y_title : str
-        Of the axes.
-    columns : int
-        Panels beside each other.
-    """
+def boxes(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
+    """Draw how ``y`` of "ratios" spreads: a panel each ``panel``, a box each ``method`` and ``stage``."""
     rows = tables.get("ratios", ())
     panels = _Panels(_values(rows, "panel"), _values(rows, "stage"), columns)
     for title, stage in product(panels.places, panels.methods):
@@ -348,22 +271,14 @@ def boxes(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go
             **panels.places[title],
         )
     panels.figure.update_layout(boxmode="group")
-    return panels.titled(x_title, y_title)
+    return panels.titled(**titles)
 
 
-def cells(tables: Tables, *, x_title: str, y_title: str = "", columns: int = 2) -> go.Figure:
+def cells(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     """Draw the cells of a table of accuracies: a panel for each ``data``, a place for each ``method``.
 
-    Parameters
-    ----------
-    tables : mapping
-        With "test": rows of ``data``, ``method`` and ``score``, which are points; and "cells": rows of
-        ``data``, ``method``, ``accuracy``, ``std``, which is None or drawn twice to both sides, and
-        ``printed``, which is None or a diamond.
-    x_title, y_title : str
-        Of the axes.
-    columns : int
-        Panels beside each other.
+    Rows of "test" are points; where there are "cells", their ``accuracy`` takes the place of these, with
+    ``std`` drawn twice to both sides, and ``printed``, which may be None, as a diamond.
     """
     single = [row for row in tables.get("test", ()) if row["score"] is not None]
     rows = tables.get("cells", ())
@@ -389,7 +304,7 @@ def cells(tables: Tables, *, x_title: str, y_title: str = "", columns: int = 2) 
         panels.add(title, "printed", value, method, "%{y}: %{x:.2f}", mode="markers", marker=marker)
         panels.figure.update_yaxes(categoryorder="array", categoryarray=methods, **place)
     panels.figure.update_layout(height=panels.figure.layout.height + 14 * len(methods) * panels.down)
-    return panels.titled(x_title, y_title)
+    return panels.titled(**titles)
 
 
 KINDS: dict[str, Callable[..., go.Figure]] = {
@@ -405,13 +320,7 @@ KINDS: dict[str, Callable[..., go.Figure]] = {
 
 
 def draw(kind: str, tables: Tables, **options: Any) -> go.Figure:
-    """Draw the tables of a result; see the functions in `KINDS` for what they need.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind.
-    """
+    """Draw the tables of a result; raise ValueError for an unknown kind."""
     if kind not in KINDS:
         raise ValueError(f"There is no figure {kind!r}; there are {', '.join(KINDS)}.")
     return KINDS[kind](tables, **options)

@@ -33,8 +33,6 @@ from fmviz.engine.drive import never
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.memory import in_words
 
-__all__ = ["confined", "pack", "unpack"]
-
 _FORKS = sys.platform == "linux"
 # An allocator that reserves addresses ahead would meet the limit of memory long before it uses any.
 _ENVIRONMENT = {

@@ -35,6 +35,13 @@ def _in_characters(latex: str) -> str:
     return re.sub(r"_([\dps])\b", lambda index: index[1].translate(_SUBSCRIPTS), latex)
 
 
+def duration(seconds: float) -> str:
+    """Return a length of time, roughly."""
+    if seconds < 60:
+        return f"about {max(1.0, seconds):.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {seconds / 3_600:.1f} h"
+
+
 def with_minus(number: str) -> str:
     """Return a number with minus signs in place of its hyphens."""
     return number.replace("-", "−")

@@ -20,8 +20,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.comparison import compare_supports, describe_support
 from fmviz.lab.interpretation.why_zero import why_zero
 from fmviz.lab.runner import Run, load_dataset, truth_of
-from fmviz.lab.search.arena import EPOCHS, Learning, learn
-from fmviz.lab.search.strength_path import PathPlan
+from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import (
@@ -36,8 +35,6 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.panels import SUPPORT, truth_panel
 from fmviz.ui.watching import failure, shared_task, watch
-
-__all__ = ["draw", "draw_empty", "draw_panels", "fitted", "how", "most_frames", "why"]
 
 _LEAST_WIDTH = 140
 _WAITING = "Being trained"
@@ -192,21 +189,17 @@ def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int, compare
         if view.state is TaskState.FAILED:
             failure(view)
         elif view.state.active:
-            total = len(plan.regularizers)
-            told = f"{len(view.items)} of {total} models trained in {view.elapsed:.0f} s."
-            st.caption(f":material/hourglass_top: {told}")
+            trained = f"{len(view.items)} of {len(plan.regularizers)} models trained"
+            st.caption(f":material/hourglass_top: {trained} in {view.elapsed:.0f} s.")
         else:
-            made: list[Learning] = list(view.items)
-            last = max(len(one.factors) for one in made)
+            last = max(len(factors) for _, factors in view.items)
             shown = sorted({*range(0, last, -(-last // max(1, most_frames(plan)))), last - 1})
             panels = {
-                one.regularizer: [
-                    fitted(
-                        one.factors[min(at, len(one.factors) - 1)], f"Epoch {EPOCHS[at]:,}", dataset, compared
-                    )
+                name: [
+                    fitted(factors[min(at, len(factors) - 1)], f"Epoch {EPOCHS[at]:,}", dataset, compared)
                     for at in shown
                 ]
-                for one in made
+                for name, factors in view.items
             }
             draw_panels(panels, dataset, key, height, player=True)
             st.caption("From one random start. Along λ, a model begins where that of the λ before has ended.")

@@ -680,10 +680,7 @@ def _example(settings: Settings, runs: RunStore) -> None:
         for made in carry_out(plan, runs, n_jobs=1, should_stop=should_stop):
             yield f"{title_of_run(made.run)}: {made.run.message}"
 
-    def failed(sentence: str, details: str) -> None:
-        st.error(plain(sentence), icon=":material/error:")
-
-    if done("compare:example", fit, "Training four small models.", failed):
+    if done("compare:example", fit, "Training four small models."):
         st.session_state.pop(_EXAMPLE)
         settings.set(runs=",".join(run.id for run in results(plan, runs).values()), fold=True)
         st.rerun()

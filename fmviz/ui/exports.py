@@ -14,7 +14,7 @@ import streamlit as st
 
 from fmviz.engine.models import MODELS
 from fmviz.figures.tabular import defused
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.runs.changes import with_strengths
 from fmviz.lab.runs.program import program

@@ -21,8 +21,6 @@ from fmviz.ui.components.pulse import pulse
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
-__all__ = ["fragment", "guard"]
-
 _LOG = logging.getLogger(__name__)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 # The parts of a core that drawing again and again may take: one fragment, and all of a server, which draws

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
@@ -198,7 +197,11 @@ def render() -> None:
     """Draw the page."""
     settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
     with shell.page("Proximal operators", settings):
-        st.html(_STYLE.replace("BACKGROUND", _background_color()))
+        # What scrolls beneath is covered in the colour of the page.
+        light, dark = (
+            st.get_option(f"theme.{kind}.backgroundColor") or "Canvas" for kind in ("light", "dark")
+        )
+        st.html(_STYLE.replace("BACKGROUND", f"light-dark({light}, {dark})"))
         shell.heading(
             settings,
             "Proximal operators",
@@ -395,7 +398,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
             at = one.at(exponent)
             worked = lab.worked_example(P, one.Q[at], one.variant, 2.0**exponent, column)
             with st.container():
-                for formula in (*lab.formulas(one.variant), worked.latex):
+                for formula in (*one.variant.penalty.words()[:2], worked.latex):
                     st.latex(formula)
                 st.caption(
                     f"{worked.live:,} of {worked.total:,} {worked.unit} stay. "
@@ -450,7 +453,7 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
     with st.container(horizontal=True):
         widgets.download(
             "Counts (CSV)",
-            lambda: pd.DataFrame(lab.counts_table(studies)).to_csv(index=False, lineterminator="\n"),
+            lambda: lab.counts_table(studies).to_csv(index=False, lineterminator="\n"),
             "counts.csv",
             key="prox_counts_csv",
             help="Interactions, features, entries and certificate of every operator at every λ.",

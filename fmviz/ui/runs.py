@@ -308,10 +308,7 @@ def _import(runs: RunStore) -> None:
             new, there = import_runs(runs, file, should_stop)
             yield len(new), there
 
-        def failed(sentence: str, details: str) -> None:
-            st.error(plain(sentence), icon=":material/error:")
-
-        if not done(key, read, "Reading.", failed):
+        if not done(key, read, "Reading."):
             return
         if (task := manager().get(key)) is not None:
             new, there = task.view().items[0]

@@ -24,8 +24,6 @@ from fmviz.engine._jit import has_compiled
 from fmviz.lab.search.arena import make_ready
 from fmviz.ui import upload_quota
 
-__all__ = ["FRAME_ANCESTORS", "guarded", "in_sessions", "is_private", "tell_who_can_reach_it"]
-
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 """The sites that may show fmviz in a frame, as Content-Security-Policy writes them; by default its own."""
 
@@ -54,9 +52,6 @@ _HEAD = b"<head>"
 _UPLOAD = re.compile("/_stcore/upload_file/([^/]+)/")
 # Neither compressed bytes nor what a browser has kept can be changed.
 _CONDITIONS = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
-
-
-_begin = AppSession._create_scriptrunner
 
 
 def guarded() -> list[Middleware]:
@@ -144,7 +139,14 @@ class Guard:
         host = asked.get("host")
         # What watches over a server asks by its address.
         health = scope["path"].endswith("/_stcore/health")
-        app: Any = self._app if health or is_host_allowed(host) else _refused(host)
+        app: Any = self._app
+        if not (health or is_host_allowed(host)):
+            app = PlainTextResponse(
+                f"fmviz is not served under the name {(host or '')[:100]!r}. Open it by the address that it "
+                "was started with; who started it can allow this name with fmviz serve --allow, or "
+                "server.allowedHosts in .streamlit/config.toml.",
+                421,
+            )
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         if upload is None or app is not self._app:
             await app(scope, receive, answer)
@@ -170,16 +172,7 @@ def _with_script(begin: Message, body: Message) -> tuple[Message, Message]:
     return {**begin, "headers": headers.raw}, {**body, "body": changed}
 
 
-def _refused(host: str | None) -> PlainTextResponse:
-    return PlainTextResponse(
-        f"fmviz is not served under the name {(host or '')[:100]!r}. Open it by the address that it was "
-        "started with; who started it can allow this name with fmviz serve --allow, or server.allowedHosts "
-        "in .streamlit/config.toml.",
-        421,
-    )
-
-
-# ------------------------------------------------------------------------------------ the order of runs
+_begin = AppSession._create_scriptrunner
 
 
 def hear_endings() -> None:

@@ -12,8 +12,6 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.uploads import is_upload
 
-__all__ = ["forget", "label", "menu", "mine", "owner", "remember"]
-
 _MINE = "fmviz:own:mine"
 _OWNER = "fmviz:own:owner"
 

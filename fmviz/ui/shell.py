@@ -17,7 +17,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -66,10 +66,8 @@ _STYLE = """<style>
 
 
 _CHOSEN = "fmviz:level"
-_POLL = 1.5  # seconds between looks at the server while something is going on
-# So many new modules are worth another look.
-_MANY = 20
-_spared = 0
+_POLL = 1.5  # seconds between looks at the status while something is going on
+_n_spared = 0  # modules that garbage collection does not search
 
 
 @contextmanager
@@ -99,7 +97,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with st.sidebar:
             _navigation(settings)
             _shared(settings)
-            busy = bool(compiling() or manager().running())
+            busy = compiling() or manager().running()
             fragment(_status, run_every=_POLL if busy else None)()
             last = st.container()
         if settings.notices:
@@ -111,19 +109,6 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _teach(settings)
             _keys(settings)
     _spare_modules()
-
-
-def _spare_modules() -> None:
-    """Take what modules hold, which stays as long as the process, out of what is searched for garbage.
-
-    Streamlit searches after every run of a script, some 200,000 objects otherwise, which takes longer than
-    most fragments.
-    """
-    global _spared
-    if len(sys.modules) >= _spared + _MANY:
-        _spared = len(sys.modules)
-        gc.collect()
-        gc.freeze()
 
 
 def cards(name: str) -> DeltaGenerator:
@@ -171,7 +156,9 @@ def _shared(settings: Settings) -> None:
                 st.caption(plain(f"Source: {spec.source}. Licence: {spec.licence}."))
     seed = settings.spec("seed")
     widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
-    widgets.param(settings, "level", "Controls", then=lambda: _remember(settings))
+    widgets.param(
+        settings, "level", "Controls", then=lambda: st.session_state.update({_CHOSEN: settings["level"]})
+    )
     if settings.widened:
         st.caption(f":material/info: Expert, since the link sets {plain(settings.widened)}.")
     # Simple is remembered unchosen, too: whoever has been here is no stranger to a link that names no level.
@@ -185,73 +172,6 @@ def _shared(settings: Settings) -> None:
             f"<script>document.cookie='{cookie}'</script>",
             unsafe_allow_javascript=True,
         )
-
-
-def _remember(settings: Settings) -> None:
-    st.session_state[_CHOSEN] = settings["level"]
-
-
-def _status() -> None:
-    """Draw what the server is doing: kernels being compiled, jobs running."""
-    kernels, jobs = compiling(), len(manager().running())
-    with st.container(horizontal=True, key="shell_status", gap="xsmall"):
-        if kernels:
-            st.badge(
-                f"Compiling {plain(kernels[0])}…",
-                icon=":material/hourglass_top:",
-                color="orange",
-                help="The first use of a kernel compiles it; the result is kept for the next start.",
-            )
-        else:
-            st.badge(
-                "Kernels ready", icon=":material/bolt:", color="green", help="Nothing is being compiled now."
-            )
-        if jobs:
-            st.badge(
-                f"{jobs} job{'s' if jobs > 1 else ''} running",
-                icon=":material/progress_activity:",
-                color="blue",
-                help="Training runs at work on this machine, of all sessions.",
-            )
-
-
-def _teach(settings: Settings) -> None:
-    """Draw the popover in which a teacher makes a link for a class.
-
-    Drawn last: it offers what the page has drawn.
-    """
-    restricted = len({*settings["hide"], *settings["lock"]})
-    words = settings.seen
-    for name in (*settings["hide"], *settings["lock"]):
-        words.setdefault(name, "")
-    with st.popover("Teach", icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
-        st.markdown(
-            "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
-            "lock can be seen, but not changed."
-        )
-        for item, verb in zip(RESTRICTIONS, ("Hide", "Lock"), strict=True):
-            st.multiselect(
-                verb,
-                list(words),
-                format_func=lambda name: words[name] or widgets.title_of(name),
-                placeholder="Nothing",
-                help=item.help,
-                **widgets.start_of(st.multiselect, settings[item.name], list(words)),
-                **settings.bind(item.name),
-            )
-        here = urlsplit(st.context.url or "")
-        query = urlencode(settings.query(), safe=",")
-        st.code(urlunsplit((here.scheme, here.netloc, here.path, query, "")), language=None, wrap_lines=True)
-        if restricted:
-            st.caption(
-                f"{restricted} {'control is' if restricted == 1 else 'controls are'} hidden or locked here."
-            )
-            st.button(
-                "Show and unlock everything",
-                icon=":material/lock_open:",
-                key=f"{settings.page}_teach_end",
-                on_click=lambda: settings.reset(*(item.name for item in RESTRICTIONS)),
-            )
 
 
 def _keys(settings: Settings) -> None:
@@ -308,3 +228,79 @@ def settings_box(key: str, words: str, *, folded: bool, border: bool = True) -> 
     if folded:
         return st.expander(words, icon=":material/tune:", key=f"{key}_folded")
     return st.container(border=border, key=key)
+
+
+def _teach(settings: Settings) -> None:
+    """Draw the popover in which a teacher makes a link for a class.
+
+    Drawn last: it offers what the page has drawn.
+    """
+    restricted = len({*settings["hide"], *settings["lock"]})
+    words = settings.seen
+    for name in (*settings["hide"], *settings["lock"]):
+        words.setdefault(name, "")
+    with st.popover("Teach", icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
+        st.markdown(
+            "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
+            "lock can be seen, but not changed."
+        )
+        for item, verb in zip(RESTRICTIONS, ("Hide", "Lock"), strict=True):
+            st.multiselect(
+                verb,
+                list(words),
+                format_func=lambda name: words[name] or widgets.title_of(name),
+                placeholder="Nothing",
+                help=item.help,
+                **widgets.start_of(st.multiselect, settings[item.name], list(words)),
+                **settings.bind(item.name),
+            )
+        here = urlsplit(st.context.url or "")
+        address = here._replace(query=urlencode(settings.query(), safe=","), fragment="")
+        st.code(address.geturl(), language=None, wrap_lines=True)
+        if restricted:
+            st.caption(
+                f"{restricted} {'control is' if restricted == 1 else 'controls are'} hidden or locked here."
+            )
+            st.button(
+                "Show and unlock everything",
+                icon=":material/lock_open:",
+                key=f"{settings.page}_teach_end",
+                on_click=lambda: settings.reset(*(item.name for item in RESTRICTIONS)),
+            )
+
+
+def _spare_modules() -> None:
+    """Exclude what modules hold from garbage collection, which Streamlit runs after every script.
+
+    It would search some 200,000 objects otherwise, which takes longer than most fragments. Repeated whenever
+    many modules have been imported since.
+    """
+    global _n_spared
+    if len(sys.modules) >= _n_spared + 20:
+        _n_spared = len(sys.modules)
+        gc.collect()
+        gc.freeze()
+
+
+def _status() -> None:
+    """Draw whether kernels are being compiled, and how many tasks are at work, of all sessions."""
+    kernels, jobs = compiling(), len(manager().running())
+    with st.container(horizontal=True, key="shell_status", gap="xsmall"):
+        if kernels:
+            st.badge(
+                f"Compiling {plain(kernels[0])}…",
+                icon=":material/hourglass_top:",
+                color="orange",
+                help="The first use of a kernel compiles it; the result is kept for the next start.",
+            )
+        else:
+            st.badge(
+                "Kernels ready", icon=":material/bolt:", color="green", help="Nothing is being compiled now."
+            )
+        if jobs:
+            st.badge(
+                f"{jobs} job{'s' if jobs > 1 else ''} running",
+                icon=":material/progress_activity:",
+                color="blue",
+                help="Training runs at work on this machine, of all sessions.",
+            )

@@ -12,7 +12,7 @@ from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fits, ar
 from fmviz.ui import arena, navigation, shell
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
-from fmviz.ui.settings.presets import Preset, operator_presets, training_presets
+from fmviz.ui.settings.presets import presets
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import shared_task
 
@@ -35,26 +35,22 @@ def render() -> None:
     """Draw the page."""
     with shell.page("Start", Settings("start", TABLE, unread=("dataset", "seed"))) as settings:
         if not settings["lesson"]:
-            _hero(settings)
+            shell.heading(
+                settings,
+                "Which interactions matter?",
+                "A **factorization machine** predicts from pairs of features: the weight of a pair is one "
+                "cell of **PPᵀ**. A **regularizer** with strength **λ** sets weights to exactly zero, so "
+                "that few pairs are left to read.",
+            )
         with st.container(border=True):
             _arena(settings)
         if settings["lesson"]:
             return
         _onwards(settings)
         st.subheader("See what an operator does")
-        _cards(settings, operator_presets(), "operators")
+        _cards(navigation.PROX, "operators")
         st.subheader("Watch a model learn")
-        _cards(settings, training_presets(), "training")
-
-
-def _hero(settings: Settings) -> None:
-    shell.heading(
-        settings,
-        "Which interactions matter?",
-        "A **factorization machine** predicts from pairs of features: the weight of a pair is one cell of "
-        "**PPᵀ**. A **regularizer** with strength **λ** sets weights to exactly zero, so that few pairs are "
-        "left to read.",
-    )
+        _cards(navigation.TRAIN, "training")
 
 
 def _onwards(settings: Settings) -> None:
@@ -83,9 +79,9 @@ def _arena(settings: Settings) -> None:
     arena.draw(settings, plan, task, ("strength", "along"), _HEIGHT, pair=PAIR, called="the groups")
 
 
-def _cards(settings: Settings, presets: list[Preset], group: str) -> None:
-    presets = [preset for preset in presets if preset.card]
-    for number, (column, preset) in enumerate(zip(st.columns(len(presets)), presets, strict=True)):
+def _cards(target: navigation.Link, group: str) -> None:
+    cards = [preset for preset in presets() if preset.card and preset.target == target]
+    for number, (column, preset) in enumerate(zip(st.columns(len(cards)), cards, strict=True)):
         with column.container(border=True, height="stretch", key=f"start_{group}_{number}"):
             st.markdown(f"#### :primary[{preset.icon}] {plain(preset.title)}")
             st.markdown(preset.text)

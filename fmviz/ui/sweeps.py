@@ -20,8 +20,15 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.search.strength_path import range_to_empty
 from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
-from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
-from fmviz.lab.search.sweep_table import best_runs, fits_table, main_metric, means_table
+from fmviz.lab.search.sweep_run import (
+    Fitted,
+    best_runs,
+    carry_out,
+    cost,
+    fits_table,
+    main_metric,
+    means_table,
+)
 from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.lab.store.table import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
@@ -163,12 +170,6 @@ def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
     task, costing = tasks.get(f"sweep:{name}"), tasks.get(f"cost:{name}")
     active = task is not None and task.state.active
 
-    def start() -> None:
-        tasks.submit(f"sweep:{name}", partial(_fits, plan, runs, name))
-
-    def estimate() -> None:
-        tasks.submit(f"cost:{name}", partial(_cost, plan, runs))
-
     fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
     with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
         widgets.action(
@@ -179,7 +180,8 @@ def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
             type="primary",
             shortcut="P",
             disabled=active,
-            on_click=start,
+            on_click=_start,
+            args=(plan, runs),
         )
         widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
         widgets.action(
@@ -189,7 +191,8 @@ def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
             icon=":material/timer:",
             shortcut="E",
             disabled=active or (costing is not None and costing.state.active),
-            on_click=estimate,
+            on_click=tasks.submit,
+            args=(f"cost:{name}", partial(_cost, plan, runs)),
             help="Makes one short trial fit for each data set and method.",
         )
     if costing is not None and task is None:
@@ -204,8 +207,7 @@ def _empty(settings: Settings, runs: RunStore) -> None:
     def example() -> None:
         settings.set(dataset="monks1", penalties=("l1", "ti", "cs"), points=4, seeds=2, starts="informed")
         _load_range(settings, linked=False)
-        plan = _form_plan(settings)
-        manager().submit(f"sweep:{_name(plan)}", partial(_fits, plan, runs, _name(plan)))
+        _start(_form_plan(settings), runs)
 
     shell.example(
         settings,
@@ -217,14 +219,16 @@ def _empty(settings: Settings, runs: RunStore) -> None:
     )
 
 
-def _fits(plan: SweepPlan, runs: RunStore, name: str, should_stop: Callable[[], bool]) -> Iterator[Fitted]:
-    return carry_out(plan, runs, should_stop=should_stop, sweep=name)
+def _start(plan: SweepPlan, runs: RunStore) -> None:
+    name = _name(plan)
+    manager().submit(
+        f"sweep:{name}", lambda should_stop: carry_out(plan, runs, should_stop=should_stop, sweep=name)
+    )
 
 
-def _cost(plan: SweepPlan, runs: RunStore, should_stop: Callable[[], bool]) -> Iterator[str]:
-    del should_stop
-    told = cost(plan, runs)
-    yield " ".join([told.sentence(), *dict.fromkeys(told.notes)])
+def _cost(plan: SweepPlan, runs: RunStore, _: Callable[[], bool]) -> Iterator[str]:
+    estimate = cost(plan, runs)
+    yield " ".join([estimate.sentence(), *dict.fromkeys(estimate.notes)])
 
 
 def _draw_cost(view: TaskView) -> None:

@@ -16,8 +16,6 @@ from fmviz.engine.memory import in_words
 from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.uploads import library
 
-__all__ = ["SessionUploads", "arriving", "of_session", "room", "taken", "why_not"]
-
 SESSION_BYTES = 200_000_000
 _KEY = "fmviz:own:uploads"
 

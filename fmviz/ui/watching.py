@@ -13,11 +13,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
+from fmviz.lab.typography import duration
 from fmviz.ui import session_uploads
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
-
-__all__ = ["connected", "done", "duration", "failure", "pace", "shared_task", "watch", "watched"]
 
 _POLL_SECONDS = 0.5
 # What is ready so soon is not seen to load.
@@ -74,17 +73,9 @@ def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
     """
     tasks = manager()
     task = tasks.get(key)
-    anew = (TaskState.STOPPED, TaskState.FAILED) if again else (TaskState.STOPPED,)
-    if task is None or task.state in anew:
+    if task is None or task.state is TaskState.STOPPED or (again and task.state is TaskState.FAILED):
         task = tasks.submit(key, make)
     return task
-
-
-def duration(seconds: float) -> str:
-    """Return a length of time, roughly."""
-    if seconds < 60:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {seconds / 3_600:.0f} h"
 
 
 def pace(view: TaskView, done: int, total: int) -> str:
@@ -107,7 +98,7 @@ def done(
     key: str,
     make: Callable[[Callable[[], bool]], Any],
     words: str,
-    failed: Callable[[str, str], None],
+    failed: Callable[[TaskView], None] = failure,
 ) -> bool:
     """Return whether some work has been done; until then draw that it goes on, or why it failed.
 
@@ -121,7 +112,7 @@ def done(
     words : str
         What is going on.
     failed : callable
-        ``failed(sentence, details)`` draws a failure.
+        ``failed(view)`` draws a failure.
     """
     tasks = manager()
 
@@ -146,7 +137,7 @@ def done(
     if view.state.active:
         watch(task, loading)
     elif view.state is TaskState.FAILED:
-        failed(view.message, view.details)
+        failed(view)
     elif view.state is TaskState.STOPPED:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             st.markdown(":material/stop_circle: Stopped.", width="content")

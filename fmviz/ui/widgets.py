@@ -89,7 +89,7 @@ def control(
     label = without_markup(label)
     if not settings.shows(name, label):
         return settings[name]
-    help = help or settings.help(name) or None
+    help = help or settings.table[name].help or None
     if settings.locks(name):
         label, help, disabled = f"{label} (locked)", f"{LOCKED} {help or ''}".strip(), True
     start = start_of(widget, settings[name], *args)
@@ -255,13 +255,6 @@ def param(
     return control(settings, name, st.number_input, label, low_, high_, format="%.6g", **common)
 
 
-def round_values(low: float, high: float, steps: Sequence[float] = (1, 2, 5)) -> list[float]:
-    """Return the values 1, 2, 5 × 10^e in [low, high], low > 0."""
-    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
-    values = [float(f"{m:g}e{e}") for e in range(first, last + 1) for m in steps]
-    return [value for value in values if low <= value <= high]
-
-
 def scale(
     settings: Settings,
     name: str,
@@ -284,31 +277,24 @@ def scale(
     low = max(spec.low or 0.0, lowest)
     high = min(spec.high or highest, highest)
     whole = spec.kind == "int"
-    options: list[Any] = round_values(low, high, steps)
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    options: set[Any] = {x for e in decades for step in steps if low <= (x := float(f"{step:g}e{e}")) <= high}
     if (spec.low or 0.0) <= 0.0:
-        options = [0.0, *options]
+        options.add(0.0)
     if whole:
-        options = [int(value) for value in options if value == int(value)]
-    options = sorted({*options, settings[name]})
+        options = {int(value) for value in options if value == int(value)}
+    options.add(settings[name])
     label = title_of(name) if label is None else label
     words = "{:,}" if whole else "{:g}"
     show: dict[str, Any] = {"format_func": words.format, "help": help, "disabled": disabled, "then": then}
-    return float(control(settings, name, st.select_slider, label, options, **show))
+    return float(control(settings, name, st.select_slider, label, sorted(options), **show))
 
 
-def power_of_two(
-    settings: Settings,
-    name: str,
-    label: str,
-    *,
-    label_of: Callable[[int], str] = power_label,
-) -> int:
-    """Draw a slider over the exponents of 2 that an int setting allows; return the exponent."""
+def power_of_two(settings: Settings, name: str, label: str) -> int:
+    """Draw a slider over the exponents of 2 that an int setting with bounds allows; return the exponent."""
     spec = settings.spec(name)
-    if spec.low is None or spec.high is None:
-        raise ValueError(f"setting {name!r} needs bounds to be drawn as powers of two")
-    exponents = range(int(spec.low), int(spec.high) + 1)
-    return int(control(settings, name, st.select_slider, label, exponents, format_func=label_of))
+    exponents = range(int(spec.low or 0), int(spec.high or 0) + 1)
+    return int(control(settings, name, st.select_slider, label, exponents, format_func=power_label))
 
 
 def several(
@@ -325,9 +311,7 @@ def several(
 
     Where there are `first` choices, Simple folds the others, as `folded` does.
     """
-    item = settings.table[name]
-    if not isinstance(item, Several):
-        raise TypeError(f"setting {name!r} holds one value; use param")
+    choices = settings.table[name].choices  # type: ignore[union-attr]
     words = dict(labels or {})
     keywords: dict[str, Any] = {
         "format_func": lambda value: words.get(value, title_of(value)),
@@ -335,10 +319,8 @@ def several(
     }
     label = title_of(name) if label is None else label
     if menu:
-        return tuple(
-            control(settings, name, st.multiselect, label, item.choices, placeholder="all", **keywords)
-        )
-    options, words, then = folded(settings, name, item.choices, words, first)
+        return tuple(control(settings, name, st.multiselect, label, choices, placeholder="all", **keywords))
+    options, words, then = folded(settings, name, choices, words, first)
     return tuple(
         control(settings, name, st.pills, label, options, selection_mode="multi", then=then, **keywords)
     )
@@ -407,7 +389,6 @@ def download(
     *,
     key: str | None = None,
     help: str | None = None,
-    disabled: bool = False,
 ) -> None:
     """Draw a download button; `make` runs when it is pressed, and the page does not rerun."""
     kinds = {
@@ -425,7 +406,6 @@ def download(
         help=help,
         on_click="ignore",
         icon=":material/download:",
-        disabled=disabled,
     )
 
 

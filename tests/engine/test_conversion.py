@@ -13,52 +13,59 @@ from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 
 
-def lifted(d: int, rank: int, seed: int = 0) -> Parameters:
-    rng = np.random.default_rng(seed)
-    P = rng.normal(size=(d, 2 * rank))
+def some(model: str, d: int, rank: int) -> Parameters:
+    """Return parameters of a model of pairs in which one feature is out of use."""
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(d, 2 * rank if model == "lifted" else rank))
     P[d // 2] = 0.0
-    return Parameters(P, rng.normal(size=d), 0.3)
+    w, c = rng.normal(size=d), rng.normal(size=rank)
+    if model == "qr":
+        return Parameters.of_weights((P * c) @ P.T, w, 0.3)
+    return Parameters(P, w, 0.3, coefficients=np.append(0.0, c[1:]) if model == "convex_fm" else None)
 
 
-@pytest.mark.parametrize("kernel", ["polynomial", "anova"])
+@pytest.mark.parametrize(
+    ("name", "params", "kernel"),
+    [
+        *(("lifted", {"kernel": kernel}, kernel) for kernel in ("polynomial", "anova")),
+        ("convex_fm", {"diagonal": True}, "polynomial"),
+        ("convex_fm", {"diagonal": False}, "anova"),
+        ("qr", {}, "anova"),
+        ("fm", {}, "anova"),
+    ],
+)
 @pytest.mark.parametrize(("d", "rank"), [(1, 1), (3, 5), (7, 2), (40, 3)])
-def test_lifted_factors_become_columns_that_predict_alike(kernel, d, rank):
-    here = lifted(d, rank)
-    model = get_model("lifted", {"kernel": kernel})
-    found = to_expansion(model, here)
+def test_models_of_pairs_become_columns_that_predict_alike(name, params, kernel, d, rank):
+    here, model = some(name, d, rank), get_model(name, params)
+    found, direct = to_expansion(model, here), get_model("expansion", {"kernel": kernel})
     design = Design(np.random.default_rng(1).normal(size=(9, d)))
-    direct = get_model("expansion", {"kernel": kernel})
     assert direct.predict(design, found) == pytest.approx(model.predict(design, here), abs=1e-10)
+    U, V = here.P[:, :rank], here.P[:, rank:]
+    W = {"lifted": lambda: 0.5 * (U @ V.T + V @ U.T), "qr": lambda: here.W}.get(
+        name, lambda: (here.P * here.multipliers) @ here.P.T
+    )()
+    assert to_weights(model, here) == pytest.approx(W, abs=1e-12)
+    assert to_weights(direct, found) == pytest.approx(W, abs=1e-11)
+    assert to_weights(model, here) is not here.W
     assert found.P.shape[1] <= min(2 * rank, d)
     assert pytest.approx(np.eye(found.P.shape[1]), abs=1e-12) == found.P.T @ found.P
     assert (np.diff(np.abs(found.coefficients)) <= 0).all()
-    U, V = here.P[:, :rank], here.P[:, rank:]
-    W = 0.5 * (U @ V.T + V @ U.T)
-    assert to_weights(model, here) == pytest.approx(W, abs=1e-12)
-    assert to_weights(direct, found) == pytest.approx(W, abs=1e-11)
+    # The trace norm is the expansion's shrinkage at its least.
     assert np.abs(found.coefficients).sum() == pytest.approx(np.linalg.norm(W, "nuc"))
     assert direct.shrinkage(found) <= model.shrinkage(here) * (1 + 1e-12)
+    if name == "convex_fm":
+        assert model.shrinkage(found) == pytest.approx(model.shrinkage(here))
+        assert direct.shrinkage(found) == pytest.approx(model.shrinkage(here))
     # Features out of use stay so, to the bit.
     assert not found.P[d // 2].any()
+    assert name != "fm" or (found.coefficients > 0).all()
 
 
-def test_weights_and_machines_become_columns_too():
-    rng = np.random.default_rng(0)
-    P = rng.normal(size=(6, 2))
-    fm = Parameters(P, np.zeros(6), 0.0)
-    found = to_expansion("fm", fm)
-    assert (found.coefficients > 0).all()
-    assert to_weights("expansion", found) == pytest.approx(P @ P.T)
-    W = P @ np.diag([1.0, -2.0]) @ P.T
-    of_weights = Parameters.of_weights(W)
-    found = to_expansion("qr", of_weights)
-    assert found.P.shape == (6, 2)
-    assert to_weights("expansion", found) == pytest.approx(W)
-    assert to_weights("qr", of_weights) is not W
-    empty = to_expansion("lifted", Parameters(np.zeros((4, 6)), np.ones(4), 1.0))
-    assert empty.P.shape == (4, 0)
-    assert to_expansion("fm", Parameters(np.zeros((4, 3)), np.ones(4), 1.0)).P.shape == (4, 0)
-    assert to_expansion("qr", Parameters.of_weights(np.zeros((4, 4)))).P.shape == (4, 0)
+@pytest.mark.parametrize("name", ["lifted", "fm", "qr"])
+def test_nothing_becomes_no_column(name):
+    nothing = Parameters.of_weights(np.zeros((4, 4)))
+    nothing = nothing if name == "qr" else Parameters(np.zeros((4, 6)), np.ones(4), 1.0)
+    assert to_expansion(name, nothing).P.shape == (4, 0)
 
 
 def test_many_features_need_no_square_matrix():
@@ -74,25 +81,6 @@ def test_many_features_need_no_square_matrix():
     assert get_model("expansion").predict(design, found) == pytest.approx(
         get_model("lifted").predict(design, here), abs=1e-9
     )
-
-
-@pytest.mark.parametrize("diagonal", [False, True])
-def test_convex_machines_are_expansions(diagonal):
-    rng = np.random.default_rng(0)
-    here = Parameters(rng.normal(size=(6, 4)), rng.normal(size=6), 0.2, coefficients=rng.normal(size=4))
-    here.coefficients[1] = 0.0
-    here.P[2] = 0.0
-    model = get_model("convex_fm", {"diagonal": diagonal})
-    found = to_expansion(model, here)
-    assert found.P.shape == (6, 3)
-    assert not found.P[2].any()
-    direct = get_model("expansion", {"kernel": "polynomial" if diagonal else "anova"})
-    design = Design(rng.normal(size=(9, 6)))
-    assert direct.predict(design, found) == pytest.approx(model.predict(design, here))
-    assert to_weights(model, here) == pytest.approx(to_weights(direct, found))
-    # The trace norm is the expansion's shrinkage at its least.
-    assert direct.shrinkage(found) == pytest.approx(model.shrinkage(here))
-    assert model.shrinkage(found) == pytest.approx(model.shrinkage(here))
 
 
 @pytest.mark.parametrize("kernel", ["polynomial", "anova"])

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from by_name import SMOOTH, build_problem, iterate
 from oracles.generic_convex import generic_optimum
 from pairwise import sampled
-from scipy.optimize import minimize
 from scipy.sparse.linalg import ArpackNoConvergence
 from small_data import STORAGES, stored, table, target
 
@@ -37,18 +36,15 @@ from fmviz.engine.linalg.spectral import (
     spectral_value,
 )
 from fmviz.engine.losses import LOSSES, Huber, QuantileHuber
-from fmviz.engine.models import MODELS, get_model, quadratic
+from fmviz.engine.models import MODELS, quadratic
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason
-from fmviz.engine.solvers._flat_problem import Joint
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.metrics import (
-    estimation_error,
     interaction_weights,
     support_f1,
-    support_recovered,
     used_pairs,
 )
 
@@ -144,28 +140,6 @@ def test_prediction_and_objective_are_those_of_the_matrix(kind, storage, monkeyp
         + problem.lambda_sparse * np.abs(W).sum()
     )
     assert problem.objective(here) == pytest.approx(by_hand, rel=1e-12)
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("diagonal", READINGS)
-def test_it_is_the_kernel_expansion_of_degree_two(diagonal, storage):
-    problem = build("squares" if diagonal else "machine", storage=storage)
-    here = random_point(problem)
-    kernel = "polynomial" if diagonal else "anova"
-    expansion = get_model("expansion", {"kernel": kernel})
-    assert problem.predict(here) == pytest.approx(expansion.predict(problem.design, here), abs=1e-12)
-    slope = np.random.default_rng(0).normal(size=40)
-    for ours, theirs in zip(
-        problem.model.gradient(problem.design, here, slope),
-        expansion.gradient(problem.design, here, slope),
-        strict=True,
-    ):
-        assert ours == pytest.approx(theirs, abs=1e-12)
-    # Σ|λ_s|‖p_s‖² is never below the trace norm, and is it for orthonormal columns.
-    assert expansion.shrinkage(here) >= problem.model.shrinkage(here)
-    Q, values = eigenform(here.P, here.multipliers)
-    there = Parameters(Q, here.w, here.intercept, coefficients=values)
-    assert expansion.shrinkage(there) == pytest.approx(problem.model.shrinkage(here), rel=1e-12)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
@@ -551,43 +525,33 @@ def test_conjugates_meet_fenchel_and_young(loss):
         assert np.isinf(loss.conjugate(50.0 * y, y)).all()
 
 
-def test_bad_input_is_a_sentence(monkeypatch):
-    with pytest.raises(ValueError, match="no W"):
-        solve(build("qr"), start=Parameters(np.zeros((7, 0)), np.zeros(7), 0.0))
-    with pytest.raises(ValueError, match=r"W of shape \(3, 3\)"):
-        solve(build("qr"), start=Parameters(np.zeros((7, 0)), np.zeros(7), 0.0, W=np.zeros((3, 3))))
-    with pytest.raises(ValueError, match="hold P, not W"):
-        QR.predict(Design(np.eye(3)), Parameters(np.zeros((3, 1)), np.zeros(3), 0.0))
-    monkeypatch.setattr("fmviz.engine.models.quadratic.available_bytes", lambda: 8e9)
-    wide = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
-    with pytest.raises(ValueError, match=r"needs 16 matrices of .*5.12 TB, and 8 GB are free"):
-        build_problem(wide, [1.0, -1.0], model="qr", regularizer="l1")
+NOTHING = {name: Parameters(np.zeros((7, k)), np.zeros(7), 0.0) for name, k in (("qr", 0), ("machine", 14))}
+WIDE = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: solve(build("qr"), start=NOTHING["qr"]), "no W"),
+        (lambda: solve(build("qr"), start=NOTHING["qr"].replace(W=np.zeros((3, 3)))), r"W of shape \(3, 3\)"),
+        (lambda: solve(build(), start=NOTHING["machine"]), "no coefficients"),
+        (lambda: QR.predict(Design(np.eye(7)), NOTHING["machine"]), "hold P, not W"),
+        (
+            lambda: build_problem(WIDE, [1.0, -1.0], model="qr", regularizer="l1"),
+            r"needs 16 matrices of .*5.12 TB, and 100 MB are free",
+        ),
+        (
+            lambda: MODELS["convex_fm"].check_size(100_000, 30),
+            "rank = 30 and 100,000 features need 768 MB, and 100 MB are free",
+        ),
+    ],
+)
+def test_bad_input_is_a_sentence(call, words, monkeypatch):
     assert memory.available_bytes() > 0
-    with pytest.raises(ValueError, match="no coefficients"):
-        solve(build(), start=Parameters(np.zeros((7, 14)), np.zeros(7), 0.0))
-    monkeypatch.setattr("fmviz.engine.models.base.available_bytes", lambda: 1e8)
-    with pytest.raises(ValueError, match=r"rank = 30 and 100,000 features need 768 MB, and 100 MB are free"):
-        MODELS["convex_fm"].check_size(100_000, 30)
-
-
-def test_metrics_take_the_parameters_of_either_model():
-    W = np.zeros((4, 4))
-    W[0, 1] = W[1, 0] = 2.0
-    W[2, 3] = W[3, 2] = -1.0
-    found = Parameters.of_weights(W + np.diag([9.0] * 4))
-    assert (interaction_weights(found) == W).all()
-    assert estimation_error(W, found) == 0.0
-    assert support_f1(W, found) == 1.0
-    assert support_recovered(W, found)
-    P = factors_of(W)
-    for machine in (P, Parameters(P, np.zeros(4), 0.0)):
-        assert estimation_error(W, machine) == pytest.approx(0.0, abs=1e-15)
-        assert support_recovered(W, machine)
-        assert interaction_weights(machine) == pytest.approx(W)
-    with pytest.raises(ValueError, match="learned W has shape"):
-        support_f1(W, Parameters.of_weights(np.eye(3)))
-    first = GivenPairs.of(found.W).ranked(1)
-    assert (first.i.tolist(), first.j.tolist(), first.weight.tolist()) == ([0], [1], [2.0])
+    for module in ("base", "quadratic"):
+        monkeypatch.setattr(f"fmviz.engine.models.{module}.available_bytes", lambda: 1e8)
+    with pytest.raises(ValueError, match=words):
+        call()
 
 
 def test_the_strongest_of_many_pairs_are_the_first_of_all():
@@ -658,47 +622,6 @@ def test_many_features_need_no_matrix_of_theirs():
     assert last.used_features < 1000
 
 
-@pytest.mark.parametrize("diagonal", READINGS)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_theorem_2_expansion(loss, diagonal):
-    problem = build("squares" if diagonal else "machine", loss, d=6, rank=12)
-    best = solve(problem)[-1]
-    expansion = build_problem(
-        problem.design,
-        problem.y,
-        loss=loss,
-        model="expansion",
-        regularizer="l2",
-        rank=12,
-        lambda_w=0.02,
-        lambda_p=0.05,
-        lambda_sparse=0.0,
-        model_params={"kernel": "polynomial" if diagonal else "anova", "coefficients": "signs"},
-    )
-    # The optimum is a point of the expansion with the same value.
-    assert expansion.objective(best.parameters) == pytest.approx(best.objective, rel=1e-12)
-    # And with columns enough of either sign nothing is below it, from anywhere.
-    rng = np.random.default_rng(0)
-    signs = np.repeat([1.0, -1.0], 6)
-    for _ in range(2):
-        start = Parameters(0.3 * rng.normal(size=(6, 12)), np.zeros(6), 0.0, coefficients=signs)
-        joint = Joint(expansion)
-
-        def value_and_gradient(theta, joint=joint):
-            gradient = joint.risk_and_gradient(theta)[1] + joint.quadratic_gradient(theta)
-            return expansion.objective(joint.unpack(theta)), gradient
-
-        end = minimize(
-            value_and_gradient,
-            joint.pack(start),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 5000, "maxfun": 10_000, "ftol": 0.0},
-        )
-        assert end.fun >= best.objective * (1 - 1e-9)
-        assert end.fun == pytest.approx(best.objective, rel=1e-6)
-
-
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("refit", ["factors", "matrix", "diagonal"])
 def test_a_rank_below_the_optimum_still_descends_and_is_told(refit):
@@ -751,30 +674,36 @@ def test_features_without_a_pair_get_exact_zeros(small, monkeypatch):
         assert found.certificate < 1e-5
 
 
-@pytest.mark.slow
-def test_edges():
-    settings = {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.0}
-    one = build_problem([[1.0], [2.0], [4.0]], [1.0, 4.0, 16.0], lambda_p=1e-6, lambda_w=10.0, **settings)
-    last = solve(one)[-1]
-    assert not last.parameters.P.any()  # a single feature has no pair
-    squares = build_problem(
-        [[1.0], [2.0], [4.0]],
-        [1.0, 4.0, 16.0],
-        lambda_p=1e-6,
-        lambda_w=10.0,
-        model_params={"diagonal": True},
-        **settings,
-    )
-    last = solve(squares)[-1]
-    assert weights_of(last.parameters)[0, 0] == pytest.approx(1.0, abs=1e-4)
-    zero = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], lambda_p=0.1, **settings)
-    last = solve(zero)[-1]
+SQUARES = [[1.0], [2.0], [4.0]], [1.0, 4.0, 16.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_one_feature_there_are_squares_alone(kind):
+    # On a line through the origin quadratic regression needs its linear term alone.
+    y = SQUARES[1] if kind != "qr" else [1.0, 2.0, 4.0]
+    given = KINDS[kind] | {"lambda_p": 1e-6, "lambda_w": 0.0 if kind == "qr" else 10.0}
+    *_, last = solve(build_problem(SQUARES[0], y, regularizer="l1" if kind == "qr" else "l2", **given))
+    if kind == "squares":
+        assert weights_of(last.parameters)[0, 0] == pytest.approx(1.0, abs=1e-4)
+    else:
+        assert not weights_of(last.parameters).any()
+    assert kind != "qr" or last.objective < 1e-8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_predicted_by_the_mean(kind):
+    regularizer = "l1" if kind == "qr" else "l2"
+    problem = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], regularizer=regularizer, **KINDS[kind])
+    *_, last = solve(problem.at(lambda_p=0.1))
     assert last.parameters.intercept == pytest.approx(2.0)
     assert last.certificate < 1e-10
-    free = build(lambda_p=0.0, n=15, rank=7)
-    snapshots = solve(free, epochs=30)
+
+
+@pytest.mark.slow
+def test_without_a_penalty_the_gap_is_that_to_all_of_no_larger_trace_norm():
+    snapshots = solve(build(lambda_p=0.0, n=15, rank=7), epochs=30)
     assert snapshots[-1].objective < 0.1 * snapshots[0].objective
-    # Without a penalty the gap is that to all W of no larger trace norm: small at the minimum just there.
+    # Small at the minimum just there.
     many = build(lambda_p=0.0, n=80, rank=7)
     end = solve(many, epochs=200)[-1]
     assert end.certificate < 1e-6
@@ -784,15 +713,6 @@ def test_edges():
     assert dual_value(many, end.parameters) <= best * (1 + 1e-6)
     nothing = build(lambda_p=10.0, fit_linear=False, fit_intercept=False)
     assert solve(nothing)[-1].objective == pytest.approx(nothing.mean(0.5 * nothing.y**2))
-
-
-def test_edges_of_quadratic_regression():
-    one = build_problem([[1.0], [2.0]], [1.0, 2.0], model="qr", regularizer="l1", lambda_sparse=0.1)
-    assert solve(one)[-1].objective < 1e-8
-    zero = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], model="qr", regularizer="l1", lambda_p=0.1)
-    last = solve(zero)[-1]
-    assert last.parameters.intercept == pytest.approx(2.0)
-    assert last.certificate < 1e-10
 
 
 def test_an_experiment_runs():

@@ -131,13 +131,3 @@ def test_budget_rejects_nonsense():
     for settings, words in (({"epochs": -1}, "epochs"), ({"tol": -1.0}, "tol"), ({"seconds": -2}, "seconds")):
         with pytest.raises(ValueError, match=words):
             Budget(**settings)
-
-
-def test_a_dead_start_is_seen():
-    # A large strength and a small start end at P = 0, though a larger start finds a better point.
-    problem = build(lambda_p=0.0, lambda_sparse=0.05, regularizer="l1", fit_linear=False)
-    dead = run(problem, init_scale=0.01)[-1]
-    alive = run(problem, init_scale=1.0)[-1]
-    assert dead.used_features == 0
-    assert dead.certificate == 0.0 or dead.certificate < 1e-3
-    assert alive.objective < dead.objective

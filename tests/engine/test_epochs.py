@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from by_name import SMOOTH, build_problem, make_solver
 from oracles import slow_batch, slow_fm
 from oracles import slow_stochastic as slow
-from small_data import STORAGES, agree, stored, table, target
+from pairwise import sampled
+from small_data import STORAGES, agree, pairs, stored, table, target
 
 from fmviz.choices import why_not
 from fmviz.engine.parameters import Parameters
@@ -42,15 +43,6 @@ def cases(*solvers: str) -> list:
 
 def case_name(value: object) -> str | None:
     return "".join(value.values()) if isinstance(value, dict) else None
-
-
-def pairs(n: int = 40, seed: int = 0) -> np.ndarray:
-    """Any two of eight features; the fifth of nine is in no row."""
-    rng = np.random.default_rng(seed)
-    X = np.zeros((n, 9))
-    for row in X:
-        row[rng.choice(np.delete(np.arange(9), 4), 2, replace=False)] = 1.0
-    return X
 
 
 def data(storage: str, loss: str) -> tuple[np.ndarray, np.ndarray]:
@@ -178,8 +170,17 @@ SWEPT = [
 COLUMNS = ("regularizer", "params", "solver", "loss", "storage")
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize((*COLUMNS, "order"), SWEPT, ids=case_name)
+@pytest.mark.parametrize(
+    (*COLUMNS, "order"),
+    # Of entries and of rows in every storage.
+    sampled(
+        *(
+            ([case for case in SWEPT if case[4] == storage and (case[2] in ("cd", "pcd")) == entries], 1)
+            for storage, entries in product((*STORAGES, "pairs"), (True, False))
+        )
+    ),
+    ids=case_name,
+)
 def test_sweeps_equal_the_oracle(regularizer, params, solver, loss, storage, order):
     own = {"order": order} if solver in ("cd", "pcd") else {}
     compare(regularizer, params, solver, loss, storage, 3 if storage == "pairs" else 1, **own)
@@ -226,6 +227,26 @@ def test_step_sizes():
         etas = step_sizes(schedule, 0.5, 0.7, lam, 3, 5)
         assert etas == pytest.approx([slow.eta(schedule, 0.5, 0.7, lam, t) for t in range(3, 8)])
     assert [step_sizes("optimal", 0.5, 0.7, lam, t, 1)[0] for lam, t in ((0.3, 0), (0.0, 9))] == [0.5, 0.5]
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("solver", ["pcd", "pbcd", "pbcd_ls"])
+@pytest.mark.parametrize("regularizer", ["omega_ti", "omega_cs"])
+def test_a_lone_entry_without_curvature_stays_put(regularizer, solver):
+    # Nothing but rounding errors is left of its slope and its curvature: their ratio must not be a step.
+    if why_not(regularizer, solver) is not None:
+        return
+    X, y = data("dense", "squared")
+    problem = build_problem(X, y, regularizer=regularizer, rank=5, lambda_sparse=0.3)
+    method = make_solver(solver, problem)
+    method.start(begin(), np.random.default_rng(0))
+    last = problem.objective(begin())
+    for _ in range(60):
+        method.epoch()
+        objective = problem.objective(method.parameters())
+        assert objective <= last + 1e-12
+        assert np.abs(method.parameters().P).max() < 10.0
+        last = objective
 
 
 @pytest.mark.parametrize("scheme", ["function", "gradient"])

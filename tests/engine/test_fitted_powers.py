@@ -53,6 +53,8 @@ def test_the_objective_does_not_change_with_the_scale_of_columns(kernel, degree)
     assert fixed.model.shrinkage(here) == pytest.approx((P**2).sum())
     norms = np.linalg.norm(P, axis=0)
     assert problem.model.shrinkage(here) == pytest.approx((norms**degree).sum())
+    for one, power in ((problem, "³⁴"[degree - 3]), (fixed, "²")):
+        assert f"‖pₛ‖{power}" in one.model.notation.shrinkage_term
 
 
 def test_a_large_strength_leaves_nothing_and_does_not_run_off():

@@ -70,6 +70,13 @@ def test_theorem_2_lifted_direct_and_trace_norm_have_one_minimum(kernel, loss):
         coefficients=np.pad(found.coefficients, (0, 16 - rank)),
     )
     assert direct.objective(padded) == pytest.approx(one.objective, rel=1e-8)
+    diagonal = kernel == "polynomial"
+    *_, convex = iterate(
+        problem("convex_fm", diagonal=diagonal), "gcd", Budget(200, tol=1e-10, report_every=None)
+    )
+    assert convex.objective == pytest.approx(one.objective, rel=1e-5)
+    # The optimum is a point of the expansion with the same value.
+    assert direct.objective(convex.parameters) == pytest.approx(convex.objective, rel=1e-8)
     if kernel == "anova":
         *_, three = iterate(problem("qr"), "exact_pgd", Budget(3_000, tol=1e-10, report_every=None))
         assert three.objective == pytest.approx(one.objective, rel=1e-5)

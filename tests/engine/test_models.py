@@ -30,6 +30,8 @@ CASES = {
     "cubes": ("expansion", {"degree": 3, "coefficients": "ones"}, [("polynomial", 3)]),
     "fitted": ("expansion", {"kernel": "polynomial"}, [("polynomial", 2)]),
     "fitted A2": ("expansion", {"kernel": "anova"}, [("anova", 2)]),
+    "convex": ("convex_fm", {"diagonal": False}, [("anova", 2)]),
+    "convex squares": ("convex_fm", {"diagonal": True}, [("polynomial", 2)]),
     "H2": ("lifted", {"kernel": "polynomial", "degree": 2}, None),
     "H3": ("lifted", {"kernel": "polynomial", "degree": 3}, None),
     "H4": ("lifted", {"kernel": "polynomial", "degree": 4}, None),
@@ -48,7 +50,7 @@ def build(case: str, storage: str = "dense", loss: str = "squared", **more):
     X, y = table(storage, n, d), target(np.random.default_rng(3).normal(size=n), loss)
     model, params, _ = CASES[case]
     given = {"lambda_w": LAM_W, "lambda_p": LAM_P, "lambda_sparse": LAM, "rank": 2, "regularizer": "l2"}
-    given |= {"lambda_sparse": 0.0} if case.startswith("fitted") else {}
+    given |= {"lambda_sparse": 0.0} if case.startswith(("fitted", "convex")) else {}
     problem = build_problem(
         stored(X, storage), y, model=model, model_params=params, loss=loss, **(given | more)
     )
@@ -57,6 +59,8 @@ def build(case: str, storage: str = "dense", loss: str = "squared", **more):
 
 def start_of(problem: Problem, scale: float = 0.7) -> Parameters:
     start = problem.start(scale, np.random.default_rng(1))
+    if problem.model.name == "convex_fm":
+        start = start.replace(P=np.random.default_rng(1).normal(size=start.P.shape), coefficients=[2.0, -0.5])
     return some_zeros(start, problem.fit_linear, problem.fit_intercept)
 
 
@@ -75,6 +79,8 @@ def test_predictions_and_objective_are_the_definition(case, storage):
     assert problem.predict(here) == pytest.approx(f, rel=1e-10, abs=1e-10)
     squares = (here.P**2).sum(axis=0)
     shrunk = squares.sum() / m if case in LIFTED else (np.abs(here.multipliers) * squares).sum()
+    if case.startswith("convex"):
+        shrunk = np.linalg.norm((here.P * here.multipliers) @ here.P.T, "nuc")
     value = np.mean(slow_fm.LOSS["squared"](f, y)) + LAM_W * here.w @ here.w + LAM_P * shrunk
     assert problem.objective(here) == pytest.approx(value + problem.lambda_sparse * squares.sum(), rel=1e-10)
 
@@ -103,10 +109,19 @@ def test_gradients_and_curvatures_are_finite_differences(case, loss):
             assert found == pytest.approx(second, rel=1e-8, abs=1e-9)
 
 
-@pytest.mark.parametrize(("kernel", "degree"), list(product(("polynomial", "anova"), (3, 4))))
-def test_gradients_with_fitted_coefficients_are_finite_differences(kernel, degree):
-    params = {"kernel": kernel, "degree": degree}
-    problem = build_problem(table(), table()[:, 0], model="expansion", model_params=params, regularizer="l2")
+@pytest.mark.parametrize(
+    ("model", "params", "strength"),
+    [
+        *(
+            ("expansion", {"kernel": kernel, "degree": degree}, 0.0)
+            for kernel, degree in product(("polynomial", "anova"), (3, 4))
+        ),
+        ("hofm", {"order": 3}, 0.1),
+    ],
+)
+def test_gradients_of_all_that_is_smooth_are_finite_differences(model, params, strength):
+    given = {"model": model, "model_params": params, "regularizer": "l2", "lambda_sparse": strength}
+    problem = build_problem(table(), table()[:, 0], **given)
     joint, rng = Joint(problem), np.random.default_rng(1)
     shapes = problem.model.shapes(5, problem.rank)
     theta = joint.pack(Parameters(**{name: rng.normal(size=shape) for name, shape in shapes.items()}))

@@ -134,19 +134,3 @@ def test_checkpoints_bring_parameters_back(model):
     recall(other, Checkpoint.from_bytes(packed).memory)
     assert same(here, other._now)
     assert not any(np.shares_memory(here[name], other._now[name]) for name in here)
-
-
-def test_checkpoints_of_earlier_versions_are_still_taken():
-    # There Parameters had five fields, of which two could be None, and the bias was a number.
-    P, w = np.arange(6.0).reshape(3, 2), np.arange(3.0)
-    for more in (
-        {"W": None, "coefficients": None},
-        {"W": None, "coefficients": np.array([1.0, -1.0])},
-        {"W": np.eye(3), "coefficients": None},
-    ):
-        memory = {"_now": {"P": P, "w": w, "intercept": 0.25, **more}}
-        checkpoint = Checkpoint.from_bytes(Checkpoint(1, 0.0, 0.0, memory).to_bytes())
-        owner = Owner(Parameters(np.ones((3, 2)), np.ones(3), 9.0))
-        recall(owner, checkpoint.memory)
-        expected = {name: array for name, array in more.items() if array is not None}
-        assert same(owner._now, Parameters(P, w, 0.25, **expected))

@@ -5,59 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem, tiny_problem
+from by_name import build_problem, make_solver, tiny_problem
 from oracles import slow_fm
+from small_data import pairs
 
 from fmviz.engine._jit import python_version
 from fmviz.engine.design import LAYOUTS, Design
-from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import get_solver
 from fmviz.engine.solvers.kernels.matrix_factorization import add_products, predict_pairs
 
 D = 9
+RNG = np.random.default_rng(7)
+Y = RNG.normal(size=40)
 
 
-def pairs(n: int = 40, seed: int = 0) -> np.ndarray:
-    """Any two of eight features; the fifth of nine is in no row."""
-    rng = np.random.default_rng(seed)
-    used = np.delete(np.arange(D), 4)
-    X = np.zeros((n, D))
-    for row in X:
-        row[rng.choice(used, 2, replace=False)] = 1.0
-    return X
+def users_and_items() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return np.hstack([np.eye(4)[rng.integers(0, 4, 40)], np.eye(5)[rng.integers(0, 5, 40)]])
 
 
-def users_and_items(n: int = 60, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    X = np.zeros((n, D))
-    X[np.arange(n), rng.integers(0, 4, n)] = 1.0
-    X[np.arange(n), rng.integers(4, D, n)] = 1.0
-    return X
-
-
-def target(X: np.ndarray, loss: str) -> np.ndarray:
-    y = np.random.default_rng(7).normal(size=X.shape[0])
-    return np.where(y > 0, 1.0, -1.0) if LOSSES[loss].task == "binary" else y
-
-
-def start(scale: float = 0.6) -> Parameters:
-    rng = np.random.default_rng(1)
-    P = rng.normal(size=(D, 4)) * scale
-    P[1] = 0.0
-    P[3, 1] = 0.0
-    # A component that is dead, between two that live, and one with a single live entry.
-    P[:, 2] = 0.0
-    P[:, 3] *= np.arange(D) == 6
-    return Parameters(P, rng.normal(size=D) * 0.2, 0.3)
-
-
-def started(problem: Problem, solver: str, begin: Parameters | None = None, pairs: bool = True, **settings):
-    own = type(get_solver(solver))
-    kind = type(own.__name__, (own,), {"takes_pairs": pairs})
-    method = kind(**settings).on(problem)
-    method.start(start() if begin is None else begin, np.random.default_rng(0))
+def started(X: np.ndarray, solver: str, P: np.ndarray, **settings):
+    problem = build_problem(sp.csr_array(X), Y, rank=4, **settings)
+    method = make_solver(solver, problem)
+    method.start(Parameters(P, np.zeros(D), 0.0), np.random.default_rng(0))
     return method
 
 
@@ -70,10 +40,7 @@ def test_the_partners_are_found(make):
     assert design.storage.name == "binary"
     assert np.array_equal(np.flatnonzero(X[0]), [found.first[0], found.second[0]])
     assert (found.first < found.second).all()
-    both = np.zeros_like(X)
-    both[np.arange(len(X)), found.first] += 1.0
-    both[np.arange(len(X)), found.second] += 1.0
-    assert np.array_equal(both, X)
+    assert np.array_equal(np.eye(D)[found.first] + np.eye(D)[found.second], X)
     _, indices, indptr = design.columns
     for j in range(D):
         for i in range(indptr[j], indptr[j + 1]):
@@ -101,25 +68,20 @@ def test_the_warm_up_has_problems_of_every_layout(layout):
 
 
 def test_predictions_are_the_models():
-    X = pairs()
-    problem = build_problem(sp.csr_array(X), target(X, "squared"))
-    at = start()
-    found = predict_pairs(problem.design, problem.design.partners, at.P, at.w, at.intercept)
-    assert found == pytest.approx(slow_fm.predict(X, at.w, at.P, at.intercept), abs=1e-14)
-    plain = X @ at.w + at.intercept
-    python_version(add_products)(problem.design.partners.first, problem.design.partners.second, at.P, plain)
+    X, P, w = pairs(), RNG.normal(size=(D, 4)), RNG.normal(size=D)
+    design = Design(sp.csr_array(X))
+    found = predict_pairs(design, design.partners, P, w, 0.3)
+    assert found == pytest.approx(slow_fm.predict(X, w, P, 0.3), abs=1e-13)
+    plain = X @ w + 0.3
+    python_version(add_products)(design.partners.first, design.partners.second, P, plain)
     assert found == pytest.approx(plain, abs=1e-14)
 
 
 @pytest.mark.parametrize(("regularizer", "solver"), [("omega_ti", "pcd"), ("omega_cs", "pbcd")])
 def test_a_lone_entry_has_no_slope_at_all(regularizer, solver):
-    X = pairs()
-    problem = build_problem(
-        sp.csr_array(X), target(X, "squared"), regularizer=regularizer, rank=4, lambda_sparse=0.3
-    )
     lone = np.zeros((D, 4))
     lone[6] = [0.5, -0.25, 0.0, 1.0]
-    method = started(problem, solver, Parameters(lone, np.zeros(D), 0.0))
+    method = started(pairs(), solver, lone, regularizer=regularizer, lambda_sparse=0.3)
     for _ in range(12):
         method.epoch()
         assert np.array_equal(method.parameters().P, lone)
@@ -127,11 +89,9 @@ def test_a_lone_entry_has_no_slope_at_all(regularizer, solver):
 
 @pytest.mark.parametrize("solver", ["pcd", "pbcd"])
 def test_a_partner_next_to_nothing_makes_no_step(solver):
-    X = users_and_items()
-    problem = build_problem(sp.csr_array(X), target(X, "squared"), regularizer="l1", rank=4)
     P = np.zeros((D, 4))
     P[:4, 0], P[4, 0], P[5:, 0] = 0.6, 1.0, 1e-160
-    method = started(problem, solver, Parameters(P, np.zeros(D), 0.0))
+    method = started(users_and_items(), solver, P, regularizer="l1")
     for _ in range(3):
         assert np.isfinite(method.epoch())
         assert np.abs(method.parameters().P).max() < 1e3

@@ -24,7 +24,6 @@ from fmviz.engine.shared_basis.bounds import one_parameter_bound, sum_of_squares
 from fmviz.engine.shared_basis.gradients import (
     BasisGradient,
     activations,
-    dual_order,
     feature_products,
 )
 from fmviz.engine.shared_basis.output_layer import OutputLayer, fista, project, whitened
@@ -332,7 +331,3 @@ def test_linear_weights_of_a_wide_design_are_fitted_in_turns(monkeypatch):
     assert ends[1].objective == pytest.approx(ends[0].objective, rel=1e-2)
     assert ends[1].parameters["w"].shape == (3, 5)
     assert ends[1].parameters["w"].any()
-
-
-def test_orders_are_dual():
-    assert [dual_order(q) for q in (1.0, 2.0, np.inf)] == [np.inf, 2.0, 1.0]

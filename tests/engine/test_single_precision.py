@@ -91,13 +91,17 @@ def test_sums_over_pairs_are_taken_in_double_precision(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_too_large_is_named(form):
-    with pytest.raises(ValueError, match=r"too large for dtype='float32', which ends at 3\.4e\+38; scale X"):
-        Design(FORMS[form](np.array([[1.0, 1e39], [2.0, 3.0]])), "float32")
-    with pytest.raises(ValueError, match="X contains NaN"):
-        Design(FORMS[form](np.array([[1.0, np.nan]])), "float32")
-    with pytest.raises(ValueError, match=r"dtype.*float16.*float64.*float32"):
-        Design(FORMS[form](X), "float16")
+@pytest.mark.parametrize(
+    ("value", "dtype", "words"),
+    [
+        (1e39, "float32", r"too large for dtype='float32', which ends at 3\.4e\+38; scale X"),
+        (np.nan, "float32", "X contains NaN"),
+        (2.0, "float16", r"dtype.*float16.*float64.*float32"),
+    ],
+)
+def test_what_is_too_large_is_named(form, value, dtype, words):
+    with pytest.raises(ValueError, match=words):
+        Design(FORMS[form](np.array([[1.0, value], [2.0, 3.0]])), dtype)
 
 
 def test_estimators_keep_single_precision_as_it_is():

@@ -111,26 +111,6 @@ def test_equal_seeds_give_equal_runs_and_others_do_not(solver):
     assert not np.array_equal(ends[0], ends[2])
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("solver", ["pcd", "pbcd", "pbcd_ls"])
-@pytest.mark.parametrize("regularizer", ["omega_ti", "omega_cs"])
-def test_a_lone_entry_without_curvature_stays_put(regularizer, solver):
-    # Nothing but rounding errors is left of its slope and its curvature: their ratio must not be a step.
-    if why_not(regularizer, solver) is not None:
-        return
-    problem = of(regularizer, lambda_sparse=0.3, lambda_p=0.0)
-    method = make_solver(solver, problem)
-    start = problem.start(0.6, np.random.default_rng(0))
-    method.start(start, np.random.default_rng(0))
-    last = problem.objective(start)
-    for _ in range(60):
-        method.epoch()
-        objective = problem.objective(method.parameters())
-        assert objective <= last + 1e-12
-        assert np.abs(method.parameters().P).max() < 10.0
-        last = objective
-
-
 def test_the_objective_before_a_restart_is_not_taken_for_that_after():
     X, y = np.random.default_rng(0).normal(size=(40, 6)), np.random.default_rng(1).normal(size=40)
     problem = build_problem(X, y, regularizer="ti", rank=3, lambda_p=0.01, lambda_sparse=0.05)

@@ -70,22 +70,18 @@ def fresh(code: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_importing_fmviz_leaves_the_heavy_packages_alone():
-    loaded = set(json.loads(fresh("import json, sys, fmviz; print(json.dumps(sorted(sys.modules)))")))
-    for name in ("joblib", "pandas", "plotly", "scipy.optimize", "scipy.stats", "sklearn", "streamlit"):
-        assert name not in loaded
+ENGINE = "fmviz.engine.drive, fmviz.engine.models, fmviz.engine.penalties, fmviz.engine.solvers"
+HEAVY = {"joblib", "pandas", "plotly", "scipy.optimize", "scipy.stats", "sklearn", "streamlit"}
 
 
-ENGINE = """
-import json, sys
-import fmviz.engine.drive, fmviz.engine.models, fmviz.engine.penalties, fmviz.engine.solvers
-print(json.dumps(sorted(sys.modules)))
-"""
-
-
-def test_the_engine_takes_no_tables_or_pages_along():
-    loaded = set(json.loads(fresh(ENGINE)))
-    assert not loaded & {"pandas", "plotly", "streamlit"}
+@pytest.mark.parametrize(
+    ("imported", "spared"),
+    [("fmviz", HEAVY), (ENGINE, {"pandas", "plotly", "streamlit"})],
+    ids=["fmviz", "engine"],
+)
+def test_imports_leave_the_heavy_packages_alone(imported, spared):
+    loaded = json.loads(fresh(f"import json, sys, {imported}; print(json.dumps(sorted(sys.modules)))"))
+    assert not spared & set(loaded)
 
 
 def test_old_kernels_are_dropped_but_not_those_in_use(monkeypatch, tmp_path):
@@ -140,13 +136,7 @@ for settings in ({"regularizer": "cs"}, {"regularizer": "ti", "dataset": "monks1
 
 @pytest.mark.slow
 def test_kernels_just_compiled_round_like_those_of_the_cache(tmp_path):
-    environment = {**os.environ, "FMVIZ_CACHE_DIR": str(tmp_path)}
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", ITERATES], env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        for _ in range(2)
-    ]
+    told = [fresh(ITERATES, FMVIZ_CACHE_DIR=str(tmp_path)) for _ in range(2)]
     assert told[0] == told[1]
 
 

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 from by_name import build_problem
-from sklearn.exceptions import ConvergenceWarning
 
 import fmviz
 from fmviz.engine.drive import Budget, iterate
@@ -41,15 +40,6 @@ def test_no_run_converges_at_a_certificate_that_contradicts_it(solver, regulariz
     assert end.certificate > 0.5
     assert end.status.reason in (Reason.STALLED, Reason.EPOCHS)
     assert end.status.message.endswith("he columns of X differ in size by 10⁴: scale them.")
-
-
-def test_the_estimator_warns_of_columns_of_unequal_size():
-    X, y = unequal_columns()
-    machine = fmviz.FactorizationMachineRegressor(
-        solver="apgd", rank=2, lambda_p=1e-3, max_iter=1_200, random_state=0
-    )
-    with pytest.warns(ConvergenceWarning, match="he columns of X differ in size by 10⁴: scale them"):
-        machine.fit(X, y)
 
 
 @pytest.mark.pairwise(1)

@@ -104,17 +104,17 @@ def test_parameters_set_by_hand_are_where_a_warm_start_begins():
 
 def test_a_warm_start_of_another_shape_is_a_sentence():
     machine = clone(MACHINE).set_params(warm_start=True, max_iter=1).fit(X, Y)
-    with pytest.raises(ValueError, match=r"P_ of shape \(5, 3\).*needs the shape \(5, 4\)"):
-        machine.set_params(rank=4).fit(X, Y)
-    with pytest.raises(ValueError, match="warm_start=False"):
-        machine.set_params(rank=3).fit(X[:, :4], Y)
     unfitted = clone(MACHINE).set_params(warm_start=True)
     unfitted.w_ = np.zeros(7)
-    with pytest.raises(ValueError, match="w_ of shape"):
-        unfitted.fit(X, Y)
     classifier = fmviz.FactorizationMachineClassifier(warm_start=True, max_iter=1, tol=0.0).fit(X, LABELS)
-    with pytest.raises(ValueError, match=r"\['no', 'yes'\]"):
-        classifier.fit(X, Y > 0)
+    for fit, words in (
+        (lambda: machine.set_params(rank=4).fit(X, Y), r"P_ of shape \(5, 3\).*needs the shape \(5, 4\)"),
+        (lambda: machine.set_params(rank=3).fit(X[:, :4], Y), "warm_start=False"),
+        (lambda: unfitted.fit(X, Y), "w_ of shape"),
+        (lambda: classifier.fit(X, Y > 0), r"\['no', 'yes'\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fit()
 
 
 # --------------------------------------------------------------------------------------- stopping and showing
@@ -231,12 +231,13 @@ def test_a_classifier_learns_from_parts_with_one_class():
                 X[rows], LABELS[rows], classes=["no", "yes"], sample_weight=np.ones(rows.sum())
             )
     assert classifier.score(X, LABELS) > 0.8
-    with pytest.raises(ValueError, match="maybe"):
-        classifier.partial_fit(X, np.full(60, "maybe"))
-    with pytest.raises(ValueError, match="calls before"):
-        classifier.partial_fit(X, LABELS, classes=["a", "b"])
-    with pytest.raises(ValueError, match="features"):
-        classifier.partial_fit(X[:, :3], LABELS)
+    for given, words in (
+        ((X, np.full(60, "maybe")), "maybe"),
+        ((X, LABELS, ["a", "b"]), "calls before"),
+        ((X[:, :3], LABELS), "features"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            classifier.partial_fit(*given)
 
 
 def test_parts_are_taken_where_a_stochastic_solver_is_possible():

@@ -10,16 +10,8 @@ import pytest
 from fmviz import metrics
 from fmviz.lab.interpretation.comparison import describe_support, first_between
 from fmviz.lab.search import arena
-from fmviz.lab.search.arena import (
-    EPOCHS,
-    PAIR,
-    REGULARIZERS,
-    STRENGTHS,
-    arena_fit,
-    arena_plan,
-    arena_truth,
-    learn,
-)
+from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fit, arena_plan, arena_truth
+from fmviz.lab.search.strength_path import EPOCHS, learn
 
 # Two groups of two, and one feature that is noise.
 TRUTH = np.zeros((5, 5))
@@ -71,11 +63,11 @@ def test_every_epoch_of_the_first_ones_has_a_frame():
     plan = replace(arena_plan(), regularizers=("ti", "cs"))
     plan = replace(plan, base=replace(plan.base, rank=3, max_epochs=4))
     made = list(learn(plan, 0.1))
-    assert [one.regularizer for one in made] == ["ti", "cs"]
-    assert [len(one.factors) for one in made] == [5, 5]
+    assert [name for name, _ in made] == ["ti", "cs"]
+    assert [len(factors) for _, factors in made] == [5, 5]
     assert EPOCHS[:5] == (0, 1, 2, 3, 4)
     # One start.
-    assert np.array_equal(made[0].factors[0], made[1].factors[0])
+    assert np.array_equal(made[0][1][0], made[1][1][0])
     assert list(learn(plan, 0.1, lambda: True)) == []
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from programs import alive
 
 import fmviz
 from fmviz.engine.errors import StoppedError
@@ -84,14 +85,6 @@ def test_results_come_back_as_they_were():
     pd.testing.assert_frame_equal(back["table"], table)
     assert np.array_equal(back["array"], np.eye(2))
     assert (back["bytes"], back["numbers"]) == (b"\x80", [1, 0.1, None])
-
-
-def alive(pid: int) -> bool:
-    try:
-        # A process that has ended may wait for its parent to ask after it.
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 PARENT = """

@@ -21,7 +21,7 @@ import fmviz.datasets
 import fmviz.lab.datasets as package
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS, Dataset, drawn, make_sparse_interactions, rated_items, readers
-from fmviz.lab.papers.protocols import benchmarks
+from fmviz.lab.papers.atarashi2021 import A9A, parts
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 SHAPES = {
@@ -696,7 +696,7 @@ def test_a9a_as_distributed():
     assert (known.X.shape, unseen.X.shape) == ((32_561, 123), (16_281, 123))
     assert ((known.y > 0).sum(), (unseen.y > 0).sum()) == (7_841, 3_846)
     assert set(np.unique(known.X.data)) == {1.0}
-    split = benchmarks.parts(benchmarks.A9A, 0, 0)
+    split = parts(A9A, 0, 0)
     assert [rows.y.size for rows in split[:3]] == [26_048, 6_513, 16_281]
 
 

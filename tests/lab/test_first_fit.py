@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-
 import numpy as np
 import pytest
+from programs import printed
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.search import averaged as module
 from fmviz.lab.search import first_fit as steps_of
-from fmviz.lab.search.averaged import Average
-from fmviz.lab.search.first_fit import FirstFit, Sampling, first_fit, first_fit_program
+from fmviz.lab.search.averaged import Average, Sampling
+from fmviz.lab.search.first_fit import FirstFit, first_fit, first_fit_program
 from fmviz.lab.search.tuning import tuned
 from fmviz.lab.store import RunStore
 from fmviz.paths.validation import Trial
@@ -47,10 +45,7 @@ def test_every_step_says_what_it_is_and_the_fit_is_stored_and_repeated(tmp_path)
     assert average.own_score == pytest.approx(fit.end.metrics["validation_auc"])
     assert average.better == (average.score > average.own_score)
     assert average.n_bytes == 4 * 20 * 4 * (3 + 1)
-    sink = io.StringIO()
-    with contextlib.redirect_stdout(sink):
-        exec(compile(first_fit_program(EXPERIMENT), "program", "exec"), {})
-    assert sink.getvalue().splitlines() == [step.message for step in steps]
+    assert printed(first_fit_program(EXPERIMENT)) == [step.message for step in steps]
     runs.close()
 
 

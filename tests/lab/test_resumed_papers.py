@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +14,10 @@ import pytest
 from lab.tiny_papers import TINY
 
 from fmviz.lab.papers import ARTEFACTS, Result, results
-from fmviz.lab.papers.checkpoints import Memory, key_of, resumed
-from fmviz.lab.papers.reproduction import Reproduction
-from fmviz.lab.papers.results import (
-    last_kept,
-    pieces_of,
-    run_and_keep,
-    unfinished,
-)
+from fmviz.lab.papers.reproduction import Reproduction, Stopped, key_of
+from fmviz.lab.papers.results import StoredPieces, last_kept, run_and_keep, unfinished
 from fmviz.lab.store import RunStore
-from fmviz.lab.store.results import StoredPieces, kept_results
+from fmviz.lab.store.results import kept_results
 
 LONG = [
     *(f"atarashi2021_{name}" for name in ("fig3", "fig4", "fig5", "fig7", "fig8", "fig9", "table3")),
@@ -36,11 +33,10 @@ FEWER = {
 class Kept(dict):
     """Pieces in memory, which count what is added."""
 
-    seconds, added = 0.0, 0
+    added = 0
 
-    def put(self, key: str, value: Any, seconds: float) -> None:
+    def keep(self, key: str, value: Any) -> None:
         self[key] = json.loads(json.dumps(value))
-        self.seconds = seconds
         self.added += 1
 
 
@@ -91,7 +87,7 @@ def test_failures_are_tried_again():
             yield place, {"failure": "lost"} if item == "bad" else {"value": item}
 
     kept = Kept()
-    first = dict(resumed(Memory(kept), ["a", "bad", "b"], key_of, work))
+    first = dict(Reproduction({}, pieces=kept).resumed(["a", "bad", "b"], key_of, work))
     assert first == {0: {"value": "a"}, 1: {"failure": "lost"}, 2: {"value": "b"}}
     assert sorted(kept) == sorted([key_of("a"), key_of("b")])
     seen = []
@@ -100,7 +96,7 @@ def test_failures_are_tried_again():
         seen.extend(items)
         return work(items)
 
-    second = list(resumed(Memory(kept), ["a", "bad", "c"], key_of, again))
+    second = list(Reproduction({}, pieces=kept).resumed(["a", "bad", "c"], key_of, again))
     assert seen == ["bad", "c"]
     assert [index for index, _ in second] == [0, 1, 2]
 
@@ -109,53 +105,76 @@ def test_a_piece_is_the_rows_that_it_adds():
     kept = Kept()
 
     def repro(stopped=False):
-        return Reproduction({}, 1, lambda: stopped, Memory(kept))
+        return Reproduction({}, should_stop=lambda: stopped, pieces=kept)
 
     def steps(at):
         at.row("a", x=1)
-        yield "one"
+        yield "message"
         at.row("b", x=2.5)
 
     cut = repro(stopped=True)
-    assert list(cut.once("k", lambda: steps(cut))) == ["one"]
+    with pytest.raises(Stopped):
+        list(cut.once(("k",), lambda: steps(cut)))
     assert not kept, "what was stopped is not kept"
     first = repro()
     first.row("a", x=0)
-    assert list(first.once("k", lambda: steps(first))) == ["one"]
-    assert kept == {"k": {"a": [{"x": 1}], "b": [{"x": 2.5}]}}
+    assert list(first.once(("k",), lambda: steps(first))) == ["message"]
     second = repro()
-    assert list(second.once("k", lambda: steps(second))) == []
-    assert second.tables == kept["k"]
-    assert second.memory.recalled == 1
+    assert list(second.once(("k",), lambda: steps(second))) == []
+    assert second.tables == {"a": [{"x": 1}], "b": [{"x": 2.5}]}
 
 
-def test_pieces_in_the_store(store):
-    pieces = StoredPieces(store, "x", "full", "protocol")
-    assert (pieces.get("k"), len(pieces), pieces.seconds) == (None, 0, 0.0)
-    pieces.put("k", {"a": [0.1, np.nan]}, 3.5)
-    again = StoredPieces(store, "x", "full", "protocol")
+def test_pieces_lie_beside_the_run_store(store):
+    tiny = tiny_fig4()
+    pieces = StoredPieces(tiny, "quick", store)
+    assert len(pieces) == 0
+    assert not (store.path.parent / "papers").exists(), "to look makes no folder"
+    assert pieces.get("k") is None
+    pieces.keep("k", {"a": [0.1, np.nan]})
+    again = StoredPieces(tiny, "quick", store)
     assert again.get("k")["a"][0] == 0.1
     assert np.isnan(again.get("k")["a"][1])
-    assert (len(again), again.seconds) == (1, 3.5)
-    for other in (("y", "full", "protocol"), ("x", "quick", "protocol"), ("x", "full", "another")):
-        assert StoredPieces(store, *other).get("k") is None
+    assert (again.get("another"), len(again)) == (None, 1)
+    # Neither of another protocol, nor of another version of the program, nor of another artefact.
+    for other in (
+        replace(tiny, settings={**tiny.settings, "lambda_p": 3.0}),
+        replace(tiny, version=2),
+        replace(tiny, name="another"),
+    ):
+        assert StoredPieces(other, "quick", store).get("k") is None
     again.drop()
-    assert again.get("k") is None
-    assert len(StoredPieces(store, "x", "full", "protocol")) == 0
+    assert (again.get("k"), len(pieces)) == (None, 0)
 
 
-def test_a_kept_result_takes_the_place_of_its_pieces(store, monkeypatch):
+def test_the_oldest_pieces_go_first(store, monkeypatch):
+    tiny = tiny_fig4()
+    for artefact, age in ((tiny, 100), (replace(tiny, name="another"), 0)):
+        pieces = StoredPieces(artefact, "quick", store)
+        pieces.keep("k", "x" * 10_000)
+        for path in pieces._folder.rglob("output.pkl"):
+            os.utime(path, (time.time() - age,) * 2)
+    monkeypatch.setattr(results, "MOST_BYTES", "15K")
+    pieces.trim()
+    assert (unfinished(tiny, "quick", store), len(pieces)) == (0, 1)
+
+
+def test_a_store_with_a_table_of_pieces_opens(tmp_path):
+    path = tmp_path / "old.sqlite"
+    RunStore(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE pieces (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    store = RunStore(path)
+    assert unfinished(tiny_fig4(), "quick", store) == 0
+    store.close()
+
+
+def test_a_kept_result_takes_the_place_of_its_pieces(store):
     tiny = tiny_fig4()
     stop = iter([False] * 4)
     *_, stopped = run_and_keep(tiny, "quick", lambda: store, lambda: next(stop, True), n_jobs=1)
     assert stopped.state == "stopped"
-    done = unfinished(tiny, "quick", store)
-    assert done == len(pieces_of(tiny, "quick", store)) > 0
+    assert unfinished(tiny, "quick", store) > 0
     assert not kept_results(store)
-    # Pieces that another version of a package has made are left alone.
-    with monkeypatch.context() as patch:
-        patch.setattr(results, "made_with", lambda: {"numpy": "0"})
-        assert unfinished(tiny, "quick", store) == 0
     *_, last = run_and_keep(tiny, "quick", lambda: store, n_jobs=1)
     assert last.state == "complete"
     assert last_kept(tiny, "quick", store).tables == last.to_dict()["tables"]
@@ -164,7 +183,7 @@ def test_a_kept_result_takes_the_place_of_its_pieces(store, monkeypatch):
 
 def test_a_fresh_run_forgets_the_pieces(store):
     tiny = tiny_fig4()
-    pieces_of(tiny, "quick", store).put("k", {}, 100.0)
+    StoredPieces(tiny, "quick", store).keep("k", {"seconds": 100.0, "value": {}})
     *_, stopped = run_and_keep(tiny, "quick", lambda: store, lambda: True, n_jobs=1, fresh=True)
     assert stopped.seconds < 100.0
     assert unfinished(tiny, "quick", store) == 0

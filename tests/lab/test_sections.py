@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 
 import numpy as np
 import pytest
+from programs import printed
 
 from fmviz.lab.operators import geometry as lab
 from fmviz.operators import certificate, prox, regularizer_value
@@ -146,10 +145,7 @@ def test_a_column_of_zeros():
 
 def test_the_program_prints_the_results():
     section, point = lab.PLANES["column"], [1.5, 0.6]
-    sink = io.StringIO()
-    with contextlib.redirect_stdout(sink):
-        exec(lab.geometry_program(section, ["l1", "ti"], point, 0.4), {})
-    first, second = sink.getvalue().splitlines()
+    first, second = printed(lab.geometry_program(section, ["l1", "ti"], point, 0.4))
     assert first.startswith("l1 [[1.1], [")
     q = lab.prox_of(section, "ti", np.array([point]), 0.4)[0]
     assert second.startswith(f"ti [[{q[0]!r}], [0.0]]".replace("np.float64(", "").replace(")", ""))

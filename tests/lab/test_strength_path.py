@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 from dataclasses import replace
 
 import pytest
+from programs import printed
 
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.threshold import lambda_max
@@ -31,14 +30,6 @@ BASE = Experiment(
     dataset="balance_scale", loss="logistic", rank=3, lambda_p=1e-3, max_epochs=60, validation=0.25, seed=3
 )
 PLAN = PathPlan(BASE, ("ti", "cs", "l1"), (0.001, 0.01, 0.1), "cold")
-
-
-def run(code: str) -> list[str]:
-    """Return what a program prints."""
-    sink = io.StringIO()
-    with contextlib.redirect_stdout(sink):
-        exec(compile(code, "program", "exec"), {})
-    return sink.getvalue().splitlines()
 
 
 def test_a_cold_path_is_made_of_the_runs_that_its_settings_describe():
@@ -143,8 +134,8 @@ def test_a_loss_that_does_not_suit_the_data_is_a_sentence():
 def test_the_program_of_a_path_prints_its_counts():
     plan = replace(PLAN, regularizers=("ti", "cs"), order="up")
     table = path_table(list(trace(plan)))
-    printed = [line.split() for line in run(path_program(plan))[1:]]
-    assert [(row[0], float(row[1]), int(row[2]), int(row[3])) for row in printed] == [
+    rows = [line.split() for line in printed(path_program(plan))[1:]]
+    assert [(row[0], float(row[1]), int(row[2]), int(row[3])) for row in rows] == [
         (row.regularizer, row.lambda_sparse, row.used_interactions, row.used_features)
         for row in table.itertuples()
     ]
@@ -159,7 +150,7 @@ def test_a_search_narrows_to_what_a_run_repeats_and_its_program_prints():
     assert Run.prepare(last.experiment).end().used_interactions == last.used_interactions
     widths = [fit.high - fit.low for fit in fits if not math.isnan(fit.high - fit.low)]
     assert widths == sorted(widths, reverse=True)
-    said = run(search_program(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
+    said = printed(search_program(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
     assert said[: len(fits)] == [fit.message for fit in fits]
     assert said[-1] == f"used interactions {last.used_interactions}"
 
@@ -170,8 +161,6 @@ def test_what_cannot_be_reached_is_said_with_its_neighbours():
     assert fits[-1].status == "not reachable"
     counts = [fit.used_interactions for fit in fits]
     below, above = nearest(counts, 2)
-    assert below is not None
-    assert above is not None
     assert counts[below] < 2 < counts[above]
     assert set(counts) <= {0, 1, 3, 6}
     assert "jumps over 2" in fits[-1].message

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from joblib import parallel_config
+from programs import alive
 from threadpoolctl import threadpool_info
 
 import fmviz
@@ -49,19 +50,6 @@ def in_order(rows):
         {name: value for name, value in row.record().items() if name != "seconds"}
         for row in sorted(rows, key=lambda row: row.index)
     ]
-
-
-def gone(pid: int) -> bool:
-    """Wait until a process has ended."""
-    for _ in range(600):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
-        except FileNotFoundError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.05)
-    return False
 
 
 # ------------------------------------------------------------------------------ called by name in a worker
@@ -247,7 +235,10 @@ def test_closing_early_ends_the_workers_and_the_next_sweep_works(tmp_path):
     results = workers.stream(partial(waits_for, str(tmp_path / "never")), range(8), is_lost, n_jobs=2)
     _, pid = next(results)
     results.close()
-    assert gone(pid)
+    deadline = time.monotonic() + 30
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not alive(pid)
     assert len(list(fmviz.sweep(MANY[:2], n_jobs=2))) == 2
 
 

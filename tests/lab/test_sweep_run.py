@@ -82,14 +82,14 @@ def test_results_of_other_data_or_versions_are_not_taken(store):
 
 
 def test_a_fit_that_fails_is_a_row_and_the_others_go_on(store, monkeypatch):
-    real = sweep_run._whole
+    real = sweep_run._completed
 
     def broken(experiment):
         if experiment.regularizer == "cs":
             raise ZeroDivisionError("far off")
         return real(experiment)
 
-    monkeypatch.setattr(sweep_run, "_whole", broken)
+    monkeypatch.setattr(sweep_run, "_completed", broken)
     found = list(carry_out(small(), store, n_jobs=1))
     failed = [fit.run for fit in found if fit.run.status == "failed"]
     assert len(failed) == 4
@@ -124,32 +124,3 @@ def test_workers_give_the_numbers_of_one_process(store, tmp_path):
     list(carry_out(plan, store, n_jobs=1))
     list(carry_out(plan, other, n_jobs=2))
     assert numbers(store, plan) == numbers(other, plan)
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as started:
-        yield started
-
-
-@pytest.mark.slow
-def test_a_dask_cluster_gives_the_same_numbers_and_outlives_a_worker(store, tmp_path, cluster):
-    plan, other = small(seeds=range(4)), RunStore(tmp_path / "other.sqlite")
-    list(carry_out(plan, store, n_jobs=2))
-    killed = False
-    for _ in carry_out(plan, other, dask=cluster.scheduler_address):
-        if not killed:
-            killed = True
-            next(iter(cluster.workers.values())).process.process.kill()
-    assert numbers(store, plan) == numbers(other, plan)
-    assert len(results(plan, other)) == 16
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_is_not_there(store):
-    pytest.importorskip("distributed")
-    with pytest.raises(ValueError, match=r"The Dask scheduler 'tcp://127\.0\.0\.1:1' cannot be reached"):
-        list(carry_out(small(), store, dask="tcp://127.0.0.1:1"))

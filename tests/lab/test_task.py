@@ -52,9 +52,7 @@ def test_a_task_is_watched_and_stopped_from_another_thread():
     assert seen.wait(10)
     assert manager.running() == [task]
     task.stop()
-    for _ in range(1000):
-        if task.state.ended:
-            break
+    while not task.state.ended:
         go.wait(0.01)
     view = task.view()
     assert (view.state, view.message) == (TaskState.STOPPED, "Stopped on request.")

@@ -12,15 +12,20 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from fmviz.ui.navigation import NAVIGATION, START
 from fmviz.ui.settings.state import LEVELS
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = tuple(
+    "start" if link is START else Path(link.script).stem for links in NAVIGATION.values() for link in links
+)
 
 
-def page(name: str, **query: str) -> AppTest:
+def page(name: str, /, **query: str) -> AppTest:
     """Return a page that has been opened by a link, and has drawn itself without a defect."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.switch_page(f"pages/{name}.py")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    if name != "start":
+        app.switch_page(f"pages/{name}.py")
     for key, value in query.items():
         app.query_params[key] = value
     app.run()
@@ -30,16 +35,16 @@ def page(name: str, **query: str) -> AppTest:
 
 def address(app: AppTest) -> dict[str, str]:
     """Return the settings in the address, without the level, which every address names."""
-    found = {name: one[0] if isinstance(one, list) else one for name, one in app.query_params.items()}
-    assert found.pop("level") in LEVELS
-    return found
+    given = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+    assert given.pop("level") in LEVELS
+    return given
 
 
 def words(app: AppTest) -> str:
     """Return what a page says outside its tables."""
     parts = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.success]
-    told = [one["stage"]["state"]["sentence"]] if (one := stage(app)) else []
-    return "\n".join([*told, *(part.value for part in parts)])
+    lines = [header["stage"]["state"]["sentence"]] if (header := stage(app)) else []
+    return "\n".join([*lines, *(part.value for part in parts)])
 
 
 def header_of(payload: bytes) -> dict[str, Any]:
@@ -59,8 +64,8 @@ def stage(app: AppTest) -> dict[str, Any]:
 
 def figures(app: AppTest) -> dict[str, str]:
     """Return the numbers of the stage by their labels."""
-    told = stage(app).get("stage", {"numbers": ()})
-    return {label: value for label, value, *_ in told["numbers"]}
+    drawn = stage(app).get("stage", {"numbers": ()})
+    return {label: value for label, value, *_ in drawn["numbers"]}
 
 
 def numbers(app: AppTest) -> set[str]:
@@ -72,7 +77,7 @@ def run_here(code: str, folder: Path) -> str:
     """Run a program as a file of its own in this process, which has loaded the kernels; return its output."""
     path = folder / "copied.py"
     path.write_text(code, encoding="utf-8")
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.chdir(folder):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.chdir(folder):
         runpy.run_path(str(path), run_name="__main__")
-    return said.getvalue()
+    return output.getvalue()

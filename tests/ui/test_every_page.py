@@ -1,6 +1,6 @@
 """Every page in a real browser: no error, nothing outside the window or on another, no rule of axe broken.
 
-Light and dark, 1440 and 700 pixels wide. FMVIZ_SCREENSHOTS names a folder for the pictures.
+Light and dark, 1440, 700 and 390 pixels wide. FMVIZ_SCREENSHOTS names a folder for the pictures.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from typing import Any
 
 import axe_playwright_python
 import pytest
+from ui.driving import PAGES
 
-from fmviz.ui import navigation
-
-LINKS = [link for links in navigation.NAVIGATION.values() for link in links]
 SMALL = "dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&max_epochs=40"
 # Where a page shows nothing before something is done: what to open it with, and what to press.
 OPENED = {
@@ -82,7 +80,10 @@ def problems_of_axe(page: Any, rules: list[str] | None = None) -> list[str]:
     """Return the serious and critical violations, a sentence each."""
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE)
-    return [f"{one['rule']}: {one['html']} {one['why']}" for one in page.evaluate(_RUN_AXE, rules)]
+    return [
+        f"{violation['rule']}: {violation['html']} {violation['why']}"
+        for violation in page.evaluate(_RUN_AXE, rules)
+    ]
 
 
 # TeX, names of icons, a sentence that ends twice, and words that are all said twice.
@@ -99,28 +100,26 @@ def misread(page: Any) -> list[str]:
     return sorted({f"{role}: {name}" for role, name in named if role not in apart and _MISREAD.search(name)})
 
 
-LOOKS = [("light", 1440), ("dark", 1440), ("dark", 700), ("light", 700)]
+LOOKS = [(scheme, width) for width in (1440, 700, 390) for scheme in ("light", "dark")]
 
 
 def look(page: Any, name: str, scheme: str, width: int) -> list[str]:
     """Return what is wrong with a page that is open, in one theme and width."""
-    problems = list(page.evaluate(_LAYOUT))
+    problems = page.evaluate(_LAYOUT) if width > 600 else []
     boxes = page.locator('[data-testid="stException"], [data-testid="stAlertContentError"]')
     problems += [text[:200] for text in boxes.all_inner_texts()]
     if (scheme, width) == LOOKS[0]:
         problems += misread(page)
-    if width > 1000:
-        # What else than colours could differ?
-        problems += problems_of_axe(page, None if scheme == "light" else ["color-contrast"])
-    return [f"{name}, {scheme}, {width} px: {one}" for one in problems]
+    # What else than colours could differ in the dark?
+    problems += problems_of_axe(page, None if scheme == "light" else ["color-contrast"])
+    return [f"{name}, {scheme}, {width} px: {problem}" for problem in problems]
 
 
 @pytest.fixture
-def opened(server, wait_idle) -> Callable[[Any, Any], str]:
-    """Return a function that opens a page of the navigation with something on it, and returns its name."""
+def opened(server, wait_idle) -> Callable[[Any, str], None]:
+    """Return a function that opens a page of the navigation with something on it."""
 
-    def open_it(page: Any, link: Any) -> str:
-        name = "start" if link is navigation.START else Path(link.script).stem
+    def open_it(page: Any, name: str) -> None:
         page.emulate_media(color_scheme="light")
         page.set_viewport_size({"width": 1440, "height": 1000})
         page.goto(f"{server.url}/{'' if name == 'start' else name}?{OPENED.get(name, '')}")
@@ -130,16 +129,15 @@ def opened(server, wait_idle) -> Callable[[Any, Any], str]:
             button.click()
             page.wait_for_timeout(1000)
         wait_idle(page, 90, calm=1.2)
-        return name
 
     return open_it
 
 
 @pytest.mark.browser
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("link", LINKS, ids=lambda link: Path(link.script).stem)
-def test_a_page_is_in_order(page, opened, link):
-    name = opened(page, link)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_in_order(page, opened, name):
+    opened(page, name)
     assert not look(page, name, "light", 1440)
 
 
@@ -147,8 +145,8 @@ def test_a_page_is_in_order(page, opened, link):
 @pytest.mark.browser
 def test_every_page_in_both_themes_wide_and_narrow(page, opened, wait_idle, shoot):
     problems: list[str] = []
-    for link in LINKS:
-        name = opened(page, link)
+    for name in PAGES:
+        opened(page, name)
         for scheme, width in LOOKS:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 1000})
@@ -171,7 +169,7 @@ def test_every_page_in_both_themes_wide_and_narrow(page, opened, wait_idle, shoo
       boxes[2].style.cssText = "position: relative; top: -4rem";
       texts.forEach((text) => { text.style.cssText = "color: #bbb; background: #fff"; });
     }""")
-    found = " ".join(page.evaluate(_LAYOUT))
-    assert "overlap" in found
-    assert "sticks out" in found
-    assert any(one.startswith("color-contrast") for one in problems_of_axe(page))
+    reported = " ".join(page.evaluate(_LAYOUT))
+    assert "overlap" in reported
+    assert "sticks out" in reported
+    assert any(problem.startswith("color-contrast") for problem in problems_of_axe(page))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from fmviz.ui.navigation import NAVIGATION
+from ui.driving import PAGES
 
 pytestmark = pytest.mark.browser
 
@@ -115,7 +114,6 @@ def test_what_was_computed_is_on_the_first_screen(server, page, wait_idle, name)
     assert not problems, "\n".join(problems)
 
 
-PAGES = [link.script for links in NAVIGATION.values() for link in links]
 MOST_WORDS = 350
 _COUNT = """() => document.querySelector('[data-testid="stMainBlockContainer"]').innerText
   .split(/\\s+/).filter((word) => /\\p{L}{2}/u.test(word)).length"""
@@ -124,32 +122,9 @@ _COUNT = """() => document.querySelector('[data-testid="stMainBlockContainer"]')
 @pytest.mark.slow
 def test_no_page_is_long_before_anything_is_opened(server, page, wait_idle):
     found = {}
-    for script in PAGES:
-        page.goto(f"{server.url}/{'' if script == 'app.py' else script[6:-3]}")
+    for name in PAGES:
+        page.goto(f"{server.url}/{'' if name == 'start' else name}")
         page.get_by_role("heading", level=1).wait_for()
         wait_idle(page)
-        found[script] = page.evaluate(_COUNT)
+        found[name] = page.evaluate(_COUNT)
     assert max(found.values()) <= MOST_WORDS, found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW, PHONE])
-def test_nothing_stands_in_the_way_of_assistive_technology(server, page, wait_idle, size, scheme):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python"
-    )
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.emulate_media(color_scheme=scheme)
-    problems = []
-    for script in PAGES:
-        page.goto(f"{server.url}/{'' if script == 'app.py' else script[6:-3]}")
-        page.get_by_role("heading", level=1).wait_for()
-        wait_idle(page)
-        told = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-        problems += [
-            f"{script}: {one['id']}: {one['nodes'][0]['html'][:120]}"
-            for one in told
-            if one["impact"] in ("serious", "critical")
-        ]
-    assert not problems, "\n".join(problems)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import time
 
 import numpy as np
 import pytest
+from programs import printed
 from ui.driving import address, words
 from ui.driving import page as open_page
 
@@ -61,11 +60,8 @@ def test_a_moved_point_changes_numbers_link_and_program(store):
     assert fine(app)
     assert address(app) == {"a": "0.7", "strength": "0.1"}
     source = next(block.value for block in app.code if "fmviz.prox" in block.value)
-    sink = io.StringIO()
-    with contextlib.redirect_stdout(sink):
-        exec(source, {})
     q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[0.7, 0.6]]), 0.1)[0]
-    line = next(line for line in sink.getvalue().splitlines() if line.startswith("ti "))
+    line = next(line for line in printed(source) if line.startswith("ti "))
     assert line.startswith(f"ti {[[float(q[0])], [float(q[1])]]}")
     assert f"**({q[0]:.3g}, {q[1]:.3g})**" in words(app)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT, address, page, words
+from ui.driving import address, page, words
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.lessons.steps import lessons
@@ -12,8 +12,7 @@ from fmviz.ui import compare, geometry, prox, sweeps
 from fmviz.ui.lessons import panel
 from fmviz.ui.path import page as path
 from fmviz.ui.settings.presets import presets
-from fmviz.ui.settings.state import Settings
-from fmviz.ui.settings.types import from_link
+from fmviz.ui.settings.state import Settings, from_link
 from fmviz.ui.train import page as train
 from fmviz.ui.train.settings import OWN
 
@@ -42,15 +41,9 @@ def _visit(name, mine):
     hidden = sorted({part for state in mine for part in state.hide.split(",") if part})
     locked = sorted({part for state in mine for part in state.lock.split(",") if part})
     query = {"hide": ",".join(hidden), "lock": ",".join(locked)}
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    if name != "start":
-        app.switch_page(f"pages/{name}.py")
     started = ("play", "seek")
     settings = {key: text for state in mine for key, text in state.settings.items() if key not in started}
-    for key, text in {**settings, **{k: v for k, v in query.items() if v}}.items():
-        app.query_params[key] = text
-    app.run()
-    assert not app.exception
+    app = page(name, **settings, **{key: text for key, text in query.items() if text})
     assert not app.warning, [warning.value for warning in app.warning]
     if name == "train":
         for state in mine:
@@ -154,7 +147,7 @@ def test_an_answer_that_cannot_be_calculated_is_a_sentence(store, monkeypatch):
 
 
 def test_the_tour_leads_from_page_to_page(store):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app = page("start")
     app.button(key="start_tour").click().run()
     for step in lessons()["tour"].steps:
         assert step.title in words(app)
@@ -163,20 +156,18 @@ def test_the_tour_leads_from_page_to_page(store):
     assert "Finished: fmviz in sixty seconds" in words(app)
 
 
+TABLES = {
+    "prox": prox.TABLE,
+    "geometry": geometry.TABLE,
+    "train": (*OWN, *train._VIEW),
+    "path": path.TABLE,
+    "sweeps": sweeps.TABLE,
+    "compare": compare.TABLE,
+}
+
+
 def settings_of(name: str) -> Settings:
-    tables = {
-        "prox": prox.TABLE,
-        "geometry": geometry.TABLE,
-        "train": train_table(),
-        "path": path.TABLE,
-        "sweeps": sweeps.TABLE,
-        "compare": compare.TABLE,
-    }
-    return Settings(name, tables[name])
-
-
-def train_table():
-    return (*OWN, *train._VIEW)
+    return Settings(name, TABLES[name])
 
 
 @pytest.mark.parametrize("one", presets(), ids=lambda one: one.title)

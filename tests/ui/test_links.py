@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from fuzzing import MARKUP, TEXTS
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT, figures
+from ui.driving import PAGES, figures, page
 from ui.sentences import elements_of
 
 from fmviz.lab.background import tasks
@@ -22,11 +22,9 @@ from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.search import sweep_run
 from fmviz.lab.store import RunStore
-from fmviz.ui import navigation, shell
-from fmviz.ui.settings.state import Settings
-from fmviz.ui.settings.types import Changes, Follower, Names, Setting, Several, Text, Whole, to_link
+from fmviz.ui import shell
+from fmviz.ui.settings.state import Changes, Follower, Names, Setting, Settings, Several, Text, Whole, to_link
 
-SCRIPTS = [link.script for links in navigation.NAVIGATION.values() for link in links]
 # What cannot be guessed: small data, and texts that a page understands.
 MARKDOWN = ("title", "header", "subheader", "markdown", "caption", "info", "success", "warning", "error")
 GIVEN: dict[str, str] = {
@@ -44,25 +42,14 @@ def seen(monkeypatch) -> list[Settings]:
     real = shell.page
 
     @contextmanager
-    def page(title: str, settings: Settings) -> Any:
+    def noted(title: str, settings: Settings) -> Any:
         found.append(settings)
         with real(title, settings) as same:
             yield same
 
-    monkeypatch.setattr(shell, "page", page)
+    monkeypatch.setattr(shell, "page", noted)
     monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
     return found
-
-
-def opened(script: str, query: dict[str, str]) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    if script != "app.py":
-        app.switch_page(script)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception, app.exception
-    return app
 
 
 def other(item: Setting) -> str | None:
@@ -120,7 +107,7 @@ def told(app: AppTest) -> list[str]:
         frame = one.value
         kept = [name for name in frame if not re.search("second|when|run|id", str(name), re.IGNORECASE)]
         texts.append(pd.DataFrame(frame[kept]).to_csv())
-    return sorted(re.sub(r"\d+(\.\d+)? m?s\b", "some time", text) for text in texts)
+    return sorted(re.sub(r"\d+(\.\d+)? m?s\b|&run=\w+", "…", text) for text in texts)
 
 
 def active(app: AppTest) -> list[str]:
@@ -142,15 +129,15 @@ def fresh_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
 
 
 @pytest.mark.sample(7)
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_every_setting_of_every_page_goes_through_its_link(store, seen, script, tmp_path, monkeypatch):
-    opened(script, {})
+@pytest.mark.parametrize("name", PAGES)
+def test_every_setting_of_every_page_goes_through_its_link(store, seen, name, tmp_path, monkeypatch):
+    page(name)
     query: dict[str, str] = {}
     # What can be set may depend on what is set, such as the parameters of a model.
     for _ in range(2):
         table = seen[-1].table
         query = {name: text for name, item in table.items() if (text := other(item)) is not None}
-        first = opened(script, query)
+        first = page(name, **query)
         if seen[-1].table.keys() == table.keys():
             break
     settings = seen[-1]
@@ -160,7 +147,7 @@ def test_every_setting_of_every_page_goes_through_its_link(store, seen, script, 
     # A page may turn away what does not go together, but not most of it.
     assert len(changed) >= len(query) / 2, set(query) - set(changed)
     elsewhere = fresh_server(tmp_path, monkeypatch)
-    second = opened(script, written)
+    second = page(name, **written)
     assert state_of(second, seen[-1]) == state
     assert query_of(second) == written
     assert not [text for text in told(second) if "From the link" in text or "The link sets" in text]
@@ -179,27 +166,27 @@ def names() -> dict[str, list[str]]:
 @pytest.mark.parametrize("seed", range(500))
 def test_links_of_chance_open_a_page(store, seen, names, seed):
     dice = random.Random(seed)
-    script = dice.choice(SCRIPTS)
-    if script not in names:
-        opened(script, {})
-        names[script] = [*seen[-1].table, "run", "hide", "lock", "level", "left", "right"]
-    query = {dice.choice(names[script]): dice.choice(TEXTS) for _ in range(dice.randint(1, 6))}
-    app = opened(script, query)
+    name = dice.choice(PAGES)
+    if name not in names:
+        page(name)
+        names[name] = [*seen[-1].table, "run", "hide", "lock", "level", "left", "right"]
+    query = {dice.choice(names[name]): dice.choice(TEXTS) for _ in range(dice.randint(1, 6))}
+    app = page(name, **query)
     said = told(app)
     assert not active(app), query
     assert not [one for one in said if "defect of fmviz" in one or "Traceback" in one], query
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_markup_of_a_link_is_text(store, seen, names, script):
+@pytest.mark.parametrize("name", PAGES)
+def test_markup_of_a_link_is_text(store, seen, names, name):
     """Each text in turn in every setting that a page has, and in those that it has not."""
-    opened(script, {})
+    page(name)
     given = [*seen[-1].table, "run", *MARKUP]
     for begin in (0, 3, 7):
         texts = itertools.islice(itertools.cycle(MARKUP), begin, None)
         query = dict(zip(given, texts, strict=False))
-        assert not active(opened(script, query)), query
+        assert not active(page(name, **query)), query
 
 
 @pytest.mark.browser
@@ -217,27 +204,27 @@ def test_no_link_makes_a_browser_ask_elsewhere(new_page, server, wait_idle):
 
 STATES = {
     "prox": (
-        "pages/prox.py",
+        "prox",
         {"d": "30", "k": "4", "seed": "5", "log2lambda": "-1", "regularizers": "ti,cs"},
         "",
     ),
     "prox, pasted": (
-        "pages/prox.py",
+        "prox",
         {"source": "pasted", "matrix": GIVEN["matrix"], "regularizers": "l1,omega_ti", "log2lambda": "0"},
         "",
     ),
     "train": (
-        "pages/train.py",
+        "train",
         {"dataset": "balance_scale", "rank": "3", "lambda_sparse": "0.001", "seed": "4", "validation": "0.2"},
         "train_play",
     ),
     "train, third order": (
-        "pages/train.py",
+        "train",
         {"dataset": "balance_scale", "model": "hofm", "max_epochs": "9", "x": "seconds", "parts": "1"},
         "train_play",
     ),
     "path": (
-        "pages/path.py",
+        "path",
         {
             "dataset": "balance_scale",
             "rank": "3",
@@ -250,22 +237,22 @@ STATES = {
         },
         "path_start",
     ),
-    "geometry": ("pages/geometry.py", {"plane": "diagonal", "a": "-0.4", "strength": "1.1", "e2": "3.0"}, ""),
-    "paper": ("pages/paper.py", {"artefact": "atarashi2021_fig2"}, ""),
+    "geometry": ("geometry", {"plane": "diagonal", "a": "-0.4", "strength": "1.1", "e2": "3.0"}, ""),
+    "paper": ("paper", {"artefact": "atarashi2021_fig2"}, ""),
 }
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", STATES)
 def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monkeypatch):
-    script, query, press = STATES[name]
-    first = opened(script, query)
+    opened, query, press = STATES[name]
+    first = page(opened, **query)
     if press:
         first.button(key=press).click().run()
         first.run()
     written = {key: one[0] if isinstance(one, list) else one for key, one in first.query_params.items()}
     elsewhere = fresh_server(tmp_path, monkeypatch)
-    second = opened(script, written)
+    second = page(opened, **written)
     second.run()
     again = [text for text in told(second) if "not on this server" not in text]
     assert again == told(first)

@@ -20,12 +20,12 @@ from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, shipped
-from fmviz.lab.papers.results import last_kept, last_shipped, pieces_of, run_and_keep
+from fmviz.lab.papers.reproduction import key_of
+from fmviz.lab.papers.results import StoredPieces, last_kept, last_shipped, run_and_keep
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
-from fmviz.ui.paper import reproduction
-from fmviz.ui.paper import result as result_view
+from fmviz.ui import paper
 from fmviz.ui.watching import duration
 
 NAME = "atarashi2021_fig2"
@@ -75,7 +75,7 @@ def test_every_artefact_has_a_card(executor):
 
 
 def test_a_card_tells_of_an_unfinished_run(executor, store):
-    pieces_of(ARTEFACTS[NAME], "quick", store).put("one", 1.0, 2.0)
+    StoredPieces(ARTEFACTS[NAME], "quick", store).keep("k", {"seconds": 1.0, "value": {}})
     said = words(page())
     assert "Not finished yet: 1 part is kept at the quick budget." in said
     assert said.count("Not run here yet.") == len(ARTEFACTS) - 1
@@ -124,7 +124,7 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
     assert kept is not None
     assert kept.to_dict()["tables"] == told["tables"]
     html = (tmp_path / f"{NAME}.html").read_text(encoding="utf-8")
-    assert result_view.figure_html(ARTEFACTS[NAME], kept) == html
+    assert paper.figure_html(ARTEFACTS[NAME], kept) == html
     assert f"# {ARTEFACTS[NAME].title}" in capsys.readouterr().out
 
 
@@ -155,7 +155,7 @@ def test_a_new_session_and_a_new_server_find_the_result(executor, store):
 
 
 def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
-    monkeypatch.setattr(reproduction, "REDRAW_SECONDS", 0.0)
+    monkeypatch.setattr(paper, "REDRAW_SECONDS", 0.0)
     keep_result(store, result.to_dict())
     executor.hold = True
     app = page(artefact=NAME)
@@ -193,7 +193,7 @@ def in_pieces(made: list[str]):
 
             if repro.should_stop():
                 return
-            yield from repro.once(f"piece {number}", steps)
+            yield from repro.once((number,), steps)
             repro.done += 1
             yield "next"
 
@@ -231,7 +231,7 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
 def test_it_starts_afresh_when_asked(executor, store, monkeypatch):
     made: list[str] = []
     monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(made)))
-    pieces_of(ARTEFACTS[NAME], "quick", store).put("piece 0", {}, 1.0)
+    StoredPieces(ARTEFACTS[NAME], "quick", store).keep(key_of(0), {"seconds": 1.0, "value": {}})
     app = page(artefact=NAME)
     app.button(key="paper_fresh").click().run()
     app.run()
@@ -294,15 +294,15 @@ def test_deviations_are_coloured():
         {**row, "ours": 20.0, "deviation": 1.0, "within": False},
         {**row, "ours": None, "deviation": None, "within": None},
     ]
-    cells = [line.split("</td>")[0] for line in result_view.beside(rows).to_html().split("<td ")[1:]]
+    cells = [line.split("</td>")[0] for line in paper.beside(rows).to_html().split("<td ")[1:]]
     assert [cell.split(">")[1] for cell in cells[3::5]] == ["+1.0%", "+100.0%", "–"]
-    page = result_view.beside(rows).to_html()
+    page = paper.beside(rows).to_html()
     assert [page.count(f"background-color: {SIGNALS[within]}") for within in (True, False, None)] == [1, 1, 1]
     assert page.count("background-color") == 3
 
 
 def test_tables_of_lists_and_times():
-    table = result_view.frame([{"a": 1, "b": [2, 3]}, {"a": 4, "b": [5, 6]}])
+    table = paper.frame([{"a": 1, "b": [2, 3]}, {"a": 4, "b": [5, 6]}])
     assert table.to_csv(index=False) == "a,b_0,b_1\n1,2,3\n4,5,6\n"
     assert [duration(60 * x) for x in (0.1, 0.5, 3, 60, 120)] == [
         "about 6 s", "about 30 s", "about 3 min", "about 60 min", "about 2 h",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
+from programs import printed
 from ui.driving import address, numbers, words
 from ui.driving import page as open_page
 
@@ -37,13 +36,6 @@ def fine(app) -> bool:
 
 def code(app, beginning: str) -> str:
     return next(block.value for block in app.code if beginning in block.value)
-
-
-def printed(source: str) -> list[str]:
-    sink = io.StringIO()
-    with contextlib.redirect_stdout(sink):
-        exec(compile(source, "program", "exec"), {})
-    return sink.getvalue().splitlines()
 
 
 def test_nothing_yet_is_a_sentence_and_an_example(store, sentences):

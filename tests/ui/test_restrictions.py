@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -100,15 +99,20 @@ def test_a_page_cannot_take_a_name_of_all_pages():
         Settings("some", (ParamSpec("lock", "bool", False),))
 
 
-def test_all_widgets_with_a_setting_are_drawn_in_one_place():
-    # Only what goes through fmviz.ui.widgets.control (param, scale, several …) can be hidden and locked.
-    folder = ROOT / "fmviz" / "ui"
-    users = {
-        str(path.relative_to(folder))
-        for path in Path(folder).rglob("*.py")
-        if re.search(r"\*\*settings\.bind\(|= settings\.bind\(", path.read_text(encoding="utf-8"))
-    }
-    assert users == {"widgets.py", "shell.py"}
+@pytest.mark.parametrize(
+    ("call", "places"),
+    [
+        # Only what goes through fmviz.ui.widgets.control (param, scale, several …) can be hidden and locked.
+        (r"(\*\*|= )settings\.bind\(", {"widgets.py", "shell.py"}),
+        # Only what goes through fmviz.ui.navigation.page_link names the level.
+        (r"st\.page_link\(", {"navigation.py"}),
+        # Only what goes through fmviz.ui.charts.chart can be downloaded.
+        (r"plotly_chart\(", {"charts.py"}),
+    ],
+)
+def test_what_pages_share_is_drawn_in_one_place(call, places):
+    files = (ROOT / "fmviz" / "ui").rglob("*.py")
+    assert {path.name for path in files if re.search(call, path.read_text(encoding="utf-8"))} == places
 
 
 # ------------------------------------------------------------------------------------------ Simple and Expert
@@ -178,17 +182,6 @@ def test_a_link_without_a_level_leaves_that_of_the_session():
         app.query_params["d"] = "30"
         app.run()
         assert (level(app), address(app)) == (chosen, {"d": "30"})
-
-
-def test_every_link_to_a_page_is_drawn_in_one_place():
-    # Only what goes through fmviz.ui.navigation.page_link names the level.
-    folder = ROOT / "fmviz" / "ui"
-    users = {
-        str(path.relative_to(folder))
-        for path in folder.rglob("*.py")
-        if "st.page_link(" in path.read_text(encoding="utf-8")
-    }
-    assert users == {"navigation.py"}
 
 
 @pytest.mark.simple

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT
+from ui.driving import PAGES, page
 from ui.sentences import FOLDER, Sentences, read, texts
 
-from fmviz.ui import navigation
 
-SCRIPTS = {
-    "start" if link is navigation.START else Path(link.script).stem: link.script
-    for links in navigation.NAVIGATION.values()
-    for link in links
-}
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", PAGES)
 def test_every_page_says_what_its_file_holds(store, sentences, name):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    if SCRIPTS[name] != "app.py":
-        app.switch_page(SCRIPTS[name])
-    app.run()
-    assert not app.exception
-    sentences(app, name)
+    sentences(page(name), name)
 
 
 def test_every_file_is_of_a_page():
-    assert {path.stem for path in FOLDER.glob("*.txt")} == set(SCRIPTS)
+    assert {path.stem for path in FOLDER.glob("*.txt")} == set(PAGES)
 
 
 def page_of_tests() -> None:

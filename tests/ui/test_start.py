@@ -3,70 +3,37 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
-from ui.driving import address
+from ui.driving import PAGES, ROOT, address, page, words
 
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui import prox, start
+from fmviz.ui import shell
 from fmviz.ui.escape import plain
-from fmviz.ui.settings.state import Settings, Several, Text
-from fmviz.ui.settings.types import from_link, to_link
-
-ROOT = Path(__file__).resolve().parents[2]
+from fmviz.ui.settings.state import Several, Text, from_link, to_link
 
 
-def app(script: str = "app.py", **query: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    if script != "app.py":
-        test.switch_page(script)
-    for name, value in query.items():
-        test.query_params[name] = value
-    return test.run()
-
-
-def words(test: AppTest) -> str:
-    return "\n".join(element.value for element in [*test.title, *test.markdown, *test.caption])
-
-
-def test_it_says_what_this_is():
-    test = app()
-    assert not test.exception
-    assert not test.error
-    assert "factorization machine" in words(test)
-    assert address(test) == {}
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [({}, "factorization machine"), ({"why": "l1"}, "g1_1 and g2_1"), ({"along": "epochs"}, "random start")],
+)
+def test_the_start_page_says_what_a_link_asks(store, query, expected):
+    app = page("start", **query)
+    assert not app.error
+    assert expected in words(app).replace("\\", "")
+    assert address(app) == query
 
 
 def test_the_strength_in_a_link_is_the_nearest_that_was_fitted():
-    test = app(strength="0.3")
-    assert not test.exception
-    assert test.select_slider[0].value == 0.1
-
-
-@pytest.mark.parametrize("name", ["l1", "ti"])
-def test_it_says_why_a_regularizer_joins_the_groups_or_keeps_them_apart(name, store):
-    test = app(why=name)
-    assert not test.exception
-    assert not test.error
-    assert "g1_1 and g2_1" in words(test).replace("\\", "")
-
-
-def test_models_are_shown_epoch_by_epoch(store):
-    test = app(along="epochs")
-    assert not test.exception
-    assert not test.error
+    assert page("start", strength="0.3").select_slider[0].value == 0.1
 
 
 def test_every_script_of_the_navigation_exists():
-    from fmviz.ui import navigation
-
-    linked = {link.script for links in navigation.NAVIGATION.values() for link in links}
-    there = {"app.py", *(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))}
-    assert linked == there
+    assert set(PAGES) == {"start", *(path.stem for path in (ROOT / "pages").glob("*.py"))}
 
 
 def test_pages_are_a_few_lines():
@@ -74,19 +41,6 @@ def test_pages_are_a_few_lines():
         code = [x for x in path.read_text(encoding="utf-8").splitlines() if x and not x.startswith('"""')]
         # The entry page also says how it is served.
         assert len(code) <= (5 if path.name == "app.py" else 3), path
-
-
-def test_presets_are_valid_settings_of_their_page():
-    settings = Settings("prox", prox.TABLE)
-    for preset in start.operator_presets():
-        assert preset.query
-        for name, text in preset.query.items():
-            item = settings.table[name]
-            assert to_link(item, from_link(item, text)) == text
-    for preset in start.training_presets():
-        assert preset.query["dataset"] in DATASETS
-        assert preset.query["play"] == "1"
-        assert all(isinstance(value, str) for value in preset.query.values())
 
 
 def test_the_words_on_the_first_card_are_true():
@@ -101,7 +55,7 @@ def test_the_words_on_the_first_card_are_true():
 
 
 def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
-    test = app("pages/compare.py", seed="77", dataset="monks1")
+    test = page("compare", seed="77", dataset="monks1")
     assert test.number_input(key="shared_seed").value == 77
     assert test.selectbox(key="shared_dataset").value == "monks1"
     test.number_input(key="shared_seed").set_value(5).run()
@@ -112,16 +66,19 @@ def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
 
 
 def test_what_nothing_reads_is_not_drawn_and_kept_for_the_other_pages(store):
-    test = app(seed="77", dataset="monks1")
-    assert not test.exception
+    test = page("start", seed="77", dataset="monks1")
     assert not {"shared_seed", "shared_dataset"} & {one.key for one in [*test.selectbox, *test.number_input]}
     test.switch_page("pages/compare.py").run()
-    assert test.number_input(key="shared_seed").value == 77
     assert test.selectbox(key="shared_dataset").value == "monks1"
+    assert test.number_input(key="shared_seed").value == 77
+    test.number_input(key="shared_seed").set_value(10).run()
+    test.switch_page("app.py").run()
+    test.switch_page("pages/prox.py").run()
+    assert test.number_input(key="shared_seed").value == 10
 
 
 def test_a_bad_link_is_answered_with_a_sentence_and_the_default(store):
-    test = app("pages/prox.py", seed="-3", dataset="monks2", colour="red")
+    test = page("prox", seed="-3", dataset="monks2", colour="red")
     (notice,) = [w.value for w in test.warning]
     assert "seed = -3 must be a whole number from 0 to 999999. Taken instead: seed = 0." in notice
     assert "'monks2'" in notice
@@ -135,31 +92,18 @@ def test_a_bad_link_is_answered_with_a_sentence_and_the_default(store):
     assert not test.warning
 
 
-def test_the_seed_is_kept_from_page_to_page(store):
-    test = app(seed="9")
-    test.switch_page("pages/prox.py").run()
-    assert test.number_input(key="shared_seed").value == 9
-    test.number_input(key="shared_seed").set_value(10).run()
-    test.switch_page("app.py").run()
-    test.switch_page("pages/compare.py").run()
-    assert test.number_input(key="shared_seed").value == 10
-
-
 def test_a_data_set_that_is_not_here_is_explained(monkeypatch):
     monkeypatch.delenv("FMVIZ_DATA", raising=False)
     reason = DATASETS["movielens_100k"].unavailable()
     if reason is None:
         pytest.skip("the data set is here")
-    test = app(dataset="movielens_100k")
-    assert not test.exception
+    test = page("start", dataset="movielens_100k")
     assert [info.value for info in test.info] == [plain(reason)]
 
 
 def test_the_status_says_what_is_going_on(monkeypatch):
-    from fmviz.ui import shell
-
     def badges() -> str:
-        return "\n".join(x.value for x in app().sidebar.markdown if "-badge[" in x.value)
+        return "\n".join(x.value for x in page("start").sidebar.markdown if "-badge[" in x.value)
 
     monkeypatch.setattr(shell, "compiling", tuple)
     monkeypatch.setattr(shell, "manager", lambda: SimpleNamespace(running=list))
@@ -219,8 +163,6 @@ def test_long_text_stays_out_of_the_link():
 
 @pytest.mark.parametrize("text", ["1", "true", "False", "0"])
 def test_switches_are_spelt_in_a_link(text):
-    from fmviz.engine.settings import ParamSpec
-
     item = ParamSpec("on", "bool", False)
     assert from_link(item, text) is (text in ("1", "true"))
     with pytest.raises(ValueError, match="on = 'perhaps'"):

@@ -7,8 +7,7 @@ from ui.driving import page, words
 
 from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import carry_out
-from fmviz.lab.search.sweep_table import best_runs, fits_table, main_metric, means_table
+from fmviz.lab.search.sweep_run import best_runs, carry_out, fits_table, main_metric, means_table
 
 PLAN = SweepPlan(
     datasets=[{"dataset": "balance_scale"}],

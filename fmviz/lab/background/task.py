@@ -20,8 +20,6 @@ from fmviz.engine.errors import StoppedError
 from fmviz.lab.background.pool import FIRST, Executor, pages
 from fmviz.lab.failure import in_words
 
-__all__ = ["Make", "Task", "TaskState", "TaskView"]
-
 Make = Callable[[Callable[[], bool]], Iterator[Any]]
 """``make(should_stop)`` returns an iterator of results; it ends early where `should_stop()` is true."""
 

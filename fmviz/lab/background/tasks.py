@@ -17,8 +17,6 @@ from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.store import RunStore, store
 from fmviz.lab.store.recorder import Recorder
 
-__all__ = ["Limits", "TaskManager", "TooManyJobsError", "install", "manager"]
-
 
 class TooManyJobsError(RuntimeError):
     """As many runs wait for the server as may; the text says what to do."""

@@ -56,24 +56,19 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fmviz.engine.errors import one_of
 from fmviz.lab.typography import with_minus
 from fmviz.lab.values import to_query
 
 FOLDER = Path(__file__).parents[2] / "lessons"
-_HEADER = re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL)
 _STEP = re.compile(r"^# (.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"\A\s*```toml\n(.*?)\n```\n", re.DOTALL)
 _SECTION = re.compile(r"^## (Formulas|Predict|Reveal)\n", re.MULTILINE)
 _NUMBER = re.compile(r"\[\[(\w+)(?::([^\]]*))?\]\]")
-_HEADER_KEYS = ("title", "question", "order", "minutes", "icon", "learn", "next", "pages", "listed")
-_STATE_KEYS = ("set", "hide", "show", "lock")
-_STEP_KEYS = ("page", *_STATE_KEYS, "after", "claims", "find", "predict")
 
 
 @dataclass(frozen=True)
@@ -165,116 +160,69 @@ class Lesson:
     """A lesson: its header and its steps."""
 
     name: str
+    steps: tuple[Step, ...]
     title: str
-    question: str
     order: int
     minutes: int
-    icon: str
-    learn: tuple[str, ...]
-    next: str
-    listed: bool
-    steps: tuple[Step, ...]
+    learn: Sequence[str]
+    question: str = ""
+    icon: str = "school"
+    next: str = ""
+    listed: bool = True
 
 
 def parse(name: str, text: str) -> Lesson:
-    """Read a lesson; ValueError with a sentence where it is not written as one.
+    """Read a lesson from the text of its file; `name` is what links call it.
 
-    Parameters
-    ----------
-    name : str
-        What links call it.
-    text : str
-        The file.
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        If it is not written as one, or has a key that there is not.
     """
-    found = _HEADER.match(text)
-    if found is None:
-        raise ValueError(f"Lesson {name!r} does not begin with a header between lines of +++.")
-    header = _toml(name, "the header", found[1], _HEADER_KEYS)
-    missing = [key for key in ("title", "order", "minutes", "learn") if key not in header]
-    if missing:
-        raise ValueError(f"The header of lesson {name!r} lacks {missing[0]!r}.")
-    places = [*_STEP.finditer(text, found.end())]
-    if not places:
-        raise ValueError(f"Lesson {name!r} has no step; a step begins with a heading '# …'.")
-    ends = [place.start() for place in places[1:]] + [len(text)]
-    pages: Mapping[str, Any] = header.get("pages", {})
-    return Lesson(
-        name,
-        header["title"],
-        header.get("question", ""),
-        header["order"],
-        header["minutes"],
-        header.get("icon", "school"),
-        tuple(header["learn"]),
-        header.get("next", ""),
-        header.get("listed", True),
-        tuple(
-            _step(name, place[1].strip(), text[place.end() : end], pages)
-            for place, end in zip(places, ends, strict=True)
-        ),
-    )
+    _, head, body = text.split("+++\n", 2)
+    header = tomllib.loads(head)
+    pages = header.pop("pages", {})
+    _, *parts = _STEP.split(body)
+    steps = tuple(_step(title, text, pages) for title, text in zip(parts[::2], parts[1::2], strict=True))
+    return Lesson(name, steps, **header)
 
 
-def _step(lesson: str, title: str, text: str, pages: Mapping[str, Any]) -> Step:
-    where = f"step {title!r}"
+def _step(title: str, text: str, pages: Mapping[str, Any]) -> Step:
     block = _BLOCK.match(text)
-    said = _toml(lesson, where, block[1], _STEP_KEYS) if block else {}
+    said = tomllib.loads(block[1]) if block else {}
     body, *sections = _SECTION.split(text[block.end() :] if block else text)
     parts = {kind: words.strip() for kind, words in zip(sections[::2], sections[1::2], strict=True)}
-    question = None
-    if "Predict" in parts:
-        asked = said.get("predict", {})
-        question = Question(
-            parts["Predict"],
-            tuple(Choice(*pair) for pair in asked.get("choices", ())),
-            asked.get("answer", ""),
-            asked.get("within", 0.0),
-        )
-        if "Reveal" not in parts:
-            raise ValueError(f"In lesson {lesson!r}, {where} asks and never reveals; add '## Reveal'.")
-    elif "predict" in said:
-        raise ValueError(f"In lesson {lesson!r}, {where} has answers and no question; add '## Predict'.")
-    before = _state(said["page"], said, pages.get(said["page"], {})) if "page" in said else None
-    after = before
-    if before is not None and "after" in said:
-        for key in said["after"]:
-            one_of(f"A key of 'after' of {where} in lesson {lesson!r}", key, _STATE_KEYS)
-        common = {"set": before.settings, "hide": before.hide, "lock": before.lock}
-        after = _state(before.page, said["after"], common)
-    find, claims = said.get("find", {}), tuple(said.get("claims", ()))
-    return Step(
-        title,
-        body.strip(),
-        before,
-        after,
-        parts.get("Formulas", ""),
-        question,
-        parts.get("Reveal", ""),
-        find,
-        claims,
-    )
+    find, claims, asked = said.pop("find", {}), tuple(said.pop("claims", ())), said.pop("predict", {})
+    question: Question | None = None
+    before: State | None = None
+    after: State | None = None
+    if asked or "Predict" in parts:
+        choices = tuple(Choice(*pair) for pair in asked.pop("choices", ()))
+        question = Question(parts["Predict"], choices, **asked)
+    if said:
+        page, then = said.pop("page"), said.pop("after", {})
+        before = _state(State(page), **pages.get(page, {}))
+        before = _state(before, **said)
+        after = _state(before, **then)
+    formulas, reveal = parts.get("Formulas", ""), parts.get("Reveal", "")
+    return Step(title.strip(), body.strip(), before, after, formulas, question, reveal, find, claims)
 
 
-def _state(page: str, said: Mapping[str, Any], common: Mapping[str, Any]) -> State:
-    settings = {**common.get("set", {}), **said.get("set", {})}
-    shown = said.get("show", "").split(",")
-    hide = said.get("hide", common.get("hide", "")).split(",")
+def _state(
+    state: State,
+    set: Mapping[str, Any] = {},
+    hide: str | None = None,
+    show: str = "",
+    lock: str | None = None,
+) -> State:
+    """Return a state with what a table of a lesson changes of it."""
+    shown, hidden = show.split(","), (state.hide if hide is None else hide).split(",")
     return State(
-        page,
-        to_query(settings),
-        ",".join(name for name in hide if name not in shown),
-        said.get("lock", common.get("lock", "")),
+        state.page,
+        {**state.settings, **to_query(set)},
+        ",".join(name for name in hidden if name not in shown),
+        state.lock if lock is None else lock,
     )
-
-
-def _toml(lesson: str, where: str, text: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"In lesson {lesson!r}, {where} is not TOML: {error}.") from None
-    for key in found:
-        one_of(f"A key of {where} in lesson {lesson!r}", key, keys)
-    return found
 
 
 def fill(text: str, values: Mapping[str, float]) -> str:

@@ -8,15 +8,18 @@ from .study import (
     VARIANTS,
     Study,
     Variant,
+    Worked,
     counts_table,
     extinction,
     pairs,
+    paper_claim,
     python_source,
+    selects,
     study,
+    what_is_special,
     with_degree,
+    worked_example,
 )
-from .words import formulas, paper_claim, selects, strength_in_words, what_is_special
-from .worked import Worked, worked_example
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -31,14 +34,12 @@ __all__ = [
     "counts_table",
     "digest",
     "extinction",
-    "formulas",
     "pairs",
     "paper_claim",
     "parse_matrix",
     "python_source",
     "sample",
     "selects",
-    "strength_in_words",
     "study",
     "what_is_special",
     "with_degree",

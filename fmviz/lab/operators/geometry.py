@@ -12,27 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fmviz.engine.penalties import PENALTIES
+from fmviz.lab.operators.study import first_strength
 from fmviz.operators import certificate, prox
-
-__all__ = [
-    "NAMES",
-    "PLANES",
-    "SOLIDS",
-    "Column",
-    "Section",
-    "boundary",
-    "circle",
-    "column_story",
-    "flow",
-    "geometry_program",
-    "prox_of",
-    "prox_path",
-    "shrink_curve",
-    "sphere",
-    "values",
-    "vanishing",
-    "zero_codes",
-]
 
 NAMES = tuple(
     name
@@ -278,7 +259,7 @@ def zero_codes(points: np.ndarray) -> np.ndarray:
 def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float | None]:
     """Return for every coordinate the smallest λ at which its prox is exactly 0; None where it never is.
 
-    Found by bisection with the operator itself, to twelve digits.
+    Found by bisection with the operator itself, to the last bit.
     """
 
     def at(strength: float) -> np.ndarray:
@@ -292,13 +273,7 @@ def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float
         elif end[i] != 0.0:
             found.append(None)
         else:
-            low, high = 0.0, 1.0
-            while at(high)[i] != 0.0:
-                low, high = high, 2.0 * high
-            while high - low > 1e-12 * high:
-                middle = 0.5 * (low + high)
-                low, high = (low, middle) if at(middle)[i] == 0.0 else (middle, high)
-            found.append(high)
+            found.append(first_strength(lambda strength, i=i: at(strength)[i] == 0.0))  # type: ignore[misc]
     return found
 
 

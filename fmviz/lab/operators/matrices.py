@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,20 +24,12 @@ class Distribution:
     label, help : str
         In words.
     code : str
-        The Python expression in ``rng``, ``d`` and ``k`` that draws it, for the reader.
-    draw : callable
-        ``draw(rng, d, k) -> P``, the same in this module.
+        The Python expression in ``rng``, ``d`` and ``k`` that draws it.
     """
 
     label: str
     help: str
     code: str
-    draw: Callable[[np.random.Generator, int, int], np.ndarray]
-
-
-def _two_blocks(rng: np.random.Generator, d: int, k: int) -> np.ndarray:
-    strong = (np.arange(d)[:, None] * 2 < d) == (np.arange(k) * 2 < k)
-    return rng.standard_normal((d, k)) * np.where(strong, 1.0, 0.1)
 
 
 DISTRIBUTIONS: dict[str, Distribution] = {
@@ -46,38 +37,32 @@ DISTRIBUTIONS: dict[str, Distribution] = {
         "Normal N(0, 1)",
         "Independent standard normal entries, as in the paper.",
         "rng.standard_normal((d, k))",
-        lambda rng, d, k: rng.standard_normal((d, k)),
     ),
     "uniform": Distribution(
         "Uniform on [−1, 1]",
         "No entry stands out: the largest are nearly equal.",
         "rng.uniform(-1, 1, (d, k))",
-        lambda rng, d, k: rng.uniform(-1, 1, (d, k)),
     ),
     "laplace": Distribution(
         "Laplace",
         "Heavy tails: a few entries stand out.",
         "rng.laplace(0, 1, (d, k))",
-        lambda rng, d, k: rng.laplace(0, 1, (d, k)),
     ),
     "sparse": Distribution(
         "Sparse: a tenth is non-zero",
         "Nine entries in ten are exactly zero from the start.",
         "rng.standard_normal((d, k)) * (rng.random((d, k)) < 0.1)",
-        lambda rng, d, k: rng.standard_normal((d, k)) * (rng.random((d, k)) < 0.1),
     ),
     "blocks": Distribution(
         "Two blocks",
         "Two groups of features, each strong in its own half of the columns; the rest is ten times weaker.",
         "rng.standard_normal((d, k)) * np.where(\n"
         "    (np.arange(d)[:, None] * 2 < d) == (np.arange(k) * 2 < k), 1.0, 0.1)",
-        _two_blocks,
     ),
     "rows": Distribution(
         "Fading rows",
         "Each feature is a little weaker than the one before: the last is a hundred times weaker.",
         "rng.standard_normal((d, k)) * np.logspace(0, -2, d)[:, None]",
-        lambda rng, d, k: rng.standard_normal((d, k)) * np.logspace(0, -2, d)[:, None],
     ),
 }
 
@@ -105,8 +90,9 @@ def sample(d: int, k: int, distribution: str = "normal", seed: int = 0) -> np.nd
     """
     d = whole_number("d", d, 1, MAX_FEATURES)
     k = whole_number("k", k, 1, MAX_RANK)
-    chosen = DISTRIBUTIONS[one_of("distribution", distribution, DISTRIBUTIONS)]
-    return chosen.draw(np.random.default_rng(seed), d, k)
+    code = DISTRIBUTIONS[one_of("distribution", distribution, DISTRIBUTIONS)].code
+    P: np.ndarray = eval(code, {"np": np, "rng": np.random.default_rng(seed), "d": d, "k": k})
+    return P
 
 
 def parse_matrix(text: str) -> np.ndarray:

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fmviz.engine.counting import used_features, used_interactions
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
+from fmviz.engine.penalties.base import unit_rows
 from fmviz.operators import certificate
 
 from .matrices import DISTRIBUTIONS
@@ -137,6 +140,19 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
     )
 
 
+def first_strength(holds: Callable[[float], bool], high: float = 1.0) -> float:
+    """Return the smallest strength from which on a condition holds, to the last bit.
+
+    Found by bisection; the search for its upper end begins at `high`, above 0.
+    """
+    low = 0.0
+    while not holds(high):
+        low, high = high, 2.0 * high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarray]:
     """Return the smallest λ whose result is all zero, and which entries survive any λ, shape (d, k).
 
@@ -148,17 +164,7 @@ def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarra
     survivors = variant.prox(P / size, _NEVER) != 0
     if survivors.any():
         return None, survivors
-    low, high = 0.0, size
-    while variant.prox(P, high).any():
-        low, high = high, 2.0 * high
-    middle = 0.5 * (low + high)
-    while low < middle < high:
-        if variant.prox(P, middle).any():
-            low = middle
-        else:
-            high = middle
-        middle = 0.5 * (low + high)
-    return high, survivors
+    return first_strength(lambda strength: not variant.prox(P, strength).any(), size), survivors
 
 
 def pairs(d: int) -> int:
@@ -166,36 +172,118 @@ def pairs(d: int) -> int:
     return d * (d - 1) // 2
 
 
-def counts_table(studies: Sequence[Study]) -> dict[str, list[Any]]:
-    """Return what was counted as columns of equal length, a row for each operator and λ."""
-    columns: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "regularizer",
-            "params",
-            "log2_lambda",
-            "lambda",
-            "used_interactions",
-            "used_features",
-            "nonzero_entries",
-            "certificate",
+def counts_table(studies: Sequence[Study]) -> pd.DataFrame:
+    """Return what was counted, a row for each operator and λ."""
+    tables = (
+        pd.DataFrame(
+            {
+                "regularizer": one.variant.name,
+                "params": " ".join(f"{name}={value}" for name, value in one.variant.params.items()),
+                "log2_lambda": one.exponents,
+                "lambda": np.exp2(one.exponents),
+                "used_interactions": one.interactions,
+                "used_features": one.features,
+                "nonzero_entries": one.entries,
+                "certificate": one.certificates,
+            }
         )
-    }
-    for one in studies:
-        for at, e in enumerate(one.exponents):
-            row = (
-                one.variant.name,
-                " ".join(f"{name}={value}" for name, value in one.variant.params.items()),
-                e,
-                2.0**e,
-                int(one.interactions[at]),
-                int(one.features[at]),
-                int(one.entries[at]),
-                float(one.certificates[at]),
+        for one in studies
+    )
+    return pd.concat(tables, ignore_index=True)
+
+
+def strength_in_words(value: float) -> str:
+    """Return a strength, and where it lies if that is off the grid."""
+    top, bottom = 2.0 ** EXPONENTS[-1], 2.0 ** EXPONENTS[0]
+    text = f"{value:.4g}"
+    if value > top:
+        return f"{text} (beyond the slider, which ends at {top:g})"
+    if value < bottom:
+        return f"{text} (below the slider, which starts at {bottom:g})"
+    return text
+
+
+def what_is_special(P: np.ndarray, one: Study) -> list[str]:
+    """Return sentences about an operator on this P, each computed from the data."""
+    if not P.any():
+        return ["P is all zero, and so is every result."]
+    said = [_end(P, one)]
+    d = P.shape[0]
+    start = used_interactions(P)
+    if start:
+        share = one.interactions / start
+        between = int(((share >= 0.01) & (share <= 0.99)).sum())
+        everything, nothing = int((share > 0.99).sum()), int((share < 0.01).sum())
+        if everything == len(share):
+            said.append("Drops no interactions anywhere on the slider.")
+        else:
+            said.append(
+                f"Sparse (1 to 99 % of the interactions) at {between} of {len(share)} strengths; "
+                f"all or nearly all at {everything}, none or nearly none at {nothing}."
             )
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(value)
-    return columns
+    first, last = int(one.features[0]), int(one.features[-1])
+    said.append(
+        f"Used features: {first} of {d} at every strength."
+        if (one.features == first).all()
+        else f"Used features: from {first} to {last} of {d}."
+    )
+    return said
+
+
+def _end(P: np.ndarray, one: Study) -> str:
+    if one.zero_from is not None:
+        size, norm = float(np.abs(P).max()), float(unit_rows(P)[0].max())
+        why = ""
+        if math.isclose(one.zero_from, size, rel_tol=1e-9):
+            why = ", the largest |p|"
+        elif math.isclose(one.zero_from, norm, rel_tol=1e-9):
+            why = ", the largest row norm"
+        return f"All zero from λ = {strength_in_words(one.zero_from)}{why}."
+    left = one.survivors
+    if np.array_equal(left, P != 0):
+        return "Never all zero: it shrinks, and drops nothing."
+    count = int(left.sum())
+    entries = "entry survives" if count == 1 else "entries survive"
+    return f"Never all zero (θ ≥ 1): {count} {entries} any λ{_whose(P, left, one.variant.penalty.row_wise)}."
+
+
+def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
+    rows = np.flatnonzero(left.any(axis=1))
+    if row_wise and rows.size == 1 and np.array_equal(left[rows[0]], P[rows[0]] != 0):
+        return f", the strongest row, j = {rows[0]}"
+    for axis, name in ((0, "column"), (1, "row")):
+        if (left.sum(axis=axis) == P.any(axis=axis)).all():
+            return f", the largest of each {name}"
+    return ""
+
+
+def selects(variant: Variant) -> str:
+    """Return what an operator makes sparse, in words."""
+    return variant.penalty.words()[2]
+
+
+def paper_claim(by_columns: Study, by_rows: Study) -> str:
+    """Hold the sentence of [A] 8.1 on TI's used features against what both readings of TI do."""
+    d = by_columns.Q.shape[1]
+    kept = {"columns": bool((by_columns.features == d).all()), "rows": bool((by_rows.features == d).all())}
+    measured = {
+        "columns": f"squared norms of the **columns** (Eq. 30, the definition): {_course(by_columns)}",
+        "rows": f"squared norms of the **rows**: {_course(by_rows)}",
+    }
+    holds = [name for name, yes in kept.items() if yes]
+    verdict = {
+        0: "On this P the sentence holds for neither reading.",
+        1: f"So on this P the sentence holds for the reading by {(holds or [''])[0]} only.",
+        2: "On this P the sentence holds for both readings.",
+    }[len(holds)]
+    return f"Measured here, {measured['columns']}; {measured['rows']}. {verdict}"
+
+
+def _course(one: Study) -> str:
+    first, last = int(one.features[0]), int(one.features[-1])
+    if (one.features == first).all():
+        return f"{first} at every λ"
+    return f"from {first} at λ = 2⁻⁷ to {last} at λ = 2⁷"
 
 
 def python_source(
@@ -236,3 +324,133 @@ def python_source(
         "          fmviz.certificate(name, P, Q, strength, **params))",
     ]
     return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Worked:
+    """An operator with its numbers filled in, for one column (or over the rows).
+
+    Attributes
+    ----------
+    latex : str
+        The formula with numbers.
+    live, total : int
+        How many of how many are left.
+    unit : str
+        What is counted.
+    heads : tuple of str
+        The heads of the table, in LaTeX.
+    rows : tuple of tuple of float
+        The index j, then numbers; from the strongest to the weakest, around the last that stays.
+    """
+
+    latex: str
+    live: int
+    total: int
+    unit: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+
+
+def worked_example(
+    P: np.ndarray, Q: np.ndarray, variant: Variant, strength: float, column: int = 0, first: int = 6
+) -> Worked:
+    """Fill in an operator's numbers.
+
+    Parameters
+    ----------
+    P, Q : (d, k) ndarray
+        The point and the result.
+    variant : Variant
+        The operator.
+    strength : float
+        λ.
+    column : int
+        Which column, from 0, where the operator acts on entries.
+    first : int
+        At most so many rows of the table.
+    """
+    penalty, lam = variant.penalty, _latex(strength)
+    if penalty.row_wise:
+        before, after = unit_rows(P)[0].ravel(), unit_rows(Q)[0].ravel()
+        sums, unit = after.sum(), "rows"
+        heads = ("j", r"\lVert p_j\rVert_2", r"\tau", r"\lVert q_j\rVert_2")
+        tau, own = r"\tau", (r"\tau_j", r"t_j", r"\|q_j\|_2")
+        total, norm, theta = r"S_\theta", r"\textstyle\sum_j\|q_j\|_2", r"\theta"
+    else:
+        s = column
+        before, after = P[:, s], Q[:, s]
+        sums, unit = np.abs(Q).sum(axis=penalty.axis_of_sums, keepdims=True), f"entries of column {s}"
+        heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
+        tau, own = rf"\tau_{{{s}}}", (rf"\tau_{{j,{s}}}", rf"t_{{j,{s}}}", rf"|q_{{j,{s}}}|")
+        total, norm, theta = rf"S_{{\theta,{s}}}", rf"\|q_{{:,{s}}}\|_1", rf"\theta_{{{s}}}"
+    threshold = _thresholds(Q, sums, penalty, strength)
+    threshold = threshold.ravel() if penalty.row_wise else np.broadcast_to(threshold, Q.shape)[:, column]
+    threshold = np.broadcast_to(threshold, after.shape)
+    live = int(np.count_nonzero(after))
+    if penalty.power and (penalty.row_wise or penalty.axis_of_sums == 0):
+        value = float(np.abs(after).sum())
+        latex = f"{_power(tau, total, norm, penalty.power, strength, value)},\\quad {theta} = {live}"
+    elif penalty.power:
+        m = penalty.power
+        latex = rf"\tau_j = {m}\lambda\|q_j\|_1{_raised(m)},\quad {m}\lambda = {_latex(m * strength)}"
+    elif not threshold.any():
+        share = 1 / (1 + 2.0 * strength * penalty.quad)
+        latex = rf"q_{{js}} = \frac{{p_{{js}}}}{{1 + 2\cdot{lam}}} = {_latex(share)}\,p_{{js}}"
+    elif penalty.pairwise and not penalty.row_wise:
+        latex = (
+            rf"{own[0]} = \lambda\big({norm} - {own[2]}\big),\quad \lambda = {lam},"
+            rf"\quad {norm} = {_latex(float(np.abs(after).sum()))}"
+        )
+    else:
+        latex = _general(*own, penalty, threshold / strength, lam)
+    # The rest of the sum and the own term: with quad, both together are the threshold of Theorem 8.
+    squares = 0.0 if penalty.power or not threshold.any() else 2.0 * strength * penalty.quad
+    rows = _around_threshold(before, threshold + squares * np.abs(after), after, first)
+    return Worked(latex, live, P.shape[0], unit, heads, rows)
+
+
+def _thresholds(Q: np.ndarray, sums: Any, penalty: Penalty, strength: float) -> np.ndarray:
+    """Return what |q| (or a row's norm) was lowered by, but for its own square: for powers λmS^(m−1)."""
+    if penalty.power:
+        return strength * penalty.power * np.asarray(sums) ** (penalty.power - 1)
+    return strength * penalty.thresholds(Q)
+
+
+def _general(tau: str, weight: str, size: str, penalty: Penalty, weights: np.ndarray, strength: str) -> str:
+    """Return τ = λ t(Q) + 2λ c|q|, with c the share of the square and t the weight of |q|."""
+    same = weights.size > 0 and bool(np.allclose(weights, weights[0], rtol=1e-12))
+    if same and weights[0] == 1.0 and not penalty.quad:
+        return rf"\tau = \lambda = {strength}"
+    own = rf" + 2\lambda\cdot{_latex(penalty.quad)}\,{size}" if penalty.quad else ""
+    value = _latex(float(weights[0])) + r"\," if same and weights[0] != 1.0 else ""
+    first = rf"{value}\lambda" if same else rf"\lambda\,{weight}(Q)"
+    return rf"{tau} = {first}{own},\quad \lambda = {strength}"
+
+
+def _power(tau: str, total: str, norm: str, m: int, strength: float, value: float) -> str:
+    """Return τ = λ m S^(m−1) with its numbers."""
+    numbers = rf"{m}\cdot{_latex(strength)}\cdot{_latex(value)}{_raised(m)}"
+    result = _latex(strength * m * value ** (m - 1))
+    return rf"{tau} = {m}\lambda {total}{_raised(m)} = {numbers} = {result},\quad {total} = {norm}"
+
+
+def _raised(m: int) -> str:
+    return f"^{{{m - 1}}}" if m > 2 else ""
+
+
+def _around_threshold(
+    before: np.ndarray, tau: np.ndarray, after: np.ndarray, first: int
+) -> tuple[tuple[float, ...], ...]:
+    order = np.argsort(tau - np.abs(before), kind="stable")
+    start = int(np.clip(np.count_nonzero(after) - first // 2, 0, max(before.size - first, 0)))
+    shown = order[start : start + first]
+    return tuple((int(j), float(before[j]), float(tau[j]), float(after[j])) for j in shown)
+
+
+def _latex(value: float) -> str:
+    text = f"{value:.4g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}"
+    return text

@@ -1,20 +1,19 @@
 """Figures and tables of papers, reproduced: each with its protocol, its statements and our numbers.
 
-A new figure is a TOML file with its words, settings and printed numbers in the folder of its paper, a module
-beside it that names its runner and the judges of its statements, and its name in that folder's ``__init__``.
+A figure is a TOML file in ``figures/`` with its words, settings and printed numbers, and in the module of its
+paper a function that fills its tables, one that judges them, and a line in ``ARTEFACTS``.
 """
 
 from __future__ import annotations
 
 from . import atarashi2021, blondel2016, blondel2017, robust_fm
-from .base import BUDGETS, Artefact, Picture, Published, Result
-from .statements import Check, Statement
+from .base import BUDGETS, Artefact, Check, Picture, Published, Result, Statement
 
 ARTEFACTS: dict[str, Artefact] = {
-    one.name: one for paper in (atarashi2021, blondel2016, blondel2017, robust_fm) for one in paper.ARTEFACTS
+    artefact.name: artefact
+    for paper in (atarashi2021, blondel2016, blondel2017, robust_fm)
+    for artefact in paper.ARTEFACTS
 }
-
-_MAIN = "atarashi2021"
 
 
 def find(name: str) -> Artefact:
@@ -25,21 +24,11 @@ def find(name: str) -> Artefact:
     ValueError
         If there is none.
     """
-    # A part of a table is made with the whole.
-    for full in (name, f"{_MAIN}_{name}", f"{_MAIN}_{name.rstrip('ab')}"):
+    # A part of a table is made with all of it.
+    for full in (name, f"atarashi2021_{name}", f"atarashi2021_{name.rstrip('ab')}"):
         if full in ARTEFACTS:
             return ARTEFACTS[full]
     raise ValueError(f"There is no {name!r}; there are {', '.join(ARTEFACTS)}.")
 
 
-__all__ = [
-    "ARTEFACTS",
-    "BUDGETS",
-    "Artefact",
-    "Check",
-    "Picture",
-    "Published",
-    "Result",
-    "Statement",
-    "find",
-]
+__all__ = ["ARTEFACTS", "BUDGETS", "Artefact", "Check", "Picture", "Published", "Result", "Statement", "find"]

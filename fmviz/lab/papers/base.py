@@ -1,9 +1,13 @@
-"""A figure or table of a paper: its protocol, its statements, and our reproduction of it."""
+"""Figures and tables of papers: what is declared of them, and the results of their reproductions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -12,37 +16,52 @@ from threadpoolctl import threadpool_limits
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
-from fmviz.lab.papers.checkpoints import Memory, Pieces
-from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
-from fmviz.lab.papers.statements import Check, Statement, judged
+from fmviz.lab.papers.reproduction import Pieces, Reproduction, Row, Settings, Stopped, Tables, rows_where
+from fmviz.lab.papers.verdicts import Finding, Verdict
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.values import plain
 
 State = Literal["running", "complete", "stopped"]
+Runner = Callable[[Reproduction], Iterator[str]]
+Judge = Callable[[Tables, Settings], Iterable[Finding]]
 
 BUDGETS = ("quick", "full")
 
 
 @dataclass(frozen=True)
+class Statement:
+    """Something that the paper says, which our run puts to the test; `key` is its name in the artefact."""
+
+    key: str
+    text: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """What our run says to a statement, in one case of it, with a sentence of numbers."""
+
+    statement: str
+    case: str
+    verdict: Verdict
+    measured: str
+
+
+@dataclass(frozen=True)
 class Published:
-    """A number printed in the paper, and where the one of our run stands.
+    """A number printed in the paper, and where ours stands.
 
     Attributes
     ----------
-    table : str
-        The table of the result.
-    where : mapping
-        The columns, with their values, that single out its row.
-    column : str
-        The column that holds our number.
-    value : float
-        The paper's.
-    source : str
-        The table or section of the paper.
+    table, where, column : str, mapping, str
+        The table of the result, the values that single out its row, and the column of our number.
+    value, source : float, str
+        The paper's number, and where it is printed.
     tolerance : float
         The relative deviation up to which the two are called equal.
     spread : str
-        The column that holds the standard deviation of ours, two of which are tolerated in its place.
+        The column with the standard deviation of ours, two of which are tolerated in its place.
     """
 
     table: str
@@ -56,21 +75,10 @@ class Published:
 
 @dataclass(frozen=True)
 class Picture:
-    """How the tables are drawn.
-
-    Attributes
-    ----------
-    kind : str
-        A key of ``fmviz.figures.papers.KINDS``.
-    options : mapping
-        The keywords of that function.
-    """
+    """How tables are drawn: a key of ``fmviz.figures.papers.KINDS``, and the keywords of that function."""
 
     kind: str
     options: Mapping[str, Any] = field(default_factory=dict)
-
-
-Runner = Callable[[Reproduction], Iterator[str]]
 
 
 @dataclass(frozen=True)
@@ -79,26 +87,20 @@ class Result:
 
     Attributes
     ----------
-    artefact, budget : str
-        Which artefact, and which budget.
-    settings : mapping
-        All settings in force.
+    artefact, budget, settings
+        What was run, with all settings in force.
     tables : mapping of str to list of dict
         The numbers.
     checks : tuple of Check
         What they say to the statements.
-    data : mapping of str to str
-        Digests of the data sets.
+    data, versions : mapping of str to str
+        Digests of the data sets; versions of Python and of packages.
     differences : tuple of str
-        What differs from the paper: as declared, and as found out in this run.
-    versions : mapping of str to str
-        Of Python and of packages.
+        What differs from the paper: as declared, and as noticed in this run.
     seconds : float
         Wall time; after a break, with that of the runs before.
-    state : {"running", "complete", "stopped"}
-        Whether there is more to come.
-    message : str
-        What is being done.
+    state, message : {"running", "complete", "stopped"}, str
+        Whether there is more to come, and what is being done.
     done, total : int
         Pieces of work.
     """
@@ -123,19 +125,12 @@ class Result:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Result:
-        """Read what `to_dict` wrote.
-
-        Raises
-        ------
-        ValueError
-            If something is missing or unknown.
-        """
-        known = set(cls.__dataclass_fields__)
-        if set(given) != known:
-            odd = min(set(given) ^ known)
-            word = "unknown" if odd in given else "missing"
+        """Read what `to_dict` wrote; raise ValueError if something is missing or unknown."""
+        if odd := set(given) ^ set(cls.__dataclass_fields__):
+            name = min(odd)
+            word = "unknown" if name in given else "missing"
             raise ValueError(
-                f"This is not a stored result: {odd!r} is {word}. Give what Result.to_dict wrote."
+                f"This is not a stored result: {name!r} is {word}. Give what Result.to_dict wrote."
             )
         checks = tuple(Check(**check) for check in given["checks"])
         return cls(**{**given, "checks": checks, "differences": tuple(given["differences"])})
@@ -152,7 +147,7 @@ class Artefact:
     paper, title : str
         Reference, and what is shown.
     statements : tuple of Statement
-        What the paper says about it, and how our numbers are held against it.
+        What the paper says about it.
     differences : tuple of str
         What our protocol does otherwise, or had to decide.
     settings : mapping
@@ -162,12 +157,18 @@ class Artefact:
     minutes : mapping of str to float
         How long they take, roughly, on two cores.
     runner : callable
-        ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next; it
-        returns early where ``repro.should_stop()``.
+        ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next.
+    judging : callable
+        ``judging(tables, settings)`` yields a statement's key, a case of it, and a verdict with a sentence of
+        numbers, or something empty where there are none yet: from the tables alone, full or not.
     picture : Picture
         How the tables are drawn.
     published : tuple of Published
         Numbers printed in the paper.
+    sets : mapping
+        The data sets of the paper: what each is loaded by, a name with parameters.
+    version : int
+        Of the program: what runs of another version left behind is not used.
     """
 
     name: str
@@ -179,38 +180,39 @@ class Artefact:
     budgets: Mapping[str, Mapping[str, Any]]
     minutes: Mapping[str, float]
     runner: Runner
+    judging: Judge
     picture: Picture
     published: tuple[Published, ...] = ()
+    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    version: int = 1
 
     def judge(self, tables: Tables, settings: Settings) -> list[Check]:
         """Return what the tables of a run, complete or not, say to every statement.
 
         Stand-ins settle nothing: the paper says nothing of them.
         """
-        checks = judged(self.statements, tables, settings)
+        order = {statement.key: at for at, statement in enumerate(self.statements)}
+        checks = [
+            Check(key, case, *(said or ("not settled", "No numbers yet.")))
+            for key, case, said in self.judging(tables, settings)
+            if key in order
+        ]
+        checks.sort(key=lambda check: order[check.statement])
         used = {row["data"] for row in tables.get("data", ())}
         if not used or "data" not in settings or used & set(settings["data"]):
             return checks
+        aside = "On data in place of the paper's:"
         return [
-            replace(
-                check, verdict="not settled", measured=f"On data in place of the paper's: {check.measured}"
-            )
-            for check in checks
+            replace(check, verdict="not settled", measured=f"{aside} {check.measured}") for check in checks
         ]
 
     def configured(self, budget: str = "quick", **changes: Any) -> Mapping[str, Any]:
-        """Return the settings of a budget, some of them changed.
-
-        Raises
-        ------
-        ValueError
-            If the budget or a setting is unknown.
-        """
+        """Return the settings of a budget, some changed; raise ValueError for one that is unknown."""
         one_of("budget", budget, self.budgets)
-        found = {**self.settings, **self.budgets[budget]}
+        settings = {**self.settings, **self.budgets[budget]}
         for name in changes:
-            one_of(f"The setting of {self.name}", name, found)
-        return MappingProxyType(found | changes)
+            one_of(f"The setting of {self.name}", name, settings)
+        return MappingProxyType(settings | changes)
 
     def run(
         self,
@@ -245,9 +247,8 @@ class Artefact:
             If the budget, a setting or the number of workers is not allowed.
         """
         settings = self.configured(budget, **changes)
-        return self._results(
-            budget, Reproduction(settings, checked_jobs(n_jobs), should_stop, Memory(pieces, so_far))
-        )
+        jobs = checked_jobs(n_jobs)
+        return self._results(budget, Reproduction(settings, jobs, should_stop, pieces, so_far, self.sets))
 
     def _results(self, budget: str, repro: Reproduction) -> Iterator[Result]:
         programs = made_with()
@@ -263,7 +264,7 @@ class Artefact:
                 data=dict(repro.data),
                 differences=(*self.differences, *repro.notes),
                 versions=programs,
-                seconds=repro.memory.seconds,
+                seconds=repro.seconds,
                 state=state,
                 message=message,
                 done=repro.done,
@@ -271,7 +272,7 @@ class Artefact:
             )
 
         # Seconds are those of one thread: products of matrices must not be shared among several.
-        with threadpool_limits(1, user_api="blas"):
+        with threadpool_limits(1, user_api="blas"), suppress(Stopped):
             for message in self.runner(repro):
                 yield result("running", message)
         stopped = repro.done < repro.total
@@ -283,27 +284,75 @@ class Artefact:
         ``deviation`` is relative to the published value, and ``within`` tells whether it is tolerated.
         """
         rows = []
-        for one in self.published:
-            found = rows_where(tables, one.table, **one.where)
-            ours = found[0].get(one.column) if found else None
-            unit = abs(one.value) or 1.0
-            deviation = None if ours is None else (ours - one.value) / unit
-            tolerance: float | None = one.tolerance
-            if one.spread:
-                std = found[0].get(one.spread) if found else None
+        for number in self.published:
+            row = next(iter(rows_where(tables, number.table, **number.where)), {})
+            ours, unit = row.get(number.column), abs(number.value) or 1.0
+            deviation = None if ours is None else (ours - number.value) / unit
+            tolerance: float | None = number.tolerance
+            if number.spread:
+                std = row.get(number.spread)
                 tolerance = None if std is None else 2.0 * std / unit
+            place = [
+                value if isinstance(value, str) else f"{name} = {value}"
+                for name, value in number.where.items()
+            ]
             rows.append(
                 {
-                    "what": ", ".join([*(_named(*item) for item in one.where.items()), one.column]),
-                    "published": one.value,
+                    "what": ", ".join([*place, number.column]),
+                    "published": number.value,
                     "ours": ours,
                     "deviation": deviation,
                     "within": None if deviation is None or tolerance is None else abs(deviation) <= tolerance,
-                    "source": one.source,
+                    "source": number.source,
                 }
             )
         return rows
 
 
-def _named(column: str, value: Any) -> str:
-    return value if isinstance(value, str) else f"{column} = {value}"
+@cache
+def declared(name: str) -> dict[str, Any]:
+    """Return what the TOML file of a paper, or of a figure, says."""
+    return tomllib.loads(files(__package__).joinpath(f"figures/{name}.toml").read_text(encoding="utf-8"))
+
+
+def load(sets: Mapping[str, Mapping[str, Any]], name: str) -> Any:
+    """Return one of the data sets that a paper declares."""
+    own = dict(sets[name])
+    return load_dataset(own.pop("name"), **own)
+
+
+def figure(
+    name: str, runner: Runner, judging: Judge, published: Iterable[Published] = (), **words: Any
+) -> Artefact:
+    """Return the artefact whose words and numbers stand in ``figures/<name>.toml``.
+
+    The file has ``title``, ``minutes``, ``differences``, ``[settings]``, ``[budgets]`` and ``[picture]``, a
+    table ``[[statements]]`` for each statement, and ``[[published]]``, or ``[[sizes]]`` of data sets. That of
+    its paper has the ``reference``, the data sets in ``[sets]``, and ``[words]`` that several figures share:
+    they and `words` are what the differences name in braces. `published` are further published numbers.
+    """
+    own, paper = declared(name), declared(name.rpartition("_")[0])
+    picture = dict(own["picture"])
+    words = {**paper.get("words", {}), **words}
+    sizes = [
+        Published("data", {"data": row["data"]}, column, value, row["source"])
+        for row in own.get("sizes", ())
+        for column, value in row.items()
+        if column not in ("data", "source")
+    ]
+    return Artefact(
+        name=name,
+        paper=paper["reference"],
+        title=own["title"],
+        statements=tuple(Statement(**row) for row in own["statements"]),
+        differences=tuple(text.format_map(words) for text in own["differences"]),
+        settings=own["settings"],
+        budgets=own["budgets"],
+        minutes=own["minutes"],
+        runner=runner,
+        judging=judging,
+        picture=Picture(picture.pop("kind"), picture),
+        published=(*(Published(**row) for row in own.get("published", ())), *sizes, *published),
+        sets=paper.get("sets", {}),
+        version=own.get("version", 1),
+    )

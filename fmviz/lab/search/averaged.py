@@ -18,8 +18,6 @@ from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.runner import Run, quality
 
-__all__ = ["Average", "averaged", "can_be_averaged"]
-
 _DRAWS, _BURN_IN = 150, 50
 # Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
 _MOST_VISITS = 1e10
@@ -37,13 +35,20 @@ def can_be_averaged(problem: AnyProblem) -> bool:
     return problem.model.why_no_threshold() is None and visits <= _MOST_VISITS and numbers <= _MOST_NUMBERS
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """How far the samples are."""
+
+    message: str
+
+
 def averaged(
     prepared: Run, should_stop: Callable[[], bool] = never
-) -> Generator[str, None, Posterior | None]:
+) -> Generator[Sampling, None, Posterior | None]:
     """Return samples of a machine of the run's rank and training rows, None where they cannot be had.
 
-    Features of one attribute share means and precisions. After every sample a sentence on how far it is
-    comes; with `should_stop` it ends early, with None.
+    Features of one attribute share means and precisions. A `Sampling` comes after every sample; with
+    `should_stop` it ends early, with None.
     """
     problem = prepared.problem
     if not can_be_averaged(problem):
@@ -65,7 +70,7 @@ def averaged(
             return None
         if number > _BURN_IN:
             kept.append(draw)
-        yield f"Sample {number} of {_BURN_IN + _DRAWS} of a Bayesian machine."
+        yield Sampling(f"Sample {number} of {_BURN_IN + _DRAWS} of a Bayesian machine.")
     return Posterior.of(kept, binary)
 
 

@@ -19,8 +19,6 @@ from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.search.strength_path import two_at_a_time
 from fmviz.paths import Probe, onwards, search_lambda
 
-__all__ = ["SearchFit", "at_equal_sparsity", "search", "search_program", "suggested_target"]
-
 GRID = tuple(10.0**e for e in range(-6, 3))
 # Closer ends of a bracket would make no difference that anybody can see.
 NARROWEST = 1e-6
@@ -95,7 +93,7 @@ def search(
     """
     run = Run.prepare(experiment)
     for probe in _probes(run, target, accept, grid, narrowest, should_stop):
-        yield _fit(run, probe, measured=probe.status != "searching")
+        yield replace(_fit(run, probe, final=probe.status != "searching"), parameters=None)
 
 
 def _probes(
@@ -109,7 +107,8 @@ def _probes(
     experiment = run.experiment
     informed = experiment.start == "informed"
     if grid is None:
-        grid = _path_grid(run) if informed else GRID
+        # Along these strengths a path does not lose the interactions that it has chosen.
+        grid = references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if informed else GRID
     return search_lambda(
         run.problem,
         target,
@@ -126,7 +125,7 @@ def _probes(
     )
 
 
-def _fit(run: Run, probe: Probe, *, measured: bool, kept: bool = False) -> SearchFit:
+def _fit(run: Run, probe: Probe, *, final: bool) -> SearchFit:
     end = probe.snapshot
     return SearchFit(
         replace(run.experiment, lambda_sparse=probe.lambda_sparse),
@@ -137,14 +136,9 @@ def _fit(run: Run, probe: Probe, *, measured: bool, kept: bool = False) -> Searc
         probe.high,
         probe.status,
         probe.message,
-        run.measure(end.parameters) if measured else {},
-        end.parameters if kept else None,
+        run.measure(end.parameters) if final else {},
+        end.parameters if final else None,
     )
-
-
-def _path_grid(run: Run) -> list[float]:
-    """Return strengths along which a path does not lose the interactions that it has chosen."""
-    return references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE)
 
 
 def suggested_target(dataset: Dataset) -> int:
@@ -200,50 +194,23 @@ def at_equal_sparsity(
         replace(experiment, regularizer=name, solver="auto", regularizer_params=(), solver_params=())
         for name in regularizers
     ]
-    fits = two_at_a_time(
+    return two_at_a_time(
         lambda ends: [_to_the_nearest(one, target, accept, ends) for one in each], should_stop
     )
-    yield from _begun_in_order(fits, regularizers)
-
-
-def _begun_in_order(fits: Iterator[SearchFit], regularizers: Sequence[str]) -> Iterator[SearchFit]:
-    """Yield the fits such that the first of each regularizer comes after those of the ones before it.
-
-    Whoever collects them by regularizer has the same order every time.
-    """
-    held: dict[str, list[SearchFit]] = {name: [] for name in regularizers}
-    for fit in fits:
-        name = fit.experiment.regularizer
-        if name not in held:
-            yield fit
-            continue
-        held[name].append(fit)
-        for first in list(held):
-            if not held[first]:
-                break
-            yield from held.pop(first)
-    for rest in held.values():
-        yield from rest
 
 
 def _to_the_nearest(
     experiment: Experiment, target: int, accept: tuple[int, int] | None, should_stop: Callable[[], bool]
 ) -> Iterator[SearchFit]:
-    run = Run.prepare(experiment)
-    near: Probe | None = None
+    run, probes = Run.prepare(experiment), []
     for probe in _probes(run, target, accept, None, NARROWEST, should_stop):
-        found = probe.status == "found"
-        yield _fit(run, probe, measured=found, kept=found)
-        if near is None or _distance(probe, target) < _distance(near, target):
-            near = probe
+        yield _fit(run, probe, final=probe.status == "found")
+        probes.append(probe)
         if probe.status == "not reachable":
-            nearest = _fit(run, near, measured=True, kept=True)
-            yield replace(nearest, status="nearest", message=probe.message)
-
-
-def _distance(probe: Probe, target: int) -> float:
-    used = probe.used_interactions
-    return abs(math.log(used / target)) if used else math.inf
+            # The first of the nearest, by the ratio of the numbers.
+            used = [one.used_interactions or math.inf for one in probes]
+            nearest = min(zip(used, probes, strict=True), key=lambda one: abs(math.log(one[0] / target)))[1]
+            yield replace(_fit(run, nearest, final=True), status="nearest", message=probe.message)
 
 
 def search_program(

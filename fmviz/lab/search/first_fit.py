@@ -12,13 +12,11 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
-from fmviz.lab.search.averaged import Average, averaged
+from fmviz.lab.search.averaged import Average, Sampling, averaged
 from fmviz.lab.search.tuning import tuned, with_strengths
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.recorder import Recorder
 from fmviz.paths.validation import Trial, Validation
-
-__all__ = ["FirstFit", "Sampling", "average_beside", "first_fit", "first_fit_program"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +51,6 @@ class FirstFit:
             f"{self.validation.message} The fit uses {self.end.used_interactions:,} interactions of "
             f"{self.end.used_features:,} features. {status}"
         )
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How far the samples are."""
-
-    message: str
 
 
 Step: TypeAlias = Trial | FirstFit | Sampling | Average
@@ -112,13 +103,9 @@ def average_beside(
     prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
 ) -> Iterator[Sampling | Average]:
     """Draw samples for a run, where there can be any, and compare their predictions with its own."""
-    sampling = averaged(prepared, should_stop)
-    try:
-        while True:
-            yield Sampling(next(sampling))
-    except StopIteration as last:
-        if last.value is not None:
-            yield Average.beside(prepared, parameters, last.value)
+    posterior = yield from averaged(prepared, should_stop)
+    if posterior is not None:
+        yield Average.beside(prepared, parameters, posterior)
 
 
 def _stored(

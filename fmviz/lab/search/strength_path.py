@@ -7,6 +7,7 @@ import json
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -27,23 +28,6 @@ from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.store.table import METRICS
 from fmviz.paths import Order, iterate_path, onwards, path_params
-
-__all__ = [
-    "METHODS",
-    "MOST_NUMBERS",
-    "PathFit",
-    "PathPlan",
-    "bracket_grid",
-    "metrics_in",
-    "nearest",
-    "path_program",
-    "path_table",
-    "range_to_empty",
-    "strengths",
-    "suggested_range",
-    "trace",
-    "two_at_a_time",
-]
 
 _Fit = TypeVar("_Fit")
 
@@ -133,8 +117,8 @@ class PathPlan:
     @property
     def digest(self) -> str:
         """A short name of the plan, the same in every process."""
-        told = [self.base.to_json(), self.regularizers, self.lambdas, self.order]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+        parts = [self.base.to_json(), self.regularizers, self.lambdas, self.order]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
     def method(self, regularizer: str) -> Experiment:
         """Return the settings of a path, with the solver and the parameters that it takes along a path."""
@@ -150,11 +134,9 @@ class PathPlan:
         """Return those fits of another plan that belong to this one, too: whole paths alone."""
         if (self.base, self.lambdas, self.order) != (other.base, other.lambdas, other.order):
             return ()
-        found: list[PathFit] = []
-        for name in self.regularizers:
-            mine = [fit for fit in fits if fit.experiment.regularizer == name]
-            found += mine if len(mine) == len(self.lambdas) else []
-        return tuple(found)
+        count = Counter(fit.experiment.regularizer for fit in fits)
+        complete = [name for name in self.regularizers if count[name] == len(self.lambdas)]
+        return tuple(fit for name in complete for fit in fits if fit.experiment.regularizer == name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +179,8 @@ def trace(
     """
     yield from known
     there = {fit.experiment.regularizer for fit in known}
-    kept = plan.total * plan.base.rank * _n_features(plan.base) <= MOST_NUMBERS
+    d = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params)).X.shape[1]
+    kept = plan.total * plan.base.rank * d <= MOST_NUMBERS
     names = [name for name in plan.regularizers if name not in there]
     yield from two_at_a_time(lambda ends: [_path(plan, name, kept, ends) for name in names], should_stop)
 
@@ -243,10 +226,6 @@ def two_at_a_time(
             closed.set()
 
 
-def _n_features(base: Experiment) -> int:
-    return int(load_dataset(base.dataset, **dict(base.dataset_params)).X.shape[1])
-
-
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
     experiment = plan.method(regularizer)
     run = Run.prepare(experiment)
@@ -281,15 +260,8 @@ def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
         }
         for fit in fits
     ]
-    table = pd.DataFrame(rows)
-    if table.empty:
-        return table
-    order = pd.Categorical(table["regularizer"], METHODS, ordered=True)
-    return (
-        table.assign(_place=order)
-        .sort_values(["_place", "lambda_sparse"], ignore_index=True)
-        .drop(columns="_place")
-    )
+    rows.sort(key=lambda row: (METHODS.index(row["regularizer"]), row["lambda_sparse"]))
+    return pd.DataFrame(rows)
 
 
 def metrics_in(table: pd.DataFrame) -> dict[str, str]:
@@ -326,3 +298,45 @@ def path_program(plan: PathPlan) -> str:
         'print(table[["regularizer", "lambda_sparse", "used_interactions", "used_features", "objective"]]'
         ".to_string(index=False))\n"
     )
+
+
+EPOCHS = tuple(sorted({0, 1, *(round(1.16**n) for n in range(5, 47))}))
+"""After which epochs there is a frame: every one at first, then ever fewer."""
+
+
+def learn(
+    plan: PathPlan, strength: float, should_stop: Callable[[], bool] = never
+) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """Fit at one strength from the random start that the seed draws, once for every regularizer of a plan.
+
+    Parameters
+    ----------
+    plan : PathPlan
+        Its settings and regularizers; its own strengths have no say.
+    strength : float
+        λ.
+    should_stop : callable
+        Asked between epochs.
+
+    Yields
+    ------
+    (str, list of (d, rank) ndarray)
+        The regularizer, and P after every one of `EPOCHS`, up to the first after which the fit has ended.
+
+    Raises
+    ------
+    ValueError
+        If a regularizer does not suit the loss, or the data cannot be had.
+    """
+    for name in plan.regularizers:
+        fit = replace(plan.method(name), lambda_sparse=strength, start="random", solver_params=())
+        fit = replace(fit, max_epochs=min(fit.max_epochs, EPOCHS[-1]))
+        # The end stands for the next frame, if there is none of its epoch.
+        factors = [
+            snapshot.parameters.P
+            for snapshot in Run.prepare(fit).snapshots(should_stop)
+            if snapshot.epoch in EPOCHS or snapshot.status is not None
+        ]
+        if should_stop():
+            return
+        yield name, factors

@@ -16,8 +16,6 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import NO_MEMORY, in_words
 from fmviz.lab.runner import Run
 
-__all__ = ["FAILED", "SweepRow", "sweep"]
-
 FAILED = "failed"
 Fitted = TypeVar("Fitted")
 
@@ -123,21 +121,18 @@ def _rows(
 ) -> Generator[SweepRow]:
     if n_jobs > 1:
         compile_kernels(experiments)
-    results = stream(partial(_fit, seconds=seconds), experiments, _lost, n_jobs=n_jobs, backend=backend)
-    for index, (status, message, values, details) in results:
-        yield SweepRow(index, experiments[index], status, message, values, details)
+    fit, items = partial(_fit, seconds=seconds), list(enumerate(experiments))
+    for _, row in stream(fit, items, _lost, n_jobs=n_jobs, backend=backend):
+        yield row
 
 
-_End = tuple[str, str, dict[str, float], str]
-
-
-def _fit(experiment: Experiment, seconds: float | None) -> _End:
-    """Fit in a worker; whatever goes wrong is told, not raised."""
-    end, sentence, details = attempt(lambda: Run.prepare(experiment).end(seconds))
+def _fit(item: tuple[int, Experiment], seconds: float | None) -> SweepRow:
+    """Fit in a worker; what goes wrong is returned, not raised."""
+    end, message, details = attempt(lambda: Run.prepare(item[1]).end(seconds))
     if end is None:
-        return FAILED, sentence, {}, details
+        return SweepRow(*item, FAILED, message, details=details)
     assert end.status is not None, "the last snapshot says how the run ended"
-    return str(end.status.reason), end.status.message, end.record(), ""
+    return SweepRow(*item, str(end.status.reason), end.status.message, end.record())
 
 
 def attempt(fit: Callable[[], Fitted]) -> tuple[Fitted | None, str, str]:
@@ -151,9 +146,8 @@ def attempt(fit: Callable[[], Fitted]) -> tuple[Fitted | None, str, str]:
 LOST = f"The fit's process was ended from outside. {NO_MEMORY}"
 
 
-def _lost(experiment: Experiment) -> _End:
-    del experiment
-    return FAILED, LOST, {}, ""
+def _lost(item: tuple[int, Experiment]) -> SweepRow:
+    return SweepRow(*item, FAILED, LOST)
 
 
 def compile_kernels(experiments: Iterable[Experiment]) -> None:

@@ -18,8 +18,6 @@ from fmviz.lab.input_files import read_input
 from fmviz.lab.runs.program import opening
 from fmviz.lab.values import plain, to_python, to_toml
 
-__all__ = ["MOST_CELLS", "SweepPlan", "sweep_program"]
-
 MOST_CELLS = 100_000
 
 _MOST_BYTES = 10_000_000
@@ -116,7 +114,8 @@ class SweepPlan:
         cell = Experiment.from_dict(settings)
         reason = cell.why_not()
         if reason is not None:
-            raise ValueError(f"{_words(settings)} cannot be fitted: {reason}")
+            words = ", ".join(f"{name} = {value}" for name, value in settings.items())
+            raise ValueError(f"{words} cannot be fitted: {reason}")
         return cell
 
     def to_dict(self) -> dict[str, Any]:
@@ -236,10 +235,6 @@ def _listed(name: str, values: Any) -> list[Any]:
     return list(plain(list(values)))
 
 
-def _words(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in settings.items())
-
-
 def sweep_program(plan: SweepPlan) -> str:
     """Return a program that carries out a sweep and prints its means over the seeds."""
     return (
@@ -248,7 +243,7 @@ def sweep_program(plan: SweepPlan) -> str:
             "from fmviz.lab.store import RunStore",
             "from fmviz.lab.search.sweep_plan import SweepPlan",
             "from fmviz.lab.search.sweep_run import carry_out",
-            "from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table",
+            "from fmviz.lab.search.sweep_run import fits_table, main_metric, means_table",
         )
         + f"plan = SweepPlan.from_dict(\n{textwrap.indent(to_python(plan.to_dict()), '    ')}\n)\n"
         'store = RunStore("sweep.sqlite")  # what is there already is not fitted again\n'

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import pandas as pd
 from joblib import cpu_count
 
 from fmviz.engine.drive import Budget, never
+from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background.workers import stream
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.provenance import data_hash, versions
 from fmviz.lab.search.sweep import (
@@ -27,9 +31,9 @@ from fmviz.lab.search.sweep import (
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import Growth, RunStore, StoredRun
 from fmviz.lab.store.database import insert
+from fmviz.lab.store.table import METRICS, metrics_of
+from fmviz.lab.typography import duration
 from fmviz.lab.values import plain
-
-__all__ = ["Cost", "Fitted", "carry_out", "cost", "results"]
 
 # A stored trace has at most about so many records; evaluating every epoch would cost more than the fits.
 _TRACE_RECORDS = 100
@@ -67,11 +71,7 @@ class Cost:
         known = f", of which {self.stored:,} are in the store already" if self.stored else ""
         if self.stored == self.fits:
             return f"{fits}, all of which are in the store already."
-        span = self.seconds
-        time_words = f"{span / 3600:.1f} hours" if span >= 5400 else f"{span / 60:.1f} minutes"
-        if span < 90:
-            time_words = f"{span:.0f} seconds" if span >= 1.5 else "a second"
-        return f"{fits}{known}; about {time_words} of fitting with {self.workers} at a time."
+        return f"{fits}{known}; {duration(self.seconds)} of fitting with {self.workers} at a time."
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Fitted:
 
 def cost(plan: SweepPlan, store: RunStore | None = None, *, n_jobs: int = -1) -> Cost:
     """Return what a sweep will cost, from short trial fits: one for every data set and method."""
-    known = _known(plan.cells, store) if store is not None else {}
+    known = results(plan, store) if store is not None else {}
     todo = [cell for i, cell in enumerate(plan.cells) if i not in known]
     workers = cpu_count() if n_jobs == -1 else n_jobs
     groups: dict[Any, list[Experiment]] = {}
@@ -169,24 +169,24 @@ def carry_out(
     """
     sweep = sweep or secrets.token_urlsafe(6)
     with store.database.write() as connection:
-        known_sweep = connection.execute("SELECT id FROM sweeps WHERE id = ?", (sweep,)).fetchone()
-        if known_sweep is None:
-            told = json.dumps(plan.to_dict())
-            insert(connection, "sweeps", id=sweep, created=time.time(), title=plan.title, declaration=told)
-    known = _known(plan.cells, store)
+        if connection.execute("SELECT id FROM sweeps WHERE id = ?", (sweep,)).fetchone() is None:
+            declaration = json.dumps(plan.to_dict())
+            insert(
+                connection, "sweeps", id=sweep, created=time.time(), title=plan.title, declaration=declaration
+            )
+    known = results(plan, store)
     for index, run in known.items():
         yield Fitted(index, run, fresh=False)
     todo = [i for i in range(len(plan.cells)) if i not in known]
-    workers = cpu_count() if n_jobs == -1 else n_jobs
     cells = [plan.cells[i] for i in todo]
     if not cells or should_stop():
         return
-    place: AbstractContextManager[None] = nullcontext() if dask is None else _cluster(dask)
-    with place:
-        if dask is None and workers > 1:
+    if dask is None:
+        n_jobs = cpu_count() if n_jobs == -1 else n_jobs
+        if n_jobs > 1:
             compile_kernels(cells)
-        backend = None if dask is not None else "loky"
-        ends = stream(_fit, cells, _lost, n_jobs=workers if dask is None else -1, backend=backend)
+    with nullcontext("loky") if dask is None else _cluster(dask) as backend:
+        ends = stream(_fit, cells, _lost, n_jobs=-1 if dask else n_jobs, backend=backend)
         # Closed here and not by the collector of garbage: that ends the workers.
         with closing(ends):
             for i, end in ends:
@@ -198,16 +198,11 @@ def carry_out(
 
 
 def results(plan: SweepPlan, store: RunStore) -> dict[int, StoredRun]:
-    """Return the results of a plan that the store has, by the place of their cell."""
-    return _known(plan.cells, store)
-
-
-def _known(cells: tuple[Experiment, ...], store: RunStore) -> dict[int, StoredRun]:
-    """Return the cells with a result of the same data and version, by their place."""
-    found = store.finished([cell.digest for cell in cells])
+    """Return the results in the store of the same data and version of fmviz, by the place of their cell."""
+    stored = store.finished([cell.digest for cell in plan.cells])
     known = {}
-    for index, cell in enumerate(cells):
-        run = found.get(cell.digest)
+    for index, cell in enumerate(plan.cells):
+        run = stored.get(cell.digest)
         if run is None or run.versions.get("fmviz") != versions()["fmviz"]:
             continue
         dataset, _, _ = attempt(partial(load_dataset, cell.dataset, **dict(cell.dataset_params)))
@@ -217,12 +212,12 @@ def _known(cells: tuple[Experiment, ...], store: RunStore) -> dict[int, StoredRu
 
 
 def _fit(experiment: Experiment) -> Growth:
-    """Fit in a worker; whatever goes wrong is told, not raised."""
-    end, sentence, details = attempt(partial(_whole, experiment))
-    return Growth(status=FAILED, message=sentence, details=details) if end is None else end
+    """Fit in a worker; what goes wrong is returned, not raised."""
+    end, message, details = attempt(partial(_completed, experiment))
+    return Growth(status=FAILED, message=message, details=details) if end is None else end
 
 
-def _whole(experiment: Experiment) -> Growth:
+def _completed(experiment: Experiment) -> Growth:
     run = Run.prepare(experiment)
     every = max(1, -(-experiment.max_epochs // _TRACE_RECORDS))
     budget = Budget(experiment.max_epochs, None, experiment.tol, report_every=every, certify_every=10**9)
@@ -242,8 +237,7 @@ def _whole(experiment: Experiment) -> Growth:
     )
 
 
-def _lost(experiment: Experiment) -> Growth:
-    del experiment
+def _lost(_: Experiment) -> Growth:
     return Growth(status=FAILED, message=LOST)
 
 
@@ -277,3 +271,106 @@ def _cluster(address: str) -> Iterator[None]:
             yield
     finally:
         client.close()
+
+
+def method_name(method: dict[str, object]) -> str:
+    """Return what a method of a plan is called: its regularizer, and whatever else it sets."""
+    others = [f"{name} {value}" for name, value in method.items() if name != "regularizer"]
+    penalty = [ALL_PENALTIES[str(method["regularizer"])].label] if "regularizer" in method else []
+    return ", ".join([*penalty, *others]) or "default"
+
+
+def fits_table(plan: SweepPlan, fits: Iterable[tuple[int, StoredRun]]) -> pd.DataFrame:
+    """Return one row a fit: data set, method, the values of the grid, seed, status, figures, metrics.
+
+    Parameters
+    ----------
+    plan : SweepPlan
+        The sweep.
+    fits : iterable of (int, StoredRun)
+        The places among `SweepPlan.cells`, and the results.
+    """
+    rows = []
+    for index, run in fits:
+        cell = plan.cells[index].to_dict()
+        method = next(
+            (m for m in plan.methods if all(cell.get(name) == value for name, value in m.items())),
+            {},
+        )
+        rows.append(
+            {
+                "run": run.id,
+                "dataset": cell["dataset"],
+                "method": method_name(dict(method)),
+                "regularizer": cell["regularizer"],
+                **{name: cell[name] for name in plan.grid},
+                "seed": cell["seed"],
+                "status": run.status,
+                "objective": run.last.get("objective", math.nan),
+                "used_interactions": run.last.get("used_interactions", math.nan),
+                "used_features": run.last.get("used_features", math.nan),
+                **metrics_of(run),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def main_metric(table: pd.DataFrame) -> str:
+    """Return the most telling metric that the fits have, or "objective"."""
+    return next((name for name in METRICS if name in table), "objective")
+
+
+def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.DataFrame:
+    """Return mean and standard deviation over the seeds, one row for data set, method and point of the grid.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `fits_table`; failed fits, which have no figures, do not count.
+    grid : sequence of str
+        The settings of the grid.
+    metric : str
+        What is averaged besides the used interactions.
+
+    Returns
+    -------
+    DataFrame
+        The keys, ``fits``, ``mean`` and ``std`` of the metric, and ``interactions`` with
+        ``interactions_std``; a deviation of a single fit is NaN.
+    """
+    keys = ["dataset", "method", "regularizer", *grid]
+    groups = table.dropna(subset=[metric]).groupby(keys, sort=False, dropna=False)
+    found = groups.agg(
+        fits=(metric, "size"),
+        mean=(metric, "mean"),
+        std=(metric, "std"),
+        interactions=("used_interactions", "mean"),
+        interactions_std=("used_interactions", "std"),
+    )
+    return found.reset_index()
+
+
+def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) -> list[str]:
+    """Return the ids of the runs of every data set and method at its best point of the grid, by the means.
+
+    Of equals it is the one with the fewest interactions.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `fits_table`.
+    grid : sequence of str
+        The settings of the grid.
+    metric : str
+        What is best.
+    most : int
+        About so many in all; of each method as many of its seeds.
+    """
+    means = means_table(table, grid, metric)
+    ascending = metric.endswith(LOWER_IS_BETTER)
+    keys = ["dataset", "method"]
+    order = means.sort_values(["mean", "interactions"], ascending=[ascending, True])
+    best = order.drop_duplicates(keys).sort_index()
+    found = best[[*keys, *grid]].merge(table.dropna(subset=[metric]), on=[*keys, *grid])
+    seeds = max(1, most // max(1, len(best)))
+    return list(found.groupby(keys, sort=False).head(seeds)["run"])

@@ -19,8 +19,6 @@ from fmviz.paths.validation import Trial, Validation, default_folds, search_stre
 # From so many rows of so many machines on, one part kept out tells a quick search enough.
 _MANY = 3_000
 
-__all__ = ["can_be_tuned", "tuned", "with_strengths"]
-
 
 def can_be_tuned(problem: Formulation) -> bool:
     """Return whether the strengths of such a machine can be chosen here.

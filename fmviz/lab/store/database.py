@@ -93,17 +93,6 @@ SCHEMA = (
         PRIMARY KEY (artefact, budget)
     )
     """,
-    """
-    CREATE TABLE pieces (
-        artefact TEXT NOT NULL,
-        budget TEXT NOT NULL,
-        protocol TEXT NOT NULL,
-        key TEXT NOT NULL,
-        seconds REAL NOT NULL,
-        value TEXT NOT NULL,
-        PRIMARY KEY (artefact, budget, protocol, key)
-    )
-    """,
 )
 TABLES = {"runs", "traces", "parameters", "checkpoints", "sweeps"}
 """By which a run store is known."""

@@ -14,8 +14,6 @@ from fmviz.lab.tables.column_types import Column
 from fmviz.lab.tables.recipe import Choice, Recipe
 from fmviz.ui.settings.state import Settings, Text
 
-__all__ = ["Corrections", "choices", "corrections_of", "edit_columns"]
-
 KIND_WORDS = {
     "number": "number",
     "word": "category",

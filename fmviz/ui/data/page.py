@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from fmviz.engine.memory import in_words
+from fmviz.engine.memory import available_bytes, in_words
+from fmviz.engine.models import SharedBasis
 from fmviz.engine.settings import ParamSpec
+from fmviz.lab.background.task import TaskView
+from fmviz.lab.background.tasks import TooManyJobsError, manager
+from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.importing import import_upload
 from fmviz.lab.quotas import uploads_limit
+from fmviz.lab.tables.column_types import Column
 from fmviz.lab.tables.limits import UPLOADS
 from fmviz.lab.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
 from fmviz.lab.tables.source import CHOICES, Reading
-from fmviz.lab.tables.target import TASKS
+from fmviz.lab.tables.target import TASKS, ascending
+from fmviz.lab.typography import duration
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.example import example
 from fmviz.lab.uploads.library import Profile, Upload
+from fmviz.lab.uploads.size import Size
 from fmviz.ui import navigation, session_uploads, shell, upload_quota, widgets
 from fmviz.ui.data import columns, strengths
-from fmviz.ui.data.aim import draw_aim
-from fmviz.ui.data.size import MESSAGE, draw_size, draw_train, train_query
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Setting, Settings, Text
-from fmviz.ui.watching import done
+from fmviz.ui.train.settings import train_query
+from fmviz.ui.watching import done, failure
 
 _READING = tuple(field.name for field in fields(Reading))
 _HELP = {
@@ -148,7 +159,7 @@ def render() -> None:
             _file(settings, linked)
         else:
             _bring(settings)
-        _own_sets(settings)
+        draw_shelf(settings, open_set)
 
 
 # ---------------------------------------------------------------------------------------------- bringing
@@ -294,7 +305,7 @@ def _file(settings: Settings, linked: bool) -> None:
         f"data:read:{file}:{reading}",
         lambda should_stop: library.profile(file, reading, should_stop, data),
         "Reading.",
-        lambda sentence, details: _unreadable(settings, sentence, details),
+        partial(_unreadable, settings),
     )
     if not ready:
         return
@@ -347,11 +358,8 @@ def _adopt(settings: Settings, profile: Profile) -> None:
         settings.set(target=first.target, rare=first.rare, columns=told)
 
 
-def _unreadable(settings: Settings, sentence: str, details: str) -> None:
-    st.error(plain(sentence), icon=":material/block:")
-    if details:
-        with st.expander("Details", icon=":material/info:"):
-            st.code(details, language=None, wrap_lines=True)
+def _unreadable(settings: Settings, view: TaskView) -> None:
+    failure(view)
     st.caption("If it is a table after all, say below how it is to be read; or take another file.")
     _reading(settings, None, expanded=True)
 
@@ -411,15 +419,157 @@ def _scaling(settings: Settings) -> None:
             widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")
 
 
-# ------------------------------------------------------------------------------------- sets of this session
+# More values are hardly levels.
+_FEW = 12
 
 
-def _own_sets(settings: Settings) -> None:
-    """Draw the data sets of this session: train, open, delete."""
-    if (sentence := st.session_state.get(MESSAGE)) is not None:
-        widgets.dismissible("data", sentence, MESSAGE)
-    known = map(library.find, session_uploads.mine())
-    found = [one for one in known if one is not None]
+def draw_aim(settings: Settings, profile: Profile) -> None:
+    """Draw the target, the task and the class to tell from the others."""
+    columns = {one.name: one for one in profile.columns}
+    with st.container(border=True, key="data_aim"):
+        left, middle, right = st.columns([2, 2, 2])
+        with left:
+            names = list(columns) or [settings["target"]]
+            if settings["target"] not in names:
+                names = ["", *names]
+            widgets.control(
+                settings,
+                "target",
+                st.selectbox,
+                "Target",
+                names,
+                format_func=lambda name: name or "choose a column",
+                disabled=not columns,
+                then=lambda: settings.set(positive="", task="auto", order="", logarithm=False),
+            )
+        with middle:
+            labels = {
+                "auto": "Auto",
+                "regression": "A number",
+                "binary": "One class against the rest",
+                "class": "Classes",
+                "ordinal": "Classes in an order",
+            }
+            widgets.param(settings, "task", "What it is", labels=labels, style="select")
+        with right:
+            target = columns.get(settings["target"])
+            levels = list(target.levels) if target is not None else _classes(profile)
+            named = len(levels) == 2 or (target and target.kind == "word" and settings["task"] == "auto")
+            if settings["task"] == "ordinal" and len(levels) > 2:
+                widgets.control(
+                    settings, "order", st.text_input, "In ascending order", placeholder=", ".join(levels[:12])
+                )
+            elif levels and not settings["also"] and (settings["task"] == "binary" or named):
+                given = settings["positive"]
+                widgets.control(
+                    settings,
+                    "positive",
+                    st.selectbox,
+                    "The class that is +1",
+                    ["", *levels] if given in ("", *levels) else ["", given, *levels],
+                    format_func=lambda level: (
+                        level
+                        or (
+                            "the later of two"
+                            if len(levels) == 2
+                            else "each for itself"
+                            if settings["task"] == "auto"
+                            else "choose a class"
+                        )
+                    ),
+                )
+        if target is not None and not settings["also"]:
+            _ask_for_order(settings, target)
+        if settings["logarithm"] or _positive(settings, profile):
+            widgets.param(settings, "logarithm", "Its logarithm")
+        if len(columns) > 2 and not settings["positive"]:
+            _also(settings, [name for name in columns if name != settings["target"]])
+
+
+def _ask_for_order(settings: Settings, target: Column) -> None:
+    """Ask what a target of a few values is, until somebody has said it."""
+    few = 3 <= target.different <= _FEW and target.kind in ("word", "number")
+    if settings["task"] != "auto" or settings["positive"] or not few or settings.locks("task"):
+        return
+    numbers = target.kind == "number"
+    levels = ascending(target.levels)
+    told = ", ".join(levels or (sorted(target.levels, key=_size) if numbers else target.levels))
+
+    def take(task: str, order: str = "") -> None:
+        settings.set(task=task, order=order)
+
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_order"):
+        st.markdown(
+            f":material/help: **{plain(target.name)}** has {target.different:,} values: {plain(told)}. Are "
+            "they classes, or is there an order in them?",
+            width="stretch",
+        )
+        st.button("Classes", key="data_order_none", on_click=take, args=("class",))
+        st.button(
+            "In this order" if levels or numbers else "In an order",
+            key="data_order_yes",
+            on_click=take,
+            args=("ordinal", ", ".join(levels)),
+        )
+        if numbers:
+            st.button("Numbers", key="data_order_numbers", on_click=take, args=("regression",))
+
+
+def _size(word: str) -> float:
+    try:
+        return float(word.replace(",", "."))
+    except ValueError:
+        return float("inf")
+
+
+def _positive(settings: Settings, profile: Profile) -> bool:
+    """Return whether the target is a number that is positive in all rows."""
+    if settings["positive"] or settings["task"] not in ("auto", "regression"):
+        return False
+    if (y := profile.source.y) is not None:
+        return bool(y.min() > 0.0) and np.unique(y).size > 2
+    return any(one.positive for one in profile.columns if one.name == settings["target"])
+
+
+def _also(settings: Settings, names: list[str]) -> None:
+    """Draw the menu of further targets."""
+    if not settings.shows("also", "Further targets"):
+        return
+    key = f"data_also_{settings['file'][:8]}_{settings['target']}"
+    chosen = [name for name in settings["also"].split("\t") if name in names]
+
+    def take() -> None:
+        settings.set(also="\t".join(st.session_state[key]))
+
+    st.multiselect(
+        "Predict other columns with it",
+        names,
+        default=chosen,
+        key=key,
+        placeholder="none",
+        disabled=settings.locks("also"),
+        on_change=take,
+        help="All of them numbers, or all of them yes and no. They are no features then.",
+    )
+
+
+def _classes(profile: Profile) -> list[str]:
+    """Return the classes of a libsvm file, unless they are many."""
+    y = profile.source.y
+    if y is None:
+        return []
+    found = sorted(set(y.tolist()))
+    return [f"{value:.15g}" for value in found] if len(found) <= 50 else []
+
+
+_MESSAGE = "fmviz:data:told"
+
+
+def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None]) -> None:
+    """Draw the data sets of this session; `open_set` looks at the file of one again."""
+    if (message := st.session_state.get(_MESSAGE)) is not None:
+        widgets.dismissible("data", message, _MESSAGE)
+    found = [one for one in map(library.find, session_uploads.mine()) if one is not None]
     if not found:
         return
     st.subheader("My data sets")
@@ -434,7 +584,7 @@ def _own_sets(settings: Settings) -> None:
             )
             navigation.page_link(
                 navigation.TRAIN,
-                train_query(one.name, settings["seed"]),
+                train_query(replace(suggested(one.name), seed=settings["seed"])),
                 label="Train",
             )
             st.button(
@@ -476,4 +626,223 @@ def _take_off(settings: Settings, one: Upload) -> None:
 def _delete(settings: Settings, one: Upload) -> None:
     library.delete(one.name)
     _take_off(settings, one)
-    st.session_state[MESSAGE] = f"{one.title} was deleted."
+    st.session_state[_MESSAGE] = f"{one.title} was deleted."
+
+
+_WANTED = "fmviz:data:wanted"
+_EPOCHS = 300
+# So many classes are named.
+_NAMED = 12
+_MANY = {
+    "class": ("{n} classes", "each with a machine of its own"),
+    "ordinal": ("{n} classes in this order", "a machine for each step between them"),
+    "several": ("{n} labels", "each with a machine of its own"),
+    "regression": ("{n} numbers, standardised", "a machine for each"),
+}
+_SHARED = "all on one shared basis"
+
+
+def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
+    """Draw the encoded size; return it, or None where it is not known or cannot be."""
+    st.subheader("What it becomes")
+    file = settings["file"]
+    key = f"data:size:{library.name_of(file, recipe)}"
+    ready = done(
+        key,
+        lambda should_stop: library.sized(file, recipe, should_stop),
+        "Counting what this makes.",
+        _cannot,
+    )
+    if not ready:
+        return None
+    size = library.sized(file, recipe)
+    rank = settings["rank"]
+    if shared := has_outputs(size) and settings["outputs"] == "shared":
+        rank = SharedBasis.suited["rank"]
+    needed = 3 * size.bytes_of_X + 4 * size.bytes_of_P(rank)
+    figures = (
+        ("Rows", f"{size.rows:,}", f"{size.dropped:,} more are left out since a value is missing."),
+        ("Features d", f"{size.features:,}", "Columns of X."),
+        ("Pairs", f"{size.features * (size.features - 1) // 2:,}", "Interactions that a model may use."),
+        ("Non-zeros of X", f"{size.entries:,}", "What an epoch goes through."),
+        ("Memory of X", in_words(size.bytes_of_X), "By rows and by columns, as training holds it."),
+        (
+            f"Memory of {rank:,} bases" if shared else f"Memory of P at rank {rank}",
+            in_words(size.bytes_of_P(rank)),
+            "8 bytes for each of d × k entries.",
+        ),
+    )
+    with st.container(horizontal=True, gap="medium", key="data_figures"):
+        for label, value, help_ in figures:
+            st.metric(plain(label), value, help=plain(help_), width="content")
+    picture = (
+        "exact, cell by cell"
+        if size.features <= EXACT_FEATURES
+        else f"in tiles, each of several features, since d is above {EXACT_FEATURES:,}"
+    )
+    if size.task == "binary":
+        positives = size.counts[1]
+        goal = (
+            f"Two classes: **{plain(size.labels[1])}** is +1 in {positives:,} rows "
+            f"({positives / size.rows:.0%}), **{plain(size.labels[0])}** is −1."
+        )
+    elif has_outputs(size):
+        told = [f"**{plain(name)}**" for name in size.labels]
+        if size.counts:
+            told = [f"{words} ({n:,})" for words, n in zip(told, size.counts, strict=True)]
+        more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
+        goal = f"{plain(_outputs(settings, size))}: {', '.join(told[:_NAMED])}{more}."
+    else:
+        goal = "A number, standardised: an error of 1 is one standard deviation."
+    lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""
+    # What an epoch on a shared basis takes depends on the bases that are there.
+    span = "" if shared else f" {_EPOCHS} epochs take at most {duration(size.seconds(rank, _EPOCHS))}."
+    st.markdown(f"{goal}{lost} The heatmap is {picture}.{span}")
+    if needed > available_bytes():
+        st.warning(
+            f"Training needs about {in_words(needed)}, and {in_words(available_bytes())} are free. Take a "
+            "sample of the rows, or leave columns out.",
+            icon=":material/memory:",
+        )
+    if size.features < 2:
+        st.warning(
+            "A single feature has none to interact with. Use more columns.", icon=":material/lightbulb:"
+        )
+    for note in size.notes[:8]:
+        st.caption(plain(note))
+    with st.expander("Features by column", icon=":material/view_column:"):
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "Column": [part.name for part in size.parts],
+                    "Encoded as": [part.kind for part in size.parts],
+                    "Features": [part.features for part in size.parts],
+                    "Non-zeros": [part.entries for part in size.parts],
+                }
+            ),
+            hide_index=True,
+            key="data_parts",
+            height=35 * (min(len(size.parts), 10) + 1) + 3,
+            alt="How many features and non-zeros each column of the file becomes.",
+        )
+    return size
+
+
+def has_outputs(size: Size) -> bool:
+    """Return whether there is more than one output to predict."""
+    return size.task in _MANY and bool(size.labels)
+
+
+def _outputs(settings: Settings, size: Size) -> str:
+    many, how = _MANY[size.task]
+    return f"{many.format(n=len(size.labels))}, {_SHARED if settings['outputs'] == 'shared' else how}"
+
+
+def _cannot(view: TaskView) -> None:
+    failure(view)
+    st.caption("Change the target, the columns or the rule for missing values above; or upload another file.")
+
+
+def draw_train(settings: Settings, recipe: Recipe, size: Size | None, top: DeltaGenerator) -> None:
+    """Draw the way to a first model; at the `top` of the page, straight to what it says."""
+    if settings.shows_any("rank", "validation", "outputs", "train", "keep"):
+        st.subheader("Train")
+    several = size is not None and has_outputs(size)
+    model = SharedBasis.name if several and settings["outputs"] == "shared" else None
+    with st.container(horizontal=True, vertical_alignment="bottom", key="data_first"):
+        # λ decides how many bases are shared.
+        if model is None:
+            with st.container(width=220):
+                widgets.param(settings, "rank", "Rank $k$", style="number")
+        with st.container(width=220):
+            widgets.param(settings, "validation", "Validation share", style="number")
+        if several:
+            widgets.param(
+                settings,
+                "outputs",
+                "Several outputs",
+                labels={"each": "A machine for each", "shared": "One shared basis"},
+            )
+    name = library.name_of(settings["file"], recipe)
+    with top:
+        widgets.action(
+            settings,
+            "read",
+            "Train, and read the pairs in words",
+            icon=navigation.INTERACTIONS.icon,
+            type="primary",
+            disabled=size is None,
+            on_click=_want,
+            args=(name, "read"),
+            help="With sensible defaults; opens the page Interactions.",
+        )
+    with st.container(horizontal=True, key="data_actions"):
+        widgets.action(
+            settings,
+            "train",
+            "Train with sensible defaults",
+            icon=":material/play_arrow:",
+            type="primary",
+            disabled=size is None,
+            on_click=_want,
+            args=(name, "train"),
+            help="With a strength that these data suggest; opens the page Train.",
+        )
+        widgets.action(
+            settings,
+            "keep",
+            "Keep as a data set",
+            icon=":material/bookmark_add:",
+            disabled=size is None,
+            on_click=_want,
+            args=(name, "keep"),
+            help="For the data set menu of this session: sweeps, comparisons and all other pages.",
+        )
+    st.caption(
+        "Means, deviations and words are those of all rows that are kept, so that runs with other splits "
+        "and seeds have the same features; the target does not enter them."
+    )
+    wanted, what = st.session_state.get(_WANTED, ("", ""))
+    if wanted == name and size is not None:
+        # Beside the button that was pressed.
+        with top if what == "read" else st.container():
+            _carry_out(settings, recipe, name, what, model)
+
+
+def _want(name: str, what: str) -> None:
+    st.session_state[_WANTED] = (name, what)
+
+
+def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: str | None) -> None:
+    """Enter the data set with strengths for a model, and go on."""
+    file, title, owner = settings["file"], settings["title"], session_uploads.owner()
+
+    def failed(view: TaskView) -> None:
+        st.session_state.pop(_WANTED, None)
+        _cannot(view)
+
+    def enter(should_stop: Callable[[], bool]) -> Iterator[str]:
+        before = library.find(name)
+        if before is None or not before.has_strengths(model):
+            for trial in import_upload(file, recipe, title, should_stop, owner, model):
+                yield trial.message
+
+    if not done(f"data:enter:{name}:{title}:{model}", enter, "Encoding, and trying strengths.", failed):
+        return
+    st.session_state.pop(_WANTED, None)
+    session_uploads.remember(name)
+    if what != "keep":
+        rank = {"rank": settings["rank"]} if model is None else {}
+        own = {"validation": settings["validation"], "seed": settings["seed"]}
+        experiment = replace(suggested(name, model or Experiment.model), **rank, **own)
+        if what == "train":
+            st.switch_page(navigation.TRAIN.script, query_params=train_query(experiment))
+        try:
+            job = manager().start(experiment, owner, browser=owner)
+        except TooManyJobsError as error:
+            st.error(plain(error), icon=":material/block:")
+            return
+        st.switch_page(navigation.INTERACTIONS.script, query_params={"run": job.id})
+    st.session_state[_MESSAGE] = f"{library.title_of(title)} is in the data set menu."
+    settings.set(dataset=name)
+    st.rerun()

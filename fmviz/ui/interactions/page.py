@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background.job import Job
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import Job, JobView
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.catalog import dataset_spec

@@ -20,8 +20,8 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.interpretation.reading import Search, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run
-from fmviz.lab.search.averaged import Average, can_be_averaged
-from fmviz.lab.search.first_fit import Sampling, average_beside
+from fmviz.lab.search.averaged import Average, Sampling, can_be_averaged
+from fmviz.lab.search.first_fit import average_beside
 from fmviz.ui import navigation, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import (

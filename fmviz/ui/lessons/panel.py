@@ -90,9 +90,7 @@ def query_of(lesson: Lesson, number: int) -> dict[str, str]:
 
 def script_of(page: str) -> str:
     """Return the script of a page by its short name."""
-    links = (link.script for links in navigation.NAVIGATION.values() for link in links)
-    scripts = {"start" if script == navigation.START.script else script[6:-3]: script for script in links}
-    return scripts[page]
+    return navigation.START.script if page == "start" else f"pages/{page}.py"
 
 
 def go(lesson: Lesson, number: int, here: str) -> None:
@@ -150,7 +148,9 @@ def draw(settings: Settings) -> None:
         )
         return
     number = settings["step"]
-    st.html(_STYLE.replace("PRIMARY", _primary_color()))
+    kind = st.context.theme.type or "light"
+    primary = st.get_option(f"theme.{kind}.primaryColor") or st.get_option("theme.primaryColor")
+    st.html(_STYLE.replace("PRIMARY", primary or "GrayText"))
     with st.container(border=True, key="lesson_panel"):
         if number > len(lesson.steps):
             _finished(settings, lesson)
@@ -164,18 +164,14 @@ def draw(settings: Settings) -> None:
             _way_back(lesson, number, settings)
             return
         task = _task(lesson, number) if step.find else None
-        if task is not None and _wanted(step.text):
+        if task is not None and numbers_in(step.text):
             _when_ready(task, partial(_body, settings, lesson, number, step))
         else:
             _body(settings, lesson, number, step, {})
 
 
-def _wanted(text: str) -> bool:
-    return bool(numbers_in(text))
-
-
 def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> None:
-    total = len(lesson.steps)
+    total, step, revealed = len(lesson.steps), lesson.steps[number - 1], progress(lesson.name).revealed
 
     def go_on() -> None:
         if number < total:
@@ -208,7 +204,7 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
                 icon=":material/arrow_forward:",
                 key="lesson_next",
                 shortcut="J",
-                type="primary" if _is_through(lesson, number) else "secondary",
+                type="secondary" if step.question and number not in revealed else "primary",
                 disabled=elsewhere,
             )
             st.button(
@@ -230,10 +226,6 @@ def _button(
     """Draw a button with a key, which is told among the keys of the page."""
     settings.shortcuts[shortcut] = label
     st.button(label, shortcut=shortcut, on_click=then, **keywords)
-
-
-def _is_through(lesson: Lesson, number: int) -> bool:
-    return lesson.steps[number - 1].question is None or number in progress(lesson.name).revealed
 
 
 def _way_back(lesson: Lesson, number: int, settings: Settings) -> None:
@@ -420,9 +412,3 @@ def _finished(settings: Settings, lesson: Lesson) -> None:
             on_click=end,
             args=(settings,),
         )
-
-
-def _primary_color() -> str:
-    kind = st.context.theme.type or "light"
-    name = "primaryColor"
-    return str(st.get_option(f"theme.{kind}.{name}") or st.get_option(f"theme.{name}") or "GrayText")

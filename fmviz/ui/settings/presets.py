@@ -48,14 +48,24 @@ class Preset:
     missing: str | None = None
 
 
-def _operators(title: str, text: str, icon: str, card: bool = False, **query: str) -> Preset:
-    return Preset(title, text, icon, "See it", navigation.PROX, query, card)
+def _setting(
+    target: navigation.Link, title: str, text: str, icon: str, card: bool = False, **query: str
+) -> Preset:
+    return Preset(title, text, icon, "See it", target, query, card)
 
 
-def operator_presets() -> list[Preset]:
-    """Return those of the page of the operators."""
+def _training(dataset: str, title: str, text: str, icon: str, card: bool = False, **changes: str) -> Preset:
+    spec = dataset_spec(dataset)
+    settings = to_query({"dataset": dataset, "seed": 0, **spec.suggested, **changes, "play": True})
+    return Preset(title, text, icon, "Train it", navigation.TRAIN, settings, card, spec.unavailable())
+
+
+def presets() -> list[Preset]:
+    """Return all presets of all pages."""
+    planted = {"dataset": "planted_interactions", "lambda_p": "0.1", "low": "0.01", "high": "10.0"}
     return [
-        _operators(
+        _setting(
+            navigation.PROX,
             "ℓ₁: all or nothing",
             "At λ = 1, ℓ₁ still uses nearly every interaction and TI a few. Press → twice: ℓ₁ has none left.",
             ":material/contrast:",
@@ -63,7 +73,8 @@ def operator_presets() -> list[Preset]:
             regularizers="l1,ti",
             log2lambda="0",
         ),
-        _operators(
+        _setting(
+            navigation.PROX,
             "TI keeps interactions sparse",
             "TI thins out the interactions over many λ, features much later. Its two readings, side by side.",
             ":material/grain:",
@@ -72,7 +83,8 @@ def operator_presets() -> list[Preset]:
             log2lambda="-3",
             y="log",
         ),
-        _operators(
+        _setting(
+            navigation.PROX,
             "CS drops features",
             "Whole rows go, the weakest first. Here every feature is a little weaker than the one before.",
             ":material/table_rows:",
@@ -81,7 +93,8 @@ def operator_presets() -> list[Preset]:
             distribution="rows",
             log2lambda="-4",
         ),
-        _operators(
+        _setting(
+            navigation.PROX,
             "Two groups",
             "Features of two groups, each strong in its own columns. TI separates the groups first.",
             ":material/view_module:",
@@ -91,7 +104,8 @@ def operator_presets() -> list[Preset]:
             k="8",
             log2lambda="-3",
         ),
-        _operators(
+        _setting(
+            navigation.PROX,
             "A matrix by hand",
             "Four rows, two columns, and every number worked out at the foot of the page.",
             ":material/edit_note:",
@@ -100,18 +114,28 @@ def operator_presets() -> list[Preset]:
             regularizers="l1,ti",
             log2lambda="-2",
         ),
-    ]
-
-
-def _training(dataset: str, title: str, text: str, icon: str, card: bool = False, **changes: str) -> Preset:
-    spec = dataset_spec(dataset)
-    settings = to_query({"dataset": dataset, "seed": 0, **spec.suggested, **changes, "play": True})
-    return Preset(title, text, icon, "Train it", navigation.TRAIN, settings, card, spec.unavailable())
-
-
-def training_presets() -> list[Preset]:
-    """Return those of the training page; each starts a run."""
-    return [
+        _setting(
+            navigation.GEOMETRY,
+            "Small beside large",
+            "Two entries of a column: TI zeroes the smaller one, ℓ₁ keeps both.",
+            ":material/compare_arrows:",
+            penalties="l1,ti",
+            strength="0.35",
+        ),
+        _setting(
+            navigation.GEOMETRY,
+            "One feature alone",
+            "Two entries of a row: no interaction, and TI and CS are ridge.",
+            ":material/radio_button_unchecked:",
+            plane="row",
+        ),
+        _setting(
+            navigation.GEOMETRY,
+            "Four unit balls",
+            "Three entries of a 2 × 2 matrix, where all four regularizers differ. Turn them.",
+            ":material/deployed_code:",
+            dims="3",
+        ),
         _training(
             "planted_interactions",
             "Recover planted interactions",
@@ -154,12 +178,30 @@ def training_presets() -> list[Preset]:
             ":material/vertical_align_bottom:",
             lambda_sparse="10",
         ),
-    ]
-
-
-def sweep_presets() -> list[Preset]:
-    """Return those of the page of sweeps."""
-    return [
+        Preset(
+            "How wide is the right range?",
+            "Which λ finds the planted pairs, for four regularizers, as in Fig. 4 of the paper.",
+            ":material/show_chart:",
+            "Compute it",
+            navigation.PATH,
+            {**planted, "points": "10", "metric": "support_f1", "run": "1"},
+        ),
+        Preset(
+            "About 400 interactions, please",
+            "The search narrows until TI uses about that many.",
+            ":material/my_location:",
+            "Search it",
+            navigation.PATH,
+            {**planted, "target": "400", "seek": "1"},
+        ),
+        Preset(
+            "A number that cannot be reached",
+            "From a small random start, ℓ₁ falls from thousands of interactions to none at one λ.",
+            ":material/block:",
+            "Search it",
+            navigation.PATH,
+            {**planted, "target": "1000", "seeker": "l1", "seek": "1"},
+        ),
         Preset(
             "Four regularizers, six strengths",
             "How error and used interactions go with λ on MONK's-1, three seeds each.",
@@ -205,12 +247,6 @@ def sweep_presets() -> list[Preset]:
                 "seeds": "10",
             },
         ),
-    ]
-
-
-def comparison_presets() -> list[Preset]:
-    """Return those of the page that compares: at the same number of interactions."""
-    return [
         Preset(
             "360 interactions each",
             "As many as were planted. Which regularizer uses the right ones?",
@@ -245,78 +281,6 @@ def comparison_presets() -> list[Preset]:
             navigation.COMPARE,
             {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3", "starts": "informed"},
         ),
-    ]
-
-
-def path_presets() -> list[Preset]:
-    """Return those of the page of paths: curves, and searches for a number of interactions."""
-    planted = {"dataset": "planted_interactions", "lambda_p": "0.1", "low": "0.01", "high": "10.0"}
-    return [
-        Preset(
-            "How wide is the right range?",
-            "Which λ finds the planted pairs, for four regularizers, as in Fig. 4 of the paper.",
-            ":material/show_chart:",
-            "Compute it",
-            navigation.PATH,
-            {**planted, "points": "10", "metric": "support_f1", "run": "1"},
-        ),
-        Preset(
-            "About 400 interactions, please",
-            "The search narrows until TI uses about that many.",
-            ":material/my_location:",
-            "Search it",
-            navigation.PATH,
-            {**planted, "target": "400", "seek": "1"},
-        ),
-        Preset(
-            "A number that cannot be reached",
-            "From a small random start, ℓ₁ falls from thousands of interactions to none at one λ.",
-            ":material/block:",
-            "Search it",
-            navigation.PATH,
-            {**planted, "target": "1000", "seeker": "l1", "seek": "1"},
-        ),
-    ]
-
-
-def geometry_presets() -> list[Preset]:
-    """Return those of the page of geometry."""
-
-    def preset(title: str, text: str, icon: str, **query: str) -> Preset:
-        return Preset(title, text, icon, "See it", navigation.GEOMETRY, query)
-
-    return [
-        preset(
-            "Small beside large",
-            "Two entries of a column: TI zeroes the smaller one, ℓ₁ keeps both.",
-            ":material/compare_arrows:",
-            penalties="l1,ti",
-            strength="0.35",
-        ),
-        preset(
-            "One feature alone",
-            "Two entries of a row: no interaction, and TI and CS are ridge.",
-            ":material/radio_button_unchecked:",
-            plane="row",
-        ),
-        preset(
-            "Four unit balls",
-            "Three entries of a 2 × 2 matrix, where all four regularizers differ. Turn them.",
-            ":material/deployed_code:",
-            dims="3",
-        ),
-    ]
-
-
-def presets() -> list[Preset]:
-    """Return all presets of all pages."""
-    return [
-        *operator_presets(),
-        *geometry_presets(),
-        *training_presets(),
-        *path_presets(),
-        *sweep_presets(),
-        *comparison_presets(),
     ]
 
 

@@ -26,17 +26,116 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from fmviz.engine.errors import one_of, whole_number
+from fmviz.engine.schedule import Change, changes_of
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.catalog import DatasetParam
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui.settings.types import Names, Setting, Several, Text, Whole, from_link, to_link
+from fmviz.lab.values import TYPES
 
-__all__ = ["LEVELS", "RESTRICTIONS", "SHARED", "Names", "Settings", "Several", "Text", "Whole"]
+
+@dataclass(frozen=True)
+class Several:
+    """A setting that holds several of some choices, always in the order of the choices."""
+
+    name: str
+    default: tuple[str, ...]
+    choices: tuple[str, ...]
+    help: str = ""
+    kind: ClassVar[str] = "choices"
+
+    def check(self, value: Any) -> tuple[str, ...]:
+        """Return the chosen names in order, or raise ValueError."""
+        chosen = {one_of(self.name, item, self.choices) for item in value}
+        return tuple(choice for choice in self.choices if choice in chosen)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A setting of free text; text longer than `limit` characters stays out of the query string."""
+
+    name: str
+    default: str = ""
+    limit: int = 1500
+    help: str = ""
+    kind: ClassVar[str] = "text"
+
+    def check(self, value: Any) -> str:
+        """Return the text."""
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A setting that holds any number of values, none by default."""
+
+    name: str
+    default: tuple[Any, ...] = ()
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Whole(Listed):
+    """A setting that holds several different whole numbers from 0, in the order given."""
+
+    kind: ClassVar[str] = "numbers"
+
+    def check(self, value: Any) -> tuple[int, ...]:
+        """Return the numbers, or raise ValueError."""
+        if isinstance(value, str):
+            raise ValueError(
+                f"{self.name} = {value!r} is not a list of whole numbers from 0; write them as 3,5."
+            )
+        return tuple(dict.fromkeys(whole_number(self.name, item, 0) for item in value))
+
+
+@dataclass(frozen=True)
+class Names(Listed):
+    """The controls and parts of a page that a link hides, or locks."""
+
+    kind: ClassVar[str] = "names"
+
+    def check(self, value: Any) -> tuple[str, ...]:
+        """Return the names, each once."""
+        return tuple(dict.fromkeys(str(item).strip() for item in value if str(item).strip()))
+
+
+@dataclass(frozen=True)
+class Follower(ParamSpec):
+    """A setting that follows something else, and so stays out of the query string."""
+
+
+@dataclass(frozen=True)
+class Changes(Listed):
+    """A setting that holds changes of strengths during a run, see `fmviz.engine.schedule`."""
+
+    kind: ClassVar[str] = "changes"
+
+    def check(self, value: Any) -> tuple[Change, ...]:
+        """Return the changes in order, or raise ValueError."""
+        return changes_of(value)
+
+
+Setting = ParamSpec | Several | Text | Whole | Names | Changes
+
+
+def from_link(setting: Setting, text: str) -> Any:
+    """Return the value of a setting that a query string spells, or raise ValueError."""
+    return setting.check(TYPES[setting.kind].from_text(text))
+
+
+def to_link(setting: Setting, value: Any) -> str | None:
+    """Return the value of a setting as a query string spells it, or None where it stays out of it."""
+    if isinstance(setting, Follower) or (isinstance(setting, Text) and len(value) > setting.limit):
+        return None
+    return TYPES[setting.kind].to_text(value) or None
+
 
 _PREFIX = "fmviz"
 _PAGE = f"{_PREFIX}:page"
@@ -139,14 +238,13 @@ class Settings:
         self.expert = frozenset(expert)
         self.fresh = dict(fresh or {})
         self.unread = frozenset(unread)
+        self._brought_key, self._notice_key = f"{_PREFIX}:{page}:brought", f"{_PREFIX}:{page}:notices"
         self.gone = dict(gone or {})
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
         if reserved:
             raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, which is every page's own.")
 
     def _home(self, name: str) -> str:
-        if name not in self.table:
-            raise KeyError(f"page {self.page!r} has no setting {name!r}; it has {', '.join(self.table)}")
         return f"{_PREFIX}:{'shared' if self._is_shared(name) else self.page}:{name}"
 
     @staticmethod
@@ -183,10 +281,6 @@ class Settings:
     def reset(self, *names: str) -> None:
         """Put the named settings, or all of the page's own, back to their defaults."""
         self.set(**{name: self.table[name].default for name in names or self.own})
-
-    def help(self, name: str) -> str:
-        """Return what the declaration of a setting says to the reader."""
-        return self.table[name].help
 
     # ---------------------------------------------------------------------------- hidden, locked, expert
 
@@ -427,17 +521,9 @@ class Settings:
                 st.session_state.pop(f"{_PREFIX}:{page}:{item.name}", None)
 
     @property
-    def _brought_key(self) -> str:
-        return f"{_PREFIX}:{self.page}:brought"
-
-    @property
     def brought(self) -> frozenset[str]:
         """The names that the last link set, be it to their defaults, which the address bar leaves out."""
         return frozenset(st.session_state.get(self._brought_key, ()))
-
-    @property
-    def _notice_key(self) -> str:
-        return f"{_PREFIX}:{self.page}:notices"
 
     @property
     def notices(self) -> list[str]:

@@ -9,8 +9,7 @@ import streamlit as st
 
 from fmviz.engine.epoch_trace import Step
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background.job import Job
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import Job, JobView
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.interpretation import epoch_trace as lab
 from fmviz.ui import widgets

@@ -15,7 +15,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import training as figures
 from fmviz.figures.training import signed_bars
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.reading import named_pairs
@@ -107,7 +107,7 @@ def _features(
         max_selections=most,
         placeholder=placeholder,
         disabled=settings.locks(name),
-        help=settings.help(name),
+        help=settings.table[name].help,
         width=420,
         key=key,
         on_change=lambda: settings.set(**{name: st.session_state[key]}),

@@ -21,8 +21,7 @@ from fmviz.figures import training as figures
 from fmviz.figures.classes import confusion
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import mark_epochs
-from fmviz.lab.background.job import Job
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import Job, JobView
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec

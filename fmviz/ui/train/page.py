@@ -22,8 +22,7 @@ from fmviz.lab.store import StoreError
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.exports import draw_exports
-from fmviz.ui.settings.state import Settings, Text
-from fmviz.ui.settings.types import Setting
+from fmviz.ui.settings.state import Setting, Settings, Text
 from fmviz.ui.train import epoch_trace, interactions, live, slices
 from fmviz.ui.train.drawer import main_settings
 from fmviz.ui.train.settings import (

@@ -16,7 +16,7 @@ from fmviz.engine.models import MODELS, Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors, tile_labels
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment

@@ -21,8 +21,7 @@ from fmviz.lab.runs.changes import change_words
 from fmviz.lab.values import to_query
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.settings.state import Settings
-from fmviz.ui.settings.types import Changes, Follower
+from fmviz.ui.settings.state import Changes, Follower, Settings
 
 CHANGES = Changes("changes", help="Strengths that change on the way: epoch:name:value, separated by commas.")
 """The setting of a run's declared changes."""

@@ -9,7 +9,7 @@ import streamlit as st
 
 from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
 from fmviz.engine.models import Model
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import Frame, ThinnedBasis, ThinnedWeights, tile_labels
 from fmviz.lab.datasets import Dataset
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view

@@ -10,7 +10,7 @@ import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.interactions import two_rows
-from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.why_zero import Story, why_zero
 from fmviz.lab.runner import Run

@@ -22,20 +22,13 @@ _SUFFIX = ".json.gz"
 
 def shipped_results() -> dict[tuple[str, str], Kept]:
     """Return what comes with fmviz, by artefact and budget."""
-    found = [
-        Kept(
-            head["artefact"],
-            head["budget"],
-            head["created"],
-            head["seconds"],
-            head["verdicts"],
-            shipped=True,
-            without=tuple(head["without"]),
-            parts=tuple(head["parts"]) if "parts" in head else None,
-        )
-        for head in _heads().values()
-    ]
-    return {(one.artefact, one.budget): one for one in found}
+    kept = {}
+    for head in _heads().values():
+        about = {name: head[name] for name in ("artefact", "budget", "created", "seconds", "verdicts")}
+        parts = tuple(head["parts"]) if "parts" in head else None
+        key = head["artefact"], head["budget"]
+        kept[key] = Kept(**about, shipped=True, without=tuple(head["without"]), parts=parts)
+    return kept
 
 
 def shipped_picture(artefact: str) -> str:
@@ -53,17 +46,7 @@ def shipped_result(artefact: str, budget: str) -> dict[str, Any] | None:
 
 
 def keep_shipped(result: Mapping[str, Any], created: float, picture: str) -> Path:
-    """Write a result into this folder.
-
-    Parameters
-    ----------
-    result : mapping
-        What `Result.to_dict` told.
-    created : float
-        When it was made, in seconds since the epoch.
-    picture : str
-        Its thumbnail, an SVG.
-    """
+    """Write a result, of `Result.to_dict`, with its time in seconds since the epoch and its picture."""
     wanted = result["settings"].get("data", ())
     head = {
         **{name: result[name] for name in ("artefact", "budget", "seconds")},

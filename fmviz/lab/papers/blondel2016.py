@@ -1,0 +1,550 @@
+"""Figures of Blondel, Ishihata, Fujino & Ueda (2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from itertools import product
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.design import Design, augmented
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.interactions.conversion import absorb_coefficients, to_expansion
+from fmviz.engine.models import KernelExpansion, LiftedModel
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Snapshot
+from fmviz.lab.datasets.drawn import rated_items, text_like
+from fmviz.lab.papers.base import declared, figure, load
+from fmviz.lab.papers.courses import (
+    SHARE,
+    STAGES,
+    Line,
+    Times,
+    descend,
+    in_words,
+    median_times,
+    n_runs,
+    race,
+    sooner,
+)
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, names_of, rows_where
+from fmviz.lab.papers.verdicts import Finding, Said, agreed, by_balance, by_majority, listed, verdict
+
+SETS = declared("blondel2016")["sets"]
+MOVIELENS, ABALONE, DIABETES = SETS
+DRAWN = "drawn ratings"
+KERNELS = {"anova": "A²", "polynomial": "H²"}
+_BARE: Mapping[str, Any] = {"penalty": "l2", "fit_linear": False, "fit_intercept": False}
+
+
+def halves(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows for training, ⌊share·n⌋ of them, and those for testing, in random order."""
+    order = np.random.default_rng([seed, 0]).permutation(n)
+    cut = int(share * n)
+    return order[:cut], order[cut:]
+
+
+# --------------------------------------------------------------------------------------------------- figure 1
+
+SOLVERS = {"anova": "cd", "polynomial": "lbfgs"}
+COEFFICIENTS = {"fitted": "fit λ", "ones": "λ = 1", "signs": "λ = ±1"}
+AFTER = "fit λ after λ = 1 or ±1"
+SCALES = {"unit": "columns of length 1", "standard": "standardised"}
+TARGETS = {"raw": "target as it is", "centred": "target centred"}
+# Two objectives that differ by less, relative to the larger, are the same minimum.
+_SAME_MINIMUM = 1e-3
+# The gap that "large" means, in the median; "small" is less than half of the other.
+_LARGE = 0.05
+
+
+def panel_of_fig1(kernel: str, features: str, target: str) -> str:
+    """Return the name of a panel."""
+    return f"{KERNELS[kernel]}, {SCALES[features]}, {TARGETS[target]}"
+
+
+def rows_of_fig1(features: str, target: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training rows of a random split of 331 and 111."""
+    data = load(SETS, DIABETES)
+    n = data.y.size
+    chosen = np.sort(halves(n, 0.75, seed)[0])
+    # scikit-learn scales every column to length 1.
+    X = data.X[chosen] / (np.sqrt(n) if features == "unit" else 1.0)
+    y = data.y[chosen]
+    return X, y - y.mean() if target == "centred" else y
+
+
+def problem_of_fig1(X: np.ndarray, y: np.ndarray, kernel: str, method: str, settings: Settings) -> Problem:
+    """Return the problem of a method, a key of `COEFFICIENTS`."""
+    model = KernelExpansion(kernel, 2, method)
+    return Problem.build(X, y, model=model, rank=settings["k"], lambda_p=settings["beta"] / y.size, **_BARE)
+
+
+def fig1(repro: Reproduction) -> Iterator[str]:
+    """Fit with λ fitted and fixed from the same starts, and with λ fitted from where fixed ones ended."""
+    settings = repro.settings
+    cases = product(range(settings["seeds"]), settings["features"], settings["targets"], KERNELS)
+    for seed, features, target, kernel in repro.each(cases):
+        X, y = rows_of_fig1(features, target, seed)
+        repro.use(f"diabetes, {SCALES[features]}", X, y)
+        labels = {"panel": panel_of_fig1(kernel, features, target), "seed": seed}
+        fall = partial(_fall, repro, X, y, kernel, labels)
+        ends = {method: fall(method) for method in COEFFICIENTS}
+        fixed = [ends[method][1] for method in ("ones", "signs")]
+        again = [
+            fall("fitted", Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers))[0]
+            for at in fixed
+        ]
+        repro.check()
+        columns = int(np.count_nonzero(ends["fitted"][1].multipliers))
+        objectives = {label: ends[method][0] for method, label in COEFFICIENTS.items()}
+        own = {**objectives, AFTER: min(again), "columns in use": columns}
+        repro.row("ends", **labels, kernel=KERNELS[kernel], **own)
+        repro.done += 1
+        yield f"{labels['panel']}: start {seed + 1} of {settings['seeds']}"
+
+
+def _fall(
+    repro: Reproduction,
+    X: np.ndarray,
+    y: np.ndarray,
+    kernel: str,
+    labels: Row,
+    method: str,
+    start: Parameters | None = None,
+) -> tuple[float, Parameters]:
+    """Minimise the objective of the paper, a sum over rows; what begins at the common P is traced."""
+    settings, seed = repro.settings, labels["seed"]
+    problem = problem_of_fig1(X, y, kernel, method, settings)
+    traced = start is None and seed < settings["traced"]
+    start = start or problem.start(settings["init_sd"], np.random.default_rng([seed, 1]))
+    solver: tuple[str, Row] = (SOLVERS[kernel], {})
+    value: Callable[[Snapshot], float] = lambda at: y.size * at.objective  # noqa: E731
+    for last, row in descend(repro, problem, start, solver, value, settings["seconds"], seed):  # noqa: B007
+        if row is not None and traced:
+            repro.row("trace", **labels, method=COEFFICIENTS[method], **row)
+    return y.size * last.objective, last.parameters
+
+
+def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    def gaps(rows: list[Row], low: str, high: str) -> list[float]:
+        return [(row[high] - row[low]) / row[high] for row in rows]
+
+    fitted, ones, signs = COEFFICIENTS.values()
+    for features, target in product(settings["features"], settings["targets"]):
+        ends = {k: rows_where(tables, "ends", panel=panel_of_fig1(k, features, target)) for k in KERNELS}
+        for kernel, rows in ends.items():
+            panel = panel_of_fig1(kernel, features, target)
+            for fixed in (ones, signs):
+                if not rows:
+                    yield "lower", f"{panel}, against {fixed}", None
+                    continue
+                by_start = gaps(rows, fitted, fixed)
+                said, wins, losses = by_balance(by_start, _SAME_MINIMUM)
+                columns = median(row["columns in use"] for row in rows)
+                words = (
+                    f"Fitted λ ends lower in {wins} of {len(rows)} starts and higher in {losses}; the median "
+                    f"gap is {median(by_start):+.1%}. It keeps {columns:g} columns."
+                )
+                yield "lower", f"{panel}, against {fixed}", (said, words)
+            if not rows:
+                yield "represents", panel, None
+                continue
+            by_start = gaps(rows, AFTER, ones)
+            said, wins, _ = by_balance(by_start, _SAME_MINIMUM)
+            words = (
+                f"Fitting λ from where λ = 1 and λ = ±1 ended, the better of the two, is lower than λ = 1 in "
+                f"{wins} of {len(rows)} starts (it cannot be higher); the median gap is "
+                f"{median(by_start):.1%}."
+            )
+            yield "represents", panel, (said, words)
+        case = f"{SCALES[features]}, {TARGETS[target]}"
+        if not all(ends.values()):
+            yield "sizes", case, None
+            continue
+        gap = {kernel: median(gaps(rows, fitted, ones)) for kernel, rows in ends.items()}
+        words = (
+            f"The gap between λ = 1 and fitted λ is {gap['polynomial']:.1%} of the objective for H² and "
+            f"{gap['anova']:.1%} for A² (large: at least {_LARGE:.0%}; small: less than half as much)."
+        )
+        large = gap["polynomial"] >= _LARGE and gap["anova"] < 0.5 * gap["polynomial"]
+        yield "sizes", case, (verdict(large), words)
+
+
+# --------------------------------------------------------------------------------------------------- figure 2
+
+TEXT_LIKE = "text-like, in place of E2006-tfidf"
+LIFTED, DIRECT, LBFGS, SGD = "Lifted (CD)", "Direct (CD)", "Direct (L-BFGS)", "Direct (SGD)"
+FITTED = "Direct (CD), λ fitted"
+# The ratio of times up to which two are similar.
+_SIMILAR = 2.0
+# E2006-tfidf: N, for which β = 100 was chosen.
+_PUBLISHED_ROWS = 16_087
+
+
+def rows_of_fig2(settings: Settings) -> tuple[Any, np.ndarray]:
+    """Return rows like those of a text, with a dummy feature, and targets like those of E2006."""
+    rng = np.random.default_rng(settings["data_seed"])
+    X, y = text_like(settings["rows"], settings["terms"], settings["words"], rng)
+    # The volatilities of E2006 are logarithms, around −3.7.
+    return augmented(X), -3.7 + 0.6 * y / y.std()
+
+
+def starts_of_fig2(
+    design: Design, y: np.ndarray, kernel: str, settings: Settings
+) -> dict[str, tuple[Problem, Parameters]]:
+    """Return the problems of one panel and their starts, all from one W: lifted, signs fixed, λ fitted."""
+    common = {**_BARE, "lambda_p": settings["beta"] / _PUBLISHED_ROWS}
+    lifted = Problem.build(design, y, model=LiftedModel(kernel, 2), rank=settings["r"], **common)
+    start = lifted.start(settings["init_sd"], np.random.default_rng(settings["seed"]))
+    columns = to_expansion(lifted.model, start)
+
+    def direct(coefficients: str) -> Problem:
+        model = KernelExpansion(kernel, 2, coefficients)
+        return Problem.build(design, y, model=model, rank=columns.P.shape[1], **common)
+
+    return {
+        LIFTED: (lifted, start),
+        DIRECT: (direct("signs"), absorb_coefficients(columns, 2, "signs")),
+        FITTED: (direct("fitted"), columns),
+    }
+
+
+def lines_of_fig2(panel: str, settings: Settings) -> list[Line]:
+    """Return the lines of a panel."""
+    lifted, lbfgs = Line(LIFTED, "cd"), Line(LBFGS, "lbfgs")
+    if panel == "A²":
+        return [lifted, Line(DIRECT, "cd"), lbfgs, Line(FITTED, "cd")]
+    return [lifted, lbfgs, *(Line(f"{SGD}, η₀ = {x:g}", "sgd", ({"eta0": x},)) for x in settings["eta0"])]
+
+
+def fig2(repro: Reproduction) -> Iterator[str]:
+    """Race the lifted and the direct approach on high-dimensional data."""
+    settings = repro.settings
+    repro.total = sum(len(lines_of_fig2(panel, settings)) for panel in KERNELS.values())
+    repro.check()
+    yield "A²: reading the data"
+    X, y = rows_of_fig2(settings)
+    repro.use(TEXT_LIKE, X, y, nonzero=int(X.nnz))
+
+    def ending(line: Line, own: Mapping[str, Any], course: Sequence[Row], last: Snapshot) -> Row:
+        return {"epochs": last.epoch, "columns in use": int(np.count_nonzero(last.parameters.multipliers))}
+
+    for kernel, panel in KERNELS.items():
+        starts = starts_of_fig2(Design(X), y, kernel, settings)
+        # All in units of the lifted start, so that lines can be compared.
+        scale = 1.0 / starts[LIFTED][0].objective(starts[LIFTED][1])
+        yield from race(
+            repro,
+            panel,
+            settings["seed"],
+            TEXT_LIKE,
+            lines_of_fig2(panel, settings),
+            lambda line, starts=starts: starts.get(line.label, starts[DIRECT]),  # type: ignore[misc]
+            lambda last, scale=scale: scale * last.objective,  # type: ignore[misc]
+            ending,
+            settings["seconds"],
+        )
+
+
+def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    def times(panel: str, column: str = "seconds") -> Times | None:
+        lines = [line for line in lines_of_fig2(panel, settings) if line.label != FITTED]
+        return median_times(tables, panel, n_runs(lines), column)
+
+    first, second, epochs = times("A²"), times("H²"), times("A²", "epoch")
+    yield "anova_similar", "A²", first and epochs and _similar(first, epochs)
+    yield "anova_lbfgs", "A²", sooner(first, (LIFTED, DIRECT), (LBFGS,))
+    yield "homogeneous_lbfgs", "H²", sooner(second, (LIFTED,), (LBFGS,))
+    steps = [name for name in second["early"] if name.startswith(SGD)] if second else ()
+    yield "homogeneous_sgd", "H²", sooner(second, (LIFTED,), steps)
+
+
+def _similar(times: Times, epochs: Times) -> Said:
+    pair, ratios = (LIFTED, DIRECT), []
+    for stage in STAGES:
+        low, high = sorted(times[stage][name] for name in pair)
+        ratios.append(high / low if np.isfinite(low) else np.inf)
+    counted = in_words(epochs, pair, "epochs")
+    return agreed(ratio <= _SIMILAR for ratio in ratios), (
+        f"{in_words(times, pair)[:-1]} (similar: up to a factor of {_SIMILAR:g}). In epochs: "
+        f"{counted[0].lower()}{counted[1:]}"
+    )
+
+
+# -------------------------------------------------------------------------------------------- figures 3 and 4
+
+Kind = tuple[str, int]
+"""A method and its size, the number of bases; 0 for one that has none."""
+
+
+def tuned(
+    repro: Reproduction,
+    read: Callable[[str], tuple[Any, np.ndarray]],
+    names: Sequence[str],
+    kinds: Sequence[Kind],
+    grid: Sequence[float],
+    fit: Callable[..., float],
+    best: Callable[..., Row],
+    **fixed: Any,
+) -> Iterator[str]:
+    """Choose β by cross-validation for every data set, seed and kind, then test: "validation" and "test".
+
+    The training rows are 75% of all, in ``settings["folds"]`` folds, of which ``settings["folds_used"]`` are
+    looked at. ``fit(trial, train, test, **fixed)``, importable by name, fits on some rows and returns the
+    score on others; `best` is `min` or `max`.
+    """
+    settings, n = repro.settings, {}
+    for name in names:
+        X, y = read(name)
+        repro.use(name, X, y, n_train=int(0.75 * y.size))
+        n[name] = y.size
+    trials: list[Row] = [
+        {"data": name, "method": method, "bases": bases, "seed": seed}
+        for name, seed, (method, bases) in product(names, range(settings["seeds"]), kinds)
+    ]
+    # The most costly first, so that no worker is left alone with it.
+    trials.sort(key=lambda trial: -trial["bases"] or -np.inf)
+    repro.total += len(trials) * (len(grid) + 1)
+    work = partial(_score, fit=partial(fit, **fixed), n=n)
+    some = [{**trial, "beta": grid[0]} for trial in trials]
+    yield from repro.ready(work, some, lambda trial: (trial["data"], trial["method"]), folds=None)
+
+    def rows(table: str, todo: list[Row], **folds: Any) -> Iterator[str]:
+        for trial, row in repro.trials(table, work, todo, ("score",), **folds):
+            repro.row(table, **trial, **row)
+            words = f"{trial['method']}, {trial['bases']} bases, β = {trial['beta']:.3g} ({table})"
+            yield f"{trial['data']}: {words}"
+
+    def chosen(trial: Row) -> Row:
+        tried = [row for row in rows_where(repro.tables, "validation", **trial) if row["score"] is not None]
+        if not tried:
+            about = "{method} with {bases} bases on {data}".format_map(trial)
+            raise ValueError(f"No β worked for {about}.")
+        return {**trial, "beta": best(tried, key=lambda row: row["score"])["beta"]}
+
+    for name in names:
+        mine = [trial for trial in trials if trial["data"] == name]
+        todo = [{**trial, "beta": beta} for trial in mine for beta in grid]
+        yield from rows("validation", todo, folds=(settings["folds"], settings["folds_used"]))
+        yield from rows("test", [chosen(trial) for trial in mine], folds=())
+
+
+def _score(
+    trial: Row, fit: Callable[..., float], n: Mapping[str, int], folds: tuple[int, int] | tuple[()] | None
+) -> Row:
+    """Return the mean score over some of the folds of the training rows, or that on the test rows."""
+    if folds is None:  # To ready the kernels.
+        return {"score": fit(trial, np.arange(80), np.arange(20))}
+    train, test = halves(n[trial["data"]], 0.75, trial["seed"])
+    if not folds:
+        return {"score": fit(trial, train, test)}
+    parts = np.array_split(train, folds[0])
+    others = [np.concatenate([*parts[:out], *parts[out + 1 :]]) for out in range(folds[1])]
+    return {"score": float(np.mean([fit(trial, *rows) for rows in zip(others, parts, strict=False)]))}
+
+
+def mean_scores(
+    tables: Tables, settings: Settings, kinds: Iterable[Kind]
+) -> Iterator[tuple[str, dict[Kind, float]]]:
+    """Yield for every data set the mean test score of every kind, once all are there."""
+    kinds = list(kinds)
+    for name in names_of(tables, settings):
+        means = {}
+        for method, bases in kinds:
+            rows = rows_where(tables, "test", data=name, method=method, bases=bases)
+            if scores := [row["score"] for row in rows if row["score"] is not None]:
+                means[method, bases] = float(np.mean(scores))
+        complete = len(means) == len(kinds) and np.isfinite(list(means.values())).all()
+        yield name, means if complete else {}
+
+
+AUGMENT, LINEAR, FREE = "augment", "linear combination", "linear combination, w free"
+READINGS = {LINEAR: "w shrunk as the factors", FREE: "w free"}
+RATERS = {
+    f"{KERNELS[kernel]} ({variant})": (kernel, variant)
+    for kernel, variant in product(KERNELS, (AUGMENT, LINEAR, FREE))
+}
+# RMSE up to which two are called comparable.
+_COMPARABLE = 0.005
+
+
+@lru_cache(maxsize=2)
+def ratings(data: str, n: int) -> tuple[Any, np.ndarray]:
+    """Return users and items one-hot, and ratings; n of them where they are drawn, about."""
+    if data == MOVIELENS:
+        dataset = load(SETS, data)
+        return dataset.X, dataset.y
+    # As many users and items as let every one of them have the ratings that MovieLens has.
+    users, items = max(10, n // 106), max(10, n // 60)
+    return rated_items(n, users, items, 4, np.random.default_rng(0))
+
+
+def fit_fig3(
+    trial: Row, train: np.ndarray, test: np.ndarray, *, epochs: int, tol: float, drawn: int
+) -> float:
+    """Return the RMSE on the test rows after a fit on the training rows."""
+    X, y = ratings(trial["data"], drawn)
+    kernel, variant = RATERS[trial["method"]]
+    dummies, per_row = int(variant == AUGMENT), trial["beta"] / train.size
+    about: dict[str, Any] = {
+        **_BARE,
+        "model": LiftedModel(kernel, 2),
+        "rank": max(1, trial["bases"] // 2),
+        "lambda_p": per_row,
+        # β/2 ‖w‖², as the factors have it.
+        "lambda_w": per_row / 2.0 if variant == LINEAR else 0.0,
+        "fit_linear": variant != AUGMENT,
+    }
+    problem = Problem.build(augmented(X[train], dummies), y[train], **about)
+    predicted = _predicted(problem, augmented(X[test], dummies), trial["seed"], epochs, tol)
+    return float(np.sqrt(np.mean((predicted - y[test]) ** 2)))
+
+
+def _predicted(problem: Problem, Z: Any, seed: int, epochs: int, tol: float) -> np.ndarray:
+    rng = np.random.default_rng([seed, 1])
+    budget = Budget(epochs, tol=tol, report_every=None)
+    *_, last = iterate(problem, "cd", budget, init_scale=0.1, rng=rng)
+    return problem.model.predict(Design(Z), last.parameters)
+
+
+def fig3(repro: Reproduction) -> Iterator[str]:
+    """Predict ratings by A² and H², with every way of first-order terms."""
+    settings = repro.settings
+    fixed = {name: settings[name] for name in ("epochs", "tol", "drawn")}
+    read, names = partial(ratings, n=settings["drawn"]), repro.available(DRAWN)
+    kinds = list(product(RATERS, settings["bases"]))
+    yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min, **fixed)
+
+
+def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    sizes = settings["bases"]
+    for name, means in mean_scores(tables, settings, product(RATERS, sizes)):
+        said: Any = means and _kernels(means)
+        yield "kernels", name, said
+        for title, (variant, words) in product(KERNELS.values(), READINGS.items()):
+            excess: Any = means and [
+                (means[f"{title} ({AUGMENT})", k] - means[f"{title} ({variant})", k], k) for k in sizes
+            ]
+            wins = sum(gap <= _COMPARABLE for gap, _ in excess)
+            said = excess and (
+                by_majority(wins, len(excess)),
+                f"Augmenting is better, or at most {_COMPARABLE:g} worse, for {wins} of {len(excess)} "
+                f"numbers of bases (RMSE {listed(excess, '{:+.4f} at {}')}).",
+            )
+            yield "augment", f"{name}, {title}, {words}", said
+
+
+def _kernels(means: Mapping[Kind, float]) -> Said:
+    gaps = [
+        score - means[method.replace("H²", "A²"), bases]
+        for (method, bases), score in means.items()
+        if method.startswith("H²")
+    ]
+    said, wins, losses = by_balance(gaps, _COMPARABLE)
+    best, bases = min(means, key=means.__getitem__)
+    return said, (
+        f"Of {len(gaps)} comparisons A² has the lower RMSE in {wins}, H² in {losses}, and in the others they "
+        f"differ by at most {_COMPARABLE:g}; H² lies {np.mean(gaps):+.4f} above A² on average (from "
+        f"{min(gaps):+.4f} to {max(gaps):+.4f}). Lowest of all: {best} with {bases} bases, "
+        f"{means[best, bases]:.4f}."
+    )
+
+
+HOMOGENEOUS, ANOVA = "Proposed, H³ (lifted)", "Proposed, A³ (direct)"
+NYSTROEM, RANDOM, KERNEL = "Nyström", "Random selection", "Kernel ridge"
+REGRESSORS = (HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM)
+# R² up to which two are called the same performance, and the factor that "much fewer" means.
+_SAME_SCORE, _FEWER = 0.01, 2.0
+_CUBIC: Mapping[str, Any] = {"kernel": "polynomial", "degree": 3, "coef0": 1, "gamma": 1}
+
+
+def rows_of_fig4(data: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return all rows of a data set."""
+    dataset = load(SETS, data)
+    return np.asarray(dataset.X), dataset.y
+
+
+def fit_fig4(trial: Row, train: np.ndarray, test: np.ndarray, **limits: Any) -> float:
+    """Return R² on the test rows, after a fit on the training rows with their mean taken off the target."""
+    X, y = rows_of_fig4(trial["data"])
+    mean = y[train].mean()
+    predicted = predict_fig4(trial, X[train], y[train] - mean, X[test], **limits)
+    return float(1.0 - np.mean((y[test] - mean - predicted) ** 2) / np.var(y[test]))
+
+
+def predict_fig4(
+    trial: Row, X: np.ndarray, y: np.ndarray, Z: np.ndarray, *, epochs: int = 0, tol: float = 0.0
+) -> Any:
+    """Return the predictions for Z: of H³ with r = k/3, of A³ with k columns, or of a peer."""
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.linear_model import Ridge
+
+    method, bases, seed, beta = (trial[name] for name in ("method", "bases", "seed", "beta"))
+    # Σ ½(f − y)² + β/2 ‖·‖² has the minimum of scikit-learn's Σ (f − y)² + α‖·‖² at α = β.
+    ridge = Ridge(alpha=beta, fit_intercept=False, solver="svd")
+    if method == NYSTROEM:
+        features = Nystroem(**_CUBIC, n_components=bases, random_state=seed).fit(X)
+        return ridge.fit(features.transform(X), y).predict(features.transform(Z))
+    if method == RANDOM:
+        chosen = X[np.random.default_rng([seed, 1]).choice(X.shape[0], bases, replace=False)]
+        return ridge.fit((1.0 + X @ chosen.T) ** 3, y).predict((1.0 + Z @ chosen.T) ** 3)
+    if method == KERNEL:
+        return KernelRidge(alpha=beta, **_CUBIC).fit(X, y).predict(Z)
+    lifted = method == HOMOGENEOUS
+    model: Any = LiftedModel("polynomial", 3) if lifted else KernelExpansion("anova", 3, "ones")
+    rank, dummies = (max(1, bases // 3), 1) if lifted else (bases, 2)
+    lambda_p = (3.0 * beta / (2.0 * y.size)) if lifted else beta / y.size
+    problem = Problem.build(augmented(X, dummies), y, model=model, rank=rank, lambda_p=lambda_p, **_BARE)
+    return _predicted(problem, augmented(Z, dummies), seed, epochs, tol)
+
+
+def _kinds_of_fig4(settings: Settings) -> list[Kind]:
+    return [*product(REGRESSORS, settings["bases"]), (KERNEL, 0)]
+
+
+def fig4(repro: Reproduction) -> Iterator[str]:
+    """Regress with few bases, beside kernel ridge regression."""
+    settings = repro.settings
+    grid = [float(beta) for beta in np.logspace(*settings["grid"])]
+    limits = {name: settings[name] for name in ("epochs", "tol")}
+    kinds, names = _kinds_of_fig4(settings), repro.available(DIABETES)
+    yield from tuned(repro, rows_of_fig4, names, kinds, grid, fit_fig4, max, **limits)
+
+
+def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    for name, means in mean_scores(tables, settings, _kinds_of_fig4(settings)):
+        if not means:
+            yield from ((key, name, None) for key in ("few", "kernels"))
+            continue
+        goal = means[KERNEL, 0]
+        needed: dict[str, float] = dict.fromkeys(REGRESSORS, np.inf)
+        for (method, bases), score in means.items():
+            if method in needed and score >= goal - _SAME_SCORE:
+                needed[method] = min(needed[method], bases)
+        ours, others = (min(needed[method] for method in group) for group in (REGRESSORS[:2], REGRESSORS[2:]))
+        each = listed((method, "not at all" if k == np.inf else k) for method, k in needed.items())
+        words = (
+            f"Kernel ridge reaches R² = {goal:.3f}. Bases needed to come within {_SAME_SCORE:g} of it: "
+            f"{each} (much fewer: by a factor of {_FEWER:g})."
+        )
+        yield "few", name, (verdict(ours < np.inf and _FEWER * ours <= others), words)
+        gaps = [(score - means[ANOVA, k], k) for (m, k), score in means.items() if m == HOMOGENEOUS]
+        wins = sum(gap > 0 for gap, _ in gaps)
+        words = (
+            f"H³ has the higher mean R² for {wins} of {len(gaps)} numbers of bases (difference "
+            f"{listed(gaps, '{:+.3f} at {}')})."
+        )
+        yield "kernels", name, (by_majority(wins, len(gaps)), words)
+
+
+ARTEFACTS = (
+    figure("blondel2016_fig1", fig1, _judge_fig1),
+    figure("blondel2016_fig2", fig2, _judge_fig2, share=SHARE),
+    figure("blondel2016_fig3", fig3, _judge_fig3, same=_COMPARABLE),
+    figure("blondel2016_fig4", fig4, _judge_fig4),
+)

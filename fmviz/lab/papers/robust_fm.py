@@ -1,0 +1,329 @@
+"""Figures about robust_fm, whose text prints no experiment: these are ours, declared as such."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fmviz import RobustFMRegressor
+from fmviz.engine.design import Design
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.losses import Absolute, CappedHinge, CappedInsensitive, Huber, Loss, Squared
+from fmviz.engine.models.robust import RobustFM
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
+from fmviz.engine.solvers import IncrementalSVD, TwoStage
+from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
+from fmviz.lab.contamination import contaminated
+from fmviz.lab.papers.base import declared, figure, load
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.verdicts import Finding, Said, by_majority, listed, verdict
+from fmviz.lab.runner import split
+
+SETS = declared("robust_fm")["sets"]
+ABALONE, FLIGHTS, MOVIELENS = SETS
+PLANTED, LARGE = "planted", (FLIGHTS, MOVIELENS)
+"""Made here; and what is fitted by mini-batches."""
+LOSSES = ("squared", "Huber", "absolute", "capped")
+SQUARED, TRACE, CAPPED = NORMS = ("‖Z‖²", "trace norm", "capped norm")
+GROSS, ONE_SIDED, MILD, CLUSTER, SECOND = KINDS = (
+    "gross errors",
+    "gross, upwards",
+    "mild errors",
+    "moved features",
+    "second law",
+)
+# Of Huber's δ, in deviations of the noise; of rows kept out of training, or to choose a strength by.
+_HUBER, _TEST, _CHOOSE = 1.345, 0.25, 0.2
+# Up to so many features Z is formed.
+_MOST_FEATURES = 60
+_NOISE, _NO_CAP = 0.1, 1e12
+# From how many times the error of a machine without the wrong rows on they do harm.
+HARMED = 1.25
+# From so many percent on there are outliers to speak of.
+_MANY = 20
+_STUDY = ("rows", "features", "strengths", "epochs", "rounds", "epochs_large", "rank")
+
+
+class Rows(NamedTuple):
+    """Rows with a known truth: the true Z, and which targets or features are wrong."""
+
+    X: np.ndarray
+    y: np.ndarray
+    Z: np.ndarray
+    wrong: np.ndarray
+
+
+def planted(seed: int, percent: int, kind: str = GROSS, n: int = 1_500, d: int = 30, rank: int = 3) -> Rows:
+    """Return standard normal features, Z = VVᵀ and w with V and w standard normal, and wrong rows.
+
+    The noise has 0.1 deviations of the noiseless target, gross errors 3 to 8 deviations of y, mild ones 3 to
+    8 of the noise. Two kinds have a share of their own: features of a tenth of the rows that are moved by 5
+    deviations each, and one factor more on the fifth of the rows that is furthest from the mean.
+    """
+    rng = np.random.default_rng(seed)
+    X, V = rng.normal(size=(n, d)), rng.normal(size=(d, rank))
+    f = np.square(X @ V).sum(axis=1) + X @ rng.normal(size=d)
+    y = f + _NOISE * f.std() * rng.normal(size=n)
+    if kind in (CLUSTER, SECOND):
+        rng = np.random.default_rng(seed)
+        if kind == CLUSTER:
+            wrong = rng.random(n) < 0.1
+            X[wrong] = 5.0 + 0.1 * rng.normal(size=(int(wrong.sum()), d))
+        else:
+            lengths = np.square(X).sum(axis=1)
+            wrong = lengths > np.quantile(lengths, 0.8)
+            y = np.where(wrong, y + 3.0 * np.square(X @ rng.normal(size=d)), y)
+        return Rows(X, y, V @ V.T, wrong)
+    wrong = np.zeros(n, dtype=bool)
+    wrong[rng.permutation(n)[: n * percent // 100]] = True
+    size = rng.uniform(3, 8, n) * (_NOISE * f.std() if kind == MILD else y.std())
+    sign = 1.0 if kind == ONE_SIDED else rng.choice([-1.0, 1.0], n)
+    return Rows(X, np.where(wrong, y + sign * size, y), V @ V.T, wrong)
+
+
+# ---------------------------------------------------------------------------------------------- contamination
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Rows to fit, which of them are wrong, what a strength is chosen by, and how good a machine is."""
+
+    problem: Problem
+    wrong: np.ndarray
+    choose: Callable[[Parameters], float]
+    score: Callable[[Parameters], float]
+
+
+def machines(trial: Row, own: Settings) -> Row:
+    """Return the rows of all losses and norms on a data set, under "rows"; `own` are settings of all fits."""
+    parts = _parts(**trial, own=own)
+    return {"rows": [*_fits(parts, own, np.random.default_rng([trial["seed"], 2]))]}
+
+
+def _parts(data: str, percent: int, seed: int, own: Settings) -> _Parts:
+    rng = np.random.default_rng([seed, 1])
+    if data == PLANTED:
+        X, y, Z, wrong = planted(seed, percent, n=own["rows"], d=own["features"])
+
+        def score(at: Parameters) -> float:
+            return float(np.linalg.norm((at.P * at.multipliers) @ at.P.T - Z) / np.linalg.norm(Z))
+    else:
+        dataset = load(SETS, data)
+        truth = np.log(dataset.y) if data == ABALONE else dataset.y
+        known, unseen = split(len(truth), _TEST, seed)
+        kind = "flipped" if dataset.task == "binary" else "gross"
+        share: dict[str, Any] = {kind: percent / 100.0, "errors_seed": seed}
+        X, clean = dataset.X[known], truth[known]
+        y = contaminated(clean, dataset.task, **share)
+        wrong = y != clean
+        test, right = Design(dataset.X[unseen]), truth[unseen]
+
+        def score(at: Parameters) -> float:
+            f = RobustFM().predict(test, at)
+            wrongly = np.mean(f * right <= 0.0) if dataset.task == "binary" else np.abs(f - right).mean()
+            return float(wrongly)
+
+    order = rng.permutation(len(y))
+    fitted, others = np.split(order, [round((1.0 - _CHOOSE) * len(y))])
+    design, unfitted, target = Design(X[fitted]), Design(X[others]), y[others]
+    binary = data == FLIGHTS
+
+    def choose(at: Parameters) -> float:
+        f = RobustFM().predict(unfitted, at)
+        return float(np.mean(f * target <= 0.0) if binary else np.median(np.abs(f - target)))
+
+    d = design.n_features
+    problem = Problem.build(
+        design,
+        y[fitted],
+        loss=CappedHinge() if binary else CappedInsensitive(),
+        penalty="l2",
+        model=RobustFM(),
+        rank=d if d <= _MOST_FEATURES else own["rank"],
+    )
+    return _Parts(problem.at(lambda_w=linear_strength(problem)), wrong[fitted], choose, score)
+
+
+def _fits(parts: _Parts, own: Settings, rng: np.random.Generator) -> Iterator[Row]:
+    large = parts.problem.design.n_features > _MOST_FEATURES
+    solver = IncrementalSVD() if large else TwoStage(accuracy=1e-5, rounds=own["rounds"])
+    caps = estimate_caps(parts.problem, Caps(), solver, rng)
+    model: Any = caps.problem.model
+    capped = caps.problem.loss
+    budget = Budget(own["epochs_large" if large else "epochs"], tol=1e-3, report_every=None)
+    losses: dict[str, tuple[Loss, float]] = {
+        "squared": (Squared(), caps.scale),
+        "Huber": (Huber(_HUBER * caps.scale), caps.scale),
+        "absolute": (replace(capped, cap=_NO_CAP) if isinstance(capped, CappedHinge) else Absolute(), 1.0),
+        "capped": (capped, 1.0),
+    }
+    # Losses with kinks have the slope 1: so much pulls at Z, at most.
+    pull = _largest_square(parts.problem)
+    size = float(caps.start.multipliers.max(initial=0.0)) or float(np.sqrt(model.cap))
+    norms = {
+        SQUARED: (RobustFM("squared"), [share * pull / (2.0 * size) for share in own["strengths"]]),
+        TRACE: (RobustFM("trace"), [share * pull for share in own["strengths"]]),
+        CAPPED: (model, [caps.problem.lambda_p]),
+    }
+    for (name, (loss, slope)), (norm, (machine, strengths)) in product(losses.items(), norms.items()):
+        begin, ends = time.process_time(), []
+        for strength in strengths:
+            problem = replace(parts.problem, loss=loss, model=machine, lambda_p=slope * strength)
+            start = caps.start if loss is capped else problem.start(0.0, rng)
+            *_, end = iterate(problem, solver, budget, start=start, rng=rng)
+            ends.append((parts.choose(end.parameters), strength, end.parameters))
+        _, strength, best = min(ends, key=lambda end: end[0])
+        yield {
+            "loss": name,
+            "norm": norm,
+            "score": parts.score(best),
+            "rank": int(np.count_nonzero(best.multipliers > 0.01 * best.multipliers.max(initial=0.0))),
+            "f1": _f1(parts, loss, best) if loss is capped else None,
+            "strength": slope * strength,
+            "seconds": time.process_time() - begin,
+        }
+
+
+def _largest_square(problem: Problem) -> float:
+    """Return the largest eigenvalue of XᵀX/N."""
+    X = problem.design.matrix
+    v = np.ones(problem.design.n_features)
+    size = 1.0
+    for _ in range(20):
+        v = np.asarray(X.T @ (X @ v)) / len(problem.y)
+        size = float(np.linalg.norm(v)) or 1.0
+        v /= size
+    return size
+
+
+def _f1(parts: _Parts, loss: Loss, at: Parameters) -> float | None:
+    """Return how well the rows that are set aside are those that are wrong; None where none is."""
+    kinks, problem = loss.majoriser, parts.problem
+    if kinks is None or not parts.wrong.any():
+        return None
+    aside = kinks.excess(problem.predict(at), problem.y) > kinks.cap
+    return 2.0 * float((aside & parts.wrong).sum()) / float(aside.sum() + parts.wrong.sum())
+
+
+def contamination(repro: Reproduction) -> Iterator[str]:
+    """Fit wrong rows, from none to four in ten, under every loss and every norm of Z."""
+    settings = repro.settings
+    names, own = repro.available(PLANTED), {name: settings[name] for name in _STUDY}
+    for name in names:
+        data: Any = planted(0, 0, n=own["rows"], d=own["features"]) if name == PLANTED else load(SETS, name)
+        repro.use(name, data.X, data.y)
+    trials = [
+        {"data": name, "percent": percent, "seed": seed}
+        for name, percent in product(names, settings["percent"])
+        for seed in range(settings["seeds_large" if name in LARGE else "seeds"])
+    ]
+    repro.total += len(trials)
+    small = dict(zip(_STUDY, (60, 4, own["strengths"][:1], 1, 10, 1, 2), strict=True))
+    yield from repro.ready(machines, trials, lambda trial: trial["data"] == PLANTED, own=small)
+    for trial, result in repro.trials("contamination", machines, trials, ("rows",), own=own):
+        case = f"{trial['data']}, {trial['percent']} %"
+        if result.get("failure"):
+            repro.note(f"{case}, seed {trial['seed']}: {result['failure']}")
+        for row in result["rows"] or ():
+            place = {"panel": f"{trial['data']}, {row['norm']}", "method": row["loss"]}
+            repro.row("test", **trial, **place, **row)
+        yield f"{case} wrong, seed {trial['seed']}"
+
+
+def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    def scores(data: str, loss: str, norm: str, least: int = 0) -> dict[tuple[int, int], float]:
+        rows = rows_where(tables, "test", data=data, loss=loss, norm=norm)
+        return {(row["percent"], row["seed"]): row["score"] for row in rows if row["percent"] >= least}
+
+    def lower(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> Said | None:
+        pairs = [(ours[at], theirs[at]) for at in ours if at in theirs]
+        if not pairs:
+            return None
+        wins = sum(mine < other for mine, other in pairs)
+        mine, other = (fmean(side) for side in zip(*pairs, strict=True))
+        words = f"Lower in {wins} of {len(pairs)} cases; {mine:.3g} on average, against {other:.3g}."
+        return by_majority(wins, len(pairs)), words
+
+    names = list(dict.fromkeys(row["data"] for row in tables.get("test", ()))) or [PLANTED]
+    for data, norm in product(names, NORMS):
+        case = f"{data}, {norm}"
+        for key, loss, immune in (("immune", "capped", True), ("absolute", "absolute", False)):
+            by_case = scores(data, loss, norm)
+            percents = sorted({percent for percent, _ in by_case})
+            means = [(p, fmean(score for (at, _), score in by_case.items() if at == p)) for p in percents]
+            if len(means) < 2:
+                yield key, case, None
+                continue
+            (_, clean), (most, last) = means[0], means[-1]
+            each = listed(((f"{percent} %:", f"{score:.3g}") for percent, score in means))
+            words = f"{each}; at {most} % {last / (clean or 1e-300):.1f} times that of clean rows."
+            yield key, case, (verdict((last > HARMED * clean) is not immune), words)
+        capped, squared = (scores(data, loss, norm, _MANY) for loss in ("capped", "squared"))
+        yield "squared", case, lower(capped, squared)
+    for loss in LOSSES:
+        yield "norm", f"{loss} loss", lower(scores(PLANTED, loss, CAPPED), scores(PLANTED, loss, TRACE))
+
+
+# ----------------------------------------------------------------------------------------------------- limits
+
+ERROR, F1 = "relative error of Z", "F1 of the rows that are set aside"
+_NEAR, _FOUND = 0.1, 0.9
+
+
+def fitted(trial: Row, percent: int, rows: int, features: int) -> Row:
+    """Return how near Z comes, and how well outliers are set aside, with nothing tuned."""
+    X, y, Z, wrong = planted(trial["seed"], percent, trial["kind"], rows, features)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Where it fails, it may not converge.
+        machine = RobustFMRegressor(random_state=trial["seed"]).fit(X, y)
+    apart = (machine.P_ * machine.coefficients_) @ machine.P_.T - Z
+    both = 2.0 * float((machine.outlier_mask_ & wrong).sum())
+    return {
+        ERROR: float(np.linalg.norm(apart) / np.linalg.norm(Z)),
+        F1: both / float(machine.outlier_mask_.sum() + wrong.sum()),
+        "rank": machine.rank_,
+    }
+
+
+def limits(repro: Reproduction) -> Iterator[str]:
+    """Show what the automatic rule sets aside, and what it does not."""
+    settings = repro.settings
+    trials = [{"kind": kind, "seed": seed} for seed, kind in product(range(settings["seeds"]), KINDS)]
+    repro.total += len(trials)
+    own = {name: settings[name] for name in ("percent", "rows", "features")}
+    clean = planted(0, 0, n=settings["rows"], d=settings["features"])
+    repro.use(PLANTED, clean.X, clean.y)
+    for trial, row in repro.trials("limits", fitted, trials, (ERROR, F1, "rank"), **own):
+        for panel in (ERROR, F1):
+            if row[panel] is not None:
+                place = {"panel": panel, "method": trial["kind"], "stage": "automatic rule"}
+                repro.row("ratios", y=row[panel], seed=trial["seed"], rank=row["rank"], **place)
+        yield f"{trial['kind']}, seed {trial['seed']}"
+
+
+def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    for kind in KINDS:
+        errors, scores = (
+            [row["y"] for row in rows_where(tables, "ratios", panel=panel, method=kind)]
+            for panel in (ERROR, F1)
+        )
+        if not errors or not scores:
+            yield "eliminates", kind, None
+            continue
+        error, score = median(errors), median(scores)
+        words = f"Medians: error {error:.3g}, F1 {score:.3f}."
+        yield "eliminates", kind, (verdict(error <= _NEAR and score >= _FOUND), words)
+
+
+ARTEFACTS = (
+    figure("robust_fm_contamination", contamination, _judge_contamination, harmed=HARMED),
+    figure("robust_fm_limits", limits, _judge_limits, near=_NEAR, found=_FOUND),
+)

@@ -1,0 +1,416 @@
+"""The page Papers: figures and tables reproduced, and what the papers say of them checked."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from fmviz.engine.settings import ParamSpec
+from fmviz.figures import papers as figures
+from fmviz.figures import thumbnail as small
+from fmviz.figures.palette import SIGNALS
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact, Result
+from fmviz.lab.papers.results import last_kept, last_results, last_shipped, run_and_keep, unfinished
+from fmviz.lab.papers.shipped import shipped_picture, shipped_results
+from fmviz.lab.runs.program import paper_program
+from fmviz.lab.store import StoreError, store
+from fmviz.lab.store.results import Kept, newest
+from fmviz.ui import navigation, shell, widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings
+from fmviz.ui.watching import duration, failure, pace, watch
+
+ALL = "all"
+TABLE = (
+    ParamSpec(
+        "artefact",
+        "choice",
+        ALL,
+        choices=(ALL, *ARTEFACTS),
+        help="A figure or table of a paper, with its protocol and what the paper says about it.",
+    ),
+    ParamSpec(
+        "budget",
+        "choice",
+        BUDGETS[0],
+        choices=BUDGETS,
+        help="Quick: fewer repetitions, smaller data. Full: as the paper did it.",
+    ),
+)
+# A chart is drawn anew with every change, which would flicker at every poll.
+REDRAW_SECONDS = 3.0
+_SHOWN = "fmviz:paper:shown"
+_VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
+    "holds": ("green", ":material/check_circle:", "holds", "hold"),
+    "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
+    "not settled": ("gray", ":material/help:", "not settled", "not settled"),
+}
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Papers", Settings("paper", TABLE, unread=("dataset", "seed"))) as settings:
+        shell.heading(
+            settings,
+            "Papers",
+            "Figures and tables of papers, reproduced under their own protocol. What a paper says about one "
+            "becomes a check: it holds, it does not hold, or it is not settled, with the number that was "
+            "measured.",
+        )
+        try:
+            kept: Mapping[tuple[str, str], Kept] = last_results(store())
+        except (StoreError, sqlite3.Error) as error:
+            message = f"{plain(error)} Results of earlier sessions cannot be shown."
+            st.warning(message, icon=":material/save:")
+            kept = shipped_results()
+        _choice(settings)
+        if settings["artefact"] == ALL:
+            _cards(settings, kept)
+        else:
+            artefact, budget = ARTEFACTS[settings["artefact"]], settings["budget"]
+            _artefact(artefact, budget, kept.get((artefact.name, budget)) or _newest(artefact, kept))
+
+
+def _newest(artefact: Artefact, kept: Mapping[tuple[str, str], Kept]) -> Kept | None:
+    return newest(kept[artefact.name, budget] for budget in BUDGETS if (artefact.name, budget) in kept)
+
+
+def _choice(settings: Settings) -> None:
+    labels = {ALL: "All figures"}
+    labels |= {name: f"{name.rpartition('_')[0]} · {artefact.title}" for name, artefact in ARTEFACTS.items()}
+    with st.container(horizontal=True, vertical_alignment="bottom", key="paper_choice"):
+        widgets.param(settings, "artefact", "Figure", labels=labels, style="select")
+        chosen = ARTEFACTS.get(settings["artefact"])
+        words = {name: name.capitalize() for name in BUDGETS}
+        if chosen is not None:
+            words = {name: f"{word}, {duration(60 * chosen.minutes[name])}" for name, word in words.items()}
+        widgets.param(settings, "budget", "Budget", labels=words)
+
+
+# ------------------------------------------------------------------------------------------------------ cards
+
+
+def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
+    papers: dict[str, list[Artefact]] = {}
+    for artefact in ARTEFACTS.values():
+        papers.setdefault(artefact.paper, []).append(artefact)
+    for tab, (paper, artefacts) in zip(
+        st.tabs([plain(_short(paper)) for paper in papers]), papers.items(), strict=True
+    ):
+        with tab:
+            st.caption(plain(paper))
+            with shell.cards(artefacts[0].name.rpartition("_")[0]):
+                for artefact in artefacts:
+                    with st.container(border=True, height="stretch"):
+                        _card(artefact, settings, _newest(artefact, kept))
+
+
+def _short(paper: str) -> str:
+    """Return the first author and the year of a citation, or the first words of one without them."""
+    year = re.search(r"\d{4}$", paper)
+    return paper.split(",")[0] + (f" {year.group()}" if year else "")
+
+
+def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
+    first, budget = artefact.statements[0], settings["budget"]
+    st.markdown(f"**{plain(artefact.title)}**", help=f"“{first.text}” ({first.where})")
+    parts = _finished_parts(artefact, budget) if last is None or last.shipped else 0
+    if last is not None:
+        # One that was made under another protocol has no picture.
+        with suppress(ValueError):
+            picture = (
+                shipped_picture(last.artefact)
+                if last.shipped
+                else _drawn(last.artefact, last.budget, last.created)
+            )
+            st.image(picture, width="stretch", alt=f"One panel of {artefact.title}.")
+        with st.container(horizontal=True, gap="xsmall"):
+            _badges(last.verdicts)
+    if parts:
+        kept_words = "1 part is kept" if parts == 1 else f"{parts:,} parts are kept"
+        st.caption(f"Not finished yet: {kept_words} at the {plain(budget)} budget.")
+    elif last is None:
+        minutes = duration(60 * artefact.minutes["quick"])
+        st.caption(f"Not run here yet. {minutes.capitalize()} at the quick budget.")
+    else:
+        less = f"; unfinished, {last.parts[0]:,} of {last.parts[1]:,} parts" if last.parts else ""
+        less += f"; without {plain(', '.join(last.without))}" if last.without else ""
+        whose = "Our result" if last.shipped else "Last run"
+        st.caption(f"{whose} of {plain(_when(last))}, {plain(last.budget)} budget{less}.")
+    link = settings.link(artefact=artefact.name, budget=last.budget if last else budget)
+    navigation.page_link(navigation.PAPER, link, label="Open", icon=":material/arrow_forward:")
+
+
+@lru_cache(maxsize=64)
+def _drawn(name: str, budget: str, created: float) -> str:
+    """Return the thumbnail of a result that is kept here since a time."""
+    result = last_kept(ARTEFACTS[name], budget, store())
+    return small.svg(_figure(ARTEFACTS[name], {} if result is None else result.tables))
+
+
+def _figure(artefact: Artefact, tables: Any) -> Any:
+    return figures.draw(artefact.picture.kind, tables, **artefact.picture.options)
+
+
+def _badges(counts: Mapping[str, int]) -> None:
+    """Draw how many checks came to which verdict."""
+    shown = [verdict for verdict in _VERDICTS if counts.get(verdict)]
+    for verdict in shown:
+        number, (color, icon, single, many) = counts[verdict], _VERDICTS[verdict]
+        what, words = ("claim ", single) if number == 1 else ("claims ", many)
+        # The first says what is counted.
+        st.badge(f"{number:,} {what if verdict == shown[0] else ''}{words}", icon=icon, color=color)
+
+
+def _when(kept: Kept) -> str:
+    """Return when a result was made; of ours the day."""
+    return time.strftime("%Y-%m-%d" if kept.shipped else "%Y-%m-%d %H:%M", time.localtime(kept.created))
+
+
+def _finished_parts(artefact: Artefact, budget: str) -> int:
+    """Return how many parts an unfinished run has finished."""
+    # A store that cannot be read is reported at the top of the page.
+    with suppress(StoreError, sqlite3.Error):
+        return unfinished(artefact, budget, store())
+    return 0
+
+
+# ----------------------------------------------------------------------------------------------- reproduction
+
+
+def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
+    """Draw an artefact: what it is, its controls, and its present or last result."""
+    st.subheader(plain(artefact.title))
+    st.caption(f"{plain(artefact.paper)}.")
+    key = f"paper:{artefact.name}:{budget}"
+    tasks = manager()
+    task = tasks.get(key)
+    active = task is not None and task.state.active
+    parts = 0 if active else _finished_parts(artefact, budget)
+
+    def start(fresh: bool = False) -> None:
+        st.session_state.pop(_SHOWN, None)
+        tasks.submit(key, partial(run_and_keep, artefact, budget, store, fresh=fresh), most=1)
+
+    with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
+        st.button(
+            "Go on" if parts else "Run" if task is None and kept is None else "Run again",
+            icon=":material/play_arrow:",
+            key="paper_run",
+            type="primary",
+            disabled=active,
+            on_click=start,
+            help=f"{parts:,} finished parts of an earlier run are kept." if parts else None,
+        )
+        if parts:
+            fresh = partial(start, fresh=True)
+            st.button("Start afresh", icon=":material/restart_alt:", key="paper_fresh", on_click=fresh)
+        stop = task.stop if task is not None else None
+        st.button("Stop", icon=":material/stop:", key="paper_stop", disabled=not active, on_click=stop)
+        if task is not None and not active and task.state is not TaskState.FINISHED and kept is not None:
+            back, forget = "Back to the last result", partial(tasks.forget, key)
+            st.button(back, icon=":material/undo:", key="paper_back", on_click=forget)
+    st.code(_command(artefact, budget), language="sh")
+    if task is not None:
+        watch(task, partial(_task, artefact, parts))
+    elif kept is not None:
+        _kept(artefact, kept)
+    else:
+        done = f"Not finished yet: {parts:,} of its parts are kept." if parts else "Not run yet."
+        with st.container(border=True, key="paper_empty"):
+            st.markdown(f"{done} What will be checked:")
+            st.markdown("\n".join(f"- “{said.text}” ({said.where})" for said in artefact.statements))
+        _differences(artefact.differences)
+
+
+def _command(artefact: Artefact, budget: str) -> str:
+    return f"python -m fmviz paper {artefact.name} --budget {budget}"
+
+
+def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
+    result: Result | None = view.items[-1] if view.items else None
+    if view.state.active:
+        now = view.message if result is None else result.message
+        done, total = (0, 1) if result is None else (result.done, max(result.total, 1))
+        st.progress(min(done / total, 1.0), text=f"{pace(view, done, total)}. {now}")
+        result = _steady(view.id, result)
+    elif view.state is TaskState.FAILED:
+        failure(view)
+    elif view.state is TaskState.STOPPED:
+        after = f" after {result.done:,} of {result.total:,} parts" if result is not None else ""
+        kept = f" Kept: {parts:,}. “Go on” continues from them." if parts else ""
+        st.info(f"Stopped{after}. The results so far are shown.{kept}", icon=":material/stop:")
+    if result is not None:
+        _result(artefact, result, live=view.state.active)
+
+
+def _steady(key: str, result: Result | None) -> Result | None:
+    """Return the result that is on the screen until it is time for a newer one."""
+    now = time.monotonic()
+    shown = st.session_state.get(_SHOWN)
+    if shown is None or shown[0] != key or now - shown[1] >= REDRAW_SECONDS:
+        shown = (key, now if result is not None else 0.0, result)
+        st.session_state[_SHOWN] = shown
+    return shown[2]
+
+
+def _kept(artefact: Artefact, kept: Kept) -> None:
+    """Draw the result that was kept, here or with fmviz."""
+    try:
+        if kept.shipped:
+            result = last_shipped(artefact, kept.budget)
+        else:
+            result = last_kept(artefact, kept.budget, store())
+    except ValueError as error:
+        st.info(plain(error), icon=":material/history:")
+        return
+    if result is None:
+        return
+    if kept.shipped:
+        programs = dict(result.versions)
+        machine = programs.pop("platform", "an unknown machine")
+        versions = ", ".join(f"{name} {version}" for name, version in programs.items())
+        parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
+        st.caption(
+            f"Our result of {plain(_when(kept))}{parts}, which came with fmviz; made by "
+            f"`{_command(artefact, kept.budget)}` with {plain(versions)} on {plain(machine)}."
+        )
+    else:
+        st.caption(f"The last result, of {plain(_when(kept))}.")
+    _result(artefact, result, live=False)
+
+
+# ----------------------------------------------------------------------------------------------------- result
+
+
+def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
+    """Draw a result; `live` leaves out what makes sense only at the end."""
+    figure = _figure(artefact, result.tables)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
+        _badges(Counter(check.verdict for check in result.checks))
+        if not live:
+            budget = plain(result.budget.capitalize())
+            st.caption(f"{budget} budget, {result.seconds:.0f} s.", width="content")
+    if figure.data:
+        said = "; ".join(f"{check.case}: {check.verdict}" for check in result.checks[:8])
+        chart(figure, key="paper_picture", alt=f"{artefact.title}. {said}.")
+    st.markdown("#### What the paper says, and what was measured")
+    for statement in artefact.statements:
+        lines = [f"“{statement.text}” ({statement.where})", ""]
+        for check in result.checks:
+            if check.statement == statement.key:
+                color, icon, words, _ = _VERDICTS[check.verdict]
+                lines.append(f"- :{color}[{icon} {words}] **{plain(check.case)}.** {plain(check.measured)}")
+        with st.container(border=True):
+            st.markdown("\n".join(lines))
+    if compared := artefact.compared(result.tables):
+        st.markdown("#### Published beside ours")
+        widths: Any = {"": "large", "Source": "medium"}
+        columns = {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
+        st.dataframe(beside(compared), hide_index=True, key="paper_published", column_config=columns)
+    _differences(result.differences)
+    if live:
+        return
+    _tables(result)
+    _downloads(artefact, result)
+    with st.expander("Settings", icon=":material/tune:"):
+        settings = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
+        st.code(settings or "none", language=None, wrap_lines=True)
+    widgets.python_block(
+        widgets.linked(
+            paper_program(artefact.name, result.budget),
+            f"{artefact.title}, {result.budget} budget",
+            data={name: str(digest) for name, digest in result.data.items()},
+            versions={name: str(value) for name, value in result.versions.items()},
+        ),
+        "Reproduces it and prints the outcome of the checks; times differ from machine to machine.",
+    )
+
+
+def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
+    """Return published numbers beside ours, the deviation coloured by whether it is tolerated."""
+    columns = {
+        "what": "",
+        "published": "Published",
+        "ours": "Ours",
+        "deviation": "Deviation",
+        "source": "Source",
+    }
+    table = pd.DataFrame({title: [row[name] for row in rows] for name, title in columns.items()})
+    fills = [f"background-color: {SIGNALS[row['within']]}" for row in rows]
+    forms: Any = {"Published": "{:,.6g}", "Ours": "{:,.6g}", "Deviation": "{:+.1%}"}
+    return table.style.apply(lambda _: fills, subset=["Deviation"]).format(forms, na_rep="–")
+
+
+def _differences(texts: Sequence[str]) -> None:
+    with st.expander(f"What differs from the paper ({len(texts)})", icon=":material/difference:"):
+        st.markdown("\n".join(f"- {plain(text)}" for text in texts))
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the rows of a table; a column of lists becomes as many columns."""
+    flat = []
+    for row in rows:
+        cells: dict[str, Any] = {}
+        for name, value in row.items():
+            cells |= (
+                {f"{name}_{i}": v for i, v in enumerate(value)} if isinstance(value, list) else {name: value}
+            )
+        flat.append(cells)
+    return pd.DataFrame(flat)
+
+
+def _tables(result: Result) -> None:
+    if not result.tables:
+        return
+    with st.expander("The numbers", icon=":material/table:"):
+        tabs = st.tabs([plain(name) for name in result.tables])
+        for tab, (name, rows) in zip(tabs, result.tables.items(), strict=True):
+            with tab:
+                table, height = frame(rows), min(320, 38 + 35 * len(rows))
+                st.dataframe(table, hide_index=True, key=f"paper_table_{name}", height=height)
+                widgets.download(
+                    f"{plain(name)} (CSV)",
+                    lambda table=table: table.to_csv(index=False),  # type: ignore[misc]
+                    f"{result.artefact}-{result.budget}-{name}.csv",
+                    key=f"paper_csv_{name}",
+                )
+
+
+def _downloads(artefact: Artefact, result: Result) -> None:
+    name = f"{result.artefact}-{result.budget}"
+    with st.container(horizontal=True, key="paper_downloads"):
+        widgets.download(
+            "Result (JSON)",
+            lambda: json.dumps(result.to_dict(), indent=1),
+            f"{name}.json",
+            key="paper_json",
+            help="Tables, checks, settings, versions and digests of the data.",
+        )
+        widgets.download(
+            "Figure (HTML)",
+            lambda: figure_html(artefact, result),
+            f"{name}.html",
+            key="paper_html",
+            help="A page of its own, to zoom and to save from.",
+        )
+
+
+def figure_html(artefact: Artefact, result: Result) -> str:
+    """Return the figure as one HTML page."""
+    picture = artefact.picture
+    return figures.standalone(artefact.title, picture.kind, result.tables, **picture.options)

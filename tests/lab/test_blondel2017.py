@@ -1,0 +1,246 @@
+"""The protocol of the artefacts of blondel2017, and what their checks follow from."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fmviz.lab.papers import ARTEFACTS
+from fmviz.lab.papers.blondel2017 import (
+    ACCURACY,
+    BIASES,
+    EARLY,
+    EIGEN,
+    FM,
+    FULL,
+    HINGE,
+    KERNEL,
+    LATE,
+    LETTER,
+    MACHINES,
+    MOVIELENS,
+    NYSTROEM,
+    OBJECTIVE,
+    ONE_BY_ONE,
+    OUTPUT,
+    PRINTED,
+    PRINTED4,
+    RANDOM_REFINED,
+    REFINED,
+    REFITTED,
+    SATIMAGE,
+    SEGMENT,
+    SELECTIONS,
+    SETS,
+    START,
+    TABLE2,
+    TABLE4,
+    VOWEL_TEST,
+    WINE,
+    Grid,
+    Point,
+    both_layers,
+    compared,
+    output_layer,
+    printed_on,
+    problems,
+    random_start,
+    split_of,
+    validated,
+)
+from fmviz.lab.papers.blondel2017 import DATA as BEST_DATA
+from fmviz.lab.papers.blondel2017 import RANDOM as RANDOM_BASES
+from fmviz.lab.papers.reproduction import Reproduction
+
+SPLITS = range(3)
+
+
+def verdicts(name, tables):
+    artefact = ARTEFACTS[f"blondel2017_{name}"]
+    checks = artefact.judge(tables, artefact.configured("full"))
+    return {(check.statement, check.case): check.verdict for check in checks}
+
+
+def scored(data, means, used=30, bases=0):
+    """Rows of the table "test" whose means are those given, a little apart from split to split."""
+    return [
+        {
+            "data": data, "method": method, "bases": bases, "seed": seed,
+            "score": mean + 0.1 * seed * (k % 2),
+            "used": used, "seconds": 1.0,
+        }
+        for k, (method, mean) in enumerate(means.items())
+        for seed in SPLITS
+    ]  # fmt: skip
+
+
+def of(*data):
+    return [{"data": name} for name in data]
+
+
+def test_splits_are_halves_and_quarters_in_the_range_of_the_rows_to_train():
+    split = split_of(WINE, 0)
+    assert [len(part.y) for part in split[1:]] == [89, 44, 45]
+    assert split.train.X.min() == pytest.approx(-1.0)
+    assert split.train.X.max() == pytest.approx(1.0)
+    assert max(split.test.X.max(), split.validation.X.max()) > 1.0
+    assert [np.bincount(part.y.astype(int)).min() for part in split[1:]] == [24, 12, 12]
+    train, _, test = problems(split, loss="logistic", penalty="l1", rank=3)
+    assert train.design.n_features == test.design.n_features == 14
+    assert train.target.n_outputs == 3
+
+
+def test_of_machines_on_the_way_the_best_small_enough_one_counts(monkeypatch):
+    way = [Point(0.1, 2, 80.0, 70.0), Point(0.1, 4, 90.0, 75.0), Point(0.2, 3, 90.0, 60.0)]
+    monkeypatch.setitem(MACHINES, "stub", lambda seed, split, grid: way)
+    repro = Reproduction(ARTEFACTS["blondel2017_fig3"].configured("quick", data=[WINE], splits=1), sets=SETS)
+    list(validated(repro, ["stub"], lambda method, grid: (2, 4, 0, 1)))
+    chosen = {row["bases"]: (row["used"], row["score"]) for row in repro.tables["test"]}
+    # Of equally many right rows the one with fewer bases; with none small enough there is no score.
+    assert chosen == {2: (2, 70.0), 4: (3, 60.0), 0: (3, 60.0), 1: (None, None)}
+
+
+@pytest.mark.parametrize("method", [ONE_BY_ONE, NYSTROEM, random_start("ℓ₂²"), both_layers("ℓ₁")])
+def test_machines_learn_the_wines(method):
+    grid = Grid((0.1,), 6, 3, 1e-3)
+    points = list(MACHINES[method](0, split_of(WINE, 0), grid))
+    assert max(point.test for point in points) > 85.0
+    assert all(point.bases <= (6 if method != ONE_BY_ONE else 18) for point in points)
+
+
+def test_cells_stand_beside_what_is_printed(monkeypatch):
+    method, right = output_layer("ℓ₁"), (95.0, 96.0, 97.0)
+    monkeypatch.setitem(MACHINES, method, lambda seed, split, grid: [Point(1.0, 20, 0.0, right[seed])])
+
+    repro = Reproduction(ARTEFACTS["blondel2017_table2"].configured("quick", data=[WINE]), sets=SETS)
+    list(compared(repro, [method], PRINTED))
+    (wine,) = repro.tables["cells"]
+    assert (wine["accuracy"], wine["std"], wine["bases"], wine["splits"]) == (96.0, 1.0, 20, 3)
+    assert wine["printed"] is wine["within"] is None
+    cell = {"data": VOWEL_TEST, "method": method, "accuracy": 81.0, "std": 3.6, "bases": 20, "bases_std": 0.0}
+    rows = ARTEFACTS["blondel2017_table2"].compared({"cells": [cell]})
+    assert [row["within"] for row in rows if row["ours"] is not None] == [True, False]
+    judged = verdicts(
+        "table2", {"data": of(VOWEL_TEST), "cells": [{**cell, "printed": 80.0, "within": True}]}
+    )
+    assert judged["printed", VOWEL_TEST] == "holds"
+    assert printed_on(PRINTED, KERNEL, LETTER) == [93.73, 3208]
+    assert printed_on(PRINTED, KERNEL, WINE) == ()
+
+
+def test_statements_of_table_2_follow_from_accuracies():
+    output = dict(zip(map(output_layer, ("ℓ₁", "ℓ₁/ℓ₂", "ℓ₁/ℓ∞")), (80.0, 85.0, 79.0), strict=True))
+    full = dict(zip(map(both_layers, ("ℓ₁", "ℓ₁/ℓ₂", "ℓ₁/ℓ∞")), (88.0, 89.5, 87.0), strict=True))
+    start = {random_start(title): 84.0 for title in ("ℓ₁", "ℓ₁/ℓ₂", "ℓ₁/ℓ∞")}
+    rows = [
+        *scored(VOWEL_TEST, output | full | {ONE_BY_ONE: 79.5}, used=15),
+        *scored(VOWEL_TEST, start, used=50),
+    ]
+    found = verdicts("table2", {"data": of(VOWEL_TEST), "test": rows})
+    assert found["groups", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
+    assert found["groups", f"{VOWEL_TEST}, ℓ₁/ℓ∞"] == "does not hold"
+    assert found["catches_up", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
+    assert found["catches_up", f"{VOWEL_TEST}, ℓ₁/ℓ∞"] == "not settled"
+    assert found["still_better", VOWEL_TEST] == "holds"
+    assert found["random", output_layer("ℓ₁")] == "does not hold"
+    assert found["random", both_layers("ℓ₁")] == "holds"
+    assert found["sparser", f"{VOWEL_TEST}, ℓ₁"] == "holds"
+    assert found["one_by_one", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
+    assert found["one_by_one", f"{VOWEL_TEST}, ℓ₁"] == "does not hold"
+
+
+def test_statements_of_table_4_follow_from_accuracies_and_times():
+    hinge, logistic = output_layer("ℓ₁", HINGE), output_layer("ℓ₁")
+    rows = scored(SEGMENT, {logistic: 96.0, hinge: 95.5})
+    rows = [row | {"seconds": 0.4 if row["method"] == hinge else 1.0} for row in rows]
+    found = verdicts("table4", {"data": of(SEGMENT), "test": rows})
+    case = f"{SEGMENT}, {logistic}"
+    assert (found["comparable", case], found["faster", case]) == ("holds", "holds")
+    assert found["comparable", f"{SEGMENT}, {both_layers('ℓ₁')}"] == "not settled"
+
+
+def test_statements_of_fig_3_follow_from_accuracies():
+    rows = []
+    for size in range(5, 55, 5):
+        lead = 2.0 if size >= 20 else -2.0
+        means = dict(zip(REFITTED, (88.0, 88.0 + lead, 88.0), strict=True)) | {NYSTROEM: 80.0}
+        rows += scored(VOWEL_TEST, means, bases=size)
+        rows += scored(SATIMAGE, dict.fromkeys(REFITTED, 90.0), bases=size)
+    rows += scored(VOWEL_TEST, {KERNEL: 90.5}, used=190)
+    found = verdicts("fig3", {"data": of(VOWEL_TEST, SATIMAGE), "test": rows})
+    assert found["groups", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
+    assert found["groups", f"{VOWEL_TEST}, ℓ₁/ℓ∞"] == "not settled"
+    assert found["similar", SATIMAGE] == "holds"
+    assert found["nystroem", f"{VOWEL_TEST}, ℓ₁"] == "holds"
+    assert found["kernel", VOWEL_TEST] == "holds"
+    assert found["kernel", SATIMAGE] == "not settled"
+
+
+def test_statements_of_fig_2_follow_from_medians():
+    values = {REFINED: (1.0, 0.9), RANDOM_REFINED: (0.9, 0.95), START: (0.9, 0.897)}
+    rows = [
+        {"panel": SEGMENT, "seed": 0, "method": method, "stage": stage, "y": y}
+        for method in SELECTIONS
+        for stage, y in zip((EARLY, LATE), values.get(method, (0.8, 0.8)), strict=True)
+    ]
+    found = verdicts("fig2", {"data": of(SEGMENT), "ratios": rows})
+    early, late = f"{SEGMENT}, early", f"{SEGMENT}, late"
+    assert (found["nearly", early], found["nearly", late]) == ("holds", "does not hold")
+    assert (found["over_random", early], found["over_random", late]) == ("holds", "does not hold")
+    assert (found["over_start", early], found["over_start", late]) == ("holds", "not settled")
+    assert found["data", late] == "holds"
+
+
+def test_eigen_steps_are_never_below_their_start():
+    *_, last = ARTEFACTS["blondel2017_fig2"].run("quick", data=[WINE], iterations=3, early=2)
+    by_step = {(row["iteration"], row["method"]): row["y"] for row in last.tables["ratios"]}
+    for step, method in product((1, 2, 3), (START, BEST_DATA, RANDOM_BASES)):
+        assert by_step[step, method] <= by_step[step, EIGEN] + 1e-9
+    assert by_step[1, EIGEN] <= 1.0 + 1e-9
+
+
+def test_statements_of_fig_5_follow_from_the_steps():
+    values = {("objective", OUTPUT): 0.2, ("objective", FULL): 0.1}
+    values |= {("accuracy", OUTPUT): 90.0, ("accuracy", FULL): 92.0}
+    rows = [
+        {
+            "panel": f"{SEGMENT}: {panel}", "method": method, "seed": seed, "x": step,
+            "y": values[panel.split(",")[0], method] - (0.01 * seed + 0.01 * step) * (method == FULL),
+        }
+        for panel, method, seed, step in product(
+            (OBJECTIVE, ACCURACY), (OUTPUT, FULL), SPLITS, (1, 2)
+        )
+    ]  # fmt: skip
+    tables = {"data": of(SEGMENT), "lines": rows}
+    found = verdicts("fig5", tables)
+    assert (found["objective", SEGMENT], found["accuracy", SEGMENT]) == ("does not hold", "holds")
+    rows[0]["y"] = 0.0
+    assert verdicts("fig5", tables)["objective", SEGMENT] == "holds"
+
+
+def test_statements_of_fig_4_follow_from_the_measures():
+    machine = "ℓ₁/ℓ∞, several outputs"
+    rows = [
+        {
+            "data": MOVIELENS, "method": method, "bases": 30, "seed": seed,
+            "RMSE": 0.95 + 0.001 * seed - lead * (1.0 + 0.1 * seed), "nDCG@1": 0.72 + lead, "nDCG@5": 0.75,
+        }
+        for method, lead in ((machine, 0.01), (FM, 0.0), (BIASES, 0.02))
+        for seed in SPLITS
+    ]  # fmt: skip
+    found = verdicts("fig4", {"data": of(MOVIELENS), "test": rows})
+    case = f"{MOVIELENS}, {{}}, ℓ₁/ℓ∞ against {{}}".format
+    assert found["single", case("RMSE", "FM")] == "holds"
+    assert found["single", case("nDCG@5", "FM")] == "not settled"
+    assert found["single", case("RMSE", "PN")] == "not settled"
+    assert found["baselines", case("nDCG@1", BIASES)] == "does not hold"
+
+
+def test_every_printed_number_is_of_a_method_that_is_run():
+    for name, printed, methods in (("table2", PRINTED, TABLE2), ("table4", PRINTED4, TABLE4)):
+        assert set(printed) <= set(methods) <= set(MACHINES)
+        published = ARTEFACTS[f"blondel2017_{name}"].published
+        wheres = {tuple(number.where.values()) for number in published if number.table == "cells"}
+        assert {method for _, method in wheres} == set(printed)

@@ -1,0 +1,69 @@
+"""The protocol of the artefacts about robust_fm, and what their checks follow from."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fmviz.lab.papers import ARTEFACTS
+from fmviz.lab.papers.robust_fm import ERROR, F1, KINDS, LOSSES, NORMS, PLANTED, SECOND, planted
+
+
+def verdicts(name, tables):
+    artefact = ARTEFACTS[f"robust_fm_{name}"]
+    checks = artefact.judge(tables, artefact.configured("full"))
+    return {(check.statement, check.case): check.verdict for check in checks}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_rows_are_wrong_and_the_truth_is_known(kind):
+    X, y, Z, wrong = planted(0, 20, kind, n=200, d=5)
+    clean = planted(0, 0, n=200, d=5)
+    assert np.linalg.matrix_rank(Z) == 3
+    assert 0.05 < wrong.mean() < 0.25
+    same = (X == clean.X).all(axis=1) & (y == clean.y)
+    assert same[~wrong].all()
+    assert not same[wrong].any()
+    if kind == SECOND:
+        assert np.square(X[wrong]).sum(axis=1).min() > np.square(X[~wrong]).sum(axis=1).max()
+
+
+def test_losses_and_norms_are_judged_by_how_errors_grow():
+    growth = {"squared": 3.0, "Huber": 1.5, "absolute": 1.3, "capped": 1.0}
+    worse = dict(zip(NORMS, (1.1, 1.05, 1.0), strict=True))
+    tables = {
+        "test": [
+            {
+                "data": PLANTED, "loss": loss, "norm": norm, "percent": percent, "seed": seed,
+                "score": worse[norm] * (1.0 + (growth[loss] - 1.0) * percent / 40 + 0.01 * seed),
+            }
+            for loss, norm, percent, seed in product(LOSSES, NORMS, (0, 20, 40), (0, 1))
+        ]
+    }  # fmt: skip
+    found = verdicts("contamination", tables)
+    assert set(found.values()) == {"holds"}
+    assert len(found) == 3 * len(NORMS) + len(LOSSES)
+    for row in tables["test"]:
+        row["score"] = 2.0
+    found = verdicts("contamination", tables)
+    assert {key[0] for key, held in found.items() if held == "holds"} == {"immune"}
+    assert set(verdicts("contamination", {}).values()) == {"not settled"}
+
+
+def test_outliers_are_eliminated_where_they_are_found_and_z_is_near():
+    def rows(error, score):
+        return [
+            {"panel": panel, "method": kind, "stage": "automatic rule", "y": y}
+            for kind in KINDS[:2]
+            for panel, y in ((ERROR, error), (F1, score))
+        ]
+
+    for error, score, held in (
+        (0.04, 0.95, "holds"),
+        (0.04, 0.5, "does not hold"),
+        (0.4, 0.95, "does not hold"),
+    ):
+        found = verdicts("limits", {"ratios": rows(error, score)})
+        assert [found["eliminates", kind] for kind in KINDS] == [held, held, *["not settled"] * 3]
