@@ -104,7 +104,7 @@ class WordColumn(_Features):
         The words that have a feature. Of a column of yes and no it is one.
     missing : {"drop", "impute", "mark"}
         See `fmviz.lab.tables.recipe.MISSING`.
-    rest : str
+    other_label : str
         The name of a further level that all other words share, or empty: then they are none of the levels.
     others : tuple of str
         The other words that were there when it was learned.
@@ -113,14 +113,14 @@ class WordColumn(_Features):
     name: str
     levels: tuple[str, ...]
     missing: Missing = "drop"
-    rest: str = ""
+    other_label: str = ""
     others: tuple[str, ...] = ()
     kind = "word"
 
     @property
     def categories(self) -> tuple[str, ...]:
         """What is told apart: the levels, and the rest where it has a feature."""
-        return (*self.levels, self.rest) if self.rest else self.levels
+        return (*self.levels, self.other_label) if self.other_label else self.levels
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -267,7 +267,7 @@ def frame(columns: Sequence[EncodedColumn], typed: dict[str, pd.Series]) -> pd.D
             words = pd.Series(words_of(values), dtype=object)
             if piece.kind == "text":
                 words = words.fillna("")
-            elif rest := piece.column.rest:
+            elif rest := piece.column.other_label:
                 words = words.where(words.isin(piece.column.levels) | words.isna(), rest)
             made[piece.key] = words
     return pd.DataFrame(made)

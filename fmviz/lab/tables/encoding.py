@@ -53,7 +53,7 @@ class Encoded:
         What y means.
     encoding : TableEncoding or None
         What the features mean; None where the file held numbers for features already.
-    lacking : mapping of str to int
+    missing : mapping of str to int
         By column the rows that are left out since its value is missing.
     unseen : mapping of str to mapping of str to int
         By column the words that it did not have when it was learned, and their rows.
@@ -65,7 +65,7 @@ class Encoded:
     dropped: int
     target: Target
     encoding: TableEncoding | None = None
-    lacking: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
     unseen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def notes(self) -> list[str]:
@@ -75,10 +75,10 @@ class Encoded:
         columns = {one.name: one for one in self.encoding.columns}
         notes = []
         if self.dropped:
-            lacking = [f"{name} in {count:,}" for name, count in self.lacking.items()]
+            lacking = [f"{name} in {count:,}" for name, count in self.missing.items()]
             notes.append(f"Rows left out since a value is missing: {self.dropped:,} ({some(lacking)}).")
         for name, words in self.unseen.items():
-            rest = getattr(columns[name], "rest", "")
+            rest = getattr(columns[name], "other_label", "")
             n = sum(words.values())
             notes.append(
                 f"Column {name!r} has words that are new to the model ({some(words)}) in {n:,} "
@@ -297,7 +297,11 @@ class TableEncoding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as JSON takes it."""
-        return asdict(self)
+        data = asdict(self)
+        for values in data["columns"]:
+            if "other_label" in values:
+                values["rest"] = values.pop("other_label")  # Its name in saved models.
+        return data
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> TableEncoding:
@@ -306,6 +310,8 @@ class TableEncoding:
         columns = []
         for one in told["columns"]:
             fields = {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+            if "rest" in fields:
+                fields["other_label"] = fields.pop("rest")
             columns.append(next(kind for key, kind in kinds.items() if key in one)(**fields))
         notes = tuple(told["notes"])
         target = Target.from_dict(told["target"])

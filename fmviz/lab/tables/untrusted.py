@@ -58,7 +58,7 @@ def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bo
         parts["dropped"],
         Target.from_dict(parts["target"]),
         None if encoding is None else TableEncoding.from_dict(encoding),
-        parts["lacking"],
+        parts["missing"],
         parts["unseen"],
     )
 
@@ -129,7 +129,7 @@ def _encoded_parts(source: Source, recipe: Recipe) -> dict[str, Any]:
     UPLOADS.check("This", features=X.shape[1], entries=int(entries))
     return {
         **_matrix_parts(X),
-        **{name: getattr(encoded, name) for name in ("y", "rows", "dropped", "lacking", "unseen")},
+        **{name: getattr(encoded, name) for name in ("y", "rows", "dropped", "missing", "unseen")},
         "target": asdict(encoded.target),
         "encoding": None if encoded.encoding is None else encoded.encoding.to_dict(),
     }
