@@ -34,8 +34,8 @@ def learn(table, target="y", kinds=(), rows=None, missing=None, **changes) -> Ta
     """Learn a table as it is first taken, with other kinds for some columns, and other settings."""
     columns = described(table)
     first = first_recipe(Source(read(b"a,b\n1,2\n").reading, table), columns)
-    rules = {one.name: missing or one.missing for one in first.columns}
-    kinds = {one.name: one.kind for one in first.columns} | dict(kinds)
+    rules = {choice.name: missing or choice.missing for choice in first.columns}
+    kinds = {choice.name: choice.kind for choice in first.columns} | dict(kinds)
     chosen = first.corrected(Choice(name, kind, rules[name]) for name, kind in kinds.items())
     fields = {"target": target, "rare": 1, **changes}
     return TableEncoding.learn(table, type(first)(**{**vars(chosen), **fields}), rows)
@@ -99,8 +99,8 @@ def test_codes_texts_and_identifiers_are_told_apart():
             "y": rng.normal(size=n),
         }
     )
-    found = {one.name: (one.plain_kind, one.kind) for one in described(table)}
-    assert found == {
+    kinds = {column.name: (column.plain_kind, column.kind) for column in described(table)}
+    assert kinds == {
         "PassengerId": ("number", "ignored"),
         "user_id": ("number", "word"),
         "amount": ("number", "number"),
@@ -110,7 +110,7 @@ def test_codes_texts_and_identifiers_are_told_apart():
         "y": ("number", "number"),
     }
     encoding = learn(table)
-    (text,) = (one for one in encoding.columns if one.name == "review")
+    (text,) = (column for column in encoding.columns if column.name == "review")
     assert text == TextColumn("review", ("and", "bad", "cheap", "good", "it", "was"))
     encoded = encoding.apply(table)
     at = list(encoding.feature_names).index("review:good")
@@ -255,6 +255,6 @@ def test_two_values_are_classes():
     assert Target.learn(pd.Series([True, False], name="t")).labels == ("False", "True")
     number = Target.learn(pd.Series([0.0, 2.0], name="t"), "regression")
     assert number.encode(pd.Series([0.0, 2.0])).tolist() == [-1.0, 1.0]
-    one = Target.learn(pd.Series(list("abc"), name="t"), positive="b")
-    assert np.array_equal(one.encode(pd.Series(["a", "b", "new", None])), [-1, 1, -1, np.nan], True)
-    assert one.decode(np.array([-1.0, 2.0])).tolist() == ["not b", "b"]
+    target = Target.learn(pd.Series(list("abc"), name="t"), positive="b")
+    assert np.array_equal(target.encode(pd.Series(["a", "b", "new", None])), [-1, 1, -1, np.nan], True)
+    assert target.decode(np.array([-1.0, 2.0])).tolist() == ["not b", "b"]
