@@ -241,15 +241,3 @@ class DatasetSpec:
         dataset = self.load(**given)
         y = contaminated(dataset.y, dataset.task, **errors)
         return dataset if y is dataset.y else replace(dataset, y=y, true_y=dataset.y)
-
-    def dataset(self, **held: Any) -> Dataset:
-        """Return a `Dataset` with the words of this entry; `held` are its other attributes."""
-        return Dataset(
-            name=self.name,
-            title=self.title,
-            task=self.task,
-            description=self.description,
-            source=self.source,
-            licence=self.licence,
-            **held,
-        )
