@@ -78,9 +78,9 @@ def test_show(path, capsys):
     assert "RMSE, training" in text
     assert 'dataset="monks1"' in text
     assert main(["runs", "show", "be", "--store", path, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["settings"]["loss"] == "logistic"
-    assert told["trace"][0]["objective"] == 2.0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["settings"]["loss"] == "logistic"
+    assert shown["trace"][0]["objective"] == 2.0
 
 
 def test_diff(path, capsys):
@@ -146,7 +146,7 @@ def test_errors_are_one_sentence(given, sentence, path, capsys):
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="the clock of this system cannot be set")
 def test_times_are_those_of_the_clock_here(path, capsys, monkeypatch):
-    begun = RunStore(path).get("beta").created
+    created = RunStore(path).get("beta").created
     monkeypatch.setenv("TZ", "JST-9")
     time.tzset()
     try:
@@ -154,7 +154,7 @@ def test_times_are_those_of_the_clock_here(path, capsys, monkeypatch):
     finally:
         monkeypatch.undo()
         time.tzset()
-    assert time.strftime("%Y-%m-%d %H:%M", time.gmtime(begun + 9 * 3600)) in capsys.readouterr().out
+    assert time.strftime("%Y-%m-%d %H:%M", time.gmtime(created + 9 * 3600)) in capsys.readouterr().out
 
 
 def test_unknown_commands_list_the_commands(capsys):

@@ -262,7 +262,7 @@ def test_a_run_store_that_is_in_its_log_alone_is_known(tmp_path):
     shutil.copy(f"{store.path}-wal", tmp_path / "copy-wal")
     assert b"CREATE TABLE" not in (tmp_path / "copy").read_bytes()
     copy = RunStore(tmp_path / "copy")
-    assert [one.id for one in copy.runs()] == [run]
+    assert [stored.id for stored in copy.runs()] == [run]
     copy.close()
     # Once it is in the file, the log is not copied.
-    assert [one.id for one in RunStore(tmp_path / "copy").runs()] == [run]
+    assert [stored.id for stored in RunStore(tmp_path / "copy").runs()] == [run]

@@ -170,14 +170,14 @@ def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
     right = {name: all(isinstance(row.get(name), int | float | None) for row in rows) for name in names}
     lines = [{name: name for name in names}, *({n: _short(cell(row.get(n))) for n in names} for row in rows)]
     widths = {name: max(_width(line[name]) for line in lines) for name in names}
-    told = []
+    formatted = []
     for line in lines:
         parts = []
         for name in names:
             gap = " " * (widths[name] - _width(line[name]))
             parts.append(gap + line[name] if right[name] else line[name] + gap)
-        told.append("  ".join(parts).rstrip())
-    return "\n".join(told)
+        formatted.append("  ".join(parts).rstrip())
+    return "\n".join(formatted)
 
 
 def _short(text: str) -> str:

@@ -165,7 +165,7 @@ class Run:
     def with_caps(
         self,
         should_stop: Callable[[], bool] = never,
-        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.found,
+        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.find_cached,
     ) -> Run:
         """Return the run with the caps that its data say it has, where its experiment asks for that.
 
@@ -184,8 +184,8 @@ class Run:
         if not self.caps_missing:
             return self
         assert isinstance(self.problem, Problem)
-        found = find(self.experiment, self.problem, should_stop)
-        return replace(self, problem=found.problem, begin=found.start)
+        estimated = find(self.experiment, self.problem, should_stop)
+        return replace(self, problem=estimated.problem, begin=estimated.start)
 
     @property
     def designs(self) -> tuple[Design, ...]:
@@ -272,45 +272,45 @@ class Run:
     @np.errstate(over="ignore", invalid="ignore")
     def measure(self, parameters: Parameters) -> dict[str, float]:
         """Return the prediction metrics, and the recovery metrics where the truth is known."""
-        found = self._prediction(self.problem.design, self.problem.y, parameters, "train")
+        figures = self._prediction(self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
-            found |= self._prediction(*self.validation, parameters, "validation")
+            figures |= self._prediction(*self.validation, parameters, "validation")
         model = self.problem.model
         used = union(model, parameters)
-        found |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
-        found |= model.further_counts(parameters)
+        figures |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
+        figures |= model.further_counts(parameters)
         if self.experiment.finds_caps and isinstance(self.problem, Problem):
-            found |= found_caps.told(self.problem)
+            figures |= found_caps.caps_record(self.problem)
         each = [
             self._recovery(self.dataset.of_output(c), *model.of_output(parameters, c))
             for c in range(model.n_outputs_of(parameters))
         ]
         # Recovered is what is recovered in all outputs.
-        return found | {
-            name: float((np.min if "recovered" in name else np.mean)([one[name] for one in each]))
+        return figures | {
+            name: float((np.min if "recovered" in name else np.mean)([recovery[name] for recovery in each]))
             for name in each[0]
         }
 
     def _recovery(self, dataset: Dataset, model: Model, parameters: Parameters) -> dict[str, float]:
         """Return how the interactions of one output compare with the truth, where it is known."""
-        found: dict[str, float] = {}
+        recovered: dict[str, float] = {}
         truth, triples = dataset.truth, dataset.true_triples
         if truth is None and triples is None and dataset.true_pairs is None:
-            return found
+            return recovered
         by_order = {m: interactions_of(model, parameters, m) for m in orders_of(model)}
         pairs = _in_pairs(model, parameters, by_order)
         if pairs is not None:
             structure = truth_of(dataset)
             if truth is not None:
-                found["estimation_error"] = metrics.estimation_error(truth, pairs)
+                recovered["estimation_error"] = metrics.estimation_error(truth, pairs)
             if structure is not None:
                 hit, wrong, missed = metrics.support_counts(structure, pairs)
-                found["support_f1"] = metrics.f1(hit, wrong, missed)
-                found["support_recovered"] = float(wrong == missed == 0)
+                recovered["support_f1"] = metrics.f1(hit, wrong, missed)
+                recovered["support_recovered"] = float(wrong == missed == 0)
         if triples is not None and 3 in by_order:
             score, exact = by_order[3].recovery(triples)
-            found |= {"support_f1_3": score, "support_recovered_3": float(exact)}
-        return found
+            recovered |= {"support_f1_3": score, "support_recovered_3": float(exact)}
+        return recovered
 
     def confusion(self, parameters: Parameters) -> tuple[np.ndarray, str]:
         """Return how many rows of each class are taken for each, shape (C, C), and which rows these are.
@@ -334,8 +334,8 @@ class Run:
         target = Target.of(self.dataset.target_of(y))
         loss = problem.on_rows(design, y).empirical_risk(f)
         levels = self.dataset.levels if target.kind == "ordinal" else None
-        found = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
-        return {f"{name}_{figure}": value for figure, value in found.items()}
+        figures = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
+        return {f"{name}_{figure}": value for figure, value in figures.items()}
 
 
 def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
@@ -351,8 +351,10 @@ def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interact
     if len(by_order) < 2:
         return {}
     counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
-    found = {f"used_interactions_{m}": count for m, count in counts.items()}
-    return found | {f"used_features_{m}": one.n_features_used() for m, one in by_order.items()}
+    figures = {f"used_interactions_{m}": count for m, count in counts.items()}
+    return figures | {
+        f"used_features_{m}": interactions.n_features_used() for m, interactions in by_order.items()
+    }
 
 
 def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -407,20 +409,20 @@ def prediction_figures(
         return {"rmse": metrics.rmse(y, f)}
     if target.kind == "binary":
         return {"accuracy": float(np.mean((f >= 0) == (y > 0))), "auc": roc_auc(y, f)}
-    auc = float(np.mean([roc_auc(one.values, f[:, c]) for c, one in enumerate(target.outputs())]))
+    auc = float(np.mean([roc_auc(output.values, f[:, c]) for c, output in enumerate(target.outputs())]))
     if target.kind == "several":
         return {"accuracy": float(np.mean((f > 0.0) == (y > 0.0))), "auc": auc}
     assert target.labels is not None, "classes have labels"
     chosen = target.chosen(f)
-    found = {"accuracy": float(np.mean(chosen == y)), "auc": auc}
+    figures = {"accuracy": float(np.mean(chosen == y)), "auc": auc}
     each = None if p is None else target.probabilities(p)
     if each is not None:
         right = np.maximum(each[np.arange(y.size), y.astype(int)], np.finfo(float).tiny)
-        found["log_loss"] = float(-np.mean(np.log(right)))
+        figures["log_loss"] = float(-np.mean(np.log(right)))
     if levels is not None:
         expected = levels[chosen] if each is None else each @ levels
-        found["rmse"] = metrics.rmse(levels[y.astype(int)], expected)
-    return found
+        figures["rmse"] = metrics.rmse(levels[y.astype(int)], expected)
+    return figures
 
 
 def quality(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
