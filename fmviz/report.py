@@ -217,7 +217,7 @@ def html(outcome: Outcome) -> str:
         solved=f"{_SOLVED:g}",
         model=_model(outcome),
         formulas=_formulas(outcome),
-        heatmaps=[found for one in each[:_OUTPUTS] if (found := _heatmap(one, last)) is not None],
+        heatmaps=[heatmap for output in each[:_OUTPUTS] if (heatmap := _heatmap(output, last)) is not None],
         more_outputs=max(0, len(each) - _OUTPUTS),
         bases=_bases(outcome),
         **_listed(each),
@@ -276,24 +276,24 @@ def _settings(outcome: Outcome) -> dict[str, Any]:
 
 
 def _model(outcome: Outcome) -> str:
-    told = outcome.experiment
-    penalty, solver = (label_of(name, getattr(told, name)) for name in ("regularizer", "solver"))
-    return f"{outcome.model.label}, {penalty}, rank {told.rank}, solver {solver}."
+    experiment = outcome.experiment
+    penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
+    return f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}."
 
 
 def _formulas(outcome: Outcome) -> list[Markup]:
     """Return the objective, the model, the loss and the strengths as MathML."""
-    told, notation = outcome.experiment, outcome.model.notation
+    experiment, notation = outcome.experiment, outcome.model.notation
     objective = r"\min\ " + notation.objective.replace(r"\tfrac", r"\frac")
-    parts = [objective, outcome.model.formula, rf"\ell(f,y)={LOSSES[told.loss].formula}"]
+    parts = [objective, outcome.model.formula, rf"\ell(f,y)={LOSSES[experiment.loss].formula}"]
     if not (outcome.model.columnar or outcome.model.lifted):
-        parts.append(outcome.model.penalty_words(told.penalty)[0])
+        parts.append(outcome.model.penalty_words(experiment.penalty)[0])
     # Those of the last epoch.
-    held = told.strengths(outcome.epoch - 1)
+    current = experiment.strengths(outcome.epoch - 1)
     strengths = [
-        rf"\lambda_w={held['lambda_w']:g}",
-        *([f"{notation.lambda_p}={held['lambda_p']:g}"] if notation.shrinkage else []),
-        f"{notation.lambda_sparse}={held['lambda_sparse']:g}",
+        rf"\lambda_w={current['lambda_w']:g}",
+        *([f"{notation.lambda_p}={current['lambda_p']:g}"] if notation.shrinkage else []),
+        f"{notation.lambda_sparse}={current['lambda_sparse']:g}",
     ]
     # The converter does not know sizes of brackets.
     sizes = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])")
@@ -383,27 +383,29 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
 
 def _listed(each: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
     """Return the strongest pairs, larger sets and linear weights of every output."""
-    found: dict[str, list[dict[str, Any]]] = {"pairs": [], "sets": [], "linear": []}
-    for one in each:
-        if one.parameters is None or one.dataset is None:
+    lists: dict[str, list[dict[str, Any]]] = {"pairs": [], "sets": [], "linear": []}
+    for outcome in each:
+        if outcome.parameters is None or outcome.dataset is None:
             continue
-        given = one.model, one.parameters, one.wording, SHOWN_PAIRS
-        output = {"output": one.output}
-        found["pairs"].append(output | listed_pairs(*given))
-        found["sets"] += [output | part for part in listed_sets(*given)]
-        if one.experiment.fit_linear:
-            found["linear"].append(output | listed_weights(one.parameters, one.wording, SHOWN_WEIGHTS))
-    return found
+        given = outcome.model, outcome.parameters, outcome.wording, SHOWN_PAIRS
+        output = {"output": outcome.output}
+        lists["pairs"].append(output | listed_pairs(*given))
+        lists["sets"] += [output | part for part in listed_sets(*given)]
+        if outcome.experiment.fit_linear:
+            lists["linear"].append(
+                output | listed_weights(outcome.parameters, outcome.wording, SHOWN_WEIGHTS)
+            )
+    return lists
 
 
 def _bases(outcome: Outcome) -> list[dict[str, Any]]:
     """Return a row for every basis that outputs share: its features, and what each output makes of it."""
-    found, dataset = outcome.parameters, outcome.dataset
-    if found is None or dataset is None or not isinstance(outcome.model, SharedBasis):
+    parameters, dataset = outcome.parameters, outcome.dataset
+    if parameters is None or dataset is None or not isinstance(outcome.model, SharedBasis):
         return []
-    live = found["V"].any(axis=1)
+    live = parameters["V"].any(axis=1)
     outputs = dataset.outputs or (dataset.target_name or "weight",)
-    rows = zip(found.P[:, live].T, found["V"][live].tolist(), strict=True)
+    rows = zip(parameters.P[:, live].T, parameters["V"][live].tolist(), strict=True)
     return [
         {"basis": r, "mostly": _mostly(h, dataset), **dict(zip(outputs, weights, strict=True))}
         for r, (h, weights) in enumerate(rows, start=1)
@@ -416,13 +418,13 @@ def _mostly(h: np.ndarray, dataset: Dataset) -> str:
     return ", ".join(f"{dataset.feature_names[j]} {h[j]:.2f}" for j in top if h[j])
 
 
-def _data(found: Dataset | None) -> dict[str, Any]:
-    if found is None:
+def _data(dataset: Dataset | None) -> dict[str, Any]:
+    if dataset is None:
         return {}
     return {
-        "data set": found.title,
-        "rows": len(found.y),
-        "features": int(found.X.shape[1]),
-        "target": found.target_name,
-        "task": found.task,
+        "data set": dataset.title,
+        "rows": len(dataset.y),
+        "features": int(dataset.X.shape[1]),
+        "target": dataset.target_name,
+        "task": dataset.task,
     }

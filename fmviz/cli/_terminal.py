@@ -146,12 +146,11 @@ class Progress:
         self._count += 1
         if self._live:
             to_stderr(f"\r\033[K{line[:110]}", end="")
-        elif (self._every and self._count % self._every == 0) or self._late():
+        elif (self._every and self._count % self._every == 0) or (
+            time.monotonic() - self._told >= self._seconds
+        ):
             self._told = time.monotonic()
             to_stderr(line)
-
-    def _late(self) -> bool:
-        return time.monotonic() - self._told >= self._seconds
 
     def clear(self) -> None:
         """Take the line away."""
@@ -171,14 +170,14 @@ def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
     right = {name: all(isinstance(row.get(name), int | float | None) for row in rows) for name in names}
     lines = [{name: name for name in names}, *({n: _short(cell(row.get(n))) for n in names} for row in rows)]
     widths = {name: max(_width(line[name]) for line in lines) for name in names}
-    told = []
+    formatted = []
     for line in lines:
         parts = []
         for name in names:
             gap = " " * (widths[name] - _width(line[name]))
             parts.append(gap + line[name] if right[name] else line[name] + gap)
-        told.append("  ".join(parts).rstrip())
-    return "\n".join(told)
+        formatted.append("  ".join(parts).rstrip())
+    return "\n".join(formatted)
 
 
 def _short(text: str) -> str:

@@ -201,11 +201,11 @@ def run(arguments: argparse.Namespace) -> int:
     if tuned:
         prepared, search = _tuned_run(prepared, again)
     if arguments.interactions is not None:
-        prepared, found = _searched(prepared, again, arguments.interactions)
+        prepared, reached = _searched(prepared, again, arguments.interactions)
         search = (
-            found
+            reached
             if search is None
-            else {**search, **found, "message": f"{search['message']} {found['message']}"}
+            else {**search, **reached, "message": f"{search['message']} {reached['message']}"}
         )
     end, history, stored, trouble = _fitted(prepared, open_store(arguments) if registered else None)
     averaged = None
@@ -312,14 +312,14 @@ def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
         "number": "is used as a number",
         "yes_no": "is used as yes or no",
     }
-    kinds = {one.name: one.kind for one in recipe.columns}
-    for one in columns:
+    kinds = {column.name: column.kind for column in recipe.columns}
+    for column in columns:
         if (
-            one.name not in recipe.targets
-            and one.kind == kinds[one.name]
-            and (one.note or one.kind == "date")
+            column.name not in recipe.targets
+            and column.kind == kinds[column.name]
+            and (column.note or column.kind == "date")
         ):
-            yield f"Column {one.name!r} {used[one.kind]}. {one.note}".rstrip()
+            yield f"Column {column.name!r} {used[column.kind]}. {column.note}".rstrip()
 
 
 def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: argparse.Namespace) -> Recipe:
@@ -327,7 +327,7 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     from fmviz.lab.tables.recipe import Choice, first_recipe
 
     first = first_recipe(source, columns)
-    names = [one.name for one in first.columns]
+    names = [choice.name for choice in first.columns]
     if source.table is None and arguments.target is not None:
         raise ValueError(f"{name} is a libsvm file, whose first number is the target; leave --target out.")
     if source.table is not None and arguments.target is None:
@@ -346,8 +346,10 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     for option, column, _ in said:
         if column not in names:
             raise ValueError(f"{option} {column!r} is no column; there are {', '.join(names)}.")
-    rules = {one.name: arguments.missing or one.missing for one in first.columns}
-    kinds = {one.name: one.kind for one in first.columns} | {name: kind for _, name, kind in said if kind}
+    rules = {choice.name: arguments.missing or choice.missing for choice in first.columns}
+    kinds = {choice.name: choice.kind for choice in first.columns} | {
+        name: kind for _, name, kind in said if kind
+    }
     return replace(
         first.corrected(Choice(column, kind, rules[column]) for column, kind in kinds.items()),
         target=targets[0] or first.target,
@@ -400,10 +402,10 @@ def _tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, 
     from fmviz.paths.validation import finished
 
     progress = Progress(every=0)
-    settings, found = finished(tuned(prepared), lambda trial: progress.tell(trial.message))
+    settings, validation = finished(tuned(prepared), lambda trial: progress.tell(trial.message))
     progress.clear()
-    told = {"message": found.message, "tried": [trial.record() for trial in found.trials]}
-    return again(with_strengths(prepared, settings)), told
+    record = {"message": validation.message, "tried": [trial.record() for trial in validation.trials]}
+    return again(with_strengths(prepared, settings)), record
 
 
 def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Posterior | None, str]:
@@ -418,14 +420,14 @@ def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[P
     assert average.own_score is not None, "rows were kept out"
     which = "AUC" if posterior.binary else "RMSE"
     unit = 1.0 if posterior.binary else scale
-    sampled, own = (unit * abs(one) for one in (average.score, average.own_score))
-    found = f"{which} {sampled:.4g} on the rows kept out, this one {own:.4g}"
+    sampled, own = (unit * abs(score) for score in (average.score, average.own_score))
+    compared = f"{which} {sampled:.4g} on the rows kept out, this one {own:.4g}"
     if not average.better:
-        return None, f" An average over samples of a Bayesian machine predicts no better ({found})."
+        return None, f" An average over samples of a Bayesian machine predicts no better ({compared})."
     return (
         posterior,
         f" Predictions with model.npz are averages over samples of a Bayesian machine, which are better "
-        f"({found}); interactions are those of this one.",
+        f"({compared}); interactions are those of this one.",
     )
 
 
@@ -452,14 +454,14 @@ def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) ->
         progress.tell(probe.message)
     progress.clear()
     # By ratio: half as many or twice as many are as near, and none is far from some.
-    nearest = min(probes, key=lambda one: abs(math.log((one.used_interactions + 1) / (wanted + 1))))
+    nearest = min(probes, key=lambda probe: abs(math.log((probe.used_interactions + 1) / (wanted + 1))))
     best = probes[-1] if probes[-1].status == "found" else nearest
-    found = replace(experiment, lambda_sparse=best.lambda_sparse)
+    chosen = replace(experiment, lambda_sparse=best.lambda_sparse)
     words = probes[-1].message
     if probes[-1].status != "found":
         words += f" Taken is λ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
-    told = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
-    return again(found), told
+    record = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
+    return again(chosen), record
 
 
 def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None, str]:
@@ -478,7 +480,7 @@ def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[
     history: list[dict[str, Any]] = []
     end = None
     try:
-        for end in _told(snapshots, prepared.experiment.max_epochs):
+        for end in _with_progress(snapshots, prepared.experiment.max_epochs):
             history.append(end.record())
             if recorder is not None:
                 recorder.add(end)
@@ -495,7 +497,7 @@ def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[
     return end, history, recorder.run, ""
 
 
-def _told(snapshots: Iterator[Snapshot], epochs: int) -> Iterator[Snapshot]:
+def _with_progress(snapshots: Iterator[Snapshot], epochs: int) -> Iterator[Snapshot]:
     """Yield snapshots, and show the progress a few times a second."""
     progress, shown = Progress(every=0), 0.0
     for snapshot in snapshots:

@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     model = SavedModel.load(place / "model.npz" if place.is_dir() else place)
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     scores, notes = model.scores(_features(source, model, name))
-    made = model.target.in_columns(model.decoded(scores), model.probability(scores))
-    table = pd.DataFrame(made).rename(columns=defused).map(defused)
+    columns = model.target.in_columns(model.decoded(scores), model.probability(scores))
+    table = pd.DataFrame(columns).rename(columns=defused).map(defused)
     table.insert(0, "row", np.arange(1, len(table) + 1))
     table.to_csv(sys.stdout if arguments.output is None else arguments.output, index=False)
     for note in (*source.notes, *notes, *_judged(source, model, scores)):
@@ -87,5 +87,5 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
     if target.task == "regression":
         errors = np.sqrt(np.mean(np.square(target.decode(y) - target.decode(f)), axis=0))
         return [f"{said}: RMSE {', '.join(f'{error:.5g}' for error in np.atleast_1d(errors))}."]
-    found = prediction_figures(replace(target.engine, values=y), f, model.probability(f))
-    return [f"{said}: accuracy {found['accuracy']:.4g}."]
+    figures = prediction_figures(replace(target.engine, values=y), f, model.probability(f))
+    return [f"{said}: accuracy {figures['accuracy']:.4g}."]

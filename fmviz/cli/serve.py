@@ -81,7 +81,7 @@ def own_names(host: str | None) -> list[str]:
         ) from None
     names = {host, socket.gethostname(), socket.getfqdn()}
     with suppress(OSError):
-        names |= {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
+        names |= {str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)}
     return sorted(names)
 
 
@@ -89,9 +89,9 @@ def entry_page() -> Path:
     """Return app.py: that of a checkout, or the copy that an installed package holds."""
     places = (_PACKAGE.parent / "app.py", _PACKAGE / "app" / "app.py")
     # Anything may be called app.py in the folder that a package was installed into.
-    found = next((p for p in places if p.is_file() and (p.parent / "pages" / "train.py").is_file()), None)
-    if found is None:
+    path = next((p for p in places if p.is_file() and (p.parent / "pages" / "train.py").is_file()), None)
+    if path is None:
         raise ValueError(
             "The pages of the dashboard are not installed; install fmviz from its source with pip install ."
         )
-    return found
+    return path

@@ -75,20 +75,20 @@ def _upload_spec(name: str) -> DatasetSpec:
     # What reads tables takes a while to import, and most programs need none of it.
     from fmviz.lab.uploads import library
 
-    found = library.find(name)
-    if found is None:
+    upload = library.find(name)
+    if upload is None:
         title, description, suggested = "Somebody's own data", "", {}
     else:
-        title, suggested = found.title, dict(found.suggested)
-        description = f"{found.rows:,} rows, {found.features:,} features; kept on this computer alone."
+        title, suggested = upload.title, dict(upload.suggested)
+        description = f"{upload.rows:,} rows, {upload.features:,} features; kept on this computer alone."
     return DatasetSpec(
         name=name,
         title=title,
         description=description,
         # Of data that are not here nothing is known; what is asked for them is refused for that alone.
-        task=cast(Task, found.task) if found is not None else "binary",
+        task=cast(Task, upload.task) if upload is not None else "binary",
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),
         suggested=suggested,
-        suited={} if found is None else found.suited,
+        suited={} if upload is None else upload.suited,
     )

@@ -287,7 +287,9 @@ def _work(descriptor: int) -> int:
         import resource  # Windows has none.
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        most = int(_addresses() + memory)
+        # What this process has taken, and what the call may take besides.
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = int(pages * os.sysconf("SC_PAGE_SIZE") + memory)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         try:
             answer, status = pack(function(*arguments)), _RETURNED
@@ -299,12 +301,6 @@ def _work(descriptor: int) -> int:
             answer, status = pack(f"{type(error).__name__}: {error}"[:300]), _FAILED
         connection.sendall(answer)
         return status
-
-
-def _addresses() -> int:
-    """Return the bytes of addresses that this process has taken."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 # ------------------------------------------------------------------------------------------ results as bytes

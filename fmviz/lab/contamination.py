@@ -89,18 +89,18 @@ def contaminated(
     moved, exchanged = rng.permutation(n), rng.permutation(n)
     moved = moved[: round(first * n)]
     exchanged = exchanged[~np.isin(exchanged, moved)][: round(swapped * n)]
-    found = y.copy()
-    found[exchanged] = y[np.roll(exchanged, 1)]
+    changed = y.copy()
+    changed[exchanged] = y[np.roll(exchanged, 1)]
     drawn = rng.random((n, 2))[moved]
     if task == "regression":
         low, high = _SIZES
         size = (low + (high - low) * drawn[:, 0]) * np.where(drawn[:, 1] < 0.5, -1.0, 1.0)
-        found[moved] += np.multiply.outer(size, y.std(axis=0))
+        changed[moved] += np.multiply.outer(size, y.std(axis=0))
     elif task == "binary":
-        found[moved] *= -1.0
+        changed[moved] *= -1.0
     elif task == "several":
-        found[moved, (drawn[:, 0] * y.shape[1]).astype(int)] *= -1.0
+        changed[moved, (drawn[:, 0] * y.shape[1]).astype(int)] *= -1.0
     else:
         n_classes = int(y.max()) + 1
-        found[moved] = (y[moved] + 1.0 + np.floor(drawn[:, 0] * (n_classes - 1))) % n_classes
-    return found
+        changed[moved] = (y[moved] + 1.0 + np.floor(drawn[:, 0] * (n_classes - 1))) % n_classes
+    return changed

@@ -200,26 +200,26 @@ class Experiment:
             If a value is out of range, or the model does not take it.
         """
         new = [Change(epoch, name, value) for name, value in strengths.items()]
-        found = replace(self, changes=(*self.changes, *new))
-        if (reason := found._why_not_strengths()) is not None:
+        experiment = replace(self, changes=(*self.changes, *new))
+        if (reason := experiment._why_not_strengths()) is not None:
             raise ValueError(reason)
-        return found
+        return experiment
 
     def applicable(self) -> Experiment:
         """Return the experiment with another regularizer or solver where these do not suit the model."""
-        found = self
-        if found._why_no_form() is not None:
-            found = replace(found, loss="logistic", loss_params=())
-        if found._why_not_penalty() is not None:
-            names = (found.machine.suited.get("regularizer", found.regularizer), *ALL_PENALTIES)
-            others = (replace(found, regularizer=name, regularizer_params=()) for name in names)
-            found = next((other for other in others if other._why_not_penalty() is None), found)
+        experiment = self
+        if experiment._why_no_form() is not None:
+            experiment = replace(experiment, loss="logistic", loss_params=())
+        if experiment._why_not_penalty() is not None:
+            names = (experiment.machine.suited.get("regularizer", experiment.regularizer), *ALL_PENALTIES)
+            others = (replace(experiment, regularizer=name, regularizer_params=()) for name in names)
+            experiment = next((other for other in others if other._why_not_penalty() is None), experiment)
         for lambda_p, lambda_sparse in ((0.0, self.lambda_sparse), (self.lambda_p, 0.0)):
-            if found._why_not_strengths() is not None:
-                found = replace(found, lambda_p=lambda_p, lambda_sparse=lambda_sparse, changes=())
-        if found.why_not() is not None:
-            found = replace(found, solver="auto", solver_params=())
-        return found
+            if experiment._why_not_strengths() is not None:
+                experiment = replace(experiment, lambda_p=lambda_p, lambda_sparse=lambda_sparse, changes=())
+        if experiment.why_not() is not None:
+            experiment = replace(experiment, solver="auto", solver_params=())
+        return experiment
 
     def why_not(self) -> str | None:
         """Return None, or the sentence that says why this run cannot be done."""
@@ -252,8 +252,8 @@ class Experiment:
     def _why_not_strengths(self) -> str | None:
         try:
             for epoch in (-1, *(change.epoch for change in self.changes)):
-                found = self.strengths(epoch)
-                self.machine.check_strengths(found["lambda_p"], found["lambda_sparse"])
+                strengths = self.strengths(epoch)
+                self.machine.check_strengths(strengths["lambda_p"], strengths["lambda_sparse"])
         except ValueError as error:
             return str(error)
         return None

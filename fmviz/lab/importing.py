@@ -67,7 +67,7 @@ def import_upload(
         strengths = yield from first_strengths(dataset, model, should_stop)
         suggested = {**usual_settings(dataset), **suggested, "model": model}
         suited[model] = strengths
-    found = Upload(
+    upload = Upload(
         name,
         title,
         file,
@@ -81,8 +81,8 @@ def import_upload(
         owner=owner if before is None else before.owner,
         suited=suited,
     )
-    library.put(found)
-    return found
+    library.save(upload)
+    return upload
 
 
 def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
@@ -104,7 +104,7 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
     """
     if library.find(name) is not None:
         return
-    told = Recipe.from_dict(recipe)
+    expected = Recipe.from_dict(recipe)
     try:
         data = read_input(path, UPLOADS.file)
     except ValueError as error:
@@ -113,11 +113,11 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
             "the run store beside it with FMVIZ_STORE."
         ) from None
     file = library.keep_file(data)
-    if library.name_of(file, told) != name:
+    if library.name_of(file, expected) != name:
         raise ValueError(
             f"{path!r} is not the file that the data set {name} was made of. Put that one there."
         )
-    finished(import_upload(file, told, path))
+    finished(import_upload(file, expected, path))
 
 
 # -------------------------------------------------------------------------------------------------- settings
@@ -165,8 +165,8 @@ def _strengths(
     rows = _rows(dataset)
     part = replace(dataset, X=dataset.X[rows], y=dataset.y[rows])
     prepared = prepare(part, experiment, *split(len(part.y), 0.25, 0))
-    chosen, found = yield from tuned(prepared, quick=True, should_stop=should_stop)
-    strengths = {**chosen, "lambda_sparse": _sparse_enough(found).lambda_sparse}
+    chosen, validation = yield from tuned(prepared, quick=True, should_stop=should_stop)
+    strengths = {**chosen, "lambda_sparse": _sparse_enough(validation).lambda_sparse}
     return {
         name: float(f"{value:.2g}") if isinstance(value, float) else value
         for name, value in strengths.items()
@@ -182,9 +182,9 @@ def _rows(dataset: Dataset) -> np.ndarray:
     return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
-def _sparse_enough(found: Validation) -> Trial:
-    path = [trial for trial in found.trials if trial.lambda_p == found.best.lambda_p]
+def _sparse_enough(validation: Validation) -> Trial:
+    path = [trial for trial in validation.trials if trial.lambda_p == validation.best.lambda_p]
     without = max(path, key=lambda trial: trial.lambda_sparse).loss
-    slack = (1.0 - _ENOUGH) * max(0.0, without - found.best.loss)
-    enough = [t for t in path if t.loss <= found.best.loss + slack and t.used_interactions > 0]
-    return max(enough or [found.best], key=lambda trial: trial.lambda_sparse)
+    slack = (1.0 - _ENOUGH) * max(0.0, without - validation.best.loss)
+    enough = [t for t in path if t.loss <= validation.best.loss + slack and t.used_interactions > 0]
+    return max(enough or [validation.best], key=lambda trial: trial.lambda_sparse)

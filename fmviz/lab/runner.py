@@ -21,7 +21,7 @@ from fmviz.engine.outputs.side_by_side import AnyProblem, build, informed_start,
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
-from fmviz.engine.snapshot import Snapshot, Status
+from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.robust import EstimatedCaps
 from fmviz.engine.target import Target
@@ -165,7 +165,7 @@ class Run:
     def with_caps(
         self,
         should_stop: Callable[[], bool] = never,
-        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.found,
+        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.find_cached,
     ) -> Run:
         """Return the run with the caps that its data say it has, where its experiment asks for that.
 
@@ -184,8 +184,8 @@ class Run:
         if not self.caps_missing:
             return self
         assert isinstance(self.problem, Problem)
-        found = find(self.experiment, self.problem, should_stop)
-        return replace(self, problem=found.problem, begin=found.start)
+        estimated = find(self.experiment, self.problem, should_stop)
+        return replace(self, problem=estimated.problem, begin=estimated.start)
 
     @property
     def designs(self) -> tuple[Design, ...]:
@@ -221,8 +221,7 @@ class Run:
 
         Nothing is evaluated on the way. With `seconds` the run also ends after so many solver seconds.
         """
-        experiment = self.experiment
-        budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
+        budget = Budget(self.experiment.max_epochs, seconds, self.experiment.tol, report_every=None)
         run = self._with_start(never, None)
         *_, last = run.stream(budget, never)
         return run._measured_snapshot(last)
@@ -234,17 +233,14 @@ class Run:
         return self.with_caps(should_stop)
 
     def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with its metrics, and with a word on a converged fit without interactions."""
         figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
-        return replace(snapshot, metrics=figures, status=self._status_of(snapshot))
-
-    def _status_of(self, snapshot: Snapshot) -> Status | None:
-        """Return the status, with a word on a fit that has no interaction."""
         status = snapshot.status
-        if status is None or not status.converged:
-            return status
-        problem = self.problem.at(**self.schedule.after(snapshot.epoch))
-        why = why_empty(problem, snapshot.parameters)
-        return status if why is None else replace(status, message=f"{status.message} {why}")
+        if status is not None and status.converged:
+            problem = self.problem.at(**self.schedule.after(snapshot.epoch))
+            if (why := why_empty(problem, snapshot.parameters)) is not None:
+                status = replace(status, message=f"{status.message} {why}")
+        return replace(snapshot, metrics=figures, status=status)
 
     def stream(
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
@@ -272,52 +268,49 @@ class Run:
             **checkpoints,
         )
 
+    # The start of a run may overflow; its status says so.
+    @np.errstate(over="ignore", invalid="ignore")
     def measure(self, parameters: Parameters) -> dict[str, float]:
         """Return the prediction metrics, and the recovery metrics where the truth is known."""
-        # The start of a run may overflow; its status says so.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._measured(parameters)
-
-    def _measured(self, parameters: Parameters) -> dict[str, float]:
-        found = self._prediction(self.problem.design, self.problem.y, parameters, "train")
+        figures = self._prediction(self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
-            found |= self._prediction(*self.validation, parameters, "validation")
+            figures |= self._prediction(*self.validation, parameters, "validation")
         model = self.problem.model
         used = union(model, parameters)
-        found |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
-        found |= model.further_counts(parameters)
+        figures |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
+        figures |= model.further_counts(parameters)
         if self.experiment.finds_caps and isinstance(self.problem, Problem):
-            found |= found_caps.told(self.problem)
+            figures |= found_caps.caps_record(self.problem)
         each = [
             self._recovery(self.dataset.of_output(c), *model.of_output(parameters, c))
             for c in range(model.n_outputs_of(parameters))
         ]
         # Recovered is what is recovered in all outputs.
-        return found | {
-            name: float((np.min if "recovered" in name else np.mean)([one[name] for one in each]))
+        return figures | {
+            name: float((np.min if "recovered" in name else np.mean)([recovery[name] for recovery in each]))
             for name in each[0]
         }
 
     def _recovery(self, dataset: Dataset, model: Model, parameters: Parameters) -> dict[str, float]:
         """Return how the interactions of one output compare with the truth, where it is known."""
-        found: dict[str, float] = {}
+        recovered: dict[str, float] = {}
         truth, triples = dataset.truth, dataset.true_triples
         if truth is None and triples is None and dataset.true_pairs is None:
-            return found
+            return recovered
         by_order = {m: interactions_of(model, parameters, m) for m in orders_of(model)}
         pairs = _in_pairs(model, parameters, by_order)
         if pairs is not None:
             structure = truth_of(dataset)
             if truth is not None:
-                found["estimation_error"] = metrics.estimation_error(truth, pairs)
+                recovered["estimation_error"] = metrics.estimation_error(truth, pairs)
             if structure is not None:
                 hit, wrong, missed = metrics.support_counts(structure, pairs)
-                found["support_f1"] = metrics.f1(hit, wrong, missed)
-                found["support_recovered"] = float(wrong == missed == 0)
+                recovered["support_f1"] = metrics.f1(hit, wrong, missed)
+                recovered["support_recovered"] = float(wrong == missed == 0)
         if triples is not None and 3 in by_order:
             score, exact = by_order[3].recovery(triples)
-            found |= {"support_f1_3": score, "support_recovered_3": float(exact)}
-        return found
+            recovered |= {"support_f1_3": score, "support_recovered_3": float(exact)}
+        return recovered
 
     def confusion(self, parameters: Parameters) -> tuple[np.ndarray, str]:
         """Return how many rows of each class are taken for each, shape (C, C), and which rows these are.
@@ -341,8 +334,8 @@ class Run:
         target = Target.of(self.dataset.target_of(y))
         loss = problem.on_rows(design, y).empirical_risk(f)
         levels = self.dataset.levels if target.kind == "ordinal" else None
-        found = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
-        return {f"{name}_{figure}": value for figure, value in found.items()}
+        figures = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
+        return {f"{name}_{figure}": value for figure, value in figures.items()}
 
 
 def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
@@ -358,8 +351,10 @@ def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interact
     if len(by_order) < 2:
         return {}
     counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
-    found = {f"used_interactions_{m}": count for m, count in counts.items()}
-    return found | {f"used_features_{m}": one.n_features_used() for m, one in by_order.items()}
+    figures = {f"used_interactions_{m}": count for m, count in counts.items()}
+    return figures | {
+        f"used_features_{m}": interactions.n_features_used() for m, interactions in by_order.items()
+    }
 
 
 def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -414,20 +409,20 @@ def prediction_figures(
         return {"rmse": metrics.rmse(y, f)}
     if target.kind == "binary":
         return {"accuracy": float(np.mean((f >= 0) == (y > 0))), "auc": roc_auc(y, f)}
-    auc = float(np.mean([roc_auc(one.values, f[:, c]) for c, one in enumerate(target.outputs())]))
+    auc = float(np.mean([roc_auc(output.values, f[:, c]) for c, output in enumerate(target.outputs())]))
     if target.kind == "several":
         return {"accuracy": float(np.mean((f > 0.0) == (y > 0.0))), "auc": auc}
     assert target.labels is not None, "classes have labels"
     chosen = target.chosen(f)
-    found = {"accuracy": float(np.mean(chosen == y)), "auc": auc}
+    figures = {"accuracy": float(np.mean(chosen == y)), "auc": auc}
     each = None if p is None else target.probabilities(p)
     if each is not None:
         right = np.maximum(each[np.arange(y.size), y.astype(int)], np.finfo(float).tiny)
-        found["log_loss"] = float(-np.mean(np.log(right)))
+        figures["log_loss"] = float(-np.mean(np.log(right)))
     if levels is not None:
         expected = levels[chosen] if each is None else each @ levels
-        found["rmse"] = metrics.rmse(levels[y.astype(int)], expected)
-    return found
+        figures["rmse"] = metrics.rmse(levels[y.astype(int)], expected)
+    return figures
 
 
 def quality(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
@@ -442,10 +437,10 @@ def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
     n_negative = y.size - n_positive
     if n_positive == 0 or n_negative == 0 or not np.isfinite(f).all():
         return float("nan")
-    _, inverse, counts = np.unique(f, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    rank = (last - 0.5 * (counts - 1))[inverse]
-    return float((rank[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+    from scipy.stats import rankdata  # Takes a while to import, and regression needs none of it.
+
+    ranks = rankdata(f)[positive].sum()
+    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 
 def prepare(

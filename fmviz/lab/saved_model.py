@@ -146,11 +146,11 @@ class SavedModel:
 
     def decoded(self, scores: np.ndarray) -> np.ndarray:
         """Return what `scores` say in the target's own numbers or words; NaN or None where there is none."""
-        found = self.target.decode(scores)
+        decoded = self.target.decode(scores)
         if self.target.task != "regression":
             missing = np.isnan(scores)
-            found[missing if found.shape == scores.shape else missing.any(axis=1)] = None
-        return found
+            decoded[missing if decoded.shape == scores.shape else missing.any(axis=1)] = None
+        return decoded
 
     def probability(self, scores: np.ndarray) -> np.ndarray | None:
         """Return the probabilities of +1 that scores stand for, in their shape; None if for none."""
@@ -178,6 +178,6 @@ class SavedModel:
             return self._scored(data), []
         encoded = self.encoding.apply(data.drop(columns=[*self.target.names], errors="ignore"))
         scores = self._scored(encoded.X)
-        found = np.full((len(data), *scores.shape[1:]), np.nan)
-        found[encoded.rows] = scores
-        return found, encoded.notes()
+        all_scores = np.full((len(data), *scores.shape[1:]), np.nan)
+        all_scores[encoded.rows] = scores
+        return all_scores, encoded.notes()

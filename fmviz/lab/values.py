@@ -38,17 +38,17 @@ def changes_from_text(text: str) -> tuple[Change, ...]:
     ValueError
         If it tells something else, with a sentence.
     """
-    found = []
+    changes = []
     for item in _listed(text):
         try:
             epoch, name, value = item.split(":")
-            found.append((int(epoch), name.strip(), float(value)))
+            changes.append((int(epoch), name.strip(), float(value)))
         except ValueError:
             raise ValueError(
                 f"changes: {item!r} is no change of a strength; write the epoch after which it is made, the "
                 "name and the new value, for instance 50:lambda_sparse:0.1."
             ) from None
-    return changes_of(found)
+    return changes_of(changes)
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ _KINDS = {bool: "bool", int: "int", float: "float"}
 
 def to_query(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return settings that are words, numbers and truth values as the query parameters of a link."""
-    return {name: TYPES[_KINDS.get(type(one), "text")].to_text(one) for name, one in settings.items()}
+    return {name: TYPES[_KINDS.get(type(value), "text")].to_text(value) for name, value in settings.items()}
 
 
 def plain(value: Any, *, finite: bool = True) -> Any:
@@ -119,9 +119,9 @@ def plain(value: Any, *, finite: bool = True) -> Any:
     With `finite` NaN and infinities are None, since JSON has no word for them; without it they stay.
     """
     if isinstance(value, Mapping):
-        return {str(name): plain(one, finite=finite) for name, one in value.items()}
+        return {str(name): plain(item, finite=finite) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one, finite=finite) for one in value]
+        return [plain(item, finite=finite) for item in value]
     if isinstance(value, np.generic | np.ndarray):
         value = value.item()
     return None if finite and isinstance(value, float) and not math.isfinite(value) else value
@@ -138,5 +138,5 @@ def to_python(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):
-        value = tuple(tuple(one) if isinstance(one, tuple) else one for one in value)
+        value = tuple(tuple(item) if isinstance(item, tuple) else item for item in value)
     return pformat(value, sort_dicts=False, width=96)

@@ -42,15 +42,15 @@ class Scaling:
         """Return what is held of a value."""
         return ((math.log(value) if self.logarithm else value) - self.mean) / self.scale
 
-    def decode(self, held: float) -> float:
+    def decode(self, scaled: float) -> float:
         """Return the value of what is held."""
-        added = self.added(held)
+        added = self.added(scaled)
         # What overflows is told as infinite.
         return float(np.exp(np.float64(added))) if self.logarithm else added
 
-    def added(self, held: float) -> float:
+    def added(self, scaled: float) -> float:
         """Return that of which the terms of a prediction are parts: the value, or its logarithm."""
-        return self.mean + self.scale * held
+        return self.mean + self.scale * scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +156,10 @@ class Dataset:
     @property
     def unit(self) -> tuple[float, str]:
         """What brings an error into the target's own unit, and that unit; or 1 and nothing."""
-        found = self.target_scaling
-        if not isinstance(found, Scaling) or (found.scale == 1.0 and not found.logarithm):
+        scaling = self.target_scaling
+        if not isinstance(scaling, Scaling) or (scaling.scale == 1.0 and not scaling.logarithm):
             return 1.0, ""
-        return found.scale, f"log {self.target_name}" if found.logarithm else self.target_name
+        return scaling.scale, f"log {self.target_name}" if scaling.logarithm else self.target_name
 
     def of_output(self, c: int) -> Dataset:
         """Return the data set with one of its outputs as its target: a class against the rest, a number.
@@ -169,29 +169,27 @@ class Dataset:
         if not self.outputs:
             return self
         name, scaling = self.outputs[c], self.target_scaling
-        one: Task = "regression" if self.task == "regression" else "binary"
+        task: Task = "regression" if self.task == "regression" else "binary"
         return replace(
             self,
-            task=one,
+            task=task,
             y=self.target_of(self.y).outputs()[c].values,
             true_y=None if self.true_y is None else self.target_of(self.true_y).outputs()[c].values,
-            class_labels=None if one == "regression" else (f"not {name}", name),
+            class_labels=None if task == "regression" else (f"not {name}", name),
             target_name=name if self.task == "regression" else self.target_name,
             targets=(),
             truth=self.truth[c] if self.truth is not None and self.truth.ndim == 3 else self.truth,
             target_scaling=scaling[c] if isinstance(scaling, tuple) else scaling,
         )
 
-    def of_contrast(self, one: int, other: int) -> Dataset:
+    def of_contrast(self, c: int, other: int) -> Dataset:
         """Return the data set whose target says whether a row is of one class, in contrast to another one."""
-        found = self.of_output(one)
+        data = self.of_output(c)
         names = self.outputs
         truth = None
         if self.truth is not None and self.truth.ndim == 3:
-            truth = self.truth[one] - self.truth[other]
-        return replace(
-            found, class_labels=(names[other], f"{names[one]} against {names[other]}"), truth=truth
-        )
+            truth = self.truth[c] - self.truth[other]
+        return replace(data, class_labels=(names[other], f"{names[c]} against {names[other]}"), truth=truth)
 
 
 @dataclass(frozen=True)
@@ -241,15 +239,3 @@ class DatasetSpec:
         dataset = self.load(**given)
         y = contaminated(dataset.y, dataset.task, **errors)
         return dataset if y is dataset.y else replace(dataset, y=y, true_y=dataset.y)
-
-    def dataset(self, **held: Any) -> Dataset:
-        """Return a `Dataset` with the words of this entry; `held` are its other attributes."""
-        return Dataset(
-            name=self.name,
-            title=self.title,
-            task=self.task,
-            description=self.description,
-            source=self.source,
-            licence=self.licence,
-            **held,
-        )

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from fmviz.engine.errors import finite_number, whole_number
 
 from .base import Scaling
-
-
-def _generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, numbers.Integral):
-        return np.random.default_rng(whole_number("random_state", random_state, 0))
-    raise ValueError(
-        f"random_state = {random_state!r} must be None, a whole number of at least 0 or a "
-        "numpy.random.Generator."
-    )
 
 
 def _block_size(d_true: int, b: int) -> int:
@@ -114,7 +101,13 @@ def make_sparse_interactions(
     noise = finite_number("noise", noise, 0.0)
     m = _block_size(d_true, b)
     correlation = finite_number("correlation", correlation, -1.0 / (m - 1), 1.0)
-    rng = _generator(random_state)
+    try:
+        rng = np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state = {random_state!r} must be None, a whole number of at least 0 or a "
+            "numpy.random.Generator."
+        ) from None
 
     X = rng.standard_normal((n_samples, d_true + d_noise))
     # The symmetric square root of (1 - c) I + c 11ᵀ is a I + t 11ᵀ: no Cholesky factor, any admissible c.
@@ -126,14 +119,7 @@ def make_sparse_interactions(
     # Σ_{j<l} x_j x_l = ½((Σ x_j)² - Σ x_j²), group by group.
     pairs = 0.5 * (groups.sum(axis=2) ** 2 - (groups**2).sum(axis=2))
     y = pairs.sum(axis=1) + noise * rng.standard_normal(n_samples)
-    return X, y, _weights(d_true, b, d_noise)
-
-
-def _weights(d_true: int, b: int, d_noise: int) -> np.ndarray:
-    group = np.concatenate([np.repeat(np.arange(b), d_true // b), -1 - np.arange(d_noise)])
-    W = (group[:, None] == group[None, :]).astype(np.float64)
-    np.fill_diagonal(W, 0.0)
-    return W
+    return X, y, block_diag(*[np.ones((m, m)) - np.eye(m)] * b, np.zeros((d_noise, d_noise)))
 
 
 def sparse_interactions(

@@ -39,15 +39,15 @@ def in_words(changes: Sequence[Change], model: str = "fm") -> str:
 
 def change_words(experiment: Experiment, epoch: int) -> dict[int, str]:
     """Return what changed after which epoch, up to `epoch`, for instance ``{50: "λ = 0.1"}``."""
-    made = [change for change in experiment.changes if change.epoch <= epoch]
-    groups = itertools.groupby(made, key=lambda change: change.epoch)
+    due = [change for change in experiment.changes if change.epoch <= epoch]
+    groups = itertools.groupby(due, key=lambda change: change.epoch)
     return {when: in_words(tuple(changes), experiment.model) for when, changes in groups}
 
 
 def changes_listed(experiment: Experiment, epoch: int) -> str:
     """Return the changes up to an epoch, for instance "λ = 0.1 after epoch 50", or "" for none."""
-    made = change_words(experiment, epoch)
-    return "; ".join(f"{text} after epoch {when:,}" for when, text in made.items())
+    words = change_words(experiment, epoch)
+    return "; ".join(f"{text} after epoch {when:,}" for when, text in words.items())
 
 
 def changed_words(experiment: Experiment, epoch: int) -> str:
@@ -60,11 +60,11 @@ def changed_words(experiment: Experiment, epoch: int) -> str:
 
 def with_strengths(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Return the history with the strengths under which each epoch was made, in columns of their names."""
-    found = history.copy()
+    extended = history.copy()
     along = [experiment.strengths(int(epoch) - 1) for epoch in history["epoch"]]
     for name in STRENGTHS:
-        found[name] = [strengths[name] for strengths in along]
-    return found
+        extended[name] = [strengths[name] for strengths in along]
+    return extended
 
 
 def with_jumps(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:

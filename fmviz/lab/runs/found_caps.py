@@ -19,9 +19,9 @@ from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.robust import Caps, EstimatedCaps, estimate_caps, estimate_loss_caps
 from fmviz.lab.experiment import Experiment
 
-_NAMES = tuple(f"found_{one.name}" for one in fields(Caps))
+_NAMES = tuple(f"found_{cap.name}" for cap in fields(Caps))
 _MOST_FOUND, _MOST_KNOWN = 8, 1_000
-_found: dict[str, EstimatedCaps] = {}
+_estimates: dict[str, EstimatedCaps] = {}
 _known: dict[str, Caps] = {}
 _finding = Lock()
 _WAIT_SECONDS = 0.1
@@ -46,16 +46,18 @@ def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], boo
     return estimate_loss_caps(problem, solver, start, rng, should_stop)
 
 
-def found(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> EstimatedCaps:
+def find_cached(
+    experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never
+) -> EstimatedCaps:
     """Return what `find` does, kept in memory for experiments that differ in their budget alone."""
     key = _key(experiment)
     while not _finding.acquire(timeout=_WAIT_SECONDS):
         if should_stop():
             raise StoppedError
     try:
-        if key not in _found:
-            _keep(_found, key, find(experiment, problem, should_stop), _MOST_FOUND)
-        return _found[key]
+        if key not in _estimates:
+            _keep(_estimates, key, find(experiment, problem, should_stop), _MOST_FOUND)
+        return _estimates[key]
     finally:
         _finding.release()
 
@@ -63,7 +65,7 @@ def found(experiment: Experiment, problem: Problem, should_stop: Callable[[], bo
 def known(experiment: Experiment, problem: Problem) -> Problem | None:
     """Return the problem with the caps that a record of such a run tells, or None without one."""
     caps = _known.get(_key(experiment))
-    if caps is None or _key(experiment) in _found:
+    if caps is None or _key(experiment) in _estimates:
         return None
     loss: Any = problem.loss
     own = replace(problem, loss=replace(loss, epsilon=caps.epsilon, cap=caps.cap))
@@ -73,7 +75,7 @@ def known(experiment: Experiment, problem: Problem) -> Problem | None:
     return replace(own, model=replace(model, cap=caps.spectrum)).at(lambda_p=caps.lambda_p or 0.0)
 
 
-def told(problem: Problem) -> dict[str, float]:
+def caps_record(problem: Problem) -> dict[str, float]:
     """Return the caps and the strength of a problem, as records of its run tell them."""
     loss: Any = problem.loss
     model: Any = problem.model
@@ -84,8 +86,8 @@ def told(problem: Problem) -> dict[str, float]:
 def numbers(experiment: Experiment) -> Caps | None:
     """Return the caps that were found for such a run, or None where they are not known here."""
     key = _key(experiment)
-    if key in _found:
-        record = told(_found[key].problem)
+    if key in _estimates:
+        record = caps_record(_estimates[key].problem)
         return Caps(*(record.get(name) for name in _NAMES))
     return _known.get(key)
 

@@ -75,9 +75,9 @@ def _data(name: str) -> str:
         return ""
     from fmviz.lab.uploads.library import find
 
-    if (found := find(name)) is None:
+    if (upload := find(name)) is None:
         return ""
-    arguments = ",\n".join(map(to_python, (found.title, name, found.recipe.to_dict())))
+    arguments = ",\n".join(map(to_python, (upload.title, name, upload.recipe.to_dict())))
     return (
         "# The data are kept on the computer that they were uploaded to. Elsewhere, put their file beside "
         f"this program.\nimport_file(\n{textwrap.indent(arguments, '    ')},\n)\n"

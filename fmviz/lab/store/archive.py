@@ -34,7 +34,7 @@ _MOST_CHARACTERS = {
     **{"title": 400, "digest": 128, "data_hash": 128},
 }
 _FILTERS = ("dataset", "model", "regularizer", "solver")
-_SCALARS = {one.name for one in fields(Snapshot)} - {"parameters", "metrics", "status"}
+_SCALARS = {scalar.name for scalar in fields(Snapshot)} - {"parameters", "metrics", "status"}
 _NAME = re.compile(r"[\w-]{1,64}", re.ASCII)
 # Seconds since 1970 of the year 2242: later ones, no calendar of the lists can show.
 _LATEST = 8.6e9
@@ -56,19 +56,19 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
     ValueError
         If one of them is unknown.
     """
-    found = store.get_many(runs)
-    missing = set(runs) - {run.id for run in found}
+    exported = store.get_many(runs)
+    missing = set(runs) - {run.id for run in exported}
     if missing:
         raise ValueError(f"There is no run {min(missing)!r} to export.")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        about = {"format": FORMAT, "version": VERSION, "exported": time.time(), "runs": len(found)}
+        about = {"format": FORMAT, "version": VERSION, "exported": time.time(), "runs": len(exported)}
         archive.writestr("about.json", json.dumps(about))
-        for run in found:
-            told: dict[str, Any] = {name: getattr(run, name) for name in _MOST_CHARACTERS}
-            told |= {"id": run.id, "created": run.created, "updated": run.updated, "epoch": run.epoch}
-            told |= {"experiment": run.settings, "versions": run.versions, "trace": store.trace(run.id)}
-            archive.writestr(f"{run.id}.json", json.dumps(told))
+        for run in exported:
+            data: dict[str, Any] = {name: getattr(run, name) for name in _MOST_CHARACTERS}
+            data |= {"id": run.id, "created": run.created, "updated": run.updated, "epoch": run.epoch}
+            data |= {"experiment": run.settings, "versions": run.versions, "trace": store.trace(run.id)}
+            archive.writestr(f"{run.id}.json", json.dumps(data))
             rows = store.database.read("SELECT data FROM parameters WHERE run = ?", (run.id,))
             if rows:
                 archive.writestr(f"{run.id}.npz", rows[0]["data"], zipfile.ZIP_STORED)
@@ -91,7 +91,7 @@ def import_runs(
         If `should_stop` was true before all of it had been read; nothing is imported then, either.
     """
     data = file if isinstance(file, bytes) else file.read()
-    found = confined(
+    parts = confined(
         _archive_parts,
         data,
         name="This file",
@@ -101,7 +101,7 @@ def import_runs(
         should_stop=should_stop,
     )
     new: list[str] = []
-    runs = found["runs"]
+    runs = parts["runs"]
     known = {run.id: run for run in store.get_many([run["id"] for run in runs])}
     with store.database.write() as connection:
         for run in runs:
@@ -110,7 +110,7 @@ def import_runs(
                 continue
             name = run["id"] if there is None else new_id()
             new.append(name)
-            _insert(connection, name, run, found.get(f"parameters of {run['id']}"))
+            _insert(connection, name, run, parts.get(f"parameters of {run['id']}"))
     return new, len(runs) - len(new)
 
 
@@ -172,7 +172,7 @@ def _insert(connection: Any, name: str, run: dict[str, Any], data: bytes | None)
 # ------------------------------------------------------------------------------------- what an archive holds
 
 
-def _checked_run(name: str, told: Any, parameters: bytes | None) -> dict[str, Any]:
+def _checked_run(name: str, data: Any, parameters: bytes | None) -> dict[str, Any]:
     """Return a run by the columns of the store, with its trace.
 
     Raises
@@ -183,14 +183,14 @@ def _checked_run(name: str, told: Any, parameters: bytes | None) -> dict[str, An
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name[:80]!r} is no name of a run")
     try:
-        clean: dict[str, Any] = {one: _text(told, one, most) for one, most in _MOST_CHARACTERS.items()}
-        clean |= {one: _number(told, one, 0, _LATEST) for one in ("created", "updated")}
-        settings = _mapping(told, "experiment")
-        clean |= {one: str(settings.get(one, ""))[:200] for one in _FILTERS}
+        clean: dict[str, Any] = {field: _text(data, field, most) for field, most in _MOST_CHARACTERS.items()}
+        clean |= {field: _number(data, field, 0, _LATEST) for field in ("created", "updated")}
+        settings = _mapping(data, "experiment")
+        clean |= {field: str(settings.get(field, ""))[:200] for field in _FILTERS}
         clean["seed"] = int(_number({"seed": 0, **settings}, "seed", 0, 2**63 - 1))
-        versions = {str(key)[:40]: str(value)[:80] for key, value in _mapping(told, "versions").items()}
+        versions = {str(key)[:40]: str(value)[:80] for key, value in _mapping(data, "versions").items()}
         clean |= {"id": name, "experiment": json.dumps(settings), "versions": json.dumps(versions)}
-        clean["trace"] = _trace(told)
+        clean["trace"] = _trace(data)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"run {name!r}: {error}") from error
     if parameters is not None:
@@ -225,23 +225,23 @@ def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
     )
 
 
-def _text(told: Mapping[str, Any], name: str, most: int) -> str:
-    value = told.get(name, "")
+def _text(data: Mapping[str, Any], name: str, most: int) -> str:
+    value = data.get(name, "")
     if not isinstance(value, str) or len(value) > most:
         raise ValueError(f"its {name} is no text of at most {most:,} characters")
     value.encode()  # Halves of characters cannot be stored.
     return value
 
 
-def _mapping(told: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = told.get(name, {})
+def _mapping(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = data.get(name, {})
     if not isinstance(value, dict):
         raise ValueError(f"its {name} is no mapping")
     return value
 
 
-def _number(told: Mapping[str, Any], name: str, low: float = -math.inf, high: float = math.inf) -> float:
-    value = told[name]
+def _number(data: Mapping[str, Any], name: str, low: float = -math.inf, high: float = math.inf) -> float:
+    value = data[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name} = {value!r:.80} is no number")
     if math.isfinite(low) and not low <= value <= high:
@@ -249,10 +249,10 @@ def _number(told: Mapping[str, Any], name: str, low: float = -math.inf, high: fl
     return value
 
 
-def _trace(told: Mapping[str, Any]) -> list[Record]:
+def _trace(data: Mapping[str, Any]) -> list[Record]:
     """Return the records: ascending epochs, numbers by the names that every snapshot has, and metrics."""
     records, before = [], -1
-    for record in told["trace"]:
+    for record in data["trace"]:
         if missing := _SCALARS - record.keys():
             raise ValueError(f"a record lacks {min(missing)}")
         if len(record) > len(_SCALARS) + _MOST_METRICS:

@@ -34,12 +34,12 @@ def unpack_parameters(data: bytes) -> Parameters:
     """Return what `pack_parameters` packed; raises ValueError on anything else."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            found = {name: np.asarray(archive[name], dtype=np.float64) for name in archive.files}
-        if missing := {"P", "w", "intercept"} - found.keys():
+            arrays = {name: np.asarray(archive[name], dtype=np.float64) for name in archive.files}
+        if missing := {"P", "w", "intercept"} - arrays.keys():
             raise KeyError(min(missing))
-        if found["w"].ndim == 1:
-            found["intercept"] = found["intercept"].reshape(())
-        return Parameters(**found)
+        if arrays["w"].ndim == 1:
+            arrays["intercept"] = arrays["intercept"].reshape(())
+        return Parameters(**arrays)
     except UNREADABLE as error:
         # Without its words: NumPy advises to unpickle whatever is no archive.
         raise ValueError("These are no parameters of a run, or they are damaged.") from error

@@ -73,9 +73,9 @@ class Recorder:
             If the run cannot be resumed, see `RunStore.claim`.
         """
         experiment = store.get(run).experiment
-        found, trace, checkpoint = store.claim(run)
-        recorder = cls(lambda: store, experiment, origin=found.origin, sweep=found.sweep)
-        recorder.run, recorder.stored = found.id, True
+        stored, trace, checkpoint = store.claim(run)
+        recorder = cls(lambda: store, experiment, origin=stored.origin, sweep=stored.sweep)
+        recorder.run, recorder.stored = stored.id, True
         recorder.trace, recorder.resume = trace, checkpoint
         recorder._objectives = [record["objective"] for record in trace]
         return recorder

@@ -50,9 +50,9 @@ def verdicts_of(result: Mapping[str, Any]) -> dict[str, int]:
     return dict(Counter(check["verdict"] for check in result["checks"]))
 
 
-def newest(found: Iterable[Kept]) -> Kept | None:
+def newest(results: Iterable[Kept]) -> Kept | None:
     """Return the newest result that was made here, else the newest at all, or None."""
-    return max(found, key=lambda one: (not one.shipped, one.created), default=None)
+    return max(results, key=lambda result: (not result.shipped, result.created), default=None)
 
 
 def keep_result(runs: RunStore, result: Mapping[str, Any]) -> None:
@@ -75,8 +75,8 @@ def keep_result(runs: RunStore, result: Mapping[str, Any]) -> None:
 def kept_results(runs: RunStore) -> dict[tuple[str, str], Kept]:
     """Return what is kept, by artefact and budget."""
     rows = runs.database.read("SELECT artefact, budget, created, seconds, verdicts FROM results")
-    found = [Kept(**{**dict(row), "verdicts": json.loads(row["verdicts"])}) for row in rows]
-    return {(one.artefact, one.budget): one for one in found}
+    results = [Kept(**{**dict(row), "verdicts": json.loads(row["verdicts"])}) for row in rows]
+    return {(result.artefact, result.budget): result for result in results}
 
 
 def kept_result(runs: RunStore, artefact: str, budget: str) -> dict[str, Any] | None:

@@ -111,8 +111,8 @@ class RunStore:
         state = checkpoint.to_bytes() if checkpoint is not None else None
         last = records[-1] if records else None
         with self.database.write() as connection:
-            found = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
-            if found is None:
+            row = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
+            if row is None:
                 return  # Deleted meanwhile.
             connection.execute(
                 "UPDATE runs SET updated = ?, status = ?, message = ?, details = ?, owner = ?, "
@@ -150,7 +150,7 @@ class RunStore:
                 if data is not None:
                     connection.execute(
                         f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)",
-                        (run, int(when or found["epoch"]), data),
+                        (run, int(when or row["epoch"]), data),
                     )
             if status not in (RUNNING, PAUSED):
                 connection.execute("DELETE FROM checkpoints WHERE run = ?", (run,))
@@ -167,9 +167,9 @@ class RunStore:
         """
         with self.database.write() as connection:
             # The lock is taken: what is read now nobody changes.
-            found = next(iter(self.get_many([run])), None)
-            if found is None or not found.resumable:
-                state = "unknown" if found is None else found.status
+            stored = next(iter(self.get_many([run])), None)
+            if stored is None or not stored.resumable:
+                state = "unknown" if stored is None else stored.status
                 raise ValueError(f"Run {run} is {state}; runs that are interrupted can be resumed.")
             checkpoint = self.checkpoint(run)
             reached = checkpoint.epoch if checkpoint is not None else -1
@@ -192,7 +192,7 @@ class RunStore:
                     run,
                 ),
             )
-        return found, trace, checkpoint
+        return stored, trace, checkpoint
 
     def rename(self, run: str, title: str) -> None:
         """Call a run something; an empty title takes its name away."""
@@ -257,14 +257,14 @@ class RunStore:
         ValueError
             If there is none, or more than one.
         """
-        found = self.get_many([run])
-        if not found and run:
+        matches = self.get_many([run])
+        if not matches and run:
             sql = f"SELECT {COLUMNS} FROM runs WHERE substr(id, 1, ?) = ? LIMIT 2"
-            found = [StoredRun.of(row) for row in self.database.read(sql, (len(run), run))]
-        if len(found) != 1:
-            count = "are several runs whose ids begin" if found else "is no run whose id begins"
+            matches = [StoredRun.of(row) for row in self.database.read(sql, (len(run), run))]
+        if len(matches) != 1:
+            count = "are several runs whose ids begin" if matches else "is no run whose id begins"
             raise ValueError(f"There {count} with {run!r}.")
-        return found[0]
+        return matches[0]
 
     def get_many(self, runs: Collection[str]) -> list[StoredRun]:
         """Return the runs with these ids, in this order; unknown ones are left out."""

@@ -150,18 +150,18 @@ class StoredRun:
     @classmethod
     def of(cls, row: Any) -> StoredRun:
         """Return the run of a row of the table."""
-        found = dict(row)
-        owner = found.pop("owner")
+        values = dict(row)
+        owner = values.pop("owner")
         for name in ("last", "spark", "versions"):
-            found[name] = json.loads(found[name])
-        found["settings"] = json.loads(found.pop("experiment"))
-        if found["status"] in (RUNNING, PAUSED) and not _is_alive(owner, found["updated"]):
-            found["status"] = INTERRUPTED
-            found["message"] = (
-                f"Cut off after {found['epoch']:,} epochs: the process that made this run has ended. Resume "
+            values[name] = json.loads(values[name])
+        values["settings"] = json.loads(values.pop("experiment"))
+        if values["status"] in (RUNNING, PAUSED) and not _is_alive(owner, values["updated"]):
+            values["status"] = INTERRUPTED
+            values["message"] = (
+                f"Cut off after {values['epoch']:,} epochs: the process that made this run has ended. Resume "
                 "it to go on."
             )
-        return cls(**found)
+        return cls(**values)
 
 
 def _start_ticks(pid: int) -> str:

@@ -109,18 +109,20 @@ def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
 
 def metrics_of(run: StoredRun) -> dict[str, float]:
     """Return the metrics of the end of a run, those of `METRICS` that it has."""
-    found = {name: run.last.get(name) for name in METRICS}
-    return {name: float(value) for name, value in found.items() if value is not None and math.isfinite(value)}
+    values = {name: run.last.get(name) for name in METRICS}
+    return {
+        name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)
+    }
 
 
 def metrics_in_words(metrics: Mapping[str, float], dataset: Dataset) -> list[str]:
     """Return those of `METRICS` with their words; errors of one number that was scaled in its own unit."""
-    found = []
+    lines = []
     for name, words in METRICS.items():
         if name in metrics:
             scale, unit = unit_of(name, dataset)
-            found.append(f"{words} {metrics[name] * scale:.4g}{unit and f' (in {unit})'}")
-    return found
+            lines.append(f"{words} {metrics[name] * scale:.4g}{unit and f' (in {unit})'}")
+    return lines
 
 
 def unit_of(metric: str, dataset: Dataset | None) -> tuple[float, str]:
@@ -137,7 +139,7 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for run in runs:
-        told, last, metrics = run.settings, run.last, metrics_of(run)
+        settings, last, metrics = run.settings, run.last, metrics_of(run)
         name = next(iter(metrics), None)
         rows.append(
             {
@@ -145,7 +147,7 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
                 "run": title_of_run(run),
                 "status": run.status,
                 "when": pd.Timestamp(run.created, unit="s", tz="UTC"),
-                **{name: told.get(name) for name in _SETTINGS},
+                **{name: settings.get(name) for name in _SETTINGS},
                 "epochs": run.epoch,
                 "objective": last.get("objective"),
                 "spark": run.spark,
@@ -164,8 +166,8 @@ def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
     """Return runs in groups that differ in their seed alone, in the order of their first ones."""
     groups: dict[str, list[StoredRun]] = {}
     for run in runs:
-        rest = {name: value for name, value in run.settings.items() if name != "seed"}
-        groups.setdefault(repr(sorted(rest.items())), []).append(run)
+        settings = {name: value for name, value in run.settings.items() if name != "seed"}
+        groups.setdefault(repr(sorted(settings.items())), []).append(run)
     return list(groups.values())
 
 
@@ -220,7 +222,7 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
     """Return what `differing` returns as pages call it."""
     rows = [
-        [name_of(what), *(label_of(what, one) for one in texts)]
+        [name_of(what), *(label_of(what, text) for text in texts)]
         for what, *texts in table.itertuples(index=False)
     ]
     return pd.DataFrame(rows, columns=table.columns)

@@ -73,14 +73,16 @@ def _described(values: pd.Series, decimal: str) -> Column:
     name, n = str(values.name), len(values)
     known = values.dropna()
     different = known.drop_duplicates()
-    told = [_shown(word) for word in words_of(different.head(4))]
+    examples = [_shown(word) for word in words_of(different.head(4))]
     counts = known.value_counts().head(_CLASSES) if len(different) <= 4 * _CLASSES else None
     levels = () if counts is None else tuple(map(str, words_of(pd.Series(counts.index))))
     plain_kind, note, missing = _kind(known, different, decimal, bool(_IDENTIFIER.search(name)), n)
     kind, note = _refined(plain_kind, known, different, name) or (plain_kind, note)
     missing += n - len(known)
     positive = _positive(known, decimal, n)
-    return Column(name, kind, plain_kind, missing, len(different), " · ".join(told), note, levels, positive)
+    return Column(
+        name, kind, plain_kind, missing, len(different), " · ".join(examples), note, levels, positive
+    )
 
 
 def _positive(known: pd.Series, decimal: str, n: int) -> bool:
@@ -138,9 +140,9 @@ def _kind(
             return "number", f"{infinite:,} infinite values count as missing.", infinite
         if set(different.tolist()) == {0, 1}:
             return "yes_no", "", 0
-        whole = bool((numbers == np.round(numbers)).all())
-        counting = whole and bool((np.abs(np.diff(numbers)) == 1).all())
-        if each_its_own and whole and (called_so or counting):
+        integral = bool((numbers == np.round(numbers)).all())
+        counting = integral and bool((np.abs(np.diff(numbers)) == 1).all())
+        if each_its_own and integral and (called_so or counting):
             return "ignored", "It looks like an identifier: every row has a number of its own.", 0
         return "number", "", 0
     if len(different) > 2:

@@ -8,7 +8,7 @@ word, and take a missing value for a rare one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ class WordColumn(_Features):
         The words that have a feature. Of a column of yes and no it is one.
     missing : {"drop", "impute", "mark"}
         See `fmviz.lab.tables.recipe.MISSING`.
-    rest : str
+    other_label : str
         The name of a further level that all other words share, or empty: then they are none of the levels.
     others : tuple of str
         The other words that were there when it was learned.
@@ -113,14 +113,14 @@ class WordColumn(_Features):
     name: str
     levels: tuple[str, ...]
     missing: Missing = "drop"
-    rest: str = ""
+    other_label: str = ""
     others: tuple[str, ...] = ()
     kind = "word"
 
     @property
     def categories(self) -> tuple[str, ...]:
         """What is told apart: the levels, and the rest where it has a feature."""
-        return (*self.levels, self.rest) if self.rest else self.levels
+        return (*self.levels, self.other_label) if self.other_label else self.levels
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -192,10 +192,10 @@ def learn_column(
 def _numbers(known: np.ndarray, name: str, missing: Missing, scaling: ScalingKind) -> NumberColumn | None:
     if np.ptp(known) == 0:
         return None
-    found = StandardScaler().fit(known[:, None])
-    mean = float(found.mean_[0])
+    scaler = StandardScaler().fit(known[:, None])
+    mean = float(scaler.mean_[0])
     if scaling == "standard":
-        return NumberColumn(name, mean, float(found.scale_[0]), missing)
+        return NumberColumn(name, mean, float(scaler.scale_[0]), missing)
     center, scale = 0.0, 1.0
     if scaling == "range":
         ends = MinMaxScaler().fit(known[:, None])
@@ -204,28 +204,24 @@ def _numbers(known: np.ndarray, name: str, missing: Missing, scaling: ScalingKin
 
 
 def _words(known: pd.Series, missing: Missing, single: bool, rare: int, most: int) -> WordColumn | None:
-    name, found = str(known.name), levels_of(known)
-    if single and len(found) == 2:
-        yes = yes_of(found)
-        return WordColumn(name, (yes,), missing, others=tuple(word for word in found if word != yes))
+    name, different = str(known.name), levels_of(known)
+    if single and len(different) == 2:
+        # Without a word that says yes the later by letters.
+        yes = next((level for level in different if level.strip().lower() in _YES), max(different))
+        return WordColumn(name, (yes,), missing, others=tuple(word for word in different if word != yes))
     counts = pd.Series(words_of(known)).value_counts()
     # Of equally frequent words those that come first by letters, whatever the order of the rows.
-    ranked = sorted(found, key=lambda word: -counts[word])[:most]
+    ranked = sorted(different, key=lambda word: -counts[word])[:most]
     kept = {word for word in ranked if counts[word] >= rare}
-    others = tuple(word for word in found if word not in kept)
+    others = tuple(word for word in different if word not in kept)
     # A level that stands for one word alone would only hide its name.
     if len(others) <= 1:
-        kept, others = set(found), ()
-    rest = OTHER if others else ""
-    levels = tuple(word for word in found if word in kept)
-    if len(levels) + bool(rest) + (missing == "mark") < 2:
+        kept, others = set(different), ()
+    other_label = OTHER if others else ""
+    levels = tuple(word for word in different if word in kept)
+    if len(levels) + bool(other_label) + (missing == "mark") < 2:
         return None
-    return WordColumn(name, levels, missing, rest, others)
-
-
-def yes_of(levels: Collection[str]) -> str:
-    """Return the one of two words that says yes; else the later by letters."""
-    return next((level for level in levels if level.strip().lower() in _YES), max(levels))
+    return WordColumn(name, levels, missing, other_label, others)
 
 
 def _texts(known: pd.Series, missing: Missing, fewest: int, most: int) -> TextColumn | None:
@@ -260,21 +256,21 @@ def _pieces(columns: Sequence[EncodedColumn]) -> Iterator[_Piece]:
 
 def frame(columns: Sequence[EncodedColumn], typed: dict[str, pd.Series]) -> pd.DataFrame:
     """Return what `transformer` takes, a column for each of `_pieces`, from typed columns by their names."""
-    made: dict[str, Any] = {}
+    columns_by_key: dict[str, Any] = {}
     for piece in _pieces(columns):
         values = typed[piece.column.name]
         if piece.kind == "mark":
-            made[piece.key] = values.isna().to_numpy(dtype=np.float64)
+            columns_by_key[piece.key] = values.isna().to_numpy(dtype=np.float64)
         elif piece.kind == "number":
-            made[piece.key] = values.to_numpy(dtype=np.float64)
+            columns_by_key[piece.key] = values.to_numpy(dtype=np.float64)
         else:
             words = pd.Series(words_of(values), dtype=object)
             if piece.kind == "text":
                 words = words.fillna("")
-            elif rest := piece.column.rest:
-                words = words.where(words.isin(piece.column.levels) | words.isna(), rest)
-            made[piece.key] = words
-    return pd.DataFrame(made)
+            elif other_label := piece.column.other_label:
+                words = words.where(words.isin(piece.column.levels) | words.isna(), other_label)
+            columns_by_key[piece.key] = words
+    return pd.DataFrame(columns_by_key)
 
 
 def transformer(columns: Sequence[EncodedColumn]) -> Pipeline:

@@ -53,7 +53,7 @@ class Encoded:
         What y means.
     encoding : TableEncoding or None
         What the features mean; None where the file held numbers for features already.
-    lacking : mapping of str to int
+    missing : mapping of str to int
         By column the rows that are left out since its value is missing.
     unseen : mapping of str to mapping of str to int
         By column the words that it did not have when it was learned, and their rows.
@@ -65,24 +65,24 @@ class Encoded:
     dropped: int
     target: Target
     encoding: TableEncoding | None = None
-    lacking: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
     unseen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def notes(self) -> list[str]:
         """Return sentences for rows that were left out, and for columns that hold unseen words."""
         if self.encoding is None:
             return []
-        columns = {one.name: one for one in self.encoding.columns}
+        columns = {column.name: column for column in self.encoding.columns}
         notes = []
         if self.dropped:
-            lacking = [f"{name} in {count:,}" for name, count in self.lacking.items()]
-            notes.append(f"Rows left out since a value is missing: {self.dropped:,} ({some(lacking)}).")
+            counts = [f"{name} in {count:,}" for name, count in self.missing.items()]
+            notes.append(f"Rows left out since a value is missing: {self.dropped:,} ({some(counts)}).")
         for name, words in self.unseen.items():
-            rest = getattr(columns[name], "rest", "")
+            other_label = getattr(columns[name], "other_label", "")
             n = sum(words.values())
             notes.append(
                 f"Column {name!r} has words that are new to the model ({some(words)}) in {n:,} "
-                f"{'row' if n == 1 else 'rows'}; they count as {rest or 'none of its levels'}."
+                f"{'row' if n == 1 else 'rows'}; they count as {other_label or 'none of its levels'}."
             )
         return notes
 
@@ -98,12 +98,12 @@ class Encoded:
             task=self.target.task,
             X=self.X,
             y=self.y,
-            feature_names=tuple(one for column in columns for one in column.feature_names) or names,
+            feature_names=tuple(name for column in columns for name in column.feature_names) or names,
             groups=tuple(column.name for column in columns for _ in column.feature_names) or names,
             target_name=self.target.name,
             class_labels=self.target.class_labels,
             targets=self.target.outputs if self.target.task == "regression" else (),
-            scaling=tuple(one for column in columns for one in column.scalings) or None,
+            scaling=tuple(scaling for column in columns for scaling in column.scalings) or None,
             target_scaling=None if self.encoding is None else self.target.scaling,
         )
 
@@ -172,12 +172,12 @@ class TableEncoding:
             if name not in table:
                 raise ValueError(f"The target {name!r} is no column. Choose one of the columns.")
         chosen = [
-            one
-            for one in recipe.columns
-            if one.kind != "ignored" and one.name not in recipe.targets and one.name in table
+            choice
+            for choice in recipe.columns
+            if choice.kind != "ignored" and choice.name not in recipe.targets and choice.name in table
         ]
         decimal = recipe.reading.decimal
-        dates = {one.name: date_format(table[one.name]) for one in chosen if one.kind == "date"}
+        dates = {choice.name: date_format(table[choice.name]) for choice in chosen if choice.kind == "date"}
         kinds, rules, typed = {}, {}, {}
         for choice in chosen:
             parts = _typed(table[choice.name], choice.kind, decimal, dates.get(choice.name, ""))
@@ -252,7 +252,9 @@ class TableEncoding:
     def apply(self, table: pd.DataFrame) -> Encoded:
         """Encode a table that has the columns; raises ValueError with a sentence where one does not suit."""
         typed = self._typed(table)
-        missing = {one.name: typed[one.name].isna() for one in self.columns if one.missing == "drop"}
+        missing = {
+            column.name: typed[column.name].isna() for column in self.columns if column.missing == "drop"
+        }
         y = None
         if all(name in table for name in self.target.names):
             y = self.target.encode(table, self.decimal)
@@ -269,7 +271,11 @@ class TableEncoding:
         with config_context(transform_output="default"):
             X: sp.csr_array = self._transformer.transform(frame(self.columns, typed))
         n, d = X.shape
-        unseen = {one.name: dict(_unseen(one, typed[one.name])) for one in self.columns if one.kind == "word"}
+        unseen = {
+            column.name: dict(_unseen(column, typed[column.name]))
+            for column in self.columns
+            if column.kind == "word"
+        }
         return Encoded(
             X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray(),
             None if y is None else y[rows],
@@ -297,28 +303,33 @@ class TableEncoding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as JSON takes it."""
-        return asdict(self)
+        data = asdict(self)
+        for values in data["columns"]:
+            if "other_label" in values:
+                values["rest"] = values.pop("other_label")  # Its name in saved models.
+        return data
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> TableEncoding:
+    def from_dict(cls, data: Mapping[str, Any]) -> TableEncoding:
         """Read what `to_dict` wrote."""
         kinds = {"levels": WordColumn, "words": TextColumn, "center": NumberColumn}
-        columns = tuple(
-            next(kind for key, kind in kinds.items() if key in one)(**_frozen(one)) for one in told["columns"]
-        )
-        notes = tuple(told["notes"])
-        target = Target.from_dict(told["target"])
-        return cls(**{**told, "target": target, "columns": columns, "notes": notes})
+        columns = []
+        for values in data["columns"]:
+            fields = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+            }
+            if "rest" in fields:
+                fields["other_label"] = fields.pop("rest")
+            columns.append(next(kind for key, kind in kinds.items() if key in values)(**fields))
+        notes = tuple(data["notes"])
+        target = Target.from_dict(data["target"])
+        return cls(**{**data, "target": target, "columns": tuple(columns), "notes": notes})
 
 
 def _known(y: np.ndarray) -> np.ndarray:
     """Return which rows have a value in all columns of a target."""
     missing = np.isnan(y)
     return ~(missing if y.ndim == 1 else missing.any(axis=1))
-
-
-def _frozen(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
 
 
 def _column(table: pd.DataFrame, name: str) -> pd.Series:

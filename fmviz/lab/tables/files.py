@@ -143,11 +143,11 @@ def unfolded(data: bytes, name: str, within: Limits) -> bytes:
         return data
     try:
         with gzip.open(io.BytesIO(data)) as stream:
-            found = stream.read(within.unfolded + 1)
+            content = stream.read(within.unfolded + 1)
     except (EOFError, OSError, zlib.error) as error:
         raise ValueError(f"{name} is a broken gzip file ({error}). Compress it again.") from None
-    within.check(name, unfolded=len(found))
-    return found
+    within.check(name, unfolded=len(content))
+    return content
 
 
 # -------------------------------------------------------------------------------------------------- text
@@ -210,7 +210,7 @@ def _libsvm(text: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndar
     from sklearn.datasets import load_svmlight_file
 
     # scikit-learn takes no index beyond 32 bits, and calls it a value.
-    far = max((int(one) for one in re.findall(r"\s(\d{7,60}):", text)), default=0)
+    far = max((int(index) for index in re.findall(r"\s(\d{7,60}):", text)), default=0)
     within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
     try:
         X, y = load_svmlight_file(io.BytesIO(text.encode()))

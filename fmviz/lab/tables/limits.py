@@ -52,7 +52,7 @@ class Limits:
             "a feature each; the rarer ones share one."
         )
 
-    def check(self, name: str, **found: float) -> None:
+    def check(self, name: str, **sizes: float) -> None:
         """Raise ValueError, with a sentence that calls the data by a name, where something is too large.
 
         Parameters
@@ -62,11 +62,11 @@ class Limits:
         **found : float
             Sizes by their names in `_SENTENCES`.
         """
-        for what, value in found.items():
+        for what, value in sizes.items():
             limit, sentence = _SENTENCES[what]
             if value > (most := getattr(self, limit)):
-                told = in_words if limit in ("file", "unfolded") else "{:,}".format
-                refused = sentence.format(name=name, value=told(value), most=told(most))
+                written = in_words if limit in ("file", "unfolded") else "{:,}".format
+                refused = sentence.format(name=name, value=written(value), most=written(most))
                 raise ValueError(refused + self.otherwise)
 
 

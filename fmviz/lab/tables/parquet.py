@@ -54,22 +54,15 @@ def read_parquet(data: bytes, name: str, within: Limits) -> Source:
 def _compound(kind: Any) -> bool:
     import pyarrow.types as of
 
-    return bool(
-        of.is_nested(kind)
-        or of.is_binary(kind)
-        or of.is_large_binary(kind)
-        or of.is_fixed_size_binary(kind)
-        or of.is_null(kind)
-        or not (
-            of.is_boolean(kind)
-            or of.is_integer(kind)
-            or of.is_floating(kind)
-            or of.is_decimal(kind)
-            or of.is_temporal(kind)
-            or of.is_string(kind)
-            or of.is_large_string(kind)
-            or of.is_dictionary(kind)
-        )
+    return not (
+        of.is_boolean(kind)
+        or of.is_integer(kind)
+        or of.is_floating(kind)
+        or of.is_decimal(kind)
+        or of.is_temporal(kind)
+        or of.is_string(kind)
+        or of.is_large_string(kind)
+        or of.is_dictionary(kind)
     )
 
 
@@ -80,11 +73,7 @@ def _plain(column: Any) -> Any:
 
     kind = column.type
     if of.is_dictionary(kind):
-        column = (
-            column.combine_chunks().dictionary_decode()
-            if not isinstance(column, pa.ChunkedArray)
-            else (column.cast(kind.value_type))
-        )
+        column = column.cast(kind.value_type)
         return _plain(column) if not _compound(column.type) else column.cast(pa.string())
     if of.is_decimal(kind) or of.is_float16(kind):
         return column.cast(pa.float64(), safe=False)

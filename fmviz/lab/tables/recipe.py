@@ -89,19 +89,22 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as JSON takes it."""
-        told = {**asdict(self), "columns": [[one.name, one.kind, one.missing] for one in self.columns]}
+        settings = {
+            **asdict(self),
+            "columns": [[choice.name, choice.kind, choice.missing] for choice in self.columns],
+        }
         # The hash of this text names a data set, so that what came later is told only where it matters.
         later = {"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False}
-        return {name: value for name, value in told.items() if name not in later or value != later[name]}
+        return {name: value for name, value in settings.items() if name not in later or value != later[name]}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Recipe:
+    def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
         """Read what `to_dict` wrote; raises ValueError on anything else."""
         try:
-            reading = Reading(**told["reading"])
-            columns = tuple(Choice(*one) for one in told["columns"])
-            later = {name: tuple(told.get(name, ())) for name in ("also", "order")}
-            return cls(**{**told, **later, "reading": reading, "columns": columns})
+            reading = Reading(**data["reading"])
+            columns = tuple(Choice(*fields) for fields in data["columns"])
+            later = {name: tuple(data.get(name, ())) for name in ("also", "order")}
+            return cls(**{**data, **later, "reading": reading, "columns": columns})
         except (KeyError, TypeError) as error:
             raise ValueError(f"This is no recipe for a data set ({error}).") from None
 
@@ -112,8 +115,8 @@ class Recipe:
 
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
         """Return the recipe with other choices for columns; those that it does not have are passed over."""
-        told = {one.name: one for one in choices}
-        return replace(self, columns=tuple(told.get(one.name, one) for one in self.columns))
+        changed = {choice.name: choice for choice in choices}
+        return replace(self, columns=tuple(changed.get(choice.name, choice) for choice in self.columns))
 
 
 def first_recipe(source: Source, columns: Iterable[Column], *, plain: bool = False) -> Recipe:
@@ -125,8 +128,8 @@ def first_recipe(source: Source, columns: Iterable[Column], *, plain: bool = Fal
         return Recipe(source.reading, target=LIBSVM_TARGET)
     columns = tuple(columns)
     choices = tuple(
-        Choice(one.name, one.plain_kind if plain else one.kind, "mark" if one.missing else "drop")
-        for one in columns
+        Choice(column.name, column.plain_kind if plain else column.kind, "mark" if column.missing else "drop")
+        for column in columns
     )
     rare = 1 if len(source.table) < 1_000 else 5
     return Recipe(source.reading, choices, likely_target(columns), rare=rare)

@@ -100,23 +100,23 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
     """Return a name of its own for every column, with a sentence for those that had none."""
     empty = [place for place, column in enumerate(columns, 1) if not column.strip()]
     long = sum(len(column) > _LONGEST_NAME for column in columns)
-    found: list[str] = []
+    names: list[str] = []
     for place, column in enumerate(columns, 1):
         clean = " ".join(column.split()) or f"column {place}"
         if len(clean) > _LONGEST_NAME:
             clean = clean[: _LONGEST_NAME - 1] + "…"
-        found.append(clean)
-    taken, again = set(found), Counter(found)
+        names.append(clean)
+    taken, again = set(names), Counter(names)
     seen: Counter[str] = Counter()
     doubles = []
-    for at, column in enumerate(found):
+    for at, column in enumerate(names):
         seen[column] += 1
         if again[column] > 1 and seen[column] > 1:
             number = seen[column]
             while (other := f"{column} ({number})") in taken:
                 number += 1
             taken.add(other)
-            found[at] = other
+            names[at] = other
             doubles.append(column)
     if empty:
         notes.append(f"{_columns(len(empty))} no name: see “column {empty[0]}”.")
@@ -124,7 +124,7 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
         notes.append(f"{_columns(len(doubles))} the name of another: see “{doubles[0]} (2)”.")
     if long:
         notes.append(f"{_columns(long)} a name of more than {_LONGEST_NAME} characters, which was cut.")
-    return found
+    return names
 
 
 def _columns(count: int) -> str:

@@ -72,10 +72,10 @@ class Target:
     logarithm: bool = False
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Target:
+    def from_dict(cls, data: Mapping[str, Any]) -> Target:
         """Read what `dataclasses.asdict` made of one."""
-        parts = tuple(cls.from_dict(one) for one in told.get("parts", ()))
-        return cls(**{**told, "labels": tuple(told["labels"]), "parts": parts})
+        parts = tuple(cls.from_dict(part) for part in data.get("parts", ()))
+        return cls(**{**data, "labels": tuple(data["labels"]), "parts": parts})
 
     @classmethod
     def learn(
@@ -156,11 +156,11 @@ class Target:
             If they are of different kinds, or of more classes, or one is no target.
         """
         parts = tuple(cls.learn(table[name], task, "", decimal, rows, logarithm=logarithm) for name in names)
-        kinds = {one.task for one in parts}
+        kinds = {part.task for part in parts}
         if len(kinds) > 1 or not kinds <= {"regression", "binary"}:
-            told = ", ".join(f"{one.name} ({_KINDS[one.task]})" for one in parts)
+            described = ", ".join(f"{part.name} ({_KINDS[part.task]})" for part in parts)
             raise ValueError(
-                f"Several targets must be numbers all, or of two classes all; they are {told}. Choose "
+                f"Several targets must be numbers all, or of two classes all; they are {described}. Choose "
                 "columns of one kind."
             )
         joined = cls(", ".join(names), "several" if kinds == {"binary"} else "regression", parts=parts)
@@ -186,13 +186,13 @@ class Target:
             )
         if not learned.size or np.ptp(learned) == 0:
             raise ValueError(f"The target {name!r} is the same in all training rows; add rows.")
-        found = StandardScaler().fit(learned[:, None])
-        return cls(name, "regression", float(found.mean_[0]), float(found.scale_[0]), logarithm=logarithm)
+        scaler = StandardScaler().fit(learned[:, None])
+        return cls(name, "regression", float(scaler.mean_[0]), float(scaler.scale_[0]), logarithm=logarithm)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns."""
-        return tuple(one.name for one in self.parts) or (self.name,)
+        return tuple(part.name for part in self.parts) or (self.name,)
 
     def encode(self, values: pd.Series | pd.DataFrame, decimal: str = "point") -> np.ndarray:
         """Return y, float64 of shape (N,) or (N, m); NaN where a value is missing, or of none of the classes.
@@ -201,7 +201,7 @@ class Target:
         """
         if isinstance(values, pd.DataFrame):
             if self.parts:
-                return np.column_stack([one.encode(values[one.name], decimal) for one in self.parts])
+                return np.column_stack([part.encode(values[part.name], decimal) for part in self.parts])
             values = values[self.name]
         if self.task == "regression":
             numbers = numbers_of(values, decimal)
@@ -231,37 +231,37 @@ class Target:
     def decode(self, f: np.ndarray) -> np.ndarray:
         """Return what scores f, shape (N,) or (N, m), say in the target's own numbers or words."""
         if self.parts:
-            return np.column_stack([one.decode(f[:, c]) for c, one in enumerate(self.parts)])
+            return np.column_stack([part.decode(f[:, c]) for c, part in enumerate(self.parts)])
         if self.task != "regression":
             return self.engine.decode(f)
-        told = self.mean + self.scale * f
+        decoded = self.mean + self.scale * f
         with np.errstate(over="ignore"):
-            return np.exp(told) if self.logarithm else told
+            return np.exp(decoded) if self.logarithm else decoded
 
-    def in_columns(self, found: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
+    def in_columns(self, predictions: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return decoded predictions as columns of a table, with the outputs' probabilities p, if any."""
         if self.parts:
-            told = {}
-            for c, (one, output) in enumerate(zip(self.parts, self.outputs, strict=True)):
-                told[f"prediction of {one.name}"] = found[:, c]
+            columns = {}
+            for c, (part, output) in enumerate(zip(self.parts, self.outputs, strict=True)):
+                columns[f"prediction of {part.name}"] = predictions[:, c]
                 if p is not None:
-                    told[f"probability of {output}"] = p[:, c]
-            return told
-        told = {"prediction": found}
+                    columns[f"probability of {output}"] = p[:, c]
+            return columns
+        columns = {"prediction": predictions}
         if p is not None and self.task != "regression":
             each = self.engine.probabilities(p)
             labels = enumerate(self.labels) if len(self.labels) > 2 else [(1, self.labels[1])]
-            told |= {f"probability of {label}": each[:, c] for c, label in labels}
-        return told
+            columns |= {f"probability of {label}": each[:, c] for c, label in labels}
+        return columns
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """What several columns are called: a label whose second class is a yes by its name alone."""
         return tuple(
-            one.name
-            if one.task == "regression" or one.labels[1].lower() in _YES
-            else f"{one.name}={one.labels[1]}"
-            for one in self.parts
+            part.name
+            if part.task == "regression" or part.labels[1].lower() in _YES
+            else f"{part.name}={part.labels[1]}"
+            for part in self.parts
         )
 
     @property
@@ -270,7 +270,7 @@ class Target:
         if self.task != "regression":
             return None
         if self.parts:
-            return tuple(Scaling(one.mean, one.scale, logarithm=one.logarithm) for one in self.parts)
+            return tuple(Scaling(part.mean, part.scale, logarithm=part.logarithm) for part in self.parts)
         return Scaling(self.mean, self.scale, logarithm=self.logarithm)
 
     @property
@@ -292,7 +292,7 @@ def ascending(levels: Sequence[str]) -> tuple[str, ...]:
     words = {level: level.strip().lower().replace(" ", "_").replace("-", "_") for level in levels}
     for scale in _SCALES:
         places = {word: at for at, place in enumerate(scale) for word in place}
-        found = [places.get(word) for word in words.values()]
-        if None not in found and len(set(found)) == len(found):
+        ranks = [places.get(word) for word in words.values()]
+        if None not in ranks and len(set(ranks)) == len(ranks):
             return tuple(sorted(words, key=lambda level: places[words[level]]))
     return ()

@@ -49,10 +49,10 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     words = {sign: word for word, sign in DELIMITERS.items()}
     lines = text.lstrip("\ufeff\n")
-    if (told := re.match(r'"?sep=(.)"?\n', lines)) is not None:  # As Excel writes it.
-        text = lines[told.end() :]
-        if told[1] in words and asked.delimiter == "auto":
-            asked = replace(asked, delimiter=words[told[1]])
+    if (marker := re.match(r'"?sep=(.)"?\n', lines)) is not None:  # As Excel writes it.
+        text = lines[marker.end() :]
+        if marker[1] in words and asked.delimiter == "auto":
+            asked = replace(asked, delimiter=words[marker[1]])
     if asked.skip:
         text = "\n".join(text.split("\n")[asked.skip :])
     text = re.sub(r"\A(?:[ \t]*\n)+", "", text)
@@ -146,8 +146,8 @@ def _has_header(text: str, delimiter: str) -> bool:
     except csv.Error:
         return True
     number = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
-    told = [field for field in fields if field.strip()]
-    return not told or not all(number.fullmatch(field) for field in told)
+    values = [field for field in fields if field.strip()]
+    return not values or not all(number.fullmatch(field) for field in values)
 
 
 def _heading(text: str, delimiter: str, header: bool, name: str) -> tuple[list[str], int]:

@@ -115,9 +115,9 @@ def _divided(words: pd.Series, decimal: str) -> np.ndarray:
     plain = rf"[-+]?(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][-+]?[0-9]{{1,4}})?"
     fits = words.str.fullmatch(f"(?:{divided})|(?:{plain})").to_numpy(dtype=bool)
     bare = words[fits].str.replace(rf"{divider}|[ \u00a0\u202f'’]", "", regex=True)
-    found = np.full(len(words), np.nan)
-    found[fits] = pd.to_numeric(bare.str.replace(",", "."), errors="coerce").to_numpy(dtype=np.float64)
-    return found
+    numbers = np.full(len(words), np.nan)
+    numbers[fits] = pd.to_numeric(bare.str.replace(",", "."), errors="coerce").to_numpy(dtype=np.float64)
+    return numbers
 
 
 # ------------------------------------------------------------------------------------------------- dates
@@ -152,12 +152,12 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
 
 def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
     """Return year, month, weekday and hour of dates as columns of their own, ``date.year`` and so on."""
-    found, name = dates_of(values, form), str(values.name)
+    dates, name = dates_of(values, form), str(values.name)
     return {
-        f"{name}.year": found.dt.year.astype("float64"),
-        f"{name}.month": _named(found.dt.month - 1, _MONTHS),
-        f"{name}.weekday": _named(found.dt.day_of_week, _WEEKDAYS),
-        f"{name}.hour": found.dt.hour.astype("float64"),
+        f"{name}.year": dates.dt.year.astype("float64"),
+        f"{name}.month": _named(dates.dt.month - 1, _MONTHS),
+        f"{name}.weekday": _named(dates.dt.day_of_week, _WEEKDAYS),
+        f"{name}.hour": dates.dt.hour.astype("float64"),
     }
 
 

@@ -43,7 +43,7 @@ __all__ = [
     "load",
     "name_of",
     "profile",
-    "put",
+    "save",
     "size_of_file",
     "sized",
     "title_of",
@@ -224,8 +224,8 @@ def title_of(text: str) -> str:
 
 def name_of(file: str, recipe: Recipe) -> str:
     """Return the name of the data set that a recipe makes of a file."""
-    told = json.dumps([VERSION, file, recipe.to_dict()], sort_keys=True)
-    return f"own_{hashlib.sha256(told.encode()).hexdigest()[:20]}"
+    text = json.dumps([VERSION, file, recipe.to_dict()], sort_keys=True)
+    return f"own_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def _entry(name: str) -> Path:
@@ -234,32 +234,32 @@ def _entry(name: str) -> Path:
     return data_folder() / f"{name}.json"
 
 
-def put(found: Upload) -> None:
+def save(upload: Upload) -> None:
     """Write the entry of a data set."""
-    told = {key: value for key, value in vars(found).items() if key not in ("recipe", "name")}
-    text = json.dumps({"version": VERSION, **told, "recipe": found.recipe.to_dict()}, ensure_ascii=False)
-    _write(_entry(found.name), text.encode())
+    entry = {key: value for key, value in vars(upload).items() if key not in ("recipe", "name")}
+    text = json.dumps({"version": VERSION, **entry, "recipe": upload.recipe.to_dict()}, ensure_ascii=False)
+    _write(_entry(upload.name), text.encode())
 
 
 def find(name: str) -> Upload | None:
     """Return the data set of that name; None where it is not on this computer."""
     try:
-        told = dict(json.loads(_entry(name).read_bytes()))
+        entry = dict(json.loads(_entry(name).read_bytes()))
         # Commit 2c2cf81 marked what was deleted, to remove it a week later.
-        if told.pop("version") != VERSION or told.pop("deleted", None) is not None:
+        if entry.pop("version") != VERSION or entry.pop("deleted", None) is not None:
             return None
-        found = Upload(**{**told, "name": name, "recipe": Recipe.from_dict(told["recipe"])})
+        upload = Upload(**{**entry, "name": name, "recipe": Recipe.from_dict(entry["recipe"])})
     except (OSError, LookupError, TypeError, ValueError):
         return None
-    return found if size_of_file(found.file) is not None else None
+    return upload if size_of_file(upload.file) is not None else None
 
 
 def load(name: str) -> Dataset:
     """Return the data set of that name; raises ValueError where it is not here."""
-    found = find(name)
-    if found is None:
+    upload = find(name)
+    if upload is None:
         raise ValueError(why_not(name))
-    return encoded(found.file, found.recipe).dataset(name, found.title)
+    return encoded(upload.file, upload.recipe).dataset(name, upload.title)
 
 
 def why_not(name: str) -> str | None:
@@ -274,13 +274,13 @@ def why_not(name: str) -> str | None:
 
 def delete(name: str) -> bool:
     """Delete a data set for good, and its file if it is the last one of it; return whether it was there."""
-    found = find(name)
-    if found is None:
+    upload = find(name)
+    if upload is None:
         return False
     _entry(name).unlink(missing_ok=True)
     others = [find(entry.stem) for entry in data_folder().glob("own_*.json")]
-    if all(other is None or other.file != found.file for other in others):
-        _file(found.file).unlink(missing_ok=True)
+    if all(other is None or other.file != upload.file for other in others):
+        _file(upload.file).unlink(missing_ok=True)
     return True
 
 
@@ -289,8 +289,8 @@ def _tidy() -> None:
     folder, since = data_folder(), time.time() - _IDLE_SECONDS
     needed = set()
     for entry in folder.glob("own_*.json"):
-        if (found := find(entry.stem)) is not None:
-            needed.add(found.file)
+        if (upload := find(entry.stem)) is not None:
+            needed.add(upload.file)
         elif entry.stat().st_mtime < since:
             entry.unlink(missing_ok=True)
     for path in folder.glob("*_*"):

@@ -59,10 +59,10 @@ class Size:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, found: Encoded) -> Size:
+    def of(cls, encoded: Encoded) -> Size:
         """Measure; raises ValueError where a class has none of the rows that are kept."""
-        assert found.y is not None
-        target, encoding, y = found.target, found.encoding, found.y
+        assert encoded.y is not None
+        target, encoding, y = encoded.target, encoded.encoding, encoded.y
         values = [-1, 1] if target.task == "binary" else range(len(target.labels))
         counts = tuple(int((y == value).sum()) for value in values) if target.labels else ()
         if target.task == "several":
@@ -82,7 +82,7 @@ class Size:
                 f"Of the rows without a missing value none is {target.labels[counts.index(0)]!r}. Impute "
                 "what is missing, or ignore columns."
             )
-        X: Any = found.X
+        X: Any = encoded.X
         sparse = sp.issparse(X)
         entries = np.bincount(X.indices, minlength=X.shape[1]) if sparse else (X != 0).sum(axis=0)
         parts: tuple[Part, ...] = (Part("all features", "number", entries.size, int(entries.sum())),)
@@ -96,7 +96,7 @@ class Size:
             )
         notes = () if encoding is None else encoding.notes
         labels = target.labels or target.outputs
-        return cls(len(y), found.dropped, parts, target.task, labels, counts, bool(sparse), notes)
+        return cls(len(y), encoded.dropped, parts, target.task, labels, counts, bool(sparse), notes)
 
     @property
     def features(self) -> int:
