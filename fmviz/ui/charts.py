@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.figures import sketch, tabular
-from fmviz.ui.components.picture_buttons import picture_buttons
+from fmviz.ui.components import picture_buttons
 
 # Zoom and pan answer to the mouse. The one button of the toolbar is hidden, and pressed from our own menu.
 _CONFIG = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}

@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from fmviz.lab.background.pool import pages
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation
-from fmviz.ui.components.pulse import pulse
+from fmviz.ui.components import pulse
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
