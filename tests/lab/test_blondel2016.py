@@ -20,6 +20,7 @@ from fmviz.lab.papers.blondel2016 import (
     NYSTROEM,
     RANDOM,
     RATERS,
+    SETS,
     fit_fig3,
     fit_fig4,
     halves,
@@ -27,9 +28,9 @@ from fmviz.lab.papers.blondel2016 import (
     predict_fig4,
     problem_of_fig1,
     ratings,
+    rows_of,
     rows_of_fig1,
     rows_of_fig2,
-    rows_of_fig4,
     starts_of_fig2,
     tuned,
 )
@@ -122,7 +123,7 @@ def test_the_machines_of_fig_4(monkeypatch):
     cubic = captured(monkeypatch, fit_fig4, method=HOMOGENEOUS, data="diabetes", bases=12)
     assert (cubic["rank"], cubic["shape"]) == (4, (90, 11))
     at = cubic["problem"].start(0.1, np.random.default_rng(0))
-    target = rows_of_fig4("diabetes")[1][:90]
+    target = rows_of(SETS, "diabetes")[1][:90]
     left = cubic["problem"].predict(at) - (target - target.mean())
     paper = 0.5 * np.square(left).sum() + 3.0 * np.square(at.P).sum()
     assert 90 * cubic["problem"].objective(at) == pytest.approx(paper)
