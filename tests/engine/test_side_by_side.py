@@ -94,9 +94,7 @@ def test_the_status_says_which_outputs_did_not_converge():
     problem = three_classes().at(lambda_sparse=[10.0, 0.0, 0.0])
     *_, end = iterate(problem, "pcd", Budget(epochs=60, tol=1e-9), rng=np.random.default_rng(0))
     assert end.status.reason is Reason.EPOCHS
-    assert end.status.message.startswith(
-        "Outputs 'b', 'c' of 3 did not converge. Stopped at the limit of 60"
-    )
+    assert end.status.message.startswith("Outputs 'b', 'c' of 3 did not converge. Stopped at the limit of 60")
     asked = iter([False, False, False, True, True, True])
     *_, end = iterate(problem, "pcd", should_stop=lambda: next(asked), rng=np.random.default_rng(0))
     assert end.status.reason is Reason.STOPPED
