@@ -29,8 +29,8 @@ def stored(artefact: Artefact) -> tuple[dict, float] | None:
     known = kept_results(store())
     for budget in reversed(BUDGETS):
         if (artefact.name, budget) in known:
-            told = kept_result(store(), artefact.name, budget)
-            return None if told is None else (told, known[artefact.name, budget].created)
+            result = kept_result(store(), artefact.name, budget)
+            return None if result is None else (result, known[artefact.name, budget].created)
         if unfinished(artefact, budget, store()):
             return result_so_far(artefact, budget, store()).to_dict(), time.time()
     return None
@@ -43,7 +43,7 @@ def without_paths(result: dict) -> dict:
     return {**result, "differences": words}
 
 
-def made(artefact: Artefact) -> None:
+def run(artefact: Artefact) -> None:
     """Run an artefact into the run store, telling how far it is."""
     budget = "full" if artefact.minutes["full"] <= MINUTES else "quick"
     for result in run_and_keep(artefact, budget, store):
@@ -59,11 +59,11 @@ def main() -> None:
     for name in arguments.names or ARTEFACTS:
         artefact = ARTEFACTS[name]
         if not arguments.from_store:
-            made(artefact)
-        if (found := stored(artefact)) is None:
+            run(artefact)
+        if (last := stored(artefact)) is None:
             print(f"{name}: the store has none.")
             continue
-        result, created = found
+        result, created = last
         picture = thumbnail.svg(
             papers.draw(artefact.picture.kind, result["tables"], **artefact.picture.options)
         )
