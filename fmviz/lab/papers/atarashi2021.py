@@ -1174,7 +1174,7 @@ ARTEFACTS = (
         _FIG2,
         name="atarashi2021_fig1",
         title="Fig. 1: proximal operators of L1 and L21",
-        statements=tuple(one for one in _FIG2.statements if one.key == "all_or_nothing"),
+        statements=tuple(said for said in _FIG2.statements if said.key == "all_or_nothing"),
         # The first one is about TI.
         differences=_FIG2.differences[1:],
         settings={**_FIG2.settings, "methods": ["l1", "l21"]},
