@@ -1,4 +1,4 @@
-"""A fit as one HTML page that needs nothing else: no script, no server, no network; it prints, too."""
+"""Render a fit as one self-contained HTML page, without scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of ``python -m fmviz``: each is a module with `HELP`, `add` and `run`, and a name here."""
+"""The commands of ``python -m fmviz``: one module each, with `HELP`, `add` and `run`."""
 
 from __future__ import annotations
 

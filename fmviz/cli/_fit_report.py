@@ -1,4 +1,4 @@
-"""The report of `fmviz fit`: a summary on the terminal, and files."""
+"""Build the report of `fmviz fit`: the summary on the terminal, and its files."""
 
 from __future__ import annotations
 

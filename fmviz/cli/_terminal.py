@@ -1,4 +1,4 @@
-"""What the commands share: streams, tables, progress, the run store, and common arguments."""
+"""Helpers of the commands: standard streams, text tables, progress lines and common arguments."""
 
 from __future__ import annotations
 

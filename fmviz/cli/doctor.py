@@ -1,4 +1,4 @@
-"""``fmviz doctor``: whether this installation works."""
+"""``fmviz doctor``: check the installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fmviz fit``: fit a machine to a file of one's own, or to a registered data set."""
+"""``fmviz fit``: fit a model to a file or to a registered data set."""
 
 from __future__ import annotations
 

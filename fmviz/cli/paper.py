@@ -1,4 +1,4 @@
-"""``fmviz paper``: reproduce a figure or table of a paper, and check what the paper says about it."""
+"""``fmviz paper``: reproduce a figure or table of a paper, and check the statements of the paper about it."""
 
 from __future__ import annotations
 

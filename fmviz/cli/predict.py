@@ -1,4 +1,4 @@
-"""``fmviz predict``: apply a model that ``fmviz fit`` has saved to another file."""
+"""``fmviz predict``: apply a model saved by ``fmviz fit`` to another file."""
 
 from __future__ import annotations
 

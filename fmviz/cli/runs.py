@@ -1,4 +1,4 @@
-"""``fmviz runs``: the run store."""
+"""``fmviz runs``: list, show, compare, export, import and delete stored runs."""
 
 from __future__ import annotations
 

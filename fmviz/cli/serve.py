@@ -1,4 +1,4 @@
-"""``fmviz serve``: the dashboard."""
+"""``fmviz serve``: start the dashboard."""
 
 from __future__ import annotations
 

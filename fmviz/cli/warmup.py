@@ -1,4 +1,4 @@
-"""``fmviz warmup``: compile kernels before they are needed."""
+"""``fmviz warmup``: compile kernels ahead of their first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every data set by its name: the registered ones, and uploads, which no menu lists."""
+"""Look up and load data sets by name, registered ones and uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are made wrong on purpose, the truth kept, so that what finds them can be judged."""
+"""Contaminate targets with gross errors, flipped labels and swaps, to judge methods that detect them."""
 
 from __future__ import annotations
 

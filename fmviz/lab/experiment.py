@@ -1,4 +1,4 @@
-"""A training run, described completely: immutable, validated, hashable, to and from JSON and URLs."""
+"""The settings of a training run: immutable, validated, hashable, convertible to and from JSON and URLs."""
 
 from __future__ import annotations
 

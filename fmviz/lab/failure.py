@@ -1,4 +1,4 @@
-"""Exceptions as sentences."""
+"""Convert exceptions to sentences for users."""
 
 from __future__ import annotations
 

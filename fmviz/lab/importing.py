@@ -1,4 +1,4 @@
-"""Make a data set of an uploaded file: encode it, search settings for a first fit, and keep it."""
+"""Create a data set from an uploaded file: encode it, choose settings for a first fit, and store it."""
 
 from __future__ import annotations
 

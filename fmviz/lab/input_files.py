@@ -1,4 +1,4 @@
-"""Read the files and pipes that somebody names, once and up to a limit; refuse devices."""
+"""Read files and pipes up to a size limit, and refuse devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where fmviz keeps its files: the run store, and uploads beside it."""
+"""Paths of the run store and of the folder of uploads."""
 
 from __future__ import annotations
 

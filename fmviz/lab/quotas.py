@@ -1,4 +1,4 @@
-"""How much a server keeps in memory and of uploads, and caches that are bounded by what they weigh."""
+"""Memory and upload limits of a server, and a cache bounded by the size of its values."""
 
 from __future__ import annotations
 

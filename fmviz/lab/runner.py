@@ -1,4 +1,4 @@
-"""From an experiment to its stream of snapshots."""
+"""Prepare and run an experiment, and compute the metrics of its snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write numbers, symbols and the cells of tables as print sets them."""
+"""Format numbers, symbols and table cells for display."""
 
 from __future__ import annotations
 

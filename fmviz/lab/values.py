@@ -1,4 +1,4 @@
-"""Values of settings as links, JSON, TOML and Python programs write them: one table for all."""
+"""Convert setting values to and from links, JSON, TOML and Python source."""
 
 from __future__ import annotations
 

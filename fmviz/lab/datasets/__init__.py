@@ -1,4 +1,4 @@
-"""The data sets, by name: each is declared in a TOML file that names the function that reads or draws it."""
+"""The registry of data sets, each declared in a TOML file that names its reader or generator."""
 
 from __future__ import annotations
 

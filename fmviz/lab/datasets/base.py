@@ -1,4 +1,4 @@
-"""What a data set is, and how one is registered."""
+"""Dataclasses of a data set, of its scaling and of its registry entry."""
 
 from __future__ import annotations
 

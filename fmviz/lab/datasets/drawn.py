@@ -1,4 +1,4 @@
-"""Draw or compute data sets: planted interactions, triples, subsets and classes, and two exact rules."""
+"""Generate data sets: planted interactions, triples, subsets and classes, MONK's problem and a balance."""
 
 from __future__ import annotations
 

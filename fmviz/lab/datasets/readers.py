@@ -1,4 +1,4 @@
-"""Read data sets from files: LIBSVM, ARFF, CSV, MovieLens, and the tables that scikit-learn carries.
+"""Read data sets from files: LIBSVM, ARFF, CSV, MovieLens, and the tables that scikit-learn ships.
 
 A reader takes the files of a data set, the options of its declaration and its parameters; it returns fields
 of `Dataset`.

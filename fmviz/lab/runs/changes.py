@@ -1,4 +1,4 @@
-"""Changes of strengths during a run: in words, and in the history that curves and tables show."""
+"""Describe changes of regularization strengths during a run, and mark them in its history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Caps that follow from the data: found once for a run, told with its records, known where it is opened."""
+"""Estimate the caps of robust losses from the data, cache them, and restore them from records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs as one file to share: a ZIP archive of JSON and NPZ, without code in it."""
+"""Export and import runs as a ZIP archive of JSON and NPZ."""
 
 from __future__ import annotations
 

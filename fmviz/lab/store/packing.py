@@ -1,4 +1,4 @@
-"""Arrays and records as bytes, without code in them."""
+"""Serialize parameters and records to bytes, without pickle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a run to the store while it goes on."""
+"""Write a run to the store during training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last result of every reproduction, kept beside the runs."""
+"""Store the latest result of every reproduction of a paper."""
 
 from __future__ import annotations
 

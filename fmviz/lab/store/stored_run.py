@@ -1,4 +1,4 @@
-"""A stored run, what is written of it while it goes on, and whether its process is alive."""
+"""A row of the run store as a dataclass, the updates of a running one, and liveness of its process."""
 
 from __future__ import annotations
 

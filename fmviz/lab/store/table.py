@@ -1,4 +1,4 @@
-"""Stored runs as a table."""
+"""Tabulate stored runs, and name settings and metrics as the pages do."""
 
 from __future__ import annotations
 
