@@ -1,4 +1,4 @@
-"""The report of `fmviz fit`: a summary on the terminal, and files."""
+"""Build the report of `fmviz fit`: the summary on the terminal, and its files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PRINTED = 10
 
 
 def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Return the report of a fit as JSON takes it, and the strongest pairs."""
+    """Return the report of a fit as a dictionary for JSON, and the strongest pairs."""
     prepared, end, encoded = fit.run, fit.end, fit.encoded
     dataset, experiment = prepared.dataset, prepared.experiment
     pairs = pair_table(prepared.problem.model, end.parameters, dataset, top)
@@ -80,7 +80,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
 
 
 def _in_units(name: str, value: float, scale: float) -> float:
-    """Return a figure of a fit in the target's own unit, where it is an error of predictions."""
+    """Convert a prediction error to the unit of the target; return other values unchanged."""
     return value * scale if name.endswith("rmse") else value
 
 
@@ -100,7 +100,7 @@ def _notes(fit: Fit) -> list[str]:
 
 
 def _units(fit: Fit) -> list[str]:
-    """Return in which units the numbers are that are printed and written."""
+    """Return a note on the units of printed and written numbers."""
     target = None if fit.encoded is None else fit.encoded.target
     if target is None or target.task != "regression" or target.parts:
         return []
@@ -153,7 +153,7 @@ def _linear(w: np.ndarray, dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> str:
-    """Return what the terminal shows: of the pairs, the strongest of each output."""
+    """Return the summary for the terminal, with the strongest pairs of each output."""
     data, result = content["data"], content["result"]
     count = data["features"] * (data["features"] - 1) // 2
     lines = [
@@ -172,7 +172,7 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
         ", ".join(f"{words} {value:.4g}" for words, value in content["metrics"].items()),
         "",
     ]
-    # Those that no row has both of, which change no prediction, are left to the files.
+    # Pairs that occur in no row, which change no prediction, are only in the files.
     met = pairs[pairs["rows_with_both"] > 0]
     shown = met if len(met) else pairs
     if outputs > 1:
@@ -210,21 +210,21 @@ def write(fit: Fit, content: Mapping[str, Any], pairs: pd.DataFrame, folder: Pat
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(content), indent=1, ensure_ascii=False)
     for name, written in (("report.json", text), ("report.html", html(fit, content))):
-        # Names of files may hold bytes that are no characters.
+        # File names may contain bytes that are not characters.
         (folder / name).write_text(written, encoding="utf-8", errors="backslashreplace")
 
 
 def html(fit: Fit, content: Mapping[str, Any]) -> str:
-    """Return the report as one page."""
+    """Return the report as an HTML page."""
     data, experiment = content["data"], fit.run.experiment
-    # The program of a fit to a file is the command.
+    # A fit to a file is repeated by the command.
     source = with_header(
         fit.command if fit.stored is None else program(experiment),
         f"{data['name']}: {fit.end.status.message if fit.end.status else ''}",
         data={data["name"]: data["hash"]},
         versions=content["versions"],
     )
-    # The page says by itself which units it has, and lists no pairs that no row has both of.
+    # The page has its own note on units, and no pairs that occur in no row.
     notes = _notes(fit)
     if content["search"] is not None:
         notes.append(content["search"]["message"])

@@ -1,4 +1,4 @@
-"""``fmviz doctor``: whether this installation works."""
+"""``fmviz doctor``: check the installation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIBRARIES = ("numpy", "scipy", "numba", "pandas", "scikit-learn", "joblib", "pl
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print all findings; 1 if something is not as it must be."""
+    """Print all checks; return 1 if one fails."""
     bad = []
     for name, words, fine in _findings(store_path(arguments)):
         print(f"{'ok ' if fine else 'BAD'} {name:<8} {words}", flush=True)
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield what was looked at, what it is like, and whether it is as it must be."""
+    """Yield the name of every check, its result, and whether it passes."""
     from fmviz import __version__, operators
     from fmviz.engine._jit import cache_directory, is_writable
     from fmviz.lab.store import RunStore, StoreError

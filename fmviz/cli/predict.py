@@ -1,4 +1,4 @@
-"""``fmviz predict``: apply a model that ``fmviz fit`` has saved to another file."""
+"""``fmviz predict``: apply a model saved by ``fmviz fit`` to another file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELP = "predict with a model that fmviz fit has saved"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Add the arguments."""
     parser.add_argument("model", metavar="MODEL", help="model.npz, or the folder that holds it")
     parser.add_argument(
         "data", metavar="DATA", help="a file with the columns, or features, of the fitted one"
@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write a CSV table with a prediction for every row; say on stderr what is to be said of them."""
+    """Write a prediction for every row as CSV, and notes to stderr."""
     import numpy as np
     import pandas as pd
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _features(source: Source, model: SavedModel, name: str) -> Any:
-    """Return what a model takes of a file; raises ValueError where that is of another kind."""
+    """Return the table or features of a file; raises ValueError if they do not suit the model."""
     if model.encoding is not None:
         if source.table is None:
             raise ValueError(f"{name} is a libsvm file, but the model was fitted to a table.")
@@ -69,7 +69,7 @@ def _features(source: Source, model: SavedModel, name: str) -> Any:
 
 
 def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
-    """Return how good predictions are where a table holds the target, too."""
+    """Return a sentence on the prediction errors if the table has the target."""
     import numpy as np
 
     from fmviz.lab.runner import prediction_figures

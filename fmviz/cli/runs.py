@@ -1,4 +1,4 @@
-"""``fmviz runs``: the run store."""
+"""``fmviz runs``: list, show, compare, export, import and delete stored runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 HELP = "list, show, compare, export, import and delete stored runs; write the rows that look wrong"
 
 _LIMIT = 20
-# What the table of a list shows of `runs_table`; the rest is in --json.
+# The printed columns of `runs_table`; --json has all.
 _SHOWN = ("run", "status", "epochs", "objective", "interactions", "metric")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Add the arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, help: str) -> argparse.ArgumentParser:
@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the action says."""
+    """Run the action."""
     store = open_store(arguments)
     try:
         return _ACTIONS[arguments.action](arguments, store)
@@ -68,7 +68,7 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
         raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
     filters = {name: getattr(arguments, name) for name in ("dataset", "model", "regularizer", "origin")}
     filters |= {name: getattr(arguments, name) for name in ("sweep", "text")}
-    # One more, to know whether there are more.
+    # One more, to detect further runs.
     matching = store.runs(**filters, limit=arguments.limit + 1)
     more, matching = len(matching) > arguments.limit, matching[: arguments.limit]
     rows: list[dict[str, Any]] = [
@@ -92,7 +92,7 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
 
 
 def _integral(value: Any) -> Any:
-    """Return a count that pandas holds as a float, since others in its column are missing, as an int."""
+    """Return a count as int, which pandas stores as float if others in its column are missing."""
     return int(value) if isinstance(value, float) and value == value else value
 
 
@@ -187,7 +187,7 @@ def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
 
 
 def _named(store: RunStore, ids: list[str]) -> list[StoredRun]:
-    """Return the runs with these ids or beginnings of ids, each once."""
+    """Return the runs with these ids or prefixes of ids, without duplicates."""
     return list({run.id: run for run in map(store.get, ids)}.values())
 
 

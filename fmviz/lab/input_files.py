@@ -1,4 +1,4 @@
-"""Read the files and pipes that somebody names, once and up to a limit; refuse devices."""
+"""Read files and pipes up to a size limit, and refuse devices."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
     path : path-like
         The file, or ``-`` for the standard input.
     most : float
-        More bytes are refused, and more than half of the free memory.
+        The maximum size; it is also limited to half of the free memory.
     advice : str
-        What the sentence that refuses them ends with.
+        The advice at the end of the message on larger files.
 
     Raises
     ------
     ValueError
-        If it is a device, is too large or cannot be read; with a sentence.
+        If it is a device, is too large, or cannot be read.
     """
     standard = str(path) in (STANDARD_INPUT, "/dev/stdin")
     name = "Standard input" if standard else repr(str(path))
     try:
         target = sys.stdin.fileno() if standard else Path(path).expanduser()
-        # Before it is opened, which some devices take for a command.
+        # Checked before opening, which has effects on some devices.
         status = os.stat(target)
         if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""From an experiment to its stream of snapshots."""
+"""Prepare and run an experiment, and compute the metrics of its snapshots."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.runs import found_caps
 
-# A duality gap takes many times as long as the epoch before it.
+# Computing a duality gap takes many times as long as an epoch.
 _GAP_EVERY = 10
 
 Rows = tuple[Design, np.ndarray]
 Split = tuple[Dataset, Rows, Rows | None]
 
-# Runs of a sweep, and repeated ones on a page, differ in their settings far more often than in their rows.
+# Runs of a sweep, and repeated runs on a page, mostly share their rows.
 _splits: WeighedCache[Split] = WeighedCache(
     2, lambda split: sum(rows[0].n_bytes for rows in split[1:] if rows)
 )
@@ -45,12 +45,12 @@ _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_byt
 
 
 def load_dataset(name: str, **params: Any) -> Dataset:
-    """Return a data set, kept in memory between calls."""
+    """Load a data set, cached in memory."""
     return _datasets.get((name, *sorted(params.items())), lambda: dataset_spec(name)(**params))
 
 
 def too_large(experiment: Experiment) -> str | None:
-    """Return None, or the sentence that says why the parameters of this run do not fit into memory."""
+    """Return the reason why the parameters of a run do not fit into memory, or None."""
     if (d := _n_features(experiment)) is not None:
         try:
             experiment.machine.check_size(d, experiment.rank)
@@ -60,14 +60,14 @@ def too_large(experiment: Experiment) -> str | None:
 
 
 def cost_note(experiment: Experiment) -> str | None:
-    """Return a sentence on what this run costs, where that is out of the ordinary, else None."""
+    """Return a sentence on the cost of a run if it is unusually high, else None."""
     if experiment.why_not() is not None or (d := _n_features(experiment)) is None:
         return None
     return compatibility.cost_note(experiment.formulation, d, experiment.rank, experiment.solver)
 
 
 def _n_features(experiment: Experiment) -> int | None:
-    """Return d where a run may cost more than its data; None also where the data cannot be had."""
+    """Return d if a run may cost more than its data, else None; also None if the data are unavailable."""
     machine = experiment.machine
     cheap = machine.factorised and not machine.columnar
     if cheap and experiment.penalty.exact_prox:
@@ -75,7 +75,7 @@ def _n_features(experiment: Experiment) -> int | None:
     try:
         return int(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).X.shape[1])
     except ValueError:
-        return None  # Said where the run is started.
+        return None  # Reported when the run is started.
 
 
 def _rows(name: str, params: tuple[tuple[str, Any], ...], share: float, seed: int) -> Split:
@@ -83,21 +83,21 @@ def _rows(name: str, params: tuple[tuple[str, Any], ...], share: float, seed: in
     train, held_out = split(len(dataset.y), share, seed)
     if not held_out.size:
         return dataset, (Design(dataset.X), dataset.y), None
-    # What is wrong on purpose is to mislead a fit, and not what it is judged by.
+    # Contamination is for training; validation uses the true targets.
     truth = dataset.y if dataset.true_y is None else dataset.true_y
     kept = (Design(dataset.X[held_out]), truth[held_out])
     return dataset, (Design(dataset.X[train]), dataset.y[train]), kept
 
 
 def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
-    """Return the objective of an experiment on some rows, whose target is y."""
+    """Return the objective of an experiment on some rows."""
     return build(
         design,
         y,
         loss=experiment.criterion,
         penalty=experiment.penalty,
         model=experiment.machine,
-        # The linear model, rank 0, has nothing to show.
+        # The linear model, of rank 0, is not supported here.
         rank=whole_number("rank", experiment.rank, 1, 10_000),
         lambda_w=experiment.lambda_w,
         lambda_p=experiment.lambda_p,
@@ -109,22 +109,22 @@ def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """An experiment made ready: its data split, its problem, its way to measure.
+    """A prepared experiment: its data, split, and its problem.
 
     Attributes
     ----------
     experiment : Experiment
         The settings.
     dataset : Dataset
-        The data, before the split.
+        All data.
     problem : Problem or SideBySide
         The objective on the training rows.
     validation : (Design, ndarray) or None
-        The rows kept out.
+        The validation rows.
     schedule : Schedule
-        The changes of strengths; more may be added while a stream of snapshots goes on.
+        The changes of strengths; more may be added during training.
     begin : Parameters, optional
-        Where it begins, where that was found together with caps.
+        The start, if it was estimated together with caps.
     """
 
     experiment: Experiment
@@ -136,7 +136,7 @@ class Run:
 
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
-        """Return the run `loaded`, and with the caps that its data say it has where that is asked for."""
+        """Load the data of an experiment and build its problem, with estimated caps if it asks for them."""
         run = cls.loaded(experiment)
         if run.caps_missing:
             assert isinstance(run.problem, Problem)
@@ -146,7 +146,7 @@ class Run:
 
     @classmethod
     def loaded(cls, experiment: Experiment) -> Run:
-        """Load, split and validate; raises ValueError with a sentence where that cannot be done."""
+        """Load and split the data and build the problem, without estimating caps; may raise ValueError."""
         reason = experiment.why_not()
         if reason is not None:
             raise ValueError(reason)
@@ -159,7 +159,7 @@ class Run:
 
     @property
     def caps_missing(self) -> bool:
-        """Whether caps and a start are still to be found from the data."""
+        """Whether caps and a start are still to be estimated from the data."""
         return self.experiment.finds_caps and self.begin is None and isinstance(self.problem, Problem)
 
     def with_caps(
@@ -167,19 +167,19 @@ class Run:
         should_stop: Callable[[], bool] = never,
         find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.find_cached,
     ) -> Run:
-        """Return the run with the caps that its data say it has, where its experiment asks for that.
+        """Return the run with caps estimated from its data, if its experiment asks for them.
 
         Parameters
         ----------
         should_stop : callable
-            Asked between epochs of the search.
+            Polled between epochs of the estimation.
         find : callable
-            What finds them: by default once for all runs of this experiment.
+            Estimates the caps, by default cached for all runs of the experiment.
 
         Raises
         ------
         StoppedError
-            If `should_stop` says so.
+            If `should_stop` returns true.
         """
         if not self.caps_missing:
             return self
@@ -189,11 +189,11 @@ class Run:
 
     @property
     def designs(self) -> tuple[Design, ...]:
-        """The rows that it trains on, and those kept out."""
+        """The training rows and the validation rows."""
         return self.problem.design, *(() if self.validation is None else self.validation[:1])
 
     def of_output(self, c: int) -> Run:
-        """Return the run with one of several outputs as its target; itself where there is one only."""
+        """Return the run of one of several outputs; a run with a single output is returned as it is."""
         if self.problem.n_machines is None:
             return self
         kept = self.validation
@@ -203,7 +203,7 @@ class Run:
         return replace(self, dataset=data, problem=problem, validation=kept)
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
-        """Run, with the metrics of `measure` added to every snapshot.
+        """Train, and yield snapshots with the metrics of `measure`.
 
         `checkpoints` are the keywords ``resume`` and ``keep`` of `fmviz.engine.drive.iterate`.
         """
@@ -217,23 +217,20 @@ class Run:
             yield run._measured_snapshot(snapshot)
 
     def end(self, seconds: float | None = None) -> Snapshot:
-        """Run and return the last snapshot alone, with its metrics.
-
-        Nothing is evaluated on the way. With `seconds` the run also ends after so many solver seconds.
-        """
+        """Train and return only the last snapshot, with its metrics; optionally limit the solver seconds."""
         budget = Budget(self.experiment.max_epochs, seconds, self.experiment.tol, report_every=None)
         run = self._with_start(never, None)
         *_, last = run.stream(budget, never)
         return run._measured_snapshot(last)
 
     def _with_start(self, should_stop: Callable[[], bool], resume: Any) -> Run:
-        """Return the run with its caps; one that goes on needs no start, so that known caps serve it."""
+        """Return the run with its caps; a resumed run needs no start, so that known caps suffice."""
         if resume is not None and self.caps_missing:
             return replace(Run.prepare(self.experiment), schedule=self.schedule)
         return self.with_caps(should_stop)
 
     def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot with its metrics, and with a word on a converged fit without interactions."""
+        """Return a snapshot with its metrics, and with a note on a converged fit without interactions."""
         figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
         status = snapshot.status
         if status is not None and status.converged:
@@ -245,10 +242,10 @@ class Run:
     def stream(
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
     ) -> Iterator[Snapshot]:
-        """Run within another budget, with no metrics."""
+        """Train within a budget, and yield snapshots without metrics."""
         run = self._with_start(should_stop, checkpoints.get("resume"))
         experiment = run.experiment
-        # The split takes its own stream of the seed, so that the start does not depend on it.
+        # The split has a random stream of its own, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
         solver = chosen_solver(run.problem, experiment.solver, dict(experiment.solver_params))
         start = run.begin
@@ -268,10 +265,10 @@ class Run:
             **checkpoints,
         )
 
-    # The start of a run may overflow; its status says so.
+    # The start may overflow, as the status reports.
     @np.errstate(over="ignore", invalid="ignore")
     def measure(self, parameters: Parameters) -> dict[str, float]:
-        """Return the prediction metrics, and the recovery metrics where the truth is known."""
+        """Return prediction metrics, and recovery metrics if the truth is known."""
         figures = self._prediction(self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
             figures |= self._prediction(*self.validation, parameters, "validation")
@@ -285,14 +282,14 @@ class Run:
             self._recovery(self.dataset.of_output(c), *model.of_output(parameters, c))
             for c in range(model.n_outputs_of(parameters))
         ]
-        # Recovered is what is recovered in all outputs.
+        # Recovered means recovered in all outputs.
         return figures | {
             name: float((np.min if "recovered" in name else np.mean)([recovery[name] for recovery in each]))
             for name in each[0]
         }
 
     def _recovery(self, dataset: Dataset, model: Model, parameters: Parameters) -> dict[str, float]:
-        """Return how the interactions of one output compare with the truth, where it is known."""
+        """Return the recovery metrics of one output, if its truth is known."""
         recovered: dict[str, float] = {}
         truth, triples = dataset.truth, dataset.true_triples
         if truth is None and triples is None and dataset.true_pairs is None:
@@ -313,10 +310,7 @@ class Run:
         return recovered
 
     def confusion(self, parameters: Parameters) -> tuple[np.ndarray, str]:
-        """Return how many rows of each class are taken for each, shape (C, C), and which rows these are.
-
-        They are those that are kept out, where there are any.
-        """
+        """Return the confusion matrix, shape (C, C), and which rows it counts, "validation" or "training"."""
         known = self.validation
         design, y = (self.problem.design, self.problem.y) if known is None else known
         target = Target.of(self.dataset.target_of(y))
@@ -328,7 +322,7 @@ class Run:
     def _prediction(
         self, design: Design, y: np.ndarray, parameters: Parameters, name: str
     ) -> dict[str, float]:
-        """Return the loss and the figures of predictions for some rows, under their names."""
+        """Return the loss and the prediction metrics on some rows, with a prefix."""
         problem = self.problem
         f = predict(problem.model, design, parameters)
         target = Target.of(self.dataset.target_of(y))
@@ -339,7 +333,7 @@ class Run:
 
 
 def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
-    """Return parameters whose pair weights are those of the model, or None where it has no order 2."""
+    """Return parameters with the pair weights of the model, or None if it has no order 2."""
     if not model.factorised or not (model.columnar or model.lifted):
         return parameters
     pairs = by_order.get(2)
@@ -347,7 +341,7 @@ def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interact
 
 
 def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, float]:
-    """Return the used interactions and features of every order, where a model has several."""
+    """Return the used interactions and features of every order of a model with several."""
     if len(by_order) < 2:
         return {}
     counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
@@ -358,14 +352,14 @@ def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interact
 
 
 def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training rows and the held-out rows, both ascending; at least one row trains."""
+    """Return training and validation rows, both ascending, with at least one training row."""
     n_held = min(round(n * share), n - 1)
     order = np.random.default_rng([seed, 0]).permutation(n)
     return np.sort(order[n_held:]), np.sort(order[:n_held])
 
 
 def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
-    """Return the (d, d) matrix with ones at the pairs that truly interact, or None if they are unknown."""
+    """Return the (d, d) indicator matrix of the true pairs, or None if they are unknown."""
     if dataset.true_pairs is None:
         return None
     d = dataset.X.shape[1]
@@ -376,33 +370,32 @@ def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
 
 
 def truth_of(dataset: Dataset) -> np.ndarray | None:
-    """Return the true weights, or ones at the true pairs, or None where neither is known."""
+    """Return the true weights, or the indicators of the true pairs, or None."""
     return dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
 
 
 def prediction_figures(
     target: Target, f: np.ndarray, p: np.ndarray | None, levels: np.ndarray | None = None
 ) -> dict[str, float]:
-    """Return how good predictions are.
+    """Return prediction metrics.
 
     Parameters
     ----------
     target : Target
-        What was to be predicted.
+        The true target.
     f : (N,) or (N, m) ndarray
         The outputs.
     p : (N,) or (N, m) ndarray or None
-        The probabilities that they stand for, where they do.
+        The probabilities of the outputs, if any.
     levels : (C,) ndarray, optional
-        Of ordered classes what they are as numbers.
+        The numerical levels of ordered classes.
 
     Returns
     -------
     dict
-        Of numbers ``rmse``, of several the mean of theirs. Of two classes ``accuracy`` and ``auc``; of more
-        ``accuracy``, the mean ``auc`` of each against the rest, and with p ``log_loss``; where they are
-        ordered ``accuracy`` of the median, and ``rmse`` of the expected level, without p of the median. Of
-        several labels the same but for errors, each a mean over the labels.
+        ``rmse`` for numbers; ``accuracy`` and ``auc`` for two classes and, as means over the labels, for
+        several labels; for more classes ``accuracy``, the mean one-versus-rest ``auc``, and with p
+        ``log_loss``; for ordered classes also ``rmse`` of the expected level, or without p of the median.
     """
     y = target.values
     if target.kind == "real":
@@ -426,18 +419,18 @@ def prediction_figures(
 
 
 def quality(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
-    """Return how good predictions f are: accuracy and AUC for labels in {-1, +1}, else the RMSE."""
+    """Return accuracy and AUC of predictions f for labels in {-1, +1}, else the RMSE."""
     return prediction_figures(Target.of(y), f, None)
 
 
 def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
-    """Return the area under the ROC curve of scores f for labels y in {-1, +1}; NaN for one class."""
+    """Return the area under the ROC curve of scores f for labels y in {-1, +1}; NaN for a single class."""
     positive = y > 0
     n_positive = int(positive.sum())
     n_negative = y.size - n_positive
     if n_positive == 0 or n_negative == 0 or not np.isfinite(f).all():
         return float("nan")
-    from scipy.stats import rankdata  # Takes a while to import, and regression needs none of it.
+    from scipy.stats import rankdata  # Slow to import.
 
     ranks = rankdata(f)[positive].sum()
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
@@ -446,7 +439,7 @@ def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
 def prepare(
     dataset: Dataset, experiment: Experiment, train: np.ndarray, held_out: np.ndarray | None = None
 ) -> Run:
-    """Return the run that an experiment describes, on these data and rows instead of its own.
+    """Return the run of an experiment on given data and rows.
 
     Raises
     ------

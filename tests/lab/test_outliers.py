@@ -102,7 +102,7 @@ def test_caps_that_a_record_tells_are_not_searched_again(monkeypatch):
     record = {**found_caps.caps_record(run.problem), "epoch": 3}
     caps = found_caps.numbers(ROBUST)
     assert (caps.cap, caps.lambda_p) == (run.problem.loss.cap, run.problem.lambda_p)
-    monkeypatch.setattr(found_caps, "_found", {})
+    monkeypatch.setattr(found_caps, "_estimates", {})
     monkeypatch.setattr(found_caps, "find", None)
     found_caps.remember(ROBUST, {"found_epsilon": np.inf, "found_cap": 1.0})
     found_caps.remember(ROBUST, record)

@@ -1,4 +1,4 @@
-"""Draw or compute data sets: planted interactions, triples, subsets and classes, and two exact rules."""
+"""Generate data sets: planted interactions, triples, subsets and classes, MONK's problem and a balance."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ def make_sparse_interactions(
     y : (N,) ndarray
         The target.
     W : (d, d) ndarray
-        The true interaction weights, symmetric with a zero diagonal. Its strict upper triangle is what
-        counts.
+        The true interaction weights, symmetric with a zero diagonal.
 
     Raises
     ------
@@ -133,7 +132,7 @@ def sparse_interactions(
     seed: int,
     decimals: int | None = None,
 ) -> dict[str, Any]:
-    """Draw by `make_sparse_interactions`, and round to decimals, so that a file can hold the same numbers."""
+    """Draw by `make_sparse_interactions`, rounded so that a file holds the same numbers."""
     X, y, W = make_sparse_interactions(
         n_samples, d_true, b, d_noise, noise=noise, correlation=correlation, random_state=seed
     )
@@ -151,7 +150,7 @@ def _numbered(word: str, n_groups: int, size: int) -> list[str]:
 
 
 def _named(X: np.ndarray, names: Sequence[str], n_noise: int = 0) -> dict[str, Any]:
-    """Name columns, each of which is an attribute of its own; those of noise come last."""
+    """Name columns, each an attribute, with the noise columns last."""
     names = (*names, *(f"noise_{j}" for j in range(1, n_noise + 1)))
     return {"X": X, "feature_names": names, "groups": names}
 
@@ -284,7 +283,7 @@ def text_like(n: int, terms: int, per_row: int, rng: np.random.Generator) -> tup
     n, terms, per_row : int
         Rows, columns, and words of a row, repetitions included.
     rng : numpy Generator
-        Where everything is drawn from.
+        The random generator.
 
     Returns
     -------
@@ -320,16 +319,16 @@ def rated_items(
     Parameters
     ----------
     n, users, items : int
-        Ratings, users and items; items are drawn by a long-tailed law, and no pair twice.
+        Ratings, users and items; items follow a long-tailed law, and pairs are unique.
     rank : int
-        Of the matrix of interactions.
+        The rank of the interaction matrix.
     rng : numpy Generator
-        Where everything is drawn from.
+        The random generator.
 
     Returns
     -------
     X : (N, users + items) csr_array
-        Two ones a row. N is n, less what was drawn twice.
+        Two ones a row. N is n less the duplicates.
     y : (N,) ndarray
         3.5 + a_user + b_item + ⟨u, v⟩ + noise, rounded, within 1 to 5; the four parts have standard
         deviations 0.4, 0.4, 0.6 and 0.5.

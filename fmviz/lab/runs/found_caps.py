@@ -1,4 +1,4 @@
-"""Caps that follow from the data: found once for a run, told with its records, known where it is opened."""
+"""Estimate the caps of robust losses from the data, cache them, and restore them from records."""
 
 from __future__ import annotations
 
@@ -28,13 +28,7 @@ _WAIT_SECONDS = 0.1
 
 
 def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> EstimatedCaps:
-    """Return the caps that the data say a run has, and where it begins.
-
-    Raises
-    ------
-    StoppedError
-        If `should_stop` says so.
-    """
+    """Estimate the caps of a run from its data, and its start; raises StoppedError if `should_stop`."""
     rng = np.random.default_rng([experiment.seed, 4])
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     if _robust(problem):
@@ -49,7 +43,7 @@ def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], boo
 def find_cached(
     experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never
 ) -> EstimatedCaps:
-    """Return what `find` does, kept in memory for experiments that differ in their budget alone."""
+    """Return the estimate of `find`, cached for experiments that differ only in their budget."""
     key = _key(experiment)
     while not _finding.acquire(timeout=_WAIT_SECONDS):
         if should_stop():
@@ -63,7 +57,7 @@ def find_cached(
 
 
 def known(experiment: Experiment, problem: Problem) -> Problem | None:
-    """Return the problem with the caps that a record of such a run tells, or None without one."""
+    """Return the problem with caps restored from a record of such a run, or None."""
     caps = _known.get(_key(experiment))
     if caps is None or _key(experiment) in _estimates:
         return None
@@ -76,7 +70,7 @@ def known(experiment: Experiment, problem: Problem) -> Problem | None:
 
 
 def caps_record(problem: Problem) -> dict[str, float]:
-    """Return the caps and the strength of a problem, as records of its run tell them."""
+    """Return the caps and the strength of a problem by their names in records."""
     loss: Any = problem.loss
     model: Any = problem.model
     caps = Caps(loss.epsilon, loss.cap, *((model.cap, problem.lambda_p) if _robust(problem) else ()))
@@ -84,7 +78,7 @@ def caps_record(problem: Problem) -> dict[str, float]:
 
 
 def numbers(experiment: Experiment) -> Caps | None:
-    """Return the caps that were found for such a run, or None where they are not known here."""
+    """Return the estimated caps of such a run, or None if they are unknown."""
     key = _key(experiment)
     if key in _estimates:
         record = caps_record(_estimates[key].problem)
@@ -93,7 +87,7 @@ def numbers(experiment: Experiment) -> Caps | None:
 
 
 def remember(experiment: Experiment, record: Mapping[str, float]) -> None:
-    """Know from now on the caps that a record of a run tells, where it tells any."""
+    """Restore the caps from a record of a run, if it has any."""
     caps = Caps(*(record.get(name) for name in _NAMES))
     given = [value for value in astuple(caps) if value is not None]
     if experiment.finds_caps and len(given) >= 2 and all(0.0 <= value < math.inf for value in given):

@@ -1,4 +1,4 @@
-"""Reads Parquet files whose columns hold single values."""
+"""Read Parquet files whose columns hold single values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["read_parquet"]
 
 
 def read_parquet(data: bytes, name: str, within: Limits) -> Source:
-    """Read the bytes of a Parquet file; raises ValueError with a sentence."""
+    """Read a Parquet file; raises ValueError if it is broken, too large, or has too few columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -67,7 +67,7 @@ def _compound(kind: Any) -> bool:
 
 
 def _plain(column: Any) -> Any:
-    """Return an Arrow column as numbers, truth values, times without a zone, or strings."""
+    """Return an Arrow column as numbers, booleans, times without a zone, or strings."""
     import pyarrow as pa
     import pyarrow.types as of
 

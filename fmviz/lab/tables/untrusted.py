@@ -1,4 +1,4 @@
-"""Read, describe and encode untrusted files in a process of its own, with limits of time and memory."""
+"""Read, describe and encode untrusted files in a subprocess with time and memory limits."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from fmviz.lab.tables.target import Target
 
 __all__ = ["describe_confined", "encode_confined", "read_confined"]
 
-# What an honest file takes, in bytes and seconds: at the start, and for every byte that is read. A table of
-# short words takes most.
+# The limits in bytes and seconds: a constant, and a multiple of the size. Tables of short words take most.
 _MEMORY, _MEMORY_EACH = 600e6, 18.0
 _SECONDS, _SECONDS_EACH = 20.0, 4e-7
 
 
 def read_confined(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
-    """As `fmviz.lab.tables.files.read`, with as much time and memory as an honest file of its size takes.
+    """Read a file as `fmviz.lab.tables.files.read`, within time and memory limits by its size.
 
     Raises
     ------
     ValueError
-        As `read` does; or if it takes more.
+        As `read`, or if a limit is exceeded.
     """
     return _source(_read(False, data, asked, name, within, never))
 
@@ -41,14 +40,14 @@ def read_confined(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
 def describe_confined(
     data: bytes, asked: Reading, should_stop: Callable[[], bool] = never
 ) -> tuple[Source, tuple[Column, ...]]:
-    """Return a file as `read_confined` does, and what its columns are; () for libsvm."""
+    """Read a file as `read_confined`, and infer the types of its columns; () for libsvm."""
     parts = _read(True, data, asked, "The file", UPLOADS, should_stop)
     columns = (Column(**{**column, "levels": tuple(column["levels"])}) for column in parts["columns"])
     return _source(parts), tuple(columns)
 
 
 def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
-    """As `fmviz.lab.tables.encoding.encode`, of all rows, within the limits of an upload; raises alike."""
+    """Encode all rows as `fmviz.lab.tables.encoding.encode`, within the limits of uploads."""
     parts = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
     encoding = parts["encoding"]
     return Encoded(
@@ -68,7 +67,7 @@ def _read(
 ) -> dict[str, Any]:
     within.check(name, file=len(data))
     limits: dict[str, Any] = {"name": name, "should_stop": should_stop}
-    # How much it unfolds to is seen by unfolding it alone.
+    # Its size is known only after decompression.
     if data.startswith(GZIP):
         data = _confined(_unfolded_parts, data, name, within, n_bytes=len(data), **limits)["data"]
     return _confined(_source_parts, describe, data, asked, name, within, n_bytes=len(data), **limits)
