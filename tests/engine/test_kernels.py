@@ -81,10 +81,7 @@ SINGLE = [
 FACTORIES = (
     *((pcd, name) for name in ("entry_sweep", "dense_entry_sweep", "pair_entry_sweep")),
     *((pbcd, name) for name in ("row_sweep", "pair_row_sweep")),
-    *(
-        (psgd, name)
-        for name in ("lazy_entries", "lazy_rows", "coupled_entries", "coupled_rows", "dense_steps")
-    ),
+    *((psgd, name) for name in ("lazy_steps", "dense_steps")),
     *((anova, name) for name in ("anova_tables", "anova_of_rows", "anova_slopes_of_rows")),
     *((subsets, name) for name in ("subsets_tables", "subsets_of_rows", "subsets_slopes_of_rows")),
     (_sweeping, "linear_sweep"),
@@ -336,12 +333,9 @@ def test_no_kernel_is_left_out():
         "solvers.kernels.matrix_factorization.pair_entry_sweep",
         "solvers.kernels.matrix_factorization.pair_row_sweep",
         "solvers.kernels.row_sweep.row_sweep",
-        "solvers.stochastic.coupled_entries.coupled_entries",
-        "solvers.stochastic.psgd.coupled_rows",
         "solvers.stochastic.dense_steps.dense_steps",
         "solvers.stochastic.katyusha.katyusha_steps",
-        "solvers.stochastic.lazy.lazy_entries",
-        "solvers.stochastic.lazy.lazy_rows",
+        "solvers.stochastic.lazy.lazy_steps",
         "solvers.stochastic.monotone.risk_by_rows",
     }, "a new kernel needs a test that compares it with its Python source"
 
