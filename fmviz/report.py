@@ -1,4 +1,4 @@
-"""A fit as one HTML page that needs nothing else: no script, no server, no network; it prints, too."""
+"""Render a fit as one self-contained HTML page, without scripts."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ from fmviz.lab.typography import cell
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
 _SOLVED = 1e-3
-# Heatmaps of so many outputs are drawn.
+# The maximum number of heatmaps, one for each output.
 _OUTPUTS = 12
 _LEFT_OUT = (
     "Names of features and rankings are left out, and errors are of the target as it was scaled for the fit."
 )
-# A basis is described by so many features.
+# The number of features in the description of a basis vector.
 _FEATURES = 3
 _WIDTH = 460
 _FOLDER = Path(__file__).parent
@@ -67,7 +67,7 @@ _TEMPLATES.filters["cell"] = cell
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a report tells of a fit.
+    """The contents of a report on a fit.
 
     Attributes
     ----------
@@ -76,27 +76,27 @@ class Outcome:
     experiment : Experiment
         The settings.
     model : Model
-        With its own parameters.
+        The model with its parameters.
     message : str
-        How it ended, in a sentence.
+        The final status as a sentence.
     history : sequence of mapping
         Records of snapshots, see `fmviz.engine.snapshot.Snapshot.record`.
     parameters : Parameters or None
-        The last ones; None where the fit has not got so far.
+        The last parameters; None before the first epoch.
     dataset : Dataset or None
-        The data; None where they cannot be had any more.
+        The data; None if they are no longer available.
     notes : sequence of str
         Sentences about the data.
     program : str
-        What repeats it: a program, or a command.
+        The program or command that repeats the fit.
     data : mapping of str to object
-        Facts about the data beside those of `dataset`.
+        Further facts about the data.
     settings : mapping of str to object
-        What is listed as settings; all of the experiment's without it.
+        The listed settings, by default all of the experiment.
     output : str
-        Which of several outputs it is of; empty where there is one, or it is of all.
+        The name of the output, if it is one of several.
     compared : bool
-        Whether that output's score says something beside those of the other classes alone.
+        Whether the score of the output has a meaning only relative to those of the other classes.
     """
 
     title: str
@@ -115,17 +115,17 @@ class Outcome:
 
     @property
     def epoch(self) -> int:
-        """How many epochs are done."""
+        """The number of finished epochs."""
         return int(self.history[-1]["epoch"]) if self.history else 0
 
     @cached_property
     def wording(self) -> Wording:
-        """The words for effects of the data's features, which have one output."""
+        """The wording of effects of features on a single output."""
         assert self.dataset is not None
         return Wording(Attributes(self.dataset), self.experiment.loss, self.compared)
 
     def each(self) -> list[Outcome]:
-        """Return what is told of every output, named; of one only itself."""
+        """Return the contents for every output; those of a single output as they are."""
         if self.parameters is None:
             return [self]
         m = self.model.n_outputs_of(self.parameters)
@@ -147,7 +147,7 @@ class Outcome:
 
 
 def of_view(view: JobView, program: str = "") -> Outcome:
-    """Return what a report tells of a job that has ended or is paused."""
+    """Return the contents of a report on a finished or paused job."""
     experiment = view.experiment
     return Outcome(
         title_of_settings(experiment.to_dict(), view.epoch),
@@ -163,7 +163,7 @@ def of_view(view: JobView, program: str = "") -> Outcome:
 
 
 def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
-    """Return what a report tells of a stored run; its data are loaded, and left out where they are gone."""
+    """Return the contents of a report on a stored run, without data if they are no longer available."""
     experiment = run.experiment
     notes = []
     dataset: Dataset | None = None
@@ -189,7 +189,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
 
 
 def html(outcome: Outcome) -> str:
-    """Return the report as one page of HTML.
+    """Return the report as one HTML page.
 
     Parameters
     ----------
@@ -199,8 +199,7 @@ def html(outcome: Outcome) -> str:
     Returns
     -------
     str
-        Everything is in it, and every text from outside is escaped. It follows the light or dark theme of
-        the reader.
+        A self-contained page, with all external texts escaped, in the light or dark theme of the reader.
     """
     last = outcome.history[-1] if outcome.history else {}
     each = outcome.each()
@@ -217,7 +216,7 @@ def html(outcome: Outcome) -> str:
         solved=f"{_SOLVED:g}",
         model=_model(outcome),
         formulas=_formulas(outcome),
-        heatmaps=[found for one in each[:_OUTPUTS] if (found := _heatmap(one, last)) is not None],
+        heatmaps=[heatmap for output in each[:_OUTPUTS] if (heatmap := _heatmap(output, last)) is not None],
         more_outputs=max(0, len(each) - _OUTPUTS),
         bases=_bases(outcome),
         **_listed(each),
@@ -232,7 +231,7 @@ def html(outcome: Outcome) -> str:
 
 
 def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield names, values and kinds of the numbers at the top."""
+    """Yield names, values and CSS classes of the numbers at the top."""
     certificate = float(last.get("certificate", math.nan))
     known = not math.isnan(certificate)
     of = f" of {outcome.dataset.X.shape[1]:,}" if outcome.dataset is not None else ""
@@ -255,7 +254,7 @@ def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str
 
 
 def _units(dataset: Dataset | None) -> str:
-    """Return in which units numbers are, of one target that was scaled; else nothing."""
+    """Return a sentence on the units of a scaled target, else ""."""
     if dataset is None or not dataset.unit[1]:
         return ""
     scaling, unit = dataset.target_scaling, dataset.unit[1]
@@ -267,7 +266,7 @@ def _units(dataset: Dataset | None) -> str:
 
 
 def _settings(outcome: Outcome) -> dict[str, Any]:
-    """Return the settings as pages call them."""
+    """Return the settings by their labels."""
     experiment = outcome.experiment
     settings = dict(experiment.to_dict() if outcome.settings is None else outcome.settings)
     if experiment.changes:
@@ -276,26 +275,26 @@ def _settings(outcome: Outcome) -> dict[str, Any]:
 
 
 def _model(outcome: Outcome) -> str:
-    told = outcome.experiment
-    penalty, solver = (label_of(name, getattr(told, name)) for name in ("regularizer", "solver"))
-    return f"{outcome.model.label}, {penalty}, rank {told.rank}, solver {solver}."
+    experiment = outcome.experiment
+    penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
+    return f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}."
 
 
 def _formulas(outcome: Outcome) -> list[Markup]:
     """Return the objective, the model, the loss and the strengths as MathML."""
-    told, notation = outcome.experiment, outcome.model.notation
+    experiment, notation = outcome.experiment, outcome.model.notation
     objective = r"\min\ " + notation.objective.replace(r"\tfrac", r"\frac")
-    parts = [objective, outcome.model.formula, rf"\ell(f,y)={LOSSES[told.loss].formula}"]
+    parts = [objective, outcome.model.formula, rf"\ell(f,y)={LOSSES[experiment.loss].formula}"]
     if not (outcome.model.columnar or outcome.model.lifted):
-        parts.append(outcome.model.penalty_words(told.penalty)[0])
-    # Those of the last epoch.
-    held = told.strengths(outcome.epoch - 1)
+        parts.append(outcome.model.penalty_words(experiment.penalty)[0])
+    # The strengths of the last epoch.
+    current = experiment.strengths(outcome.epoch - 1)
     strengths = [
-        rf"\lambda_w={held['lambda_w']:g}",
-        *([f"{notation.lambda_p}={held['lambda_p']:g}"] if notation.shrinkage else []),
-        f"{notation.lambda_sparse}={held['lambda_sparse']:g}",
+        rf"\lambda_w={current['lambda_w']:g}",
+        *([f"{notation.lambda_p}={current['lambda_p']:g}"] if notation.shrinkage else []),
+        f"{notation.lambda_sparse}={current['lambda_sparse']:g}",
     ]
-    # The converter does not know sizes of brackets.
+    # The converter does not support sizes of brackets.
     sizes = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])")
     return [Markup(convert(sizes.sub("", latex))) for latex in (*parts, r",\quad ".join(strengths))]
 
@@ -338,21 +337,21 @@ def _heatmap(outcome: Outcome, last: Mapping[str, Any]) -> dict[str, Any] | None
 
 
 def _matrix(model: Model, parameters: Parameters) -> tuple[np.ndarray | None, bool]:
-    """Return the weights of the pairs or their tiles, and whether it is the former."""
+    """Return the pair weights or their tiles, and whether they are exact."""
     try:
         weights = Weights.of(model, parameters)
     except ValueError:
         thinned = thin(parameters)
         plain = isinstance(thinned, ThinnedFactors) and not (model.columnar or model.lifted)
         return (thinned.tiles(), False) if plain else (None, False)
-    # A pair whose weight cancels is still used.
+    # A used pair whose weight cancels is drawn as non-zero.
     W = np.where(weights.used & (weights.W == 0), np.nextafter(0, 1), weights.W)
     exact = len(W) <= EXACT_FEATURES
     return (W if exact else GivenPairs.of(W).pooled(N_TILES)), exact
 
 
 def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
-    """Yield titles and pictures."""
+    """Yield titles and SVG pictures of the curves."""
     history = pd.DataFrame([dict(record) for record in outcome.history])
     if len(history) < 2:
         return
@@ -383,27 +382,29 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
 
 def _listed(each: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
     """Return the strongest pairs, larger sets and linear weights of every output."""
-    found: dict[str, list[dict[str, Any]]] = {"pairs": [], "sets": [], "linear": []}
-    for one in each:
-        if one.parameters is None or one.dataset is None:
+    lists: dict[str, list[dict[str, Any]]] = {"pairs": [], "sets": [], "linear": []}
+    for outcome in each:
+        if outcome.parameters is None or outcome.dataset is None:
             continue
-        given = one.model, one.parameters, one.wording, SHOWN_PAIRS
-        output = {"output": one.output}
-        found["pairs"].append(output | listed_pairs(*given))
-        found["sets"] += [output | part for part in listed_sets(*given)]
-        if one.experiment.fit_linear:
-            found["linear"].append(output | listed_weights(one.parameters, one.wording, SHOWN_WEIGHTS))
-    return found
+        given = outcome.model, outcome.parameters, outcome.wording, SHOWN_PAIRS
+        output = {"output": outcome.output}
+        lists["pairs"].append(output | listed_pairs(*given))
+        lists["sets"] += [output | part for part in listed_sets(*given)]
+        if outcome.experiment.fit_linear:
+            lists["linear"].append(
+                output | listed_weights(outcome.parameters, outcome.wording, SHOWN_WEIGHTS)
+            )
+    return lists
 
 
 def _bases(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return a row for every basis that outputs share: its features, and what each output makes of it."""
-    found, dataset = outcome.parameters, outcome.dataset
-    if found is None or dataset is None or not isinstance(outcome.model, SharedBasis):
+    """Return a row for every vector of a shared basis: its main features, and its weight in each output."""
+    parameters, dataset = outcome.parameters, outcome.dataset
+    if parameters is None or dataset is None or not isinstance(outcome.model, SharedBasis):
         return []
-    live = found["V"].any(axis=1)
+    live = parameters["V"].any(axis=1)
     outputs = dataset.outputs or (dataset.target_name or "weight",)
-    rows = zip(found.P[:, live].T, found["V"][live].tolist(), strict=True)
+    rows = zip(parameters.P[:, live].T, parameters["V"][live].tolist(), strict=True)
     return [
         {"basis": r, "mostly": _mostly(h, dataset), **dict(zip(outputs, weights, strict=True))}
         for r, (h, weights) in enumerate(rows, start=1)
@@ -411,18 +412,18 @@ def _bases(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def _mostly(h: np.ndarray, dataset: Dataset) -> str:
-    """Return the features that a direction is mostly made of, with their entries."""
+    """Return the features with the largest entries of a vector, with these entries."""
     top = np.argsort(-np.abs(h), kind="stable")[:_FEATURES]
     return ", ".join(f"{dataset.feature_names[j]} {h[j]:.2f}" for j in top if h[j])
 
 
-def _data(found: Dataset | None) -> dict[str, Any]:
-    if found is None:
+def _data(dataset: Dataset | None) -> dict[str, Any]:
+    if dataset is None:
         return {}
     return {
-        "data set": found.title,
-        "rows": len(found.y),
-        "features": int(found.X.shape[1]),
-        "target": found.target_name,
-        "task": found.task,
+        "data set": dataset.title,
+        "rows": len(dataset.y),
+        "features": int(dataset.X.shape[1]),
+        "target": dataset.target_name,
+        "task": dataset.task,
     }

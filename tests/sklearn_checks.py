@@ -31,8 +31,8 @@ def own_checks(estimators: Iterable[BaseEstimator], *marks: pytest.MarkDecorator
             estimator,
             check,
             marks=marks or (() if check.func.__name__ in OWN else pytest.mark.slow),
-            id=f"{''.join(str(one).split())}-{check.func.__name__}",
+            id=f"{''.join(str(kind).split())}-{check.func.__name__}",
         )
-        for one in estimators
-        for estimator, check in estimator_checks_generator(one)
+        for kind in estimators
+        for estimator, check in estimator_checks_generator(kind)
     ]

@@ -87,16 +87,16 @@ def test_one_hot_rows_have_one_user_and_one_item():
 
 def test_a_data_set_gives_each_regularizer_its_strength_and_a_binary_loss_its_signs():
     X = np.random.default_rng(0).normal(size=(6, 3))
-    one = data.Data("small", X, np.arange(-3.0, 3.0), 0.5, {"": 0.1, "l1": 0.2}, 0.01)
-    assert one.problem("ti").lambda_sparse == 0.1
-    assert one.problem("l1").lambda_sparse == 0.2
-    assert one.problem("ti", lambda_w=0.3).lambda_w == 0.3
-    assert set(one.problem("ti", "logistic").y) == {-1.0, 1.0}
+    sample = data.Data("small", X, np.arange(-3.0, 3.0), 0.5, {"": 0.1, "l1": 0.2}, 0.01)
+    assert sample.problem("ti").lambda_sparse == 0.1
+    assert sample.problem("l1").lambda_sparse == 0.2
+    assert sample.problem("ti", lambda_w=0.3).lambda_w == 0.3
+    assert set(sample.problem("ti", "logistic").y) == {-1.0, 1.0}
 
 
 def test_a_run_of_ours_can_be_taken_a_few_epochs_at_a_time():
-    one = data.planted(20, 4, 2, 1)
-    problem = one.problem("ti")
+    sample = data.planted(20, 4, 2, 1)
+    problem = sample.problem("ti")
     run = Ours(problem, "pcd", problem.start(0.1, np.random.default_rng(0)))
     assert run.advance(2) >= 0.0
     assert run.epochs == 2
@@ -111,26 +111,26 @@ def test_small_steps_are_asked_of_those_that_have_one():
 
 
 def test_the_prediction_looks_at_what_costs():
-    one = data.planted(200, 80, 8, 20)
-    assert epochs.predicted_seconds(one, "ti", "pcd") is None
-    assert epochs.predicted_seconds(one, "omega_star", "nmapgd") == pytest.approx(
-        41 * epochs.predicted_seconds(one, "omega_star", "subgd")
+    sample = data.planted(200, 80, 8, 20)
+    assert epochs.predicted_seconds(sample, "ti", "pcd") is None
+    assert epochs.predicted_seconds(sample, "omega_star", "nmapgd") == pytest.approx(
+        41 * epochs.predicted_seconds(sample, "omega_star", "subgd")
     )
 
 
 def trace(*objectives):
-    found = time_to.Trace()
+    reached = time_to.Trace()
     for objective in objectives:
-        found.add(10, 1.0, objective)
-    return found
+        reached.add(10, 1.0, objective)
+    return reached
 
 
 def test_a_trace_knows_when_it_arrived_and_when_nothing_happens_any_more():
-    one = trace(5.0, 2.0, 1.0)
-    assert one.epochs == [10, 20, 30]
-    assert one.to_reach(2.0) == 2.0
-    assert one.to_reach(0.5) == math.inf
-    assert not one.settled()
+    curve = trace(5.0, 2.0, 1.0)
+    assert curve.epochs == [10, 20, 30]
+    assert curve.to_reach(2.0) == 2.0
+    assert curve.to_reach(0.5) == math.inf
+    assert not curve.settled()
     assert trace(1.0, 1.0, 1.0).settled()
 
 
@@ -175,9 +175,9 @@ def test_exponents_are_those_of_powers():
 
 
 def test_the_path_falls():
-    found = path.strengths(1.0, 1e-3)
-    assert len(found) == path.COUNT
-    assert found == sorted(found, reverse=True)
+    strengths = path.strengths(1.0, 1e-3)
+    assert len(strengths) == path.COUNT
+    assert strengths == sorted(strengths, reverse=True)
 
 
 def test_the_size_of_sparse_data_counts_its_indices():
@@ -187,8 +187,8 @@ def test_the_size_of_sparse_data_counts_its_indices():
 
 
 def test_strengths_of_other_programs_follow_from_ours():
-    one = data.Data("small", np.eye(3), np.ones(3), 0.5, {"": 0.1}, 0.01)
-    assert peers.strengths_of(one.problem("ti", lambda_w=0.2)) == {"alpha": 0.4, "beta": 1.0, "gamma": 0.1}
+    sample = data.Data("small", np.eye(3), np.ones(3), 0.5, {"": 0.1}, 0.01)
+    assert peers.strengths_of(sample.problem("ti", lambda_w=0.2)) == {"alpha": 0.4, "beta": 1.0, "gamma": 0.1}
 
 
 def test_columns_of_a_log_are_read_by_their_names():
@@ -253,8 +253,8 @@ def kept():
 
 
 def test_bars_are_judged_in_order():
-    found = command.all_bars(kept())
-    assert [(row["bar"], row["met"]) for row in found] == [
+    bars = command.all_bars(kept())
+    assert [(row["bar"], row["met"]) for row in bars] == [
         ("1", True),
         ("1", False),
         ("2", True),
@@ -269,9 +269,9 @@ def test_bars_are_judged_in_order():
 
 def test_steps_of_a_fresh_process_are_told_apart(tmp_path):
     code = startup.STAGES.format(module="", estimator="time.sleep(0.1)", fit="")
-    found = startup.stages(code, str(tmp_path))
-    assert set(found) == {f"{step}{kind}" for step in startup.STEPS for kind in ("", "_wall")}
-    assert found["class_wall"] > 0.09
+    times = startup.stages(code, str(tmp_path))
+    assert set(times) == {f"{step}{kind}" for step in startup.STEPS for kind in ("", "_wall")}
+    assert times["class_wall"] > 0.09
 
 
 def test_the_document_has_every_section():
@@ -317,7 +317,7 @@ def test_objectives_are_compared_where_they_are_finite():
 
 
 @pytest.mark.parametrize(
-    ("found", "missed"),
+    ("measured", "missed"),
     [
         ({"first": 1e-12, "end": 1e-10}, []),
         ({"first": 2e-12}, ["one epoch"]),
@@ -329,9 +329,9 @@ def test_objectives_are_compared_where_they_are_finite():
         ({"error": "one raised ValueError"}, ["one raised ValueError"]),
     ],
 )
-def test_what_is_as_far_apart_as_the_old_code_from_itself_is_no_miss(found, missed):
+def test_what_is_as_far_apart_as_the_old_code_from_itself_is_no_miss(measured, missed):
     """The objective alone is excused by it: an epoch is the same or it is not."""
-    assert same_numbers.Comparison("a case", **found).misses() == missed
+    assert same_numbers.Comparison("a case", **measured).misses() == missed
 
 
 def test_turns_are_taken_in_both_orders_and_cells_that_are_slower_once_are_not_yet_slower():
@@ -347,8 +347,8 @@ def test_turns_are_taken_in_both_orders_and_cells_that_are_slower_once_are_not_y
 
 
 def test_cases_that_take_long_are_thinned_as_the_table_of_epochs_predicts_them(tmp_path):
-    one = cases.save(data.planted(20, 4, 2, 1), tmp_path)
-    few = cases.case(one, "logistic", "ti", "psgd")
+    stored = cases.save(data.planted(20, 4, 2, 1), tmp_path)
+    few = cases.case(stored, "logistic", "ti", "psgd")
     assert cases.thinned(few) == few
     many = few | {"shape": (2_500, 5)}
     assert cases.thinned(many)["samples"] == 25
@@ -356,7 +356,7 @@ def test_cases_that_take_long_are_thinned_as_the_table_of_epochs_predicts_them(t
     star = few | {"penalty": "omega_star", "solver": "nmapgd"}
     assert cases.shortened(star)["epochs"] == cases.EPOCHS
     assert cases.shortened(star | {"shape": (20_000, 10_000)})["epochs"] == 1
-    assert cases.with_steps(few, one)["solver_settings"]["eta0"] > epochs.SMALL_STEP
+    assert cases.with_steps(few, stored)["solver_settings"]["eta0"] > epochs.SMALL_STEP
     assert cases.with_small_steps(few)["solver_settings"] == {"eta0": epochs.SMALL_STEP}
 
 
@@ -368,9 +368,14 @@ def test_a_checkout_answers_in_a_process_of_its_own(tmp_path):
     with checkouts.Checkout(checkouts.ROOT) as checkout:
         assert set(checkout.ask("names")) == {"losses", "penalties", "models", "solvers"}
         assert checkouts.fitting(checkout, checkout, [case, other]) == ([case], [])
-        found = same_numbers.follow(checkout, checkout, case)
-        assert (found.misses(), found.first, found.end, found.epochs) == ([], 0.0, 0.0, (2, 2))
-        assert not found.still
+        comparison = same_numbers.follow(checkout, checkout, case)
+        assert (comparison.misses(), comparison.first, comparison.end, comparison.epochs) == (
+            [],
+            0.0,
+            0.0,
+            (2, 2),
+        )
+        assert not comparison.still
         plain, nudged = (checkout.ask("follow", case, seed) for seed in (None, 0))
         assert 0.0 < same_numbers.farthest(plain["start"], nudged["start"]) < 1e-15
         assert checkout.ask("prepare", case) > 0.0

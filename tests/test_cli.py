@@ -55,9 +55,9 @@ def registry(monkeypatch, tmp_path):
 
 def kept() -> Kept:
     store = RunStore(default_path())
-    (found,) = kept_results(store).values()
+    (result,) = kept_results(store).values()
     store.close()
-    return found
+    return result
 
 
 def test_every_command_has_help(capsys):
@@ -68,14 +68,14 @@ def test_every_command_has_help(capsys):
 
 
 def test_list(capsys):
-    def told() -> list[str]:
+    def last_row() -> list[str]:
         assert main(["paper", "list"]) == 0
         return re.split(" {2,}", capsys.readouterr().out.splitlines()[-1])
 
-    assert told() == ["made_up", "A title"]
+    assert last_row() == ["made_up", "A title"]
     assert main(["paper", "made_up", "--jobs", "1"]) == 0
     capsys.readouterr()
-    *_, when, checks = told()
+    *_, when, checks = last_row()
     assert when == time.strftime("%Y-%m-%d %H:%M, quick", time.localtime(kept().created))
     assert checks == "1 holds"
 
@@ -109,7 +109,6 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
                 yield f"start {seed}"
 
             yield from repro.once((seed,), steps)
-            repro.done += 1
 
     monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))
     line = ["paper", "made_up", "--jobs", "1", "--output", str(tmp_path)]

@@ -67,14 +67,10 @@ def test_the_entry_page_of_an_installed_package(monkeypatch, tmp_path):
     assert serve.entry_page() == package / "app" / "app.py"
 
 
-def test_ports_that_there_cannot_be(capsys):
-    assert main(["serve", "--port", "70000"]) == 2
-    assert "--port 70000 is no port" in capsys.readouterr().err
-
-
-def test_addresses_that_there_cannot_be(capsys):
-    assert main(["serve", "--host", "nope.invalid"]) == 2
-    assert "no address of this computer" in capsys.readouterr().err
+def test_ports_and_addresses_that_there_cannot_be(capsys):
+    for given, said in (("--port 70000", "is no port"), ("--host nope.invalid", "is no address")):
+        assert main(["serve", *given.split()]) == 2
+        assert f"{given} {said}" in capsys.readouterr().err
 
 
 def test_names_are_allowed_on_purpose():

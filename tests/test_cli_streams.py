@@ -48,8 +48,8 @@ def test_no_character_fails_to_be_printed(monkeypatch, file, encoding):
         assert "usage" in printed(monkeypatch, encoding, command, "--help")
     assert "--interactions N" in printed(monkeypatch, encoding, "fit", "--help")
     assert "\\u0432\\u0435\\u0441" in printed(monkeypatch, encoding, "fit", str(file), *FIT)
-    found = printed(monkeypatch, encoding, "fit", str(file), *FIT, "--json")
-    assert {one["name"] for one in json.loads(found)["encoding"]["columns"]} == {"a", "Größe", "вес"}
+    report = printed(monkeypatch, encoding, "fit", str(file), *FIT, "--json")
+    assert {column["name"] for column in json.loads(report)["encoding"]["columns"]} == {"a", "Größe", "вес"}
 
 
 def test_a_name_of_bytes_that_are_no_characters_is_reported(file, tmp_path, capsys):

@@ -80,8 +80,8 @@ def floors_of(path: Path) -> list[str]:
     place = path.relative_to(ROOT).as_posix()
     return [
         floor
-        for floor, one in FLOORS.items()
-        if any(place.startswith(file) if file.endswith("/") else place == file for file in one.files)
+        for floor, entry in FLOORS.items()
+        if any(place.startswith(file) if file.endswith("/") else place == file for file in entry.files)
     ]
 
 
@@ -100,7 +100,7 @@ def nodes(path: Path, types: bool = True) -> Iterator[ast.AST]:
             waiting += node.orelse
         # Imports are statements, and in expressions there are none.
         elif isinstance(node, ast.Module | ast.stmt | ast.ExceptHandler | ast.match_case):
-            waiting += [one for one in ast.iter_child_nodes(node) if not isinstance(one, ast.expr)]
+            waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
 
 
 @cache
@@ -111,16 +111,16 @@ def imports(path: Path, types: bool = True) -> frozenset[str]:
     the package.
     """
     package = NAMES[path] if path.name == "__init__.py" else NAMES[path].rpartition(".")[0]
-    found = set()
+    names = set()
     for node in nodes(path, types):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             parts = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
             base = ".".join([*parts, *([node.module] if node.module else [])])
             inner = (f"{base}.{alias.name}" for alias in node.names)
-            found |= {name if name in MODULES else base for name in inner}
-    return frozenset(found)
+            names |= {name if name in MODULES else base for name in inner}
+    return frozenset(names)
 
 
 def test_every_file_is_on_one_floor():
@@ -129,8 +129,8 @@ def test_every_file_is_on_one_floor():
 
 
 def test_every_floor_has_what_it_names():
-    for one in FLOORS.values():
-        for file in one.files:
+    for entry in FLOORS.values():
+        for file in entry.files:
             assert (ROOT / file).exists(), f"FLOORS names {file}, which is gone"
 
 
@@ -138,7 +138,7 @@ def test_every_floor_has_what_it_names():
 def test_a_floor_imports_nothing_from_above_it(floor):
     allowed = {floor, *FLOORS[floor].below}
     wrong = []
-    for path in (one for one in FILES if floors_of(one) == [floor]):
+    for path in (file for file in FILES if floors_of(file) == [floor]):
         # To type checkers the package names all that it offers.
         for name in sorted(imports(path, types=floor != "package")):
             top = name.partition(".")[0]
@@ -157,9 +157,9 @@ def test_modules_are_imported_by_name_alone():
     """A module whose name is made at run time would be seen by none of these tests."""
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
     calls = ("import_module(", "__import__(", "resolve_name(")
-    found = {name for name, text in texts.items() if any(call in text for call in calls)}
+    importing = {name for name, text in texts.items() if any(call in text for call in calls)}
     # The public names of the package, and the commands.
-    assert found == {"fmviz/__init__.py", "fmviz/__main__.py"}
+    assert importing == {"fmviz/__init__.py", "fmviz/__main__.py"}
 
 
 # ------------------------------------------------------------------------------------------- rooms of the lab
@@ -203,8 +203,8 @@ def circle(folder: str) -> list[str]:
     try:
         TopologicalSorter(inside).prepare()
     except CycleError as error:
-        found: list[str] = error.args[1]
-        return found[::-1]
+        names: list[str] = error.args[1]
+        return names[::-1]
     return []
 
 

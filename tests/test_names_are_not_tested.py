@@ -23,20 +23,20 @@ def strings(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Constant):
         return {node.value} if isinstance(node.value, str) else set()
     parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else ()
-    return {one for part in parts for one in strings(part)}
+    return {text for part in parts for text in strings(part)}
 
 
 def comparisons_with_names(source: str) -> list[str]:
-    found = []
+    pairs = []
     for node in ast.walk(ast.parse(source)):
         sides: list[ast.AST] = []
-        if isinstance(node, ast.Compare) and any(isinstance(one, OPERATORS) for one in node.ops):
+        if isinstance(node, ast.Compare) and any(isinstance(operator, OPERATORS) for operator in node.ops):
             sides = [node.left, *node.comparators]
         elif isinstance(node, ast.MatchValue):
             sides = [node.value]
         if any(strings(side) & NAMES for side in sides):
-            found.append(ast.unparse(node))
-    return found
+            pairs.append(ast.unparse(node))
+    return pairs
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,10 @@ def test_a_test_of_a_name_is_seen(source, count):
 
 
 def test_no_name_is_tested_outside_its_own_folder():
-    found = {
-        f"{path.relative_to(PACKAGE)}: {one}"
+    tested = {
+        f"{path.relative_to(PACKAGE)}: {pair}"
         for path in PACKAGE.rglob("*.py")
         if not any(folder in path.parents for folder in OWN)
-        for one in comparisons_with_names(path.read_text(encoding="utf-8"))
+        for pair in comparisons_with_names(path.read_text(encoding="utf-8"))
     }
-    assert not found
+    assert not tested

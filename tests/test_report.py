@@ -60,9 +60,9 @@ def view():
 
 def test_everything_is_in_it(view):
     page = html(of_view(view, with_header("print(1)", "what", link="http://x/train?seed=1")))
-    found = Strict(page)
-    told = re.findall(r"<h2>(.*?)</h2>", page)
-    assert told == [
+    parsed = Strict(page)
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert headings == [
         "The objective",
         "The interactions",
         "The strongest interactions",
@@ -72,17 +72,17 @@ def test_everything_is_in_it(view):
         "Settings",
         "Program",
     ]
-    names = [tag for tag, _ in found.tags]
+    names = [tag for tag, _ in parsed.tags]
     assert names.count("svg") >= 3
     assert names.count("math") == 5
     assert view.last["used_interactions"] == 0
-    assert "The model uses no pair: its regularizer has set all of them to zero." in found.text
-    assert f"{view.last['objective']:.5g}" in found.text
-    assert "http://x/train?seed=1" in found.text
+    assert "The model uses no pair: its regularizer has set all of them to zero." in parsed.text
+    assert f"{view.last['objective']:.5g}" in parsed.text
+    assert "http://x/train?seed=1" in parsed.text
     assert "script" not in names
     assert all(
         not value.startswith("http")
-        for _, at in found.tags
+        for _, at in parsed.tags
         for key in ("src", "href")
         if (value := at.get(key))
     )
@@ -96,10 +96,10 @@ def test_hostile_names_stay_text(view):
         of_view(view, with_header(HOSTILE[3], HOSTILE[0])), dataset=dataset, title=HOSTILE[0], notes=HOSTILE
     )
     page = html(outcome)
-    found = Strict(page)
-    assert not {"script", "iframe", "object", "a"} & {tag for tag, _ in found.tags}
-    assert not [key for _, attributes in found.tags for key in attributes if key.startswith("on")]
-    assert all(name in found.text for name in HOSTILE)
+    parsed = Strict(page)
+    assert not {"script", "iframe", "object", "a"} & {tag for tag, _ in parsed.tags}
+    assert not [key for _, attributes in parsed.tags for key in attributes if key.startswith("on")]
+    assert all(name in parsed.text for name in HOSTILE)
     assert "default-src 'none'" in page
 
 
@@ -156,14 +156,14 @@ def test_a_machine_of_higher_order_tells_of_pairs_and_of_triples():
     )
     view = TaskManager(InlineExecutor()).start(experiment).view()
     page = html(of_view(view))
-    told = dict(
+    counts = dict(
         re.findall(
             r"<h2>(The strongest interactions[^<]*)</h2>\n(?:<p><b>.*?</p>)?<p>([\d,]+) (?:used pairs|are)",
             page,
         )
     )
     last = view.last
-    assert told == {
+    assert counts == {
         "The strongest interactions": f"{last['used_interactions_2']:,}",
         "The strongest interactions of 3 features": f"{last['used_interactions_3']:,}",
     }
@@ -177,10 +177,10 @@ def test_a_report_has_the_changes_and_the_strengths_of_the_last_epoch():
     view = TaskManager(InlineExecutor()).start(experiment).view()
     assert view.epoch == 20
     page = html(of_view(view))
-    found = Strict(page)
+    parsed = Strict(page)
     # What is due after the last epoch has changed nothing.
-    made = "Changed on the way: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. "
-    assert made in found.text
+    changed = "Changed on the way: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. "
+    assert changed in parsed.text
     assert "<h1>Balance scale · TI · λ 0.5 → 0.25 · seed 0</h1>" in page
     numbers = re.findall(r"<mn>([\d.]+)</mn>", re.findall(r"<math.*?</math>", page, re.DOTALL)[-1])
     assert numbers == ["0.0001", "0.125", "0.25"]
@@ -206,13 +206,13 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
         assert f'<dt>RMSE, {name} (in {unit})</dt><dd class="">{error:.5g}</dd>' in page
     assert f"The target is fitted as ({unit} − 200)/50; the objective is of this, errors, weights" in text
     # The sentences and weights of the page Interactions.
-    found = pairs_of(view.machine, view.parameters).ranked(SHOWN_PAIRS)
+    ranked = pairs_of(view.machine, view.parameters).ranked(SHOWN_PAIRS)
     table = table_of_pairs(
-        found.i, found.j, found.weight, dataset, Wording(Attributes(dataset), experiment.loss)
+        ranked.i, ranked.j, ranked.weight, dataset, Wording(Attributes(dataset), experiment.loss)
     )
     assert f"The strongest pair. {table['sentence'][0]}" in text
     assert all(f"<td>{words}</td>" in page for words in table["sentence"])
-    for weight in found.weight:
+    for weight in ranked.weight:
         assert f"<td class=n>{50 * weight:.5g}</td>" in page
     w = view.parameters.w[np.argmax(np.abs(view.parameters.w))]
     assert f"<td class=n>{50 * w:.5g}</td>" in page

@@ -90,8 +90,8 @@ def test_an_upload_opens(store):
 
 def test_a_saved_model_predicts_the_same(store):
     file = library.data_folder() / f"file_{library.find(EXPECTED['own']).file}"
-    found = SavedModel.load(FOLDER / "model.npz").predict(pd.read_csv(file))
-    np.testing.assert_allclose(found, EXPECTED["predictions"], rtol=1e-6)
+    predicted = SavedModel.load(FOLDER / "model.npz").predict(pd.read_csv(file))
+    np.testing.assert_allclose(predicted, EXPECTED["predictions"], rtol=1e-6)
 
 
 def test_an_exported_run_is_imported(tmp_path, capsys):

@@ -52,7 +52,7 @@ def installed(tmp_path_factory) -> Path:
             shutil.copytree(source, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, checkout)
-    told = subprocess.run(
+    run = subprocess.run(
         [
             *(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"),
             *("--disable-pip-version-check", "--quiet", "--wheel-dir", str(place), str(checkout)),
@@ -61,7 +61,7 @@ def installed(tmp_path_factory) -> Path:
         text=True,
         timeout=300,
     )
-    assert told.returncode == 0, told.stderr
+    assert run.returncode == 0, run.stderr
     (wheel,) = place.glob("fmviz-*.whl")
     site = place / "site"
     with zipfile.ZipFile(wheel) as packed:
@@ -75,11 +75,11 @@ def run(site: Path, *arguments: str) -> str:
     environment = dict(os.environ)
     # Without compilation, which would take longer than all the rest.
     environment |= {"PYTHONPATH": str(site), "NUMBA_DISABLE_JIT": "1", "FMVIZ_CACHE_DIR": str(site / "cache")}
-    told = subprocess.run(
+    run = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, cwd=site, env=environment, timeout=300
     )
-    assert told.returncode == 0, told.stdout + told.stderr
-    return told.stdout
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
 
 
 def test_it_holds_all_that_the_package_and_the_pages_are(installed):

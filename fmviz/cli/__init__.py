@@ -1,9 +1,9 @@
-"""The commands of ``python -m fmviz``: each is a module with `HELP`, `add` and `run`, and a name here."""
+"""The commands of ``python -m fmviz``: one module each, with `HELP`, `add` and `run`."""
 
 from __future__ import annotations
 
 COMMANDS: tuple[str, ...] = ("serve", "fit", "predict", "sweep", "runs", "paper", "warmup", "doctor")
-"""The modules of this package that are commands. They import what they need when they are run."""
+"""The names of the commands and of their modules, which import their dependencies when they run."""
 GONE = {
     ("runs", "undelete"): "A deletion is final: `fmviz runs export` first keeps a copy.",
     ("runs", "--deleted"): "A deletion is final: `fmviz runs export` first keeps a copy.",
@@ -11,4 +11,4 @@ GONE = {
     ("warmup", "--all"): "Kernels of other models and solvers are compiled when they are first needed.",
     ("doctor", "--json"): "Read the lines of `fmviz doctor`; its exit code is 1 where something is wrong.",
 }
-"""What commands had before, with a sentence on what to use instead."""
+"""Removed actions and options, with a sentence on the replacement."""

@@ -1,4 +1,4 @@
-"""The report of `fmviz fit`: a summary on the terminal, and files."""
+"""Build the report of `fmviz fit`: the summary on the terminal, and its files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PRINTED = 10
 
 
 def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Return the report of a fit as JSON takes it, and the strongest pairs."""
+    """Return the report of a fit as a dictionary for JSON, and the strongest pairs."""
     prepared, end, encoded = fit.run, fit.end, fit.encoded
     dataset, experiment = prepared.dataset, prepared.experiment
     pairs = pair_table(prepared.problem.model, end.parameters, dataset, top)
@@ -44,7 +44,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     settings = experiment.to_dict()
     if fit.stored is None:
         del settings["dataset"]
-    told = {
+    content = {
         "data": {
             "name": dataset.name,
             "rows": len(dataset.y),
@@ -76,11 +76,11 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
         "versions": versions(),
         "history": [{k: _in_units(k, v, scale) for k, v in record.items()} for record in fit.history],
     }
-    return told, pairs
+    return content, pairs
 
 
 def _in_units(name: str, value: float, scale: float) -> float:
-    """Return a figure of a fit in the target's own unit, where it is an error of predictions."""
+    """Convert a prediction error to the unit of the target; return other values unchanged."""
     return value * scale if name.endswith("rmse") else value
 
 
@@ -100,7 +100,7 @@ def _notes(fit: Fit) -> list[str]:
 
 
 def _units(fit: Fit) -> list[str]:
-    """Return in which units the numbers are that are printed and written."""
+    """Return a note on the units of printed and written numbers."""
     target = None if fit.encoded is None else fit.encoded.target
     if target is None or target.task != "regression" or target.parts:
         return []
@@ -147,32 +147,32 @@ def _never(pairs: pd.DataFrame) -> list[str]:
 def _linear(w: np.ndarray, dataset: Dataset) -> list[dict[str, Any]]:
     if w.ndim == 2:
         each = zip(dataset.outputs, w, strict=True)
-        return [{"output": name, **row} for name, one in each for row in _linear(one, dataset)]
+        return [{"output": name, **row} for name, weights in each for row in _linear(weights, dataset)]
     names, order = dataset.feature_names, np.argsort(-np.abs(w), kind="stable")
     return [{"feature": names[j], "weight": float(w[j])} for j in order if w[j] != 0]
 
 
-def summary(told: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> str:
-    """Return what the terminal shows: of the pairs, the strongest of each output."""
-    data, result = told["data"], told["result"]
+def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> str:
+    """Return the summary for the terminal, with the strongest pairs of each output."""
+    data, result = content["data"], content["result"]
     count = data["features"] * (data["features"] - 1) // 2
     lines = [
         f"{data['name']}: {data['rows']:,} rows, {data['training_rows']:,} of them to train, "
         f"{data['features']:,} features; target {data['target']} ({data['task']}).",
-        *told["notes"],
+        *content["notes"],
     ]
-    if told["search"] is not None:
-        lines.append(told["search"]["message"])
+    if content["search"] is not None:
+        lines.append(content["search"]["message"])
     lines += [
         "",
         result["message"],
         f"objective {cell(result['objective'])}, certificate {result['certificate']:.1e}, "
         f"{result['used_features']:,} features and {result['used_interactions']:,} of {count:,} interactions "
         "used",
-        ", ".join(f"{words} {value:.4g}" for words, value in told["metrics"].items()),
+        ", ".join(f"{words} {value:.4g}" for words, value in content["metrics"].items()),
         "",
     ]
-    # Those that no row has both of, which change no prediction, are left to the files.
+    # Pairs that occur in no row, which change no prediction, are only in the files.
     met = pairs[pairs["rows_with_both"] > 0]
     shown = met if len(met) else pairs
     if outputs > 1:
@@ -180,8 +180,8 @@ def summary(told: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> str:
     else:
         shown = shown.head(_PRINTED)
     lines.append(text_table(_rows(shown)) if len(shown) else "No interaction is used; try a smaller λ.")
-    if told["stored_run"] is not None:
-        lines += ["", f"Stored as run {told['stored_run']}."]
+    if content["stored_run"] is not None:
+        lines += ["", f"Stored as run {content['stored_run']}."]
     return "\n".join(lines)
 
 
@@ -190,10 +190,12 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(k): v for k, v in row.items()} for row in frame.rename(columns=words).to_dict("records")]
 
 
-def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) -> None:
+def write(fit: Fit, content: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) -> None:
     """Write model.npz, interactions.csv, report.json and report.html into a folder."""
     dataset, encoded = fit.run.dataset, fit.encoded
-    target = encoded.target if encoded is not None else _target_of(dataset)
+    target = Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
+    if encoded is not None:
+        target = encoded.target
     experiment = fit.run.experiment
     SavedModel(
         fit.end.parameters,
@@ -206,41 +208,37 @@ def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) 
         fit.averaged,
     ).save(folder / "model.npz")
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
-    text = json.dumps(plain(told), indent=1, ensure_ascii=False)
-    for name, content in (("report.json", text), ("report.html", html(fit, told))):
-        # Names of files may hold bytes that are no characters.
-        (folder / name).write_text(content, encoding="utf-8", errors="backslashreplace")
+    text = json.dumps(plain(content), indent=1, ensure_ascii=False)
+    for name, written in (("report.json", text), ("report.html", html(fit, content))):
+        # File names may contain bytes that are not characters.
+        (folder / name).write_text(written, encoding="utf-8", errors="backslashreplace")
 
 
-def _target_of(dataset: Any) -> Target:
-    return Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
-
-
-def html(fit: Fit, told: Mapping[str, Any]) -> str:
-    """Return the report as one page."""
-    data, experiment = told["data"], fit.run.experiment
-    # The program of a fit to a file is the command.
+def html(fit: Fit, content: Mapping[str, Any]) -> str:
+    """Return the report as an HTML page."""
+    data, experiment = content["data"], fit.run.experiment
+    # A fit to a file is repeated by the command.
     source = with_header(
         fit.command if fit.stored is None else program(experiment),
         f"{data['name']}: {fit.end.status.message if fit.end.status else ''}",
         data={data["name"]: data["hash"]},
-        versions=told["versions"],
+        versions=content["versions"],
     )
-    # The page says by itself which units it has, and lists no pairs that no row has both of.
+    # The page has its own note on units, and no pairs that occur in no row.
     notes = _notes(fit)
-    if told["search"] is not None:
-        notes.append(told["search"]["message"])
+    if content["search"] is not None:
+        notes.append(content["search"]["message"])
     outcome = Outcome(
         data["name"],
         experiment,
         fit.run.problem.model,
-        f"Target: {data['target']} ({data['task']}). {told['result']['message']}",
+        f"Target: {data['target']} ({data['task']}). {content['result']['message']}",
         fit.history,
         fit.end.parameters,
         fit.run.dataset,
         notes,
         source,
         {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
-        told["settings"],
+        content["settings"],
     )
     return page(outcome)

@@ -1,4 +1,4 @@
-"""What the commands share: streams, tables, progress, the run store, and common arguments."""
+"""Helpers of the commands: standard streams, text tables, progress lines and common arguments."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _WIDEST = 48
 
 
 def open_streams() -> None:
-    """Open the standard streams that are closed, and let no character fail to be printed."""
+    """Open closed standard streams, and escape characters that stdout cannot encode."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # In this order each takes its own number; else the next file would, and be printed into.
+            # In this order each gets its own descriptor; otherwise the next file would, and be printed into.
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - open until the end
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
@@ -36,7 +36,7 @@ def open_streams() -> None:
 
 
 def settle(stream: TextIO) -> None:
-    """Drop what cannot be written, about which Python would complain at its end."""
+    """Discard output that cannot be written, which Python would report at exit."""
     try:
         stream.flush()
     except OSError:
@@ -44,7 +44,7 @@ def settle(stream: TextIO) -> None:
 
 
 def to_stderr(text: object, end: str = "\n") -> None:
-    """Print on stderr; where that cannot be written, whatever goes on goes on without it."""
+    """Print on stderr, and ignore that it cannot be written."""
     try:
         print(text, end=end, file=sys.stderr, flush=True)
     except OSError:
@@ -52,7 +52,7 @@ def to_stderr(text: object, end: str = "\n") -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, in ASCII where the output takes no Unicode."""
+    """Print a value as JSON, escaped to ASCII if stdout is not Unicode."""
     from fmviz.lab.values import plain
 
     takes_all = (sys.stdout.encoding or "").lower().startswith("utf")
@@ -60,8 +60,8 @@ def print_json(value: Any) -> None:
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--store``; given before the command it means the same."""
-    # Without a default of its own, which would take the place of what stands before the command.
+    """Add ``--store``, which may also be given before the command."""
+    # Without a default, which would override the option before the command.
     parser.add_argument(
         "--store",
         type=Path,
@@ -72,7 +72,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def store_path(arguments: argparse.Namespace) -> Path:
-    """Return the file of the run store that the arguments name, or the default one."""
+    """Return the path of the run store."""
     from fmviz.lab.store import default_path
 
     given = getattr(arguments, "store", None)
@@ -80,21 +80,21 @@ def store_path(arguments: argparse.Namespace) -> Path:
 
 
 def open_store(arguments: argparse.Namespace) -> RunStore:
-    """Return the run store that the arguments name; raises StoreError."""
+    """Open the run store; raises StoreError."""
     from fmviz.lab.store import RunStore
 
     return RunStore(store_path(arguments))
 
 
 def add_reading(parser: argparse._ActionsContainer) -> None:
-    """Declare ``--read``, see `read_source`."""
+    """Add ``--read`` and ``--no-limits``, see `read_source`."""
     parser.add_argument(
         "--read",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="how the file is read, for instance delimiter=semicolon, encoding=cp1252, header=no or "
-        "decimal=comma, where that is not found out; repeatable",
+        help="an option of reading the file, such as delimiter=semicolon, encoding=cp1252, header=no or "
+        "decimal=comma, in place of the detected one; repeatable",
     )
     parser.add_argument(
         "--no-limits", action="store_true", help="read files of any size (default: the limits of the pages)"
@@ -126,14 +126,14 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
 
 
 class Progress:
-    """One line on stderr that is written over, or plain lines now and then where that is no terminal.
+    """A progress line on stderr, overwritten on a terminal, and printed now and then elsewhere.
 
     Parameters
     ----------
     every : int
-        Off a terminal, only one in so many lines is written.
+        Without a terminal, every so many lines one is printed; 0 for none.
     seconds : float, optional
-        There, one is written after so many seconds, too.
+        Without a terminal, a line is also printed after so many seconds.
     """
 
     def __init__(self, every: int = 1, seconds: float = math.inf) -> None:
@@ -142,43 +142,42 @@ class Progress:
         self._count, self._told = 0, time.monotonic()
 
     def tell(self, line: str) -> None:
-        """Show a line in place of the one before."""
+        """Show a line in place of the previous one."""
         self._count += 1
         if self._live:
             to_stderr(f"\r\033[K{line[:110]}", end="")
-        elif (self._every and self._count % self._every == 0) or self._late():
+        elif (self._every and self._count % self._every == 0) or (
+            time.monotonic() - self._told >= self._seconds
+        ):
             self._told = time.monotonic()
             to_stderr(line)
 
-    def _late(self) -> bool:
-        return time.monotonic() - self._told >= self._seconds
-
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._live:
             to_stderr("\r\033[K", end="")
 
 
 def bar(done: int, total: int, width: int = 24) -> str:
-    """Return a bar in characters, with the count."""
+    """Return a progress bar in characters, with the count."""
     full = round(width * done / max(1, total))
     return f"[{'#' * full}{'.' * (width - full)}] {done:,}/{total:,}"
 
 
 def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as aligned text, numbers to the right."""
+    """Format rows as aligned columns, with numbers to the right."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     right = {name: all(isinstance(row.get(name), int | float | None) for row in rows) for name in names}
     lines = [{name: name for name in names}, *({n: _short(cell(row.get(n))) for n in names} for row in rows)]
     widths = {name: max(_width(line[name]) for line in lines) for name in names}
-    told = []
+    formatted = []
     for line in lines:
         parts = []
         for name in names:
             gap = " " * (widths[name] - _width(line[name]))
             parts.append(gap + line[name] if right[name] else line[name] + gap)
-        told.append("  ".join(parts).rstrip())
-    return "\n".join(told)
+        formatted.append("  ".join(parts).rstrip())
+    return "\n".join(formatted)
 
 
 def _short(text: str) -> str:
@@ -187,7 +186,7 @@ def _short(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the columns that a text takes: combining marks take none, East Asian wide characters two."""
+    """Return the display width of a text: combining marks have none, wide East Asian characters two."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )

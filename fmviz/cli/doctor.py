@@ -1,4 +1,4 @@
-"""``fmviz doctor``: whether this installation works."""
+"""``fmviz doctor``: check the installation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIBRARIES = ("numpy", "scipy", "numba", "pandas", "scikit-learn", "joblib", "pl
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print all findings; 1 if something is not as it must be."""
+    """Print all checks; return 1 if one fails."""
     bad = []
     for name, words, fine in _findings(store_path(arguments)):
         print(f"{'ok ' if fine else 'BAD'} {name:<8} {words}", flush=True)
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield what was looked at, what it is like, and whether it is as it must be."""
+    """Yield the name of every check, its result, and whether it passes."""
     from fmviz import __version__, operators
     from fmviz.engine._jit import cache_directory, is_writable
     from fmviz.lab.store import RunStore, StoreError
@@ -35,7 +35,10 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     system = f"Python {platform.python_version()} on {platform.platform()}, {cores} cores"
     yield "fmviz", f"{__version__}, {system}", True
-    installed = {one.metadata["Name"].lower(): one.version for one in metadata.distributions()}
+    installed = {
+        distribution.metadata["Name"].lower(): distribution.version
+        for distribution in metadata.distributions()
+    }
     versions = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _LIBRARIES)
     yield "library", versions, set(_LIBRARIES) <= set(installed)
     cache = cache_directory()
@@ -43,7 +46,7 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
     state = f"{kernels:,} kernels" if kernels else "empty; fmviz warmup fills it"
     advice = "" if writable else ", cannot be written; name another folder with FMVIZ_CACHE_DIR"
     yield "kernels", f"{cache}: {state}{advice}", writable or kernels > 0
-    folder = next(one for one in path.absolute().parents if one.exists())
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
     yield "folder", f"{folder}, for runs and uploads", os.access(folder, os.W_OK)
     if path.exists():
         try:

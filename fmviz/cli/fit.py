@@ -1,4 +1,4 @@
-"""``fmviz fit``: fit a machine to a file of one's own, or to a registered data set."""
+"""``fmviz fit``: fit a model to a file or to a registered data set."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 HELP = "fit a sparse machine to a CSV, TSV, Parquet or libsvm file and rank its interactions"
 
-# What a first fit to standardised columns starts from.
+# Defaults for a first fit to standardised columns.
 _FIRST = {
     "rank": 10,
     "lambda_w": 1e-3,
@@ -48,7 +48,7 @@ _FIRST = {
     "max_epochs": 1_000,
     "init_scale": 0.1,
 }
-# Where a search for a number of interactions looks.
+# The grid of λ in the search for a number of interactions.
 _STRENGTHS = tuple(10.0**e for e in range(-7, 2))
 _OPTIONS: dict[str, type] = {
     "model": str,
@@ -65,11 +65,11 @@ _OPTIONS: dict[str, type] = {
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Add the arguments."""
     parser.add_argument(
         "data", metavar="DATA", help="a CSV, TSV, Parquet or libsvm file, or the name of a data set"
     )
-    table = parser.add_argument_group("the table; what is not said is found out, and told in the report")
+    table = parser.add_argument_group("the table; other options are detected, and listed in the report")
     table.add_argument(
         "--target", metavar="COLUMN", help="the column to predict, or several, separated by commas"
     )
@@ -116,7 +116,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--most-levels", type=int, metavar="N", help="words of a column with a feature of their own (1000)"
     )
     add_reading(table)
-    model = parser.add_argument_group("the model; what is not said comes from the data set, or a first guess")
+    model = parser.add_argument_group("the model; defaults are those of the data set, or of a first fit")
     for name, kind in _OPTIONS.items():
         model.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, metavar=kind.__name__.upper())
     model.add_argument(
@@ -142,24 +142,24 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fit that has ended.
+    """A finished fit.
 
     Attributes
     ----------
     run, end, history : Run, Snapshot, list
-        What was fitted, how it ended, and the records on the way.
+        The run, its last snapshot, and the records of all snapshots.
     encoded : Encoded or None
-        What features and target mean where the data are somebody's own.
+        The encoded data of a file or an upload.
     notes : list of str
-        What was found out about the columns of a file.
+        Notes on the columns of a file.
     search : dict or None
-        What the search for a number of interactions came to.
+        The result of the search for strengths or a number of interactions.
     stored : str or None
-        The id in the run store, where an experiment describes all of the fit by the name of its data.
+        The id in the run store, for data sets with a name.
     averaged : Posterior or None
-        Samples of a Bayesian machine, where they predict the rows kept out better.
+        Samples of a Bayesian machine, if they predict the validation rows better.
     command : str
-        What was typed.
+        The command line.
     """
 
     run: Run
@@ -174,7 +174,7 @@ class Fit:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fit, print a summary, and write the files; 1 if the run cannot be stored."""
+    """Fit, print a summary, and write the files; return 1 if the run cannot be stored."""
     from fmviz.cli import _fit_report
     from fmviz.lab.datasets import DATASETS
     from fmviz.lab.runner import Run
@@ -201,11 +201,11 @@ def run(arguments: argparse.Namespace) -> int:
     if tuned:
         prepared, search = _tuned_run(prepared, again)
     if arguments.interactions is not None:
-        prepared, found = _searched(prepared, again, arguments.interactions)
+        prepared, reached = _searched(prepared, again, arguments.interactions)
         search = (
-            found
+            reached
             if search is None
-            else {**search, **found, "message": f"{search['message']} {found['message']}"}
+            else {**search, **reached, "message": f"{search['message']} {reached['message']}"}
         )
     end, history, stored, trouble = _fitted(prepared, open_store(arguments) if registered else None)
     averaged = None
@@ -219,7 +219,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output is not None:
             _fit_report.write(fit, report, pairs, arguments.output)
     finally:
-        # Whatever becomes of the files: the fit may have taken hours.
+        # Even if the files cannot be written: the fit may have taken hours.
         if arguments.json:
             print_json(report)
         else:
@@ -230,7 +230,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_of_tables(arguments: argparse.Namespace) -> None:
-    """Raise where options are given that only say how a table is read."""
+    """Raise ValueError if options of tables are given for a registered data set."""
     unsaid: dict[str, Any] = {
         **{"target": None, "task": "auto", "positive": "", "order": "", "log_target": False},
         **{"missing": None, "use": [], "words": [], "ignore": [], "scaling": "standard", "rare": None},
@@ -259,7 +259,7 @@ def _registered(arguments: argparse.Namespace) -> tuple[Run, Encoded | None]:
 def _own(
     arguments: argparse.Namespace,
 ) -> tuple[Run, Encoded, list[str], Callable[[Experiment], Run]]:
-    """Return the run on a file, what its columns mean, what was found out, and the way to other runs."""
+    """Return the run on a file, its encoded data, notes, and a function for runs under other settings."""
     import numpy as np
 
     from fmviz.lab.runner import prepare, split
@@ -267,7 +267,7 @@ def _own(
     from fmviz.lab.tables.encoding import encode
 
     given = _given(arguments)
-    # Checked before the data, which may take long to read.
+    # Validated before reading the data, which may take long.
     asked = _experiment({**_first_settings(given), **given})
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     columns = () if source.table is None else described(source.table, source.reading.decimal)
@@ -284,26 +284,26 @@ def _own(
 
 
 def _first(dataset: Dataset, given: dict[str, Any]) -> Experiment:
-    """Return the settings of a fit to these data, given some of them."""
+    """Return the settings of a first fit to a data set, with given ones."""
     loss = "squared" if dataset.task == "regression" else "logistic"
     return _experiment({**_first_settings(given, dataset.task), "loss": loss, **given})
 
 
 def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[str, Any]:
-    """Return what a first fit starts from, of the model that is given and data of that task."""
+    """Return the defaults of a first fit of the given model to data of a task."""
     from fmviz.engine.models import get_model
     from fmviz.lab.experiment import Experiment, suited_settings
 
     model = get_model(given.get("model", "fm"))
     chosen = suited_settings(model, task)
     suited = Experiment(model=model.name, **chosen)
-    # Also what is a default of experiments, such as a rank, stands before that of a first fit.
+    # Settings that suit the model override those of a first fit, even if they are defaults of experiments.
     named = {name: value for name, value in suited.to_dict().items() if name in chosen}
     return {**_FIRST, **suited.to_dict(defaults=False), **named}
 
 
 def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
-    """Yield a sentence for every column that is not simply a number or a category."""
+    """Yield a note on every date, and on every other column with one."""
     used = {
         "ignored": "is left out",
         "date": "becomes year, month, weekday and hour, as far as they differ",
@@ -312,27 +312,27 @@ def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
         "number": "is used as a number",
         "yes_no": "is used as yes or no",
     }
-    kinds = {one.name: one.kind for one in recipe.columns}
-    for one in columns:
+    kinds = {column.name: column.kind for column in recipe.columns}
+    for column in columns:
         if (
-            one.name not in recipe.targets
-            and one.kind == kinds[one.name]
-            and (one.note or one.kind == "date")
+            column.name not in recipe.targets
+            and column.kind == kinds[column.name]
+            and (column.note or column.kind == "date")
         ):
-            yield f"Column {one.name!r} {used[one.kind]}. {one.note}".rstrip()
+            yield f"Column {column.name!r} {used[column.kind]}. {column.note}".rstrip()
 
 
 def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: argparse.Namespace) -> Recipe:
-    """Return what the page would decide about a file, with what the command line says otherwise."""
+    """Return the default recipe of a file with the options of the command line."""
     from fmviz.lab.tables.recipe import Choice, first_recipe
 
     first = first_recipe(source, columns)
-    names = [one.name for one in first.columns]
+    names = [choice.name for choice in first.columns]
     if source.table is None and arguments.target is not None:
         raise ValueError(f"{name} is a libsvm file, whose first number is the target; leave --target out.")
     if source.table is not None and arguments.target is None:
         raise ValueError(f"--target is missing; name one of the columns {', '.join(names)}.")
-    # A column may have a comma in its name.
+    # Names of columns may contain commas.
     asked = arguments.target or ""
     targets = [asked] if asked in names else [name.strip() for name in asked.split(",")]
     said = [("--target", name, "") for name in targets] if asked else []
@@ -346,8 +346,10 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     for option, column, _ in said:
         if column not in names:
             raise ValueError(f"{option} {column!r} is no column; there are {', '.join(names)}.")
-    rules = {one.name: arguments.missing or one.missing for one in first.columns}
-    kinds = {one.name: one.kind for one in first.columns} | {name: kind for _, name, kind in said if kind}
+    rules = {choice.name: arguments.missing or choice.missing for choice in first.columns}
+    kinds = {choice.name: choice.kind for choice in first.columns} | {
+        name: kind for _, name, kind in said if kind
+    }
     return replace(
         first.corrected(Choice(column, kind, rules[column]) for column, kind in kinds.items()),
         target=targets[0] or first.target,
@@ -387,7 +389,7 @@ def _experiment(settings: dict[str, Any]) -> Experiment:
 
 
 def _left_to_the_data(prepared: Run, given: Iterable[str]) -> bool:
-    """Return whether no strength is given, of a machine whose strengths can be chosen."""
+    """Return whether to choose the strengths by validation: none is given, and the machine can be tuned."""
     from fmviz.lab.search.tuning import can_be_tuned
 
     named = {"lambda_w", "lambda_p", "lambda_sparse"}.intersection(given)
@@ -395,19 +397,19 @@ def _left_to_the_data(prepared: Run, given: Iterable[str]) -> bool:
 
 
 def _tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, dict[str, Any]]:
-    """Return the run with the strengths that predict best, and what was tried."""
+    """Return the run with the strengths that predict best, and the record of the search."""
     from fmviz.lab.search.tuning import tuned, with_strengths
     from fmviz.paths.validation import finished
 
     progress = Progress(every=0)
-    settings, found = finished(tuned(prepared), lambda trial: progress.tell(trial.message))
+    settings, validation = finished(tuned(prepared), lambda trial: progress.tell(trial.message))
     progress.clear()
-    told = {"message": found.message, "tried": [trial.record() for trial in found.trials]}
-    return again(with_strengths(prepared, settings)), told
+    record = {"message": validation.message, "tried": [trial.record() for trial in validation.trials]}
+    return again(with_strengths(prepared, settings)), record
 
 
 def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Posterior | None, str]:
-    """Return samples of a Bayesian machine if they predict better, and what to say of it."""
+    """Return samples of a Bayesian machine if they predict better, and a sentence on the comparison."""
     from fmviz.lab.search.averaged import Average, averaged
     from fmviz.paths.validation import finished
 
@@ -418,19 +420,19 @@ def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[P
     assert average.own_score is not None, "rows were kept out"
     which = "AUC" if posterior.binary else "RMSE"
     unit = 1.0 if posterior.binary else scale
-    sampled, own = (unit * abs(one) for one in (average.score, average.own_score))
-    found = f"{which} {sampled:.4g} on the rows kept out, this one {own:.4g}"
+    sampled, own = (unit * abs(score) for score in (average.score, average.own_score))
+    compared = f"{which} {sampled:.4g} on the rows kept out, this one {own:.4g}"
     if not average.better:
-        return None, f" An average over samples of a Bayesian machine predicts no better ({found})."
+        return None, f" An average over samples of a Bayesian machine predicts no better ({compared})."
     return (
         posterior,
         f" Predictions with model.npz are averages over samples of a Bayesian machine, which are better "
-        f"({found}); interactions are those of this one.",
+        f"({compared}); interactions are those of this one.",
     )
 
 
 def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:
-    """Return the run at the strength whose fit uses about so many pairs, and what the search came to."""
+    """Search the λ whose fit uses about so many pairs; return its run, and the record of the search."""
     from fmviz.engine.drive import Budget, chosen_solver
     from fmviz.paths import search_lambda
 
@@ -451,21 +453,21 @@ def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) ->
         probes.append(probe)
         progress.tell(probe.message)
     progress.clear()
-    # By ratio: half as many or twice as many are as near, and none is far from some.
-    nearest = min(probes, key=lambda one: abs(math.log((one.used_interactions + 1) / (wanted + 1))))
+    # The distance of counts is that of their logarithms.
+    nearest = min(probes, key=lambda probe: abs(math.log((probe.used_interactions + 1) / (wanted + 1))))
     best = probes[-1] if probes[-1].status == "found" else nearest
-    found = replace(experiment, lambda_sparse=best.lambda_sparse)
+    chosen = replace(experiment, lambda_sparse=best.lambda_sparse)
     words = probes[-1].message
     if probes[-1].status != "found":
         words += f" Taken is λ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
-    told = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
-    return again(found), told
+    record = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
+    return again(chosen), record
 
 
 def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None, str]:
-    """Fit, into a store if there is one; return the end, the records on the way, and the id in the store.
+    """Fit; return the last snapshot, all records, the id in the store, and an error message of the store.
 
-    The last is why it is not there: what was computed is not lost with it.
+    The fit goes on if it cannot be stored.
     """
     from fmviz.lab.store.recorder import Recorder
 
@@ -478,7 +480,7 @@ def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[
     history: list[dict[str, Any]] = []
     end = None
     try:
-        for end in _told(snapshots, prepared.experiment.max_epochs):
+        for end in _with_progress(snapshots, prepared.experiment.max_epochs):
             history.append(end.record())
             if recorder is not None:
                 recorder.add(end)
@@ -495,8 +497,8 @@ def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[
     return end, history, recorder.run, ""
 
 
-def _told(snapshots: Iterator[Snapshot], epochs: int) -> Iterator[Snapshot]:
-    """Yield snapshots, and show the progress a few times a second."""
+def _with_progress(snapshots: Iterator[Snapshot], epochs: int) -> Iterator[Snapshot]:
+    """Yield snapshots, and show their progress a few times a second."""
     progress, shown = Progress(every=0), 0.0
     for snapshot in snapshots:
         if time.monotonic() - shown > 0.2:

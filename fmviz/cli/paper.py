@@ -1,4 +1,4 @@
-"""``fmviz paper``: reproduce a figure or table of a paper, and check what the paper says about it."""
+"""``fmviz paper``: reproduce a figure or table of a paper, and check the statements of the paper about it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 HELP = "make a figure or table of a paper again"
 
-# Longer tables stand in the JSON file alone.
+# Longer tables are only in the JSON file.
 _MOST_ROWS = 80
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Add the arguments."""
     parser.add_argument(
         "name",
         metavar="NAME|list",
@@ -37,10 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="minutes, or what the paper did (default: quick)",
     )
     parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="a folder for NAME.json, NAME.md and NAME.html, the figure",
+        "--output", type=Path, metavar="DIR", help="a folder for NAME.json, NAME.md and NAME.html, the figure"
     )
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
     parser.add_argument(
@@ -53,9 +50,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run an artefact, print tables and checks as Markdown, write the files, and keep the result.
+    """Run an artefact, print tables and checks as Markdown, write the files, and store the result.
 
-    Returns 1 where the result cannot be kept, and 130 after Ctrl-C.
+    Returns 1 if the result cannot be stored, and 130 after Ctrl-C.
     """
     from fmviz.lab.background.workers import checked_jobs
     from fmviz.lab.papers import find
@@ -88,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    """Print what there is, and what the last result of each came to."""
+    """Print all artefacts with their last results."""
     from fmviz.lab.papers import ARTEFACTS, BUDGETS
     from fmviz.lab.papers.results import last_results, unfinished
     from fmviz.lab.store.results import newest
@@ -116,9 +113,9 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
-    """Run to the end, or until Ctrl-C, after which what there is counts.
+    """Run to the end or until Ctrl-C.
 
-    Returns the result, why it could not be kept, and how many parts are finished and kept.
+    Returns the result so far, the reason why it could not be stored, and the number of stored parts.
     """
     from fmviz.lab.papers.results import run_and_keep, unfinished
     from fmviz.lab.store import StoreError

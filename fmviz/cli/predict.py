@@ -1,4 +1,4 @@
-"""``fmviz predict``: apply a model that ``fmviz fit`` has saved to another file."""
+"""``fmviz predict``: apply a model saved by ``fmviz fit`` to another file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELP = "predict with a model that fmviz fit has saved"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Add the arguments."""
     parser.add_argument("model", metavar="MODEL", help="model.npz, or the folder that holds it")
     parser.add_argument(
         "data", metavar="DATA", help="a file with the columns, or features, of the fitted one"
@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write a CSV table with a prediction for every row; say on stderr what is to be said of them."""
+    """Write a prediction for every row as CSV, and notes to stderr."""
     import numpy as np
     import pandas as pd
 
@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     model = SavedModel.load(place / "model.npz" if place.is_dir() else place)
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     scores, notes = model.scores(_features(source, model, name))
-    made = model.target.in_columns(model.decoded(scores), model.probability(scores))
-    table = pd.DataFrame(made).rename(columns=defused).map(defused)
+    columns = model.target.in_columns(model.decoded(scores), model.probability(scores))
+    table = pd.DataFrame(columns).rename(columns=defused).map(defused)
     table.insert(0, "row", np.arange(1, len(table) + 1))
     table.to_csv(sys.stdout if arguments.output is None else arguments.output, index=False)
     for note in (*source.notes, *notes, *_judged(source, model, scores)):
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _features(source: Source, model: SavedModel, name: str) -> Any:
-    """Return what a model takes of a file; raises ValueError where that is of another kind."""
+    """Return the table or features of a file; raises ValueError if they do not suit the model."""
     if model.encoding is not None:
         if source.table is None:
             raise ValueError(f"{name} is a libsvm file, but the model was fitted to a table.")
@@ -69,7 +69,7 @@ def _features(source: Source, model: SavedModel, name: str) -> Any:
 
 
 def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
-    """Return how good predictions are where a table holds the target, too."""
+    """Return a sentence on the prediction errors if the table has the target."""
     import numpy as np
 
     from fmviz.lab.runner import prediction_figures
@@ -87,5 +87,5 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
     if target.task == "regression":
         errors = np.sqrt(np.mean(np.square(target.decode(y) - target.decode(f)), axis=0))
         return [f"{said}: RMSE {', '.join(f'{error:.5g}' for error in np.atleast_1d(errors))}."]
-    found = prediction_figures(replace(target.engine, values=y), f, model.probability(f))
-    return [f"{said}: accuracy {found['accuracy']:.4g}."]
+    figures = prediction_figures(replace(target.engine, values=y), f, model.probability(f))
+    return [f"{said}: accuracy {figures['accuracy']:.4g}."]

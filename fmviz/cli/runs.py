@@ -1,4 +1,4 @@
-"""``fmviz runs``: the run store."""
+"""``fmviz runs``: list, show, compare, export, import and delete stored runs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 HELP = "list, show, compare, export, import and delete stored runs; write the rows that look wrong"
 
 _LIMIT = 20
-# What the table of a list shows of `runs_table`; the rest is in --json.
+# The printed columns of `runs_table`; --json has all.
 _SHOWN = ("run", "status", "epochs", "objective", "interactions", "metric")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Add the arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, help: str) -> argparse.ArgumentParser:
-        one = actions.add_parser(name, help=help, description=help)
-        add_store(one)
-        return one
+        subparser = actions.add_parser(name, help=help, description=help)
+        add_store(subparser)
+        return subparser
 
     listed = action("list", "list runs, newest first")
     for name in ("dataset", "model", "regularizer", "origin"):
@@ -39,8 +39,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     apart = action("diff", "show in what runs differ")
     apart.add_argument("ids", nargs="+", metavar="ID", help="two runs or more")
     apart.add_argument("--all", action="store_true", help="also what is the same")
-    for one in (listed, shown, apart):
-        one.add_argument("--json", action="store_true", help="for machines")
+    for subparser in (listed, shown, apart):
+        subparser.add_argument("--json", action="store_true", help="for machines")
     suspects = action("suspects", "write the rows that look wrong to a run as CSV")
     suspects.add_argument("id", metavar="ID")
     suspects.add_argument("file", type=Path, metavar="FILE")
@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the action says."""
+    """Run the action."""
     store = open_store(arguments)
     try:
         return _ACTIONS[arguments.action](arguments, store)
@@ -68,11 +68,11 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
         raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
     filters = {name: getattr(arguments, name) for name in ("dataset", "model", "regularizer", "origin")}
     filters |= {name: getattr(arguments, name) for name in ("sweep", "text")}
-    # One more, to know whether there are more.
-    found = store.runs(**filters, limit=arguments.limit + 1)
-    more, found = len(found) > arguments.limit, found[: arguments.limit]
+    # One more, to detect further runs.
+    matching = store.runs(**filters, limit=arguments.limit + 1)
+    more, matching = len(matching) > arguments.limit, matching[: arguments.limit]
     rows: list[dict[str, Any]] = [
-        {str(name): value for name, value in row.items()} for row in runs_table(found).to_dict("records")
+        {str(name): value for name, value in row.items()} for row in runs_table(matching).to_dict("records")
     ]
     if arguments.json:
         for row in rows:
@@ -84,15 +84,15 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
         return 0
     for row in rows:
         when = datetime.fromtimestamp(row["when"].timestamp()).strftime("%Y-%m-%d %H:%M")
-        row.update({name: _whole(row[name]) for name in ("epochs", "interactions")}, when=when)
+        row.update({name: _integral(row[name]) for name in ("epochs", "interactions")}, when=when)
     print(text_table([{name: row[name] for name in ("id", "when", *_SHOWN)} for row in rows]))
     if more:
         to_stderr(f"There are more; --limit {2 * arguments.limit} shows so many.")
     return 0
 
 
-def _whole(value: Any) -> Any:
-    """Return a count that pandas holds as a float, since others in its column are missing, as an int."""
+def _integral(value: Any) -> Any:
+    """Return a count as int, which pandas stores as float if others in its column are missing."""
     return int(value) if isinstance(value, float) and value == value else value
 
 
@@ -100,26 +100,26 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.runs.program import program
     from fmviz.lab.store.table import METRICS, metrics_of, title_of_run
 
-    found = store.get(arguments.id)
+    run = store.get(arguments.id)
     if arguments.json:
         names = ("id", "created", "updated", "status", "message", "details", "origin", "title", "digest")
-        told = {name: getattr(found, name) for name in (*names, "data_hash", "epoch", "seconds", "sweep")}
-        told |= {"settings": found.settings, "versions": found.versions, "last": found.last}
-        print_json(told | {"trace": store.trace(found.id)})
+        record = {name: getattr(run, name) for name in (*names, "data_hash", "epoch", "seconds", "sweep")}
+        record |= {"settings": run.settings, "versions": run.versions, "last": run.last}
+        print_json(record | {"trace": store.trace(run.id)})
         return 0
-    print(f"{title_of_run(found)}\n{found.id}, from {found.origin}. {found.message}")
-    last = found.last
+    print(f"{title_of_run(run)}\n{run.id}, from {run.origin}. {run.message}")
+    last = run.last
     figures = {name: last.get(name) for name in ("objective", "used_features", "used_interactions")}
-    figures |= {"certificate": last.get("certificate"), "epochs": found.epoch, "seconds": found.seconds}
-    figures |= {METRICS[name]: value for name, value in metrics_of(found).items()}
+    figures |= {"certificate": last.get("certificate"), "epochs": run.epoch, "seconds": run.seconds}
+    figures |= {METRICS[name]: value for name, value in metrics_of(run).items()}
     print("\n" + text_table([{"result": name, "value": value} for name, value in figures.items()]))
-    print("\n" + text_table([{"setting": name, "value": str(v)} for name, v in found.settings.items()]))
-    made = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    print(f"\nMade with {made}; data {found.data_hash or 'not loaded'}.")
-    if found.details:
-        print("\n" + found.details)
+    print("\n" + text_table([{"setting": name, "value": str(v)} for name, v in run.settings.items()]))
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    print(f"\nMade with {versions}; data {run.data_hash or 'not loaded'}.")
+    if run.details:
+        print("\n" + run.details)
     try:
-        print("\nThe same in Python:\n\n" + program(found.experiment))
+        print("\nThe same in Python:\n\n" + program(run.experiment))
     except ValueError as error:
         print(f"\n{error}")
     return 0
@@ -128,16 +128,16 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
 def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.store.table import differing, title_of_run
 
-    found = _named(store, arguments.ids)
-    if len(found) < 2:
+    compared = _named(store, arguments.ids)
+    if len(compared) < 2:
         raise ValueError("One run differs from nothing; name two different ones or more.")
-    frame = differing([[run] for run in found], only=not arguments.all)
+    frame = differing([[run] for run in compared], only=not arguments.all)
     rows: list[dict[str, Any]] = [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
     if arguments.json:
         print_json(rows)
         return 0
-    for one in found:
-        print(f"{one.id}  {title_of_run(one)}")
+    for item in compared:
+        print(f"{item.id}  {title_of_run(item)}")
     print("\n" + text_table(rows) if rows else "\nThey differ in nothing.")
     return 0
 
@@ -146,14 +146,14 @@ def _suspects(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.interpretation.outliers import rows_table, suspicious_rows
     from fmviz.lab.runner import load_dataset
 
-    found = store.get(arguments.id)
-    parameters = store.parameters(found.id)
+    run = store.get(arguments.id)
+    parameters = store.parameters(run.id)
     if parameters is None:
         raise ValueError("This run ended before its first epoch and has no parameters to read.")
-    dataset = load_dataset(found.experiment.dataset, **dict(found.experiment.dataset_params))
+    dataset = load_dataset(run.experiment.dataset, **dict(run.experiment.dataset_params))
     if len(dataset.outputs) > 1:
         raise ValueError("This run has several outputs; the page Interactions lists the rows of each.")
-    rows = suspicious_rows(found.experiment, parameters)
+    rows = suspicious_rows(run.experiment, parameters)
     rows_table(dataset, rows.errors, rows.listed).to_csv(arguments.file, index=False)
     print(f"{rows.message} {rows.listed.size:,} rows written to {arguments.file}.")
     return 0
@@ -162,7 +162,7 @@ def _suspects(arguments: argparse.Namespace, store: RunStore) -> int:
 def _export(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.store.archive import export_runs
 
-    data = export_runs(store, [one.id for one in _named(store, arguments.ids)])
+    data = export_runs(store, [run.id for run in _named(store, arguments.ids)])
     arguments.file.write_bytes(data)
     print(f"{_count(len(set(arguments.ids)))} written to {arguments.file} ({len(data) / 1e3:,.0f} kB).")
     return 0
@@ -178,17 +178,17 @@ def _import(arguments: argparse.Namespace, store: RunStore) -> int:
 
 
 def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
-    found = _named(store, arguments.ids)
-    going = [one.id for one in found if not one.ended]
+    named = _named(store, arguments.ids)
+    going = [run.id for run in named if not run.ended]
     if going:
         raise ValueError(f"Run {going[0]} is still going on; stop it first.")
-    print(f"{_count(store.delete([one.id for one in found]))} deleted.")
+    print(f"{_count(store.delete([run.id for run in named]))} deleted.")
     return 0
 
 
 def _named(store: RunStore, ids: list[str]) -> list[StoredRun]:
-    """Return the runs with these ids or beginnings of ids, each once."""
-    return list({one.id: one for one in map(store.get, ids)}.values())
+    """Return the runs with these ids or prefixes of ids, without duplicates."""
+    return list({run.id: run for run in map(store.get, ids)}.values())
 
 
 def _count(n: int) -> str:

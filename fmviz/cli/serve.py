@@ -1,4 +1,4 @@
-"""``fmviz serve``: the dashboard."""
+"""``fmviz serve``: start the dashboard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fmviz.cli._terminal import add_store, store_path
 HELP = "serve the dashboard"
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-# Streamlit answers Ctrl-C once it serves; until then nothing is lost if the process just ends.
+# Streamlit handles Ctrl-C once it serves; until then the process may simply end.
 _SERVER = (
     "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
     "from streamlit.web.cli import main; main(prog_name='streamlit')"
@@ -24,7 +24,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Add the arguments."""
     parser.add_argument("--port", type=int, help="the port (default: 8501)")
     parser.add_argument("--host", help="the address to listen on (default: 127.0.0.1, this machine alone)")
     parser.add_argument(
@@ -39,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Become Streamlit's server, with the settings beside the entry page."""
+    """Replace this process by the Streamlit server."""
     from fmviz.lab.quotas import check_limits
 
     check_limits()
@@ -47,12 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
     if getattr(arguments, "store", None) is not None:
         environment["FMVIZ_STORE"] = str(store_path(arguments).resolve())
     sys.stdout.flush()
-    # Not a child: signals and the exit code are the server's own.
+    # Not a child process, so that signals and the exit code are those of the server.
     os.execve(sys.executable, command(arguments.port, arguments.host, arguments.allow), environment)
 
 
 def command(port: int | None, host: str | None, allowed: Sequence[str] = ()) -> list[str]:
-    """Return the command line of the server; raises ValueError on a port or address that there cannot be."""
+    """Return the command line of the server; raises ValueError on an invalid port or address."""
     if port is not None and not 1 <= port <= 65_535:
         raise ValueError(f"--port {port} is no port; give a number from 1 to 65535.")
     line = [sys.executable, "-c", _SERVER, "run", str(entry_page())]
@@ -66,10 +66,7 @@ def command(port: int | None, host: str | None, allowed: Sequence[str] = ()) -> 
 
 
 def own_names(host: str | None) -> list[str]:
-    """Return the names and addresses of this computer, if it is to listen on a given one.
-
-    Raises ValueError where it has no such address.
-    """
+    """Return the names and addresses of this computer if `host` is given, or raise ValueError if invalid."""
     if host is None:
         return []
     try:
@@ -81,17 +78,17 @@ def own_names(host: str | None) -> list[str]:
         ) from None
     names = {host, socket.gethostname(), socket.getfqdn()}
     with suppress(OSError):
-        names |= {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
+        names |= {str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)}
     return sorted(names)
 
 
 def entry_page() -> Path:
-    """Return app.py: that of a checkout, or the copy that an installed package holds."""
+    """Return the path of app.py, in the checkout or in the installed package."""
     places = (_PACKAGE.parent / "app.py", _PACKAGE / "app" / "app.py")
-    # Anything may be called app.py in the folder that a package was installed into.
-    found = next((p for p in places if p.is_file() and (p.parent / "pages" / "train.py").is_file()), None)
-    if found is None:
+    # The folder of installed packages may contain another app.py.
+    path = next((p for p in places if p.is_file() and (p.parent / "pages" / "train.py").is_file()), None)
+    if path is None:
         raise ValueError(
             "The pages of the dashboard are not installed; install fmviz from its source with pip install ."
         )
-    return found
+    return path

@@ -1,4 +1,4 @@
-"""``fmviz warmup``: compile kernels before they are needed."""
+"""``fmviz warmup``: compile kernels ahead of their first use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ HELP = "compile the kernels that the dashboard needs first"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments: there are none."""
+    """Add no arguments."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile the kernels and keep them for later processes."""
+    """Compile the kernels and cache them for later processes."""
     from fmviz.engine._jit import cache_directory, is_writable
     from fmviz.engine.warmup import warm_operators, warm_training
 

@@ -124,11 +124,7 @@ def _draw_counts(
                 name=method,
                 legendgroup=method,
                 showlegend=at == 0,
-                line={
-                    "color": colors[method],
-                    "width": 2,
-                    "dash": "dash" if rows_reading else "solid",
-                },
+                line={"color": colors[method], "width": 2, "dash": "dash" if rows_reading else "solid"},
                 marker={"size": 6, "symbol": "square" if rows_reading else "circle"},
                 hovertemplate=f"{method}: %{{y:,}}<extra></extra>",
                 **place,

@@ -1,4 +1,4 @@
-"""Every data set by its name: the registered ones, and uploads, which no menu lists."""
+"""Look up and load data sets by name, registered ones and uploads."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["DatasetParam", "dataset_spec", "load"]
 
 @dataclass(frozen=True)
 class DatasetParam(ParamSpec):
-    """A choice among the registered data sets that takes the name of an upload as well."""
+    """A choice among the registered data sets that also accepts the name of an upload."""
 
     def check(self, value: Any) -> Any:
-        """Return the name of a data set, or raise ValueError."""
+        """Validate the name of a data set."""
         return value if is_upload(value) else super().check(value)
 
 
 def dataset_spec(name: str) -> DatasetSpec:
-    """Return what is known of a data set before it is loaded.
+    """Return the registry entry of a data set.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def dataset_spec(name: str) -> DatasetSpec:
     Raises
     ------
     ValueError
-        If there is no such name. An upload that is not on this computer has an entry, which says so.
+        If the name is unknown. An upload that is not stored here has an entry that says so.
     """
     return _upload_spec(name) if is_upload(name) else DATASETS[one_of("The data set", name, DATASETS)]
 
@@ -53,12 +53,12 @@ def load(name: str, **params: Any) -> Dataset:
     Returns
     -------
     Dataset
-        Features, target and what is known about both.
+        Features, target and metadata.
 
     Raises
     ------
     ValueError
-        If the name or a parameter is unknown or not allowed, or if the data set is not available here; the
+        If the name is unknown, a parameter is unknown or invalid, or the data set is not available; then the
         message says how to get it.
 
     Examples
@@ -72,23 +72,23 @@ def load(name: str, **params: Any) -> Dataset:
 
 
 def _upload_spec(name: str) -> DatasetSpec:
-    # What reads tables takes a while to import, and most programs need none of it.
+    # Reading tables is slow to import and seldom needed.
     from fmviz.lab.uploads import library
 
-    found = library.find(name)
-    if found is None:
+    upload = library.find(name)
+    if upload is None:
         title, description, suggested = "Somebody's own data", "", {}
     else:
-        title, suggested = found.title, dict(found.suggested)
-        description = f"{found.rows:,} rows, {found.features:,} features; kept on this computer alone."
+        title, suggested = upload.title, dict(upload.suggested)
+        description = f"{upload.rows:,} rows, {upload.features:,} features; kept on this computer alone."
     return DatasetSpec(
         name=name,
         title=title,
         description=description,
-        # Of data that are not here nothing is known; what is asked for them is refused for that alone.
-        task=cast(Task, found.task) if found is not None else "binary",
+        # The task of missing data is unknown; they are refused as missing, whatever it is.
+        task=cast(Task, upload.task) if upload is not None else "binary",
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),
         suggested=suggested,
-        suited={} if found is None else found.suited,
+        suited={} if upload is None else upload.suited,
     )

@@ -1,10 +1,9 @@
 """Call functions in a subprocess with limits of time and memory, and pass their results without code.
 
-On Linux a helper process, started with the first call, imports what is called and forks a child for every
-call, so that the next one takes milliseconds to begin. It ends with its parent, however that ends, and takes
-its children with it; of each that ends it adds the exit status to the answer. Answers hold no code, so that
-a child that a file has taken over can send nothing but values. Elsewhere calls are made in this process,
-without limits.
+On Linux a helper process, started at the first call, imports the function and forks a child for every call,
+so that later calls start within milliseconds. It ends with its parent and kills its children; it appends the
+exit status of each child to the answer. Answers are data without code, so that a child compromised by a file
+can send nothing but values. On other systems functions are called in this process, without limits.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from fmviz.engine.errors import StoppedError
 from fmviz.engine.memory import in_words
 
 _FORKS = sys.platform == "linux"
-# An allocator that reserves addresses ahead would meet the limit of memory long before it uses any.
+# Allocators that reserve address space in advance would exceed the limit without using the memory.
 _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
@@ -43,11 +42,11 @@ _ENVIRONMENT = {
 }
 _PATIENCE = 0.1
 _START_SECONDS = 120.0
-# Seconds by the clock for each of processor time.
+# Wall-clock seconds for each second of processor time.
 _WAITING = 6.0
 _NUMBER_BYTES = 8
 _LONGEST_NAME = 4096
-# The exit status of a child; any other is that of a death.
+# The exit statuses of a child; any other one is that of a crash.
 _RETURNED, _MEMORY, _REFUSED, _FAILED = 0, 10, 11, 12
 
 
@@ -60,32 +59,29 @@ def confined(
     advice: str,
     should_stop: Callable[[], bool] = never,
 ) -> Any:
-    """Return ``function(*arguments)``, called in a process of its own.
+    """Return ``function(*arguments)``, called in a subprocess.
 
     Parameters
     ----------
     function : callable
-        Importable by its name, with arguments that can be pickled; it returns what
-        `pack` takes, and lists come back for tuples.
+        Importable by name, with picklable arguments. It returns a value for `pack`; tuples become lists.
     name : str
-        What sentences call that which is read.
+        The name of the file that is read, for messages.
     seconds : float
-        The most processor time that it may take; by the clock it may be six times that, since others may be
-        at work.
+        The limit of processor time; that of wall-clock time is six times as long.
     memory : float
-        The most bytes that it may take besides its arguments, and that its result may have.
+        The limit in bytes of additional memory, and of the result.
     advice : str
-        The sentence that tells a way out where that is too little.
+        The advice in messages on exceeded limits.
     should_stop : callable
-        Asked ten times a second; where it is true the call is given up.
+        Polled ten times a second; the call is aborted when it returns true.
 
     Raises
     ------
     ValueError
-        What the function raised; or a sentence, if it took too long or too much memory, or raised anything
-        else.
+        If the function raises ValueError, with its message; if it exceeds a limit, or raises anything else.
     StoppedError
-        If `should_stop` was true.
+        If `should_stop` returns true.
     """
     if not _FORKS:
         return function(*arguments)
@@ -98,7 +94,7 @@ def confined(
         raise ValueError(f"{name} takes more than {in_words(memory)} of memory to read. {advice}")
     try:
         value = unpack(result) if status in (_RETURNED, _REFUSED, _FAILED) else None
-    except Exception:  # Whatever a process sends that a file has taken over.
+    except Exception:  # A compromised process may send anything.
         status = _FAILED
         value = "the process that reads it sent no answer"
     if status == _RETURNED:
@@ -124,7 +120,7 @@ def _answer(
     most: float,
     should_stop: Callable[[], bool],
 ) -> memoryview | None:
-    """Send the request and return the answer and the exit status; None if it took too long."""
+    """Send the request and return the answer with the exit status; None on a timeout."""
     answer = bytearray()
     pid, deadline = 0, time.monotonic() + _START_SECONDS
     sending = threading.Thread(target=_send, args=(connection, request), daemon=True)
@@ -156,7 +152,7 @@ def _answer(
 
 
 def _processor_seconds(pid: int) -> float:
-    """Return the processor time that a process has taken, 0 if it has ended."""
+    """Return the processor time of a process, 0 if it has ended."""
     try:
         # The name, in brackets, may hold spaces; user and system time are the 14th and 15th field.
         fields = (
@@ -168,14 +164,14 @@ def _processor_seconds(pid: int) -> float:
 
 
 def _send(connection: socket.socket, request: Any) -> None:
-    # A child that died has no use for it.
+    # The child may have died.
     with contextlib.suppress(OSError):
         connection.sendall(pickle.dumps(request, protocol=5))
         connection.shutdown(socket.SHUT_WR)
 
 
 class _Helper:
-    """The process that forks a child for every call."""
+    """The helper process, which forks a child for every call."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -188,22 +184,22 @@ class _Helper:
                 pass_fds=(theirs.fileno(),),
                 env=os.environ | _ENVIRONMENT | {"PYTHONPATH": path},
                 stdin=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C in a terminal is for the parent, which decides.
+                process_group=0,  # Ctrl-C in a terminal interrupts the parent only.
             )
 
     def alive(self) -> bool:
-        """Tell whether it serves this process; after a fork it is another's."""
+        """Return whether the helper is running and was started by this process, not before a fork."""
         return self.owner == os.getpid() and self._process.poll() is None
 
     def child(self, function: Callable[..., Any]) -> socket.socket:
-        """Return the connection to a new child, which is to call a function."""
+        """Fork a child that calls a function, and return the connection to it."""
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [pickle.dumps(function)], [theirs.fileno()])
         return ours
 
     def close(self) -> None:
-        """Let it end, and its children with it."""
+        """Kill the helper and its children."""
         self._control.close()
         if self.owner == os.getpid():
             self._process.kill()
@@ -232,8 +228,8 @@ def _end() -> None:
 
 
 def serve(descriptor: int) -> None:
-    """Fork a child for every connection that comes, until the parent is gone."""
-    # The end of a child wakes this process.
+    """Fork a child for every incoming connection, until the parent has ended."""
+    # The end of a child interrupts select.
     woken, waker = socket.socketpair()
     waker.setblocking(False)
     signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
@@ -250,7 +246,7 @@ def serve(descriptor: int) -> None:
             message, connections, *_ = socket.recv_fds(control, _LONGEST_NAME, 1)
             if not message:
                 break
-            # With it its module, which all children then have. What fails here fails in the child, too.
+            # Unpickling imports the module for all later children. An error here recurs in the child.
             with contextlib.suppress(Exception):
                 pickle.loads(message)
             pid = os.fork()
@@ -268,7 +264,7 @@ def serve(descriptor: int) -> None:
 
 
 def _bury(children: dict[int, int]) -> None:
-    """Add the exit status to the answer of every child that has ended."""
+    """Send the exit status of every child that has ended."""
     while children:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
@@ -287,7 +283,9 @@ def _work(descriptor: int) -> int:
         import resource  # Windows has none.
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        most = int(_addresses() + memory)
+        # The current address space, plus the limit of the call.
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = int(pages * os.sysconf("SC_PAGE_SIZE") + memory)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         try:
             answer, status = pack(function(*arguments)), _RETURNED
@@ -301,20 +299,11 @@ def _work(descriptor: int) -> int:
         return status
 
 
-def _addresses() -> int:
-    """Return the bytes of addresses that this process has taken."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 # ------------------------------------------------------------------------------------------ results as bytes
 
 
 def pack(value: Any) -> bytes:
-    """Return the bytes of a value that JSON takes, or of a mapping.
-
-    Of a mapping each value may also be an array, a table with unique names of its columns, or bytes.
-    """
+    """Serialize a JSON value, or a mapping whose values may also be arrays, tables or bytes."""
     places: list[tuple[str, str, int]] = []
     parts: list[bytes | memoryview] = []
     if isinstance(value, dict):
@@ -332,7 +321,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes | memoryview) -> Any:
-    """Return what `pack` packed, with lists for tuples; anything else raises, and runs nothing."""
+    """Deserialize bytes by `pack`, without running code; raises on anything else."""
     data = memoryview(data)
     begin = _NUMBER_BYTES + int.from_bytes(data[:_NUMBER_BYTES], "big")
     value, places = json.loads(bytes(data[_NUMBER_BYTES:begin]))
@@ -353,7 +342,7 @@ def _array(data: memoryview) -> np.ndarray:
 
 
 def _table_bytes(table: pd.DataFrame) -> memoryview:
-    import pyarrow as pa  # Takes a while to import, and most programs need none of it.
+    import pyarrow as pa  # Slow to import and seldom needed.
 
     arrow = pa.Table.from_pandas(table, preserve_index=False, nthreads=1)
     sink = pa.BufferOutputStream()
@@ -367,7 +356,7 @@ def _table(data: memoryview) -> pd.DataFrame:
 
     with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
         arrow = stream.read_all()
-    # Offsets that point outside would be followed.
+    # Invalid offsets would read outside of the buffer.
     arrow.validate(full=True)
     return arrow.to_pandas(ignore_metadata=True, use_threads=False)
 

@@ -1,4 +1,4 @@
-"""Rows that are made wrong on purpose, the truth kept, so that what finds them can be judged."""
+"""Contaminate targets with gross errors, flipped labels and swaps, to judge methods that detect them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _SWAPPED = ParamSpec(
 )
 _SEED = ParamSpec("errors_seed", "int", 0, 0, 999_999, help="Another seed makes other rows wrong.")
 CONTAMINATION = tuple(spec.name for spec in (_GROSS, _FLIPPED, _SWAPPED, _SEED))
-"""The names of these settings, of any task."""
-# Of gross errors, in standard deviations of y.
+"""The names of these settings, for all tasks."""
+# The range of gross errors, in standard deviations of y.
 _SIZES = (3.0, 8.0)
 
 
 def contamination_params(task: Task) -> tuple[ParamSpec, ...]:
-    """Return what can be set about rows that are wrong on purpose, of data of a task."""
+    """Return the parameters of the contamination of data of a task."""
     return (_GROSS if task == "regression" else _FLIPPED, _SWAPPED, _SEED)
 
 
@@ -58,22 +58,22 @@ def contaminated(
     swapped: float = 0.0,
     errors_seed: int = 0,
 ) -> np.ndarray:
-    """Return a target with wrong rows, or y itself where all shares are 0.
+    """Return a contaminated copy of a target, or y itself if all shares are 0.
 
     Parameters
     ----------
     y : (N,) or (N, m) ndarray
-        The target, encoded as `fmviz.lab.datasets.Dataset` has it.
+        The target, encoded as in `fmviz.lab.datasets.Dataset`.
     task : str
-        What it is.
+        The task.
     gross : float
-        The share of rows that are moved by 3 to 8 standard deviations, at random up or down.
+        The share of rows shifted by 3 to 8 standard deviations, up or down at random.
     flipped : float
-        The share of rows with another class; of several labels one changes, drawn at random.
+        The share of rows that get another class; one random label of several is flipped.
     swapped : float
-        The share of further rows, whose targets go round among them.
+        The share of further rows whose targets are permuted cyclically.
     errors_seed : int
-        Draws the rows, and what becomes of them. A larger share makes the rows of a smaller one wrong, too.
+        The seed. The rows of a smaller share are among those of a larger one.
 
     Raises
     ------
@@ -89,18 +89,18 @@ def contaminated(
     moved, exchanged = rng.permutation(n), rng.permutation(n)
     moved = moved[: round(first * n)]
     exchanged = exchanged[~np.isin(exchanged, moved)][: round(swapped * n)]
-    found = y.copy()
-    found[exchanged] = y[np.roll(exchanged, 1)]
+    changed = y.copy()
+    changed[exchanged] = y[np.roll(exchanged, 1)]
     drawn = rng.random((n, 2))[moved]
     if task == "regression":
         low, high = _SIZES
         size = (low + (high - low) * drawn[:, 0]) * np.where(drawn[:, 1] < 0.5, -1.0, 1.0)
-        found[moved] += np.multiply.outer(size, y.std(axis=0))
+        changed[moved] += np.multiply.outer(size, y.std(axis=0))
     elif task == "binary":
-        found[moved] *= -1.0
+        changed[moved] *= -1.0
     elif task == "several":
-        found[moved, (drawn[:, 0] * y.shape[1]).astype(int)] *= -1.0
+        changed[moved, (drawn[:, 0] * y.shape[1]).astype(int)] *= -1.0
     else:
         n_classes = int(y.max()) + 1
-        found[moved] = (y[moved] + 1.0 + np.floor(drawn[:, 0] * (n_classes - 1))) % n_classes
-    return found
+        changed[moved] = (y[moved] + 1.0 + np.floor(drawn[:, 0] * (n_classes - 1))) % n_classes
+    return changed

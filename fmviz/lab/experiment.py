@@ -1,4 +1,4 @@
-"""A training run, described completely: immutable, validated, hashable, to and from JSON and URLs."""
+"""The settings of a training run: immutable, validated, hashable, convertible to and from JSON and URLs."""
 
 from __future__ import annotations
 
@@ -35,26 +35,25 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
     "loss": lambda name: LOSSES[name].params,
     "solver": lambda name: SOLVERS[name].params if name in SOLVERS else (),
 }
-"""The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
+"""The settings whose values have parameters of their own, which links and JSON call ``<setting>_<name>``."""
 
 EXPERIMENT_MODELS = tuple(MODELS)
 EXPERIMENT_SOLVERS = tuple(SOLVERS)
-"""What an experiment may name."""
+"""The models and solvers of experiments."""
 
-# JSON has these only where they are not the default: digests of stored runs are hashes of it.
+# Omitted from JSON where they have their default: digests of stored runs are hashes of it.
 _OPTIONAL = ("start", "caps")
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A training run.
+    """The settings of a training run.
 
-    The fields are those of `SPECS`, in which each is described, and the own parameters of the chosen data
-    set, regularizer, loss and solver: (name, value) pairs, of which only those that differ from their
-    defaults are kept.
+    The fields are those of `SPECS`, where they are described, and the parameters of the chosen data set,
+    model, regularizer, loss and solver: (name, value) pairs that differ from their defaults.
 
-    `changes` are the strengths that change on the way: (epoch, name, value), in force after so many epochs,
-    with the names `fmviz.engine.schedule.STRENGTHS`. What changes nothing is left out.
+    `changes` are changes of strengths during the run: (epoch, name, value), effective after so many epochs,
+    with the names `fmviz.engine.schedule.STRENGTHS`. Changes without effect are dropped.
 
     Examples
     --------
@@ -164,65 +163,65 @@ class Experiment:
 
     @property
     def machine(self) -> Model:
-        """The model with its own parameters."""
+        """The model with its parameters."""
         return get_model(self.model, dict(self.model_params))
 
     @property
     def penalty(self) -> Penalty:
-        """The regularizer with its own parameters."""
+        """The regularizer with its parameters."""
         return get_penalty(self.regularizer, dict(self.regularizer_params))
 
     @property
     def criterion(self) -> Loss:
-        """The loss with its own parameters."""
+        """The loss with its parameters."""
         return get_loss(self.loss, dict(self.loss_params))
 
     @property
     def formulation(self) -> Formulation:
-        """Model, regularizer and loss bound to each other; ValueError where these do not go together."""
+        """The combination of model, regularizer and loss; raises ValueError if they are incompatible."""
         return Formulation.build(self.machine, self.penalty, self.criterion, self.rank)
 
     @property
     def finds_caps(self) -> bool:
-        """Whether caps follow from the data: where that is asked for, and the loss has one."""
+        """Whether caps are estimated from the data: `caps` is "auto", and the loss has one."""
         return self.caps == "auto" and any(spec.name == "cap" for spec in LOSSES[self.loss].params)
 
     def strengths(self, epoch: int) -> dict[str, float]:
-        """Return the strengths that hold once so many epochs are done: those of the epoch after."""
+        """Return the strengths after so many epochs, which are those of the next epoch."""
         return {name: getattr(self, name) for name in STRENGTHS} | Schedule(self.changes).after(epoch)
 
     def changed(self, epoch: int, **strengths: float) -> Experiment:
-        """Return the experiment with other strengths from the epoch after `epoch` on.
+        """Return the experiment with other strengths after an epoch.
 
         Raises
         ------
         ValueError
-            If a value is out of range, or the model does not take it.
+            If a value is out of range, or invalid for the model.
         """
         new = [Change(epoch, name, value) for name, value in strengths.items()]
-        found = replace(self, changes=(*self.changes, *new))
-        if (reason := found._why_not_strengths()) is not None:
+        experiment = replace(self, changes=(*self.changes, *new))
+        if (reason := experiment._why_not_strengths()) is not None:
             raise ValueError(reason)
-        return found
+        return experiment
 
     def applicable(self) -> Experiment:
-        """Return the experiment with another regularizer or solver where these do not suit the model."""
-        found = self
-        if found._why_no_form() is not None:
-            found = replace(found, loss="logistic", loss_params=())
-        if found._why_not_penalty() is not None:
-            names = (found.machine.suited.get("regularizer", found.regularizer), *ALL_PENALTIES)
-            others = (replace(found, regularizer=name, regularizer_params=()) for name in names)
-            found = next((other for other in others if other._why_not_penalty() is None), found)
+        """Return the experiment with incompatible regularizer, loss, strengths or solver replaced."""
+        experiment = self
+        if experiment._why_no_form() is not None:
+            experiment = replace(experiment, loss="logistic", loss_params=())
+        if experiment._why_not_penalty() is not None:
+            names = (experiment.machine.suited.get("regularizer", experiment.regularizer), *ALL_PENALTIES)
+            others = (replace(experiment, regularizer=name, regularizer_params=()) for name in names)
+            experiment = next((other for other in others if other._why_not_penalty() is None), experiment)
         for lambda_p, lambda_sparse in ((0.0, self.lambda_sparse), (self.lambda_p, 0.0)):
-            if found._why_not_strengths() is not None:
-                found = replace(found, lambda_p=lambda_p, lambda_sparse=lambda_sparse, changes=())
-        if found.why_not() is not None:
-            found = replace(found, solver="auto", solver_params=())
-        return found
+            if experiment._why_not_strengths() is not None:
+                experiment = replace(experiment, lambda_p=lambda_p, lambda_sparse=lambda_sparse, changes=())
+        if experiment.why_not() is not None:
+            experiment = replace(experiment, solver="auto", solver_params=())
+        return experiment
 
     def why_not(self) -> str | None:
-        """Return None, or the sentence that says why this run cannot be done."""
+        """Return the reason why the run is impossible, or None."""
         task = dataset_spec(self.dataset).task
         if LOSSES[self.loss].task == "binary" and task == "regression":
             return (
@@ -237,14 +236,14 @@ class Experiment:
         return self._why_no_form() or self._why_not_penalty(self.solver) or self._why_not_strengths()
 
     def _why_no_form(self) -> str | None:
-        """Return None, or why the loss cannot be one of all outputs together, where the model asks that."""
+        """Return the reason why the loss has no joint form for several outputs, if the model needs one."""
         task = dataset_spec(self.dataset).task
         if not self.machine.multi_output or task == "regression" or task == "binary":
             return None
         return why_no_form(self.criterion, task)
 
     def _why_not_penalty(self, solver: str = "auto") -> str | None:
-        """Return None, or why model, regularizer, loss and solver do not go together."""
+        """Return the reason why model, regularizer, loss and solver are incompatible, or None."""
         if (reason := self.machine.why_not(self.penalty)) is not None:
             return reason
         return why_not(self.formulation, solver)
@@ -252,16 +251,16 @@ class Experiment:
     def _why_not_strengths(self) -> str | None:
         try:
             for epoch in (-1, *(change.epoch for change in self.changes)):
-                found = self.strengths(epoch)
-                self.machine.check_strengths(found["lambda_p"], found["lambda_sparse"])
+                strengths = self.strengths(epoch)
+                self.machine.check_strengths(strengths["lambda_p"], strengths["lambda_sparse"])
         except ValueError as error:
             return str(error)
         return None
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:
-        """Return the settings, own parameters as ``<setting>_<name>``; unchanged ones with `defaults`.
+        """Return the settings as a dictionary, by default with those that have their default value.
 
-        Changes on the way are a text, where there are any.
+        Parameters of choices are called ``<setting>_<name>``; changes are a text.
         """
         settings = {k: v for k, v in asdict(self).items() if k in _BY_NAME}
         chosen = {k: v for k, v in settings.items() if defaults or v != _BY_NAME[k].default}
@@ -270,14 +269,14 @@ class Experiment:
         return chosen | ({"changes": changes_to_text(self.changes)} if self.changes else {})
 
     def to_json(self) -> str:
-        """Return the settings as JSON, keys sorted."""
+        """Return the settings as JSON with sorted keys."""
         settings = self.to_dict()
         settings = {k: v for k, v in settings.items() if k not in _OPTIONAL or v != _BY_NAME[k].default}
         return json.dumps(settings, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Experiment:
-        """Read what `to_json` wrote; raises ValueError with a sentence on anything else."""
+        """Parse the JSON of `to_json`; raises ValueError on anything else."""
         try:
             given = json.loads(text)
         except json.JSONDecodeError as error:
@@ -288,7 +287,7 @@ class Experiment:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Experiment:
-        """Read what `to_dict` returns, or a part of it; raises ValueError on anything else."""
+        """Return the experiment of a dictionary by `to_dict`, or of a part of one."""
         known = {name: value for name, value in given.items() if name in _BY_NAME}
         own: dict[str, Any] = {}
         for owner in OWNERS:
@@ -303,12 +302,12 @@ class Experiment:
         return cls(**known, **own)
 
     def to_query(self) -> dict[str, str]:
-        """Return the settings that differ from the defaults as URL parameters."""
+        """Return the settings that differ from their defaults as URL parameters."""
         return to_query(self.to_dict(defaults=False))
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> tuple[Experiment, list[str]]:
-        """Read URL parameters; return the experiment and a sentence for every value replaced."""
+        """Parse URL parameters; return the experiment and a sentence for every value replaced."""
         notices: list[str] = []
         settings = _read(_BY_NAME.values(), "", query, notices)
         for owner, specs_of in OWNERS.items():
@@ -323,12 +322,12 @@ class Experiment:
 
     @property
     def digest(self) -> str:
-        """A short name of these settings, the same in every process."""
+        """A short hash of the settings, the same in every process."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
 
 
 SPECS: tuple[ParamSpec, ...] = specs_of_fields(Experiment)
-"""Every setting of a run: what a page draws, a URL holds and JSON stores."""
+"""Every setting of a run, in pages, URLs and JSON."""
 _BY_NAME = {spec.name: spec for spec in SPECS}
 
 
@@ -349,20 +348,19 @@ def _read(
 def suggested(
     dataset: str, model: str | None = None, model_params: tuple[tuple[str, Any], ...] = ()
 ) -> Experiment:
-    """Return the experiment that says something on this data set, as its registry entry suggests.
+    """Return the experiment that the registry entry of a data set suggests.
 
     The strengths are the same for every model: those of quadratic regression weigh W as those of a
-    factorization machine weigh PPᵀ (see `models.quadratic`). A regularizer that does not apply to the
-    model is replaced.
+    factorization machine weigh PPᵀ (see `models.quadratic`). An inapplicable regularizer is replaced.
 
     Parameters
     ----------
     dataset : str
         A key of `DATASETS`.
     model : str, optional
-        What is to be fitted; by default what the data set is made for, or else a factorization machine.
+        The model; by default that of the registry entry, or a factorization machine.
     model_params : tuple of (str, value)
-        The model's own parameters; without any those that suit the data.
+        The parameters of the model; by default those that suit the data.
     """
     spec = dataset_spec(dataset)
     known = {k: v for k, v in spec.suggested.items() if k in _BY_NAME}
@@ -379,7 +377,7 @@ def suggested(
 
 
 def suited_settings(model: Model, task: Task) -> dict[str, Any]:
-    """Return the settings of a run that suit a model and the task of the data, whatever the data."""
+    """Return the settings that suit a model and a task, independently of the data."""
     settings = dict(model.suited)
     if model.suited_loss:
         settings["loss"] = model.suited_loss.get(task, model.suited_loss["binary"])

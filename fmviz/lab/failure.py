@@ -1,4 +1,4 @@
-"""Exceptions as sentences."""
+"""Convert exceptions to sentences for users."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ NO_MEMORY = (
 
 
 def in_words(failure: BaseException) -> tuple[str, str]:
-    """Return a sentence, and the traceback of what should not have happened.
-
-    A ValueError is a sentence already, and no defect.
-    """
+    """Return a message, and the traceback; that of a ValueError, which is no defect, is empty."""
     if isinstance(failure, ValueError):
         return str(failure), ""
     details = "".join(traceback.format_exception(failure))

@@ -1,4 +1,4 @@
-"""Make a data set of an uploaded file: encode it, search settings for a first fit, and keep it."""
+"""Create a data set from an uploaded file: encode it, choose settings for a first fit, and store it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from fmviz.paths.validation import Trial, Validation, finished
 
 __all__ = ["first_settings", "first_strengths", "import_file", "import_upload", "usual_settings"]
 
-# Fits to no more rows, and no more entries of X, take some seconds.
+# Fits to at most so many rows and entries of X take some seconds.
 _ROWS = 20_000
 _ENTRIES = 300_000
 _FEWEST_ROWS = 20
-# The share of what interactions can gain that is enough: far fewer pairs often bring it.
+# The sufficient share of the gain by interactions: far fewer pairs often reach it.
 _ENOUGH = 0.75
 
 
@@ -42,19 +42,19 @@ def import_upload(
     owner: str = "",
     model: str | None = None,
 ) -> Generator[Trial, None, Upload]:
-    """Make the data set of a file and a recipe, and enter it under its name.
+    """Create and save the data set of a file and a recipe, and choose strengths for a first fit.
 
-    The fits that choose strengths for it are yielded; with `should_stop` the best of those so far are taken.
-    They are those of a `model` of several outputs where one is named and the data have several, else of a
-    machine for each output; what was found for the other before stays.
+    The fits of the search are yielded; when `should_stop` is true the best of those so far is chosen. They
+    are fits of `model`, if it is given and the data have several outputs, else of one machine for each
+    output; strengths chosen earlier for the other case are kept.
 
     Raises
     ------
     ValueError
-        As `fmviz.lab.uploads.library.encoded` does, or if the file is not there.
+        As `fmviz.lab.uploads.library.encoded`, or if the file is missing.
     """
     name, title = library.name_of(file, recipe), library.title_of(title)
-    # Of two who bring the same, the first.
+    # The first of two users who upload the same file owns it.
     before = library.find(name)
     dataset = library.encoded(file, recipe, should_stop).dataset(name, title)
     if not dataset.outputs:
@@ -67,7 +67,7 @@ def import_upload(
         strengths = yield from first_strengths(dataset, model, should_stop)
         suggested = {**usual_settings(dataset), **suggested, "model": model}
         suited[model] = strengths
-    found = Upload(
+    upload = Upload(
         name,
         title,
         file,
@@ -81,30 +81,30 @@ def import_upload(
         owner=owner if before is None else before.owner,
         suited=suited,
     )
-    library.put(found)
-    return found
+    library.save(upload)
+    return upload
 
 
 def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
-    """Enter a data set from its file, unless it is there: for programs that repeat a run elsewhere.
+    """Import a data set from its file unless it exists, in programs that repeat a run elsewhere.
 
     Parameters
     ----------
     path : str
-        The file; read only where the set is not kept on this computer.
+        The file; read only if the data set is not stored here.
     name : str
-        The name of the set.
+        The name of the data set.
     recipe : mapping
         See `Recipe.to_dict`.
 
     Raises
     ------
     ValueError
-        If the file cannot be read, or is another one.
+        If the file cannot be read, or is a different one.
     """
     if library.find(name) is not None:
         return
-    told = Recipe.from_dict(recipe)
+    expected = Recipe.from_dict(recipe)
     try:
         data = read_input(path, UPLOADS.file)
     except ValueError as error:
@@ -113,18 +113,18 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
             "the run store beside it with FMVIZ_STORE."
         ) from None
     file = library.keep_file(data)
-    if library.name_of(file, told) != name:
+    if library.name_of(file, expected) != name:
         raise ValueError(
             f"{path!r} is not the file that the data set {name} was made of. Put that one there."
         )
-    finished(import_upload(file, told, path))
+    finished(import_upload(file, expected, path))
 
 
 # -------------------------------------------------------------------------------------------------- settings
 
 
 def usual_settings(dataset: Dataset) -> dict[str, Any]:
-    """Return what first fits have in common, whatever the strengths; the loss follows the task."""
+    """Return the settings of a first fit but for its strengths; the loss depends on the task."""
     return {
         "rank": 10,
         "regularizer": "ti",
@@ -141,11 +141,11 @@ def usual_settings(dataset: Dataset) -> dict[str, Any]:
 def first_settings(
     dataset: Dataset, should_stop: Callable[[], bool] = never
 ) -> Generator[Trial, None, dict[str, Any]]:
-    """Return settings of an `fmviz.lab.experiment.Experiment` under which a first fit says something.
+    """Return the settings of a first fit, with strengths chosen by validation on at most 20,000 rows.
 
-    Those of `usual_settings`; the strengths are chosen by validation on at most 20,000 rows: of those with
-    the best λ_p, the largest λ that lowers the loss on rows kept out by three quarters of what the best one
-    does. The fits are yielded; with `should_stop` the choice is among those so far.
+    Among the fits with the best λ_p, the largest λ is chosen that reaches three quarters of the best
+    reduction of the validation loss. The fits are yielded; when `should_stop` is true the choice is among
+    those so far.
     """
     settings = usual_settings(dataset)
     return settings | (yield from _strengths(dataset, Experiment(**settings), should_stop))
@@ -154,7 +154,7 @@ def first_settings(
 def first_strengths(
     dataset: Dataset, model: str, should_stop: Callable[[], bool] = never
 ) -> Generator[Trial, None, dict[str, Any]]:
-    """Return the strengths of a first fit of a model, with its own settings, as in `first_settings`."""
+    """Choose the strengths of a first fit of a model under its own settings, as `first_settings`."""
     settings = usual_settings(dataset) | suited_settings(get_model(model), dataset.task)
     return (yield from _strengths(dataset, Experiment(model=model, **settings), should_stop))
 
@@ -165,8 +165,8 @@ def _strengths(
     rows = _rows(dataset)
     part = replace(dataset, X=dataset.X[rows], y=dataset.y[rows])
     prepared = prepare(part, experiment, *split(len(part.y), 0.25, 0))
-    chosen, found = yield from tuned(prepared, quick=True, should_stop=should_stop)
-    strengths = {**chosen, "lambda_sparse": _sparse_enough(found).lambda_sparse}
+    chosen, validation = yield from tuned(prepared, quick=True, should_stop=should_stop)
+    strengths = {**chosen, "lambda_sparse": _sparse_enough(validation).lambda_sparse}
     return {
         name: float(f"{value:.2g}") if isinstance(value, float) else value
         for name, value in strengths.items()
@@ -176,15 +176,15 @@ def _strengths(
 def _rows(dataset: Dataset) -> np.ndarray:
     X: Any = dataset.X
     entries, n = X.nnz if sp.issparse(X) else X.size, len(dataset.y)
-    # Every output is fitted by itself.
+    # Outputs are fitted separately.
     entries *= max(1, len(dataset.outputs))
     most = int(min(n, _ROWS, max(_FEWEST_ROWS, _ENTRIES * n / max(1, entries))))
     return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
-def _sparse_enough(found: Validation) -> Trial:
-    path = [trial for trial in found.trials if trial.lambda_p == found.best.lambda_p]
+def _sparse_enough(validation: Validation) -> Trial:
+    path = [trial for trial in validation.trials if trial.lambda_p == validation.best.lambda_p]
     without = max(path, key=lambda trial: trial.lambda_sparse).loss
-    slack = (1.0 - _ENOUGH) * max(0.0, without - found.best.loss)
-    enough = [t for t in path if t.loss <= found.best.loss + slack and t.used_interactions > 0]
-    return max(enough or [found.best], key=lambda trial: trial.lambda_sparse)
+    slack = (1.0 - _ENOUGH) * max(0.0, without - validation.best.loss)
+    enough = [t for t in path if t.loss <= validation.best.loss + slack and t.used_interactions > 0]
+    return max(enough or [validation.best], key=lambda trial: trial.lambda_sparse)

@@ -1,4 +1,4 @@
-"""Where fmviz keeps its files: the run store, and uploads beside it."""
+"""Paths of the run store and of the folder of uploads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["data_folder", "default_path"]
 
 
 def default_path() -> Path:
-    """Return the file that ``FMVIZ_STORE`` names, or that in the user's data directory."""
+    """Return the path of the run store: ``FMVIZ_STORE``, or a file in the user's data directory."""
     named = os.environ.get("FMVIZ_STORE")
     if named:
         return Path(named).expanduser()
@@ -19,6 +19,6 @@ def default_path() -> Path:
 
 
 def data_folder() -> Path:
-    """Return the folder of one's own data, ``runs-data`` beside ``runs.sqlite``; it may not exist yet."""
+    """Return the folder of uploads, ``runs-data`` beside ``runs.sqlite``; it may not exist yet."""
     store = default_path()
     return store.with_name(f"{store.stem}-data")

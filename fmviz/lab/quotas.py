@@ -1,4 +1,4 @@
-"""How much a server keeps in memory and of uploads, and caches that are bounded by what they weigh."""
+"""Memory and upload limits of a server, and a cache bounded by the size of its values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 
 
 def check_limits() -> None:
-    """Raise ValueError where a limit is none."""
+    """Raise ValueError if a limit is invalid."""
     memory_limit()
     uploads_limit()
 
 
 def memory_limit() -> float:
-    """Return the bytes of memory that results may keep: those of ``FMVIZ_MEMORY``, or 1 GB."""
+    """Return the memory limit of results in bytes: ``FMVIZ_MEMORY``, or 1 GB."""
     return _limit("FMVIZ_MEMORY", 1e9)
 
 
 def uploads_limit() -> float:
-    """Return the bytes that uploads may have in all: those of ``FMVIZ_UPLOADS``, or 2 GB."""
+    """Return the limit of all uploads in bytes: ``FMVIZ_UPLOADS``, or 2 GB."""
     return _limit("FMVIZ_UPLOADS", 2e9)
 
 
@@ -41,14 +41,14 @@ def _limit(name: str, default: float) -> float:
 
 
 class WeighedCache(Generic[Value]):
-    """The values that were asked for last; may be used from several threads.
+    """A thread-safe cache that evicts the least recently used values.
 
     Parameters
     ----------
     most : int
-        So many are kept, in at most a quarter of `memory_limit`; the last one always.
+        The maximum number of values. They take at most a quarter of `memory_limit`, but the last one is kept.
     weigh : callable
-        Returns the bytes of a value.
+        Returns the size of a value in bytes.
     """
 
     def __init__(self, most: int, weigh: Callable[[Value], float]) -> None:
@@ -57,7 +57,7 @@ class WeighedCache(Generic[Value]):
         self._values: OrderedDict[Hashable, tuple[Value, float]] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of a key, made where it is not kept."""
+        """Return the cached value of a key, computed by `make` if missing."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -73,6 +73,6 @@ class WeighedCache(Generic[Value]):
         return value
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         with self._lock:
             self._values.clear()

@@ -1,4 +1,4 @@
-"""From an experiment to its stream of snapshots."""
+"""Prepare and run an experiment, and compute the metrics of its snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fmviz.engine.outputs.side_by_side import AnyProblem, build, informed_start,
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
-from fmviz.engine.snapshot import Snapshot, Status
+from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.robust import EstimatedCaps
 from fmviz.engine.target import Target
@@ -31,13 +31,13 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.runs import found_caps
 
-# A duality gap takes many times as long as the epoch before it.
+# Computing a duality gap takes many times as long as an epoch.
 _GAP_EVERY = 10
 
 Rows = tuple[Design, np.ndarray]
 Split = tuple[Dataset, Rows, Rows | None]
 
-# Runs of a sweep, and repeated ones on a page, differ in their settings far more often than in their rows.
+# Runs of a sweep, and repeated runs on a page, mostly share their rows.
 _splits: WeighedCache[Split] = WeighedCache(
     2, lambda split: sum(rows[0].n_bytes for rows in split[1:] if rows)
 )
@@ -45,12 +45,12 @@ _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_byt
 
 
 def load_dataset(name: str, **params: Any) -> Dataset:
-    """Return a data set, kept in memory between calls."""
+    """Load a data set, cached in memory."""
     return _datasets.get((name, *sorted(params.items())), lambda: dataset_spec(name)(**params))
 
 
 def too_large(experiment: Experiment) -> str | None:
-    """Return None, or the sentence that says why the parameters of this run do not fit into memory."""
+    """Return the reason why the parameters of a run do not fit into memory, or None."""
     if (d := _n_features(experiment)) is not None:
         try:
             experiment.machine.check_size(d, experiment.rank)
@@ -60,14 +60,14 @@ def too_large(experiment: Experiment) -> str | None:
 
 
 def cost_note(experiment: Experiment) -> str | None:
-    """Return a sentence on what this run costs, where that is out of the ordinary, else None."""
+    """Return a sentence on the cost of a run if it is unusually high, else None."""
     if experiment.why_not() is not None or (d := _n_features(experiment)) is None:
         return None
     return compatibility.cost_note(experiment.formulation, d, experiment.rank, experiment.solver)
 
 
 def _n_features(experiment: Experiment) -> int | None:
-    """Return d where a run may cost more than its data; None also where the data cannot be had."""
+    """Return d if a run may cost more than its data, else None; also None if the data are unavailable."""
     machine = experiment.machine
     cheap = machine.factorised and not machine.columnar
     if cheap and experiment.penalty.exact_prox:
@@ -75,7 +75,7 @@ def _n_features(experiment: Experiment) -> int | None:
     try:
         return int(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).X.shape[1])
     except ValueError:
-        return None  # Said where the run is started.
+        return None  # Reported when the run is started.
 
 
 def _rows(name: str, params: tuple[tuple[str, Any], ...], share: float, seed: int) -> Split:
@@ -83,21 +83,21 @@ def _rows(name: str, params: tuple[tuple[str, Any], ...], share: float, seed: in
     train, held_out = split(len(dataset.y), share, seed)
     if not held_out.size:
         return dataset, (Design(dataset.X), dataset.y), None
-    # What is wrong on purpose is to mislead a fit, and not what it is judged by.
+    # Contamination is for training; validation uses the true targets.
     truth = dataset.y if dataset.true_y is None else dataset.true_y
     kept = (Design(dataset.X[held_out]), truth[held_out])
     return dataset, (Design(dataset.X[train]), dataset.y[train]), kept
 
 
 def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
-    """Return the objective of an experiment on some rows, whose target is y."""
+    """Return the objective of an experiment on some rows."""
     return build(
         design,
         y,
         loss=experiment.criterion,
         penalty=experiment.penalty,
         model=experiment.machine,
-        # The linear model, rank 0, has nothing to show.
+        # The linear model, of rank 0, is not supported here.
         rank=whole_number("rank", experiment.rank, 1, 10_000),
         lambda_w=experiment.lambda_w,
         lambda_p=experiment.lambda_p,
@@ -109,22 +109,22 @@ def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """An experiment made ready: its data split, its problem, its way to measure.
+    """A prepared experiment: its data, split, and its problem.
 
     Attributes
     ----------
     experiment : Experiment
         The settings.
     dataset : Dataset
-        The data, before the split.
+        All data.
     problem : Problem or SideBySide
         The objective on the training rows.
     validation : (Design, ndarray) or None
-        The rows kept out.
+        The validation rows.
     schedule : Schedule
-        The changes of strengths; more may be added while a stream of snapshots goes on.
+        The changes of strengths; more may be added during training.
     begin : Parameters, optional
-        Where it begins, where that was found together with caps.
+        The start, if it was estimated together with caps.
     """
 
     experiment: Experiment
@@ -136,7 +136,7 @@ class Run:
 
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
-        """Return the run `loaded`, and with the caps that its data say it has where that is asked for."""
+        """Load the data of an experiment and build its problem, with estimated caps if it asks for them."""
         run = cls.loaded(experiment)
         if run.caps_missing:
             assert isinstance(run.problem, Problem)
@@ -146,7 +146,7 @@ class Run:
 
     @classmethod
     def loaded(cls, experiment: Experiment) -> Run:
-        """Load, split and validate; raises ValueError with a sentence where that cannot be done."""
+        """Load and split the data and build the problem, without estimating caps; may raise ValueError."""
         reason = experiment.why_not()
         if reason is not None:
             raise ValueError(reason)
@@ -159,41 +159,41 @@ class Run:
 
     @property
     def caps_missing(self) -> bool:
-        """Whether caps and a start are still to be found from the data."""
+        """Whether caps and a start are still to be estimated from the data."""
         return self.experiment.finds_caps and self.begin is None and isinstance(self.problem, Problem)
 
     def with_caps(
         self,
         should_stop: Callable[[], bool] = never,
-        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.found,
+        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.find_cached,
     ) -> Run:
-        """Return the run with the caps that its data say it has, where its experiment asks for that.
+        """Return the run with caps estimated from its data, if its experiment asks for them.
 
         Parameters
         ----------
         should_stop : callable
-            Asked between epochs of the search.
+            Polled between epochs of the estimation.
         find : callable
-            What finds them: by default once for all runs of this experiment.
+            Estimates the caps, by default cached for all runs of the experiment.
 
         Raises
         ------
         StoppedError
-            If `should_stop` says so.
+            If `should_stop` returns true.
         """
         if not self.caps_missing:
             return self
         assert isinstance(self.problem, Problem)
-        found = find(self.experiment, self.problem, should_stop)
-        return replace(self, problem=found.problem, begin=found.start)
+        estimated = find(self.experiment, self.problem, should_stop)
+        return replace(self, problem=estimated.problem, begin=estimated.start)
 
     @property
     def designs(self) -> tuple[Design, ...]:
-        """The rows that it trains on, and those kept out."""
+        """The training rows and the validation rows."""
         return self.problem.design, *(() if self.validation is None else self.validation[:1])
 
     def of_output(self, c: int) -> Run:
-        """Return the run with one of several outputs as its target; itself where there is one only."""
+        """Return the run of one of several outputs; a run with a single output is returned as it is."""
         if self.problem.n_machines is None:
             return self
         kept = self.validation
@@ -203,7 +203,7 @@ class Run:
         return replace(self, dataset=data, problem=problem, validation=kept)
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
-        """Run, with the metrics of `measure` added to every snapshot.
+        """Train, and yield snapshots with the metrics of `measure`.
 
         `checkpoints` are the keywords ``resume`` and ``keep`` of `fmviz.engine.drive.iterate`.
         """
@@ -217,42 +217,35 @@ class Run:
             yield run._measured_snapshot(snapshot)
 
     def end(self, seconds: float | None = None) -> Snapshot:
-        """Run and return the last snapshot alone, with its metrics.
-
-        Nothing is evaluated on the way. With `seconds` the run also ends after so many solver seconds.
-        """
-        experiment = self.experiment
-        budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
+        """Train and return only the last snapshot, with its metrics; optionally limit the solver seconds."""
+        budget = Budget(self.experiment.max_epochs, seconds, self.experiment.tol, report_every=None)
         run = self._with_start(never, None)
         *_, last = run.stream(budget, never)
         return run._measured_snapshot(last)
 
     def _with_start(self, should_stop: Callable[[], bool], resume: Any) -> Run:
-        """Return the run with its caps; one that goes on needs no start, so that known caps serve it."""
+        """Return the run with its caps; a resumed run needs no start, so that known caps suffice."""
         if resume is not None and self.caps_missing:
             return replace(Run.prepare(self.experiment), schedule=self.schedule)
         return self.with_caps(should_stop)
 
     def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with its metrics, and with a note on a converged fit without interactions."""
         figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
-        return replace(snapshot, metrics=figures, status=self._status_of(snapshot))
-
-    def _status_of(self, snapshot: Snapshot) -> Status | None:
-        """Return the status, with a word on a fit that has no interaction."""
         status = snapshot.status
-        if status is None or not status.converged:
-            return status
-        problem = self.problem.at(**self.schedule.after(snapshot.epoch))
-        why = why_empty(problem, snapshot.parameters)
-        return status if why is None else replace(status, message=f"{status.message} {why}")
+        if status is not None and status.converged:
+            problem = self.problem.at(**self.schedule.after(snapshot.epoch))
+            if (why := why_empty(problem, snapshot.parameters)) is not None:
+                status = replace(status, message=f"{status.message} {why}")
+        return replace(snapshot, metrics=figures, status=status)
 
     def stream(
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
     ) -> Iterator[Snapshot]:
-        """Run within another budget, with no metrics."""
+        """Train within a budget, and yield snapshots without metrics."""
         run = self._with_start(should_stop, checkpoints.get("resume"))
         experiment = run.experiment
-        # The split takes its own stream of the seed, so that the start does not depend on it.
+        # The split has a random stream of its own, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
         solver = chosen_solver(run.problem, experiment.solver, dict(experiment.solver_params))
         start = run.begin
@@ -272,58 +265,52 @@ class Run:
             **checkpoints,
         )
 
+    # The start may overflow, as the status reports.
+    @np.errstate(over="ignore", invalid="ignore")
     def measure(self, parameters: Parameters) -> dict[str, float]:
-        """Return the prediction metrics, and the recovery metrics where the truth is known."""
-        # The start of a run may overflow; its status says so.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._measured(parameters)
-
-    def _measured(self, parameters: Parameters) -> dict[str, float]:
-        found = self._prediction(self.problem.design, self.problem.y, parameters, "train")
+        """Return prediction metrics, and recovery metrics if the truth is known."""
+        figures = self._prediction(self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
-            found |= self._prediction(*self.validation, parameters, "validation")
+            figures |= self._prediction(*self.validation, parameters, "validation")
         model = self.problem.model
         used = union(model, parameters)
-        found |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
-        found |= model.further_counts(parameters)
+        figures |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
+        figures |= model.further_counts(parameters)
         if self.experiment.finds_caps and isinstance(self.problem, Problem):
-            found |= found_caps.told(self.problem)
+            figures |= found_caps.caps_record(self.problem)
         each = [
             self._recovery(self.dataset.of_output(c), *model.of_output(parameters, c))
             for c in range(model.n_outputs_of(parameters))
         ]
-        # Recovered is what is recovered in all outputs.
-        return found | {
-            name: float((np.min if "recovered" in name else np.mean)([one[name] for one in each]))
+        # Recovered means recovered in all outputs.
+        return figures | {
+            name: float((np.min if "recovered" in name else np.mean)([recovery[name] for recovery in each]))
             for name in each[0]
         }
 
     def _recovery(self, dataset: Dataset, model: Model, parameters: Parameters) -> dict[str, float]:
-        """Return how the interactions of one output compare with the truth, where it is known."""
-        found: dict[str, float] = {}
+        """Return the recovery metrics of one output, if its truth is known."""
+        recovered: dict[str, float] = {}
         truth, triples = dataset.truth, dataset.true_triples
         if truth is None and triples is None and dataset.true_pairs is None:
-            return found
+            return recovered
         by_order = {m: interactions_of(model, parameters, m) for m in orders_of(model)}
         pairs = _in_pairs(model, parameters, by_order)
         if pairs is not None:
             structure = truth_of(dataset)
             if truth is not None:
-                found["estimation_error"] = metrics.estimation_error(truth, pairs)
+                recovered["estimation_error"] = metrics.estimation_error(truth, pairs)
             if structure is not None:
                 hit, wrong, missed = metrics.support_counts(structure, pairs)
-                found["support_f1"] = metrics.f1(hit, wrong, missed)
-                found["support_recovered"] = float(wrong == missed == 0)
+                recovered["support_f1"] = metrics.f1(hit, wrong, missed)
+                recovered["support_recovered"] = float(wrong == missed == 0)
         if triples is not None and 3 in by_order:
             score, exact = by_order[3].recovery(triples)
-            found |= {"support_f1_3": score, "support_recovered_3": float(exact)}
-        return found
+            recovered |= {"support_f1_3": score, "support_recovered_3": float(exact)}
+        return recovered
 
     def confusion(self, parameters: Parameters) -> tuple[np.ndarray, str]:
-        """Return how many rows of each class are taken for each, shape (C, C), and which rows these are.
-
-        They are those that are kept out, where there are any.
-        """
+        """Return the confusion matrix, shape (C, C), and which rows it counts, "validation" or "training"."""
         known = self.validation
         design, y = (self.problem.design, self.problem.y) if known is None else known
         target = Target.of(self.dataset.target_of(y))
@@ -335,18 +322,18 @@ class Run:
     def _prediction(
         self, design: Design, y: np.ndarray, parameters: Parameters, name: str
     ) -> dict[str, float]:
-        """Return the loss and the figures of predictions for some rows, under their names."""
+        """Return the loss and the prediction metrics on some rows, with a prefix."""
         problem = self.problem
         f = predict(problem.model, design, parameters)
         target = Target.of(self.dataset.target_of(y))
         loss = problem.on_rows(design, y).empirical_risk(f)
         levels = self.dataset.levels if target.kind == "ordinal" else None
-        found = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
-        return {f"{name}_{figure}": value for figure, value in found.items()}
+        figures = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
+        return {f"{name}_{figure}": value for figure, value in figures.items()}
 
 
 def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
-    """Return parameters whose pair weights are those of the model, or None where it has no order 2."""
+    """Return parameters with the pair weights of the model, or None if it has no order 2."""
     if not model.factorised or not (model.columnar or model.lifted):
         return parameters
     pairs = by_order.get(2)
@@ -354,23 +341,25 @@ def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interact
 
 
 def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, float]:
-    """Return the used interactions and features of every order, where a model has several."""
+    """Return the used interactions and features of every order of a model with several."""
     if len(by_order) < 2:
         return {}
     counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
-    found = {f"used_interactions_{m}": count for m, count in counts.items()}
-    return found | {f"used_features_{m}": one.n_features_used() for m, one in by_order.items()}
+    figures = {f"used_interactions_{m}": count for m, count in counts.items()}
+    return figures | {
+        f"used_features_{m}": interactions.n_features_used() for m, interactions in by_order.items()
+    }
 
 
 def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training rows and the held-out rows, both ascending; at least one row trains."""
+    """Return training and validation rows, both ascending, with at least one training row."""
     n_held = min(round(n * share), n - 1)
     order = np.random.default_rng([seed, 0]).permutation(n)
     return np.sort(order[n_held:]), np.sort(order[:n_held])
 
 
 def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
-    """Return the (d, d) matrix with ones at the pairs that truly interact, or None if they are unknown."""
+    """Return the (d, d) indicator matrix of the true pairs, or None if they are unknown."""
     if dataset.true_pairs is None:
         return None
     d = dataset.X.shape[1]
@@ -381,77 +370,76 @@ def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
 
 
 def truth_of(dataset: Dataset) -> np.ndarray | None:
-    """Return the true weights, or ones at the true pairs, or None where neither is known."""
+    """Return the true weights, or the indicators of the true pairs, or None."""
     return dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
 
 
 def prediction_figures(
     target: Target, f: np.ndarray, p: np.ndarray | None, levels: np.ndarray | None = None
 ) -> dict[str, float]:
-    """Return how good predictions are.
+    """Return prediction metrics.
 
     Parameters
     ----------
     target : Target
-        What was to be predicted.
+        The true target.
     f : (N,) or (N, m) ndarray
         The outputs.
     p : (N,) or (N, m) ndarray or None
-        The probabilities that they stand for, where they do.
+        The probabilities of the outputs, if any.
     levels : (C,) ndarray, optional
-        Of ordered classes what they are as numbers.
+        The numerical levels of ordered classes.
 
     Returns
     -------
     dict
-        Of numbers ``rmse``, of several the mean of theirs. Of two classes ``accuracy`` and ``auc``; of more
-        ``accuracy``, the mean ``auc`` of each against the rest, and with p ``log_loss``; where they are
-        ordered ``accuracy`` of the median, and ``rmse`` of the expected level, without p of the median. Of
-        several labels the same but for errors, each a mean over the labels.
+        ``rmse`` for numbers; ``accuracy`` and ``auc`` for two classes and, as means over the labels, for
+        several labels; for more classes ``accuracy``, the mean one-versus-rest ``auc``, and with p
+        ``log_loss``; for ordered classes also ``rmse`` of the expected level, or without p of the median.
     """
     y = target.values
     if target.kind == "real":
         return {"rmse": metrics.rmse(y, f)}
     if target.kind == "binary":
         return {"accuracy": float(np.mean((f >= 0) == (y > 0))), "auc": roc_auc(y, f)}
-    auc = float(np.mean([roc_auc(one.values, f[:, c]) for c, one in enumerate(target.outputs())]))
+    auc = float(np.mean([roc_auc(output.values, f[:, c]) for c, output in enumerate(target.outputs())]))
     if target.kind == "several":
         return {"accuracy": float(np.mean((f > 0.0) == (y > 0.0))), "auc": auc}
     assert target.labels is not None, "classes have labels"
     chosen = target.chosen(f)
-    found = {"accuracy": float(np.mean(chosen == y)), "auc": auc}
+    figures = {"accuracy": float(np.mean(chosen == y)), "auc": auc}
     each = None if p is None else target.probabilities(p)
     if each is not None:
         right = np.maximum(each[np.arange(y.size), y.astype(int)], np.finfo(float).tiny)
-        found["log_loss"] = float(-np.mean(np.log(right)))
+        figures["log_loss"] = float(-np.mean(np.log(right)))
     if levels is not None:
         expected = levels[chosen] if each is None else each @ levels
-        found["rmse"] = metrics.rmse(levels[y.astype(int)], expected)
-    return found
+        figures["rmse"] = metrics.rmse(levels[y.astype(int)], expected)
+    return figures
 
 
 def quality(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
-    """Return how good predictions f are: accuracy and AUC for labels in {-1, +1}, else the RMSE."""
+    """Return accuracy and AUC of predictions f for labels in {-1, +1}, else the RMSE."""
     return prediction_figures(Target.of(y), f, None)
 
 
 def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
-    """Return the area under the ROC curve of scores f for labels y in {-1, +1}; NaN for one class."""
+    """Return the area under the ROC curve of scores f for labels y in {-1, +1}; NaN for a single class."""
     positive = y > 0
     n_positive = int(positive.sum())
     n_negative = y.size - n_positive
     if n_positive == 0 or n_negative == 0 or not np.isfinite(f).all():
         return float("nan")
-    _, inverse, counts = np.unique(f, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    rank = (last - 0.5 * (counts - 1))[inverse]
-    return float((rank[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+    from scipy.stats import rankdata  # Slow to import.
+
+    ranks = rankdata(f)[positive].sum()
+    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 
 def prepare(
     dataset: Dataset, experiment: Experiment, train: np.ndarray, held_out: np.ndarray | None = None
 ) -> Run:
-    """Return the run that an experiment describes, on these data and rows instead of its own.
+    """Return the run of an experiment on given data and rows.
 
     Raises
     ------

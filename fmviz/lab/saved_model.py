@@ -30,26 +30,26 @@ _SAMPLED = ("P", "w", "intercept")
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """A fitted model with all that predictions need.
+    """A fitted model with the encoding of its data.
 
     Attributes
     ----------
     parameters : Parameters
-        What was fitted.
+        The fitted parameters.
     model : str
         A name of `fmviz.engine.models.MODELS`.
     model_params : mapping
         The model's own parameters.
     target : Target
-        What is predicted.
+        The encoding of the target.
     feature_names : tuple of str
-        The features.
+        The names of the features.
     encoding : TableEncoding or None
-        How a table becomes features; None where they were given as numbers.
+        The encoding of a table; None if the features were given as numbers.
     averaged : Posterior or None
-        The samples that predict in place of `parameters`, where they predict better.
+        Posterior samples that predict instead of `parameters`, if they predict better.
     loss : str
-        A name of `fmviz.engine.losses.LOSSES`; empty where the samples predict.
+        A name of `fmviz.engine.losses.LOSSES`; empty for posterior samples.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class SavedModel:
     averaged: Posterior | None = None
 
     def save(self, path: str | Path | IO[bytes]) -> None:
-        """Write an NPZ file: the arrays of the parameters, and ``about``, the rest as JSON."""
+        """Write an NPZ file with the parameters, and everything else as JSON in ``about``."""
         about = {
             "model": self.model,
             "model_params": dict(self.model_params),
@@ -101,7 +101,7 @@ class SavedModel:
 
     @classmethod
     def load(cls, path: str | Path) -> SavedModel:
-        """Read what `save` wrote; raises ValueError on anything else."""
+        """Read a file by `save`; raises ValueError on anything else."""
         data = read_input(path)
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
@@ -123,37 +123,37 @@ class SavedModel:
                 Posterior(**kept, **about["averaged"]) if "averaged" in about else None,
             )
         except UNREADABLE as error:
-            # Without its words: NumPy advises to unpickle whatever is no archive.
+            # Without the message of NumPy, which advises to unpickle the file.
             raise ValueError(
                 f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged. Give "
                 "the folder of its --output, or the model.npz in that."
             ) from error
 
     def predict(self, data: Any) -> np.ndarray:
-        """Return predictions in the target's own numbers or words.
+        """Predict numbers or labels.
 
         Parameters
         ----------
         data : DataFrame, or (N, d) array_like or sparse matrix
-            A table like the one that was fitted to, or features where that had no encoding.
+            A table with the columns of the training data, or features if there is no encoding.
 
         Returns
         -------
         (N,) or (N, m) ndarray
-            NaN, or None for words, in rows of a table that are left out for a missing value.
+            NaN, or None among labels, in rows with a missing value.
         """
         return self.decoded(self.scores(data)[0])
 
     def decoded(self, scores: np.ndarray) -> np.ndarray:
-        """Return what `scores` say in the target's own numbers or words; NaN or None where there is none."""
-        found = self.target.decode(scores)
+        """Decode `scores` to numbers or labels; NaN becomes NaN or None."""
+        decoded = self.target.decode(scores)
         if self.target.task != "regression":
             missing = np.isnan(scores)
-            found[missing if found.shape == scores.shape else missing.any(axis=1)] = None
-        return found
+            decoded[missing if decoded.shape == scores.shape else missing.any(axis=1)] = None
+        return decoded
 
     def probability(self, scores: np.ndarray) -> np.ndarray | None:
-        """Return the probabilities of +1 that scores stand for, in their shape; None if for none."""
+        """Return the probabilities of +1 under the loss, in the shape of the scores, or None."""
         if self.averaged is not None:
             return np.asarray(ndtr(scores)) if self.averaged.binary else None
         if not self.loss:
@@ -168,16 +168,15 @@ class SavedModel:
         return predict(get_model(self.model, self.model_params), Design(X), self.parameters)
 
     def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
-        """Return the scores of `predict`, NaN where there is none, and sentences about the rows.
+        """Return scores, shape (N,) or (N, m), NaN in rows with a missing value, and notes on the rows.
 
-        They have shape (N,), or (N, m) for several outputs. A regression's score is the encoded target; of
-        two classes the sign decides, and under the logistic loss 1/(1 + exp(−score)) is the probability of
-        the second; of more classes each has a score.
+        The score of a regression is the encoded target. Of two classes the sign decides, and under the
+        logistic loss 1/(1 + exp(−score)) is the probability of the second; more classes have a score each.
         """
         if self.encoding is None:
             return self._scored(data), []
         encoded = self.encoding.apply(data.drop(columns=[*self.target.names], errors="ignore"))
         scores = self._scored(encoded.X)
-        found = np.full((len(data), *scores.shape[1:]), np.nan)
-        found[encoded.rows] = scores
-        return found, encoded.notes()
+        all_scores = np.full((len(data), *scores.shape[1:]), np.nan)
+        all_scores[encoded.rows] = scores
+        return all_scores, encoded.notes()

@@ -1,4 +1,4 @@
-"""Write numbers, symbols and the cells of tables as print sets them."""
+"""Format numbers, symbols and table cells for display."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SUBSCRIPTS = str.maketrans("0123456789ps", "₀₁₂₃₄₅₆₇₈₉ₚ�
 
 
 def without_markup(label: str) -> str:
-    """Return a label with its formulas in plain characters, as it is read aloud."""
+    """Return a label with its formulas in Unicode characters."""
     return re.sub(r"\$(.*?)\$", lambda formula: _in_characters(formula[1]), label)
 
 
@@ -43,12 +43,12 @@ def duration(seconds: float) -> str:
 
 
 def with_minus(number: str) -> str:
-    """Return a number with minus signs in place of its hyphens."""
+    """Replace the hyphens of a number by minus signs."""
     return number.replace("-", "−")
 
 
 def cell(value: Any) -> str:
-    """Return a value as a table shows it."""
+    """Format a value for a table."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Values of settings as links, JSON, TOML and Python programs write them: one table for all."""
+"""Convert setting values to and from links, JSON, TOML and Python source."""
 
 from __future__ import annotations
 
@@ -26,29 +26,23 @@ __all__ = [
 
 
 def changes_to_text(changes: Iterable[Change]) -> str:
-    """Return for instance ``"50:lambda_sparse:0.1,80:lambda_p:2.0"``; every value reads back exactly."""
+    """Return for instance ``"50:lambda_sparse:0.1,80:lambda_p:2.0"``; values survive exactly."""
     return ",".join(f"{epoch}:{name}:{value!r}" for epoch, name, value in changes)
 
 
 def changes_from_text(text: str) -> tuple[Change, ...]:
-    """Return the changes that a text of `changes_to_text` tells.
-
-    Raises
-    ------
-    ValueError
-        If it tells something else, with a sentence.
-    """
-    found = []
+    """Parse the text of `changes_to_text`; raises ValueError on anything else."""
+    changes = []
     for item in _listed(text):
         try:
             epoch, name, value = item.split(":")
-            found.append((int(epoch), name.strip(), float(value)))
+            changes.append((int(epoch), name.strip(), float(value)))
         except ValueError:
             raise ValueError(
                 f"changes: {item!r} is no change of a strength; write the epoch after which it is made, the "
                 "name and the new value, for instance 50:lambda_sparse:0.1."
             ) from None
-    return changes_of(found)
+    return changes_of(changes)
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -67,15 +61,14 @@ def _unless_wrong(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 @dataclass(frozen=True)
 class ValueType:
-    """How a link writes and reads the values of one type.
+    """How values of one type are written in links.
 
     Attributes
     ----------
     to_text : callable
-        Returns the text of a value; it reads back exactly.
+        Converts a value to text, without loss.
     from_text : callable
-        Returns the value that a text tells. One that tells no such value may come back as it is: what is
-        wrong with it says the setting that checks it.
+        Converts text to a value. Text that is invalid may be returned as it is: the setting rejects it.
     """
 
     to_text: Callable[[Any], str] = str
@@ -91,7 +84,7 @@ TYPES: dict[str, ValueType] = {
     "float": ValueType(repr, _unless_wrong(float)),
     "choice": ValueType(),
     "text": ValueType(),
-    # No choice at all is one, too; where nothing is named, the default is meant.
+    # "none" is the empty choice; a missing parameter means the default.
     "choices": ValueType(
         lambda value: ",".join(value) or "none",
         lambda text: () if text == "none" else tuple(part.strip() for part in text.split(",")),
@@ -103,40 +96,37 @@ TYPES: dict[str, ValueType] = {
     ),
     "changes": ValueType(changes_to_text, changes_from_text),
 }
-"""By the kind of a setting: those of `fmviz.engine.settings.ParamSpec`, and those that pages have besides."""
+"""Types by the kind of a setting: those of `fmviz.engine.settings.ParamSpec`, and further ones of pages."""
 
 _KINDS = {bool: "bool", int: "int", float: "float"}
 
 
 def to_query(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return settings that are words, numbers and truth values as the query parameters of a link."""
-    return {name: TYPES[_KINDS.get(type(one), "text")].to_text(one) for name, one in settings.items()}
+    """Return settings that are strings, numbers and booleans as query parameters of a link."""
+    return {name: TYPES[_KINDS.get(type(value), "text")].to_text(value) for name, value in settings.items()}
 
 
 def plain(value: Any, *, finite: bool = True) -> Any:
-    """Return a value, or what it holds, in the types of JSON.
-
-    With `finite` NaN and infinities are None, since JSON has no word for them; without it they stay.
-    """
+    """Convert a value, recursively, to the types of JSON; with `finite` NaN and infinities become None."""
     if isinstance(value, Mapping):
-        return {str(name): plain(one, finite=finite) for name, one in value.items()}
+        return {str(name): plain(item, finite=finite) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one, finite=finite) for one in value]
+        return [plain(item, finite=finite) for item in value]
     if isinstance(value, np.generic | np.ndarray):
         value = value.item()
     return None if finite and isinstance(value, float) and not math.isfinite(value) else value
 
 
 def to_toml(value: Any) -> str:
-    """Return words, numbers, truth values and lists of these as TOML, which writes them as JSON does."""
-    # But for one character that only TOML escapes.
+    """Return strings, numbers, booleans and lists of these as TOML, written as in JSON."""
+    # TOML escapes one more character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def to_python(value: Any) -> str:
-    """Return a value as Python source; named tuples as plain ones."""
+    """Return a value as Python source, named tuples as plain ones."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):
-        value = tuple(tuple(one) if isinstance(one, tuple) else one for one in value)
+        value = tuple(tuple(item) if isinstance(item, tuple) else item for item in value)
     return pformat(value, sort_dicts=False, width=96)

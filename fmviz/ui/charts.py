@@ -1,4 +1,4 @@
-"""Charts that do not flicker while their data changes, each with its data and picture to download.
+"""Draw charts that do not flicker when their data change, with downloads of data and picture.
 
 `st.plotly_chart` names a chart by its data, also where it has a key: at every update the browser throws the
 chart away and builds another, shows nothing in between, and sometimes keeps a wrong width. So while a run

@@ -1,4 +1,4 @@
-"""Geometry: unit balls, the flow of the operators, and why TI zeroes what is relatively small."""
+"""The page Geometry: unit balls, flows of proximal operators, and their thresholds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns exceptions of a page or fragment into a message with a way out."""
+"""Turn exceptions of a page or fragment into a message with a way out."""
 
 from __future__ import annotations
 

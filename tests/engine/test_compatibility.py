@@ -160,6 +160,18 @@ def test_the_cost_is_told_before_the_start(given, size, words):
         (lambda: fmviz.why_not("ti", "sgdd"), "solver = 'sgdd'"),
         (lambda: make_solver("cd", build_problem(np.eye(3), np.ones(3))), "no gradient"),
         (lambda: get_model("convex_fm", {"diagonal": "yes"}), "neither True nor False"),
+        (
+            lambda: build_problem(
+                np.ones((3, 1)), np.ones(3), model="lifted", model_params={"kernel": "anova"}
+            ),
+            "two distinct ones",
+        ),
+        (
+            lambda: make_solver(
+                "psgd", build_problem(np.eye(5), np.ones(5), model="hofm", regularizer="l1"), operator="dense"
+            ),
+            "operator = 'dense'",
+        ),
     ],
 )
 def test_what_is_not_known_is_refused(call, words):

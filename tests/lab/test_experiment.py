@@ -156,9 +156,9 @@ def test_known_pairs_without_weights_are_measured():
 
 
 def test_split_is_a_partition():
-    train, held = split(10, 0.3, seed=1)
-    assert sorted([*train, *held]) == list(range(10))
-    assert held.size == 3
+    train, held_out = split(10, 0.3, seed=1)
+    assert sorted([*train, *held_out]) == list(range(10))
+    assert held_out.size == 3
     assert split(1, 0.9, seed=0)[0].size == 1
 
 

@@ -28,8 +28,8 @@ from fmviz.lab.tables.recipe import first_recipe
 @pytest.fixture(scope="module")
 def small():
     """Files of at most 100 kB, by name."""
-    made = ((file.name, file.make()) for file in FILES if "bomb" not in file.name)
-    return [(name, data) for name, data in made if 50 < len(data) < 100_000]
+    files = ((file.name, file.make()) for file in FILES if "bomb" not in file.name)
+    return [(name, data) for name, data in files if 50 < len(data) < 100_000]
 
 
 @pytest.mark.sample(10)
@@ -40,15 +40,15 @@ def test_broken_files_are_read_or_refused_in_a_sentence(small, seed):
     try:
         source = read(mutated(data, dice), name=name)
         columns = () if source.table is None else described(source.table, source.reading.decimal)
-        found = encode(source, first_recipe(source, columns)).dataset("x", "X")
+        dataset = encode(source, first_recipe(source, columns)).dataset("x", "X")
     except ValueError as error:
         said = str(error)
         assert said.endswith("."), said
         assert "\n" not in said
         assert len(said) < 1_000
     else:
-        assert np.isfinite(found.y).all()
-        assert np.isfinite(found.X.data if sp.issparse(found.X) else found.X).all()
+        assert np.isfinite(dataset.y).all()
+        assert np.isfinite(dataset.X.data if sp.issparse(dataset.X) else dataset.X).all()
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +66,13 @@ def archive(tmp_path_factory):
 def test_forged_archives_are_taken_or_refused_whole(archive, tmp_path, seed):
     dice = random.Random(seed)
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as made:
+    with zipfile.ZipFile(packed, "w") as archive_file:
         for name, content in archive.items():
             if dice.random() < 0.1:
                 content = mutated(content, dice)
             elif name.endswith(".json"):
                 content = json.dumps(forged(json.loads(content), dice, 0.004)).encode()
-            made.writestr(name, content)
+            archive_file.writestr(name, content)
     store = RunStore(tmp_path / "runs.sqlite")
     try:
         ids, _ = import_runs(store, packed.getvalue())

@@ -85,12 +85,14 @@ def test_nothing_is_lost_and_all_goes_on(tmp_path, kill):
             manager.resume(run.id)
         assert not store.get(run.id).resumable
         trace = store.trace(run.id)
-        whole = list(Run.prepare(run.experiment).snapshots())
-        assert [told(r) for r in trace] == [told(s.record()) for s in whole], run.settings
+        expected = list(Run.prepare(run.experiment).snapshots())
+        assert [without_times(r) for r in trace] == [without_times(s.record()) for s in expected], (
+            run.settings
+        )
         parameters = store.parameters(run.id)
-        assert np.array_equal(parameters.P, whole[-1].parameters.P)
-        assert np.array_equal(parameters.w, whole[-1].parameters.w)
+        assert np.array_equal(parameters.P, expected[-1].parameters.P)
+        assert np.array_equal(parameters.w, expected[-1].parameters.w)
 
 
-def told(record):
+def without_times(record):
     return json.dumps({name: value for name, value in record.items() if name != "seconds"})

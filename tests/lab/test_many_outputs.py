@@ -49,12 +49,12 @@ def recipe(target, *also, **others):
 
 
 def encoded(*args, **others):
-    told = recipe(*args, **others)
-    return encode(Source(told.reading, TABLE), told)
+    chosen = recipe(*args, **others)
+    return encode(Source(chosen.reading, TABLE), chosen)
 
 
 @pytest.mark.parametrize(
-    ("told", "task", "outputs", "shape"),
+    ("chosen", "task", "outputs", "shape"),
     [
         (recipe("kind"), "class", ("low", "mid", "top"), (120,)),
         (recipe("kind", positive="mid"), "binary", (), (120,)),
@@ -67,18 +67,18 @@ def encoded(*args, **others):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_columns_become_targets(told, task, outputs, shape):
-    found = encode(Source(told.reading, TABLE), told)
-    data = found.dataset("own", "Own")
+def test_columns_become_targets(chosen, task, outputs, shape):
+    encoding = encode(Source(chosen.reading, TABLE), chosen)
+    data = encoding.dataset("own", "Own")
     assert (data.task, data.outputs, data.y.shape) == (task, outputs, shape)
-    assert Target.from_dict(json.loads(json.dumps(asdict(found.target)))) == found.target
-    assert Size.of(found).rows == 120
+    assert Target.from_dict(json.loads(json.dumps(asdict(encoding.target)))) == encoding.target
+    assert Size.of(encoding).rows == 120
     target = EngineTarget.of(data.target_of(data.y))
     assert len(target.outputs()) == max(1, len(outputs))
     for c in range(len(outputs)):
-        one = data.of_output(c)
-        assert one.outputs == ()
-        assert one.y.shape == (120,)
+        part = data.of_output(c)
+        assert part.outputs == ()
+        assert part.y.shape == (120,)
 
 
 def test_several_targets_are_of_one_kind():
@@ -93,8 +93,8 @@ def test_several_targets_are_of_one_kind():
 
 
 def test_recipes_of_one_target_are_told_as_before():
-    told = recipe("u").to_dict()
-    assert not {"also", "order"} & told.keys()
+    settings = recipe("u").to_dict()
+    assert not {"also", "order"} & settings.keys()
     many = recipe("kind", task="ordinal", order=("low", "mid", "top"))
     assert Recipe.from_dict(json.loads(json.dumps(many.to_dict()))) == many
     assert recipe("u", "v").targets == ("u", "v")
@@ -126,11 +126,11 @@ def test_a_file_is_fitted_and_predicted(arguments, columns, tmp_path, capsys):
     assert "side by side" in (printed := capsys.readouterr().out) or "machine" in printed
     assert main(["predict", out, str(tmp_path / "t.csv"), "--output", str(tmp_path / "p.csv")]) == 0
     assert "known in 120 of these rows" in capsys.readouterr().err
-    found = pd.read_csv(tmp_path / "p.csv")
-    assert found.columns.tolist() == ["row", *columns]
-    assert found.notna().all(axis=None)
+    predicted = pd.read_csv(tmp_path / "p.csv")
+    assert predicted.columns.tolist() == ["row", *columns]
+    assert predicted.notna().all(axis=None)
     if columns[0] == "prediction":
-        assert np.allclose(found[columns[1:]].sum(axis=1), 1.0)
+        assert np.allclose(predicted[columns[1:]].sum(axis=1), 1.0)
     pairs = pd.read_csv(tmp_path / "out" / "interactions.csv")
     assert pairs.columns[0] == "output"
     assert "The interactions: " in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -139,17 +139,17 @@ def test_a_file_is_fitted_and_predicted(arguments, columns, tmp_path, capsys):
 def test_figures_of_predictions_are_those_of_scikit_learn():
     y, f = RNG.integers(0, 3, 50).astype(float), RNG.normal(size=(50, 3))
     p = 1.0 / (1.0 + np.exp(-f))
-    found = prediction_figures(EngineTarget(y, "class", np.array(["a", "b", "c"])), f, p)
+    figures = prediction_figures(EngineTarget(y, "class", np.array(["a", "b", "c"])), f, p)
     shares = p / p.sum(axis=1, keepdims=True)
-    assert found["accuracy"] == pytest.approx(accuracy_score(y, f.argmax(axis=1)))
-    assert found["log_loss"] == pytest.approx(log_loss(y, shares))
+    assert figures["accuracy"] == pytest.approx(accuracy_score(y, f.argmax(axis=1)))
+    assert figures["log_loss"] == pytest.approx(log_loss(y, shares))
     each = [roc_auc_score(y == c, f[:, c]) for c in range(3)]
-    assert found["auc"] == pytest.approx(np.mean(each))
+    assert figures["auc"] == pytest.approx(np.mean(each))
     ordered = EngineTarget(y, "ordinal", np.array([1, 2, 3]))
     q = np.sort(p[:, :2], axis=1)
     expected = 3.0 - q.sum(axis=1)
-    found = prediction_figures(ordered, f[:, :2], p[:, :2], np.array([1.0, 2.0, 3.0]))
-    assert found["rmse"] == pytest.approx(np.sqrt(np.mean((expected - (y + 1.0)) ** 2)))
+    figures = prediction_figures(ordered, f[:, :2], p[:, :2], np.array([1.0, 2.0, 3.0]))
+    assert figures["rmse"] == pytest.approx(np.sqrt(np.mean((expected - (y + 1.0)) ** 2)))
     labels = EngineTarget(np.where(f > 0.3, 1.0, -1.0), "several")
     assert prediction_figures(labels, f, p)["auc"] == 1.0
 
@@ -178,21 +178,21 @@ def test_a_run_of_classes_has_their_metrics_and_resumes(run):
 
 
 def test_a_run_is_read_one_output_at_a_time(run):
-    one = run.of_output(1)
-    assert one.of_output(0) is one
-    assert set(one.validation[1]) == {-1.0, 1.0}
-    assert np.array_equal(one.problem.y, np.where(run.problem.y == 1, 1.0, -1.0))
+    part = run.of_output(1)
+    assert part.of_output(0) is part
+    assert set(part.validation[1]) == {-1.0, 1.0}
+    assert np.array_equal(part.problem.y, np.where(run.problem.y == 1, 1.0, -1.0))
     parameters = run.problem.start(0.1, RNG).of_output(1)
-    assert {"train_accuracy", "validation_auc"} <= one.measure(parameters).keys()
+    assert {"train_accuracy", "validation_auc"} <= part.measure(parameters).keys()
 
 
 def test_recovery_is_the_mean_over_the_classes():
     data = load("planted_classes")
-    made = Run.prepare(replace(IRIS, dataset="planted_classes", max_epochs=1, lambda_sparse=0.0))
-    parameters = made.problem.start(0.0, RNG)
-    found = made.measure(parameters)
-    assert found["support_f1"] == 0.0
-    assert found["estimation_error"] == pytest.approx(1.0)
+    run = Run.prepare(replace(IRIS, dataset="planted_classes", max_epochs=1, lambda_sparse=0.0))
+    parameters = run.problem.start(0.0, RNG)
+    measured = run.measure(parameters)
+    assert measured["support_f1"] == 0.0
+    assert measured["estimation_error"] == pytest.approx(1.0)
     assert data.of_output(2).truth.shape == (24, 24)
 
 

@@ -99,10 +99,10 @@ def test_a_job_that_is_stopped_while_caps_are_searched_says_so():
 
 def test_caps_that_a_record_tells_are_not_searched_again(monkeypatch):
     run = Run.prepare(ROBUST)
-    record = {**found_caps.told(run.problem), "epoch": 3}
+    record = {**found_caps.caps_record(run.problem), "epoch": 3}
     caps = found_caps.numbers(ROBUST)
     assert (caps.cap, caps.lambda_p) == (run.problem.loss.cap, run.problem.lambda_p)
-    monkeypatch.setattr(found_caps, "_found", {})
+    monkeypatch.setattr(found_caps, "_estimates", {})
     monkeypatch.setattr(found_caps, "find", None)
     found_caps.remember(ROBUST, {"found_epsilon": np.inf, "found_cap": 1.0})
     found_caps.remember(ROBUST, record)

@@ -93,8 +93,8 @@ def here(tmp_path, monkeypatch) -> Path:
 
 def entered(frame: pd.DataFrame | None = None, title="my table.csv", **changes) -> library.Upload:
     file = library.keep_file(bytes_of(table() if frame is None else frame))
-    found = library.profile(file, Reading())
-    recipe = dataclasses.replace(first_recipe(found.source, found.columns), **changes)
+    profile = library.profile(file, Reading())
+    recipe = dataclasses.replace(first_recipe(profile.source, profile.columns), **changes)
     return finished(importing.import_upload(file, recipe, title))
 
 
@@ -115,11 +115,6 @@ def test_where_semicolons_divide_the_numbers_say_their_decimal_sign(numbers, dec
 
 
 # ---------------------------------------------------------------------------------------------- hostile
-
-
-def test_there_are_many_hostile_files():
-    assert len(FILES) >= 60
-    assert len({file.name for file in FILES}) == len(FILES)
 
 
 @pytest.mark.sample(30)
@@ -208,11 +203,11 @@ def test_what_another_process_encodes_is_the_same(kind):
     source, recipe = decided(data)
     there, columns = untrusted.describe_confined(data, Reading())
     assert columns == (() if source.table is None else described(source.table, source.reading.decimal))
-    one, other = encode(source, recipe), untrusted.encode_confined(there, recipe)
-    assert sp.issparse(one.X) == sp.issparse(other.X) == (kind != "table")
-    assert np.array_equal(dense(one), dense(other))
-    assert np.array_equal(one.y, other.y)
-    assert (one.target, one.encoding, one.notes()) == (other.target, other.encoding, other.notes())
+    here, other = encode(source, recipe), untrusted.encode_confined(there, recipe)
+    assert sp.issparse(here.X) == sp.issparse(other.X) == (kind != "table")
+    assert np.array_equal(dense(here), dense(other))
+    assert np.array_equal(here.y, other.y)
+    assert (here.target, here.encoding, here.notes()) == (other.target, other.encoding, other.notes())
 
 
 def test_the_limit_of_the_server_is_that_of_the_page():
@@ -233,9 +228,9 @@ def test_what_is_detected_can_be_said_otherwise():
     )
     assert source.table["wort"].tolist() == ["ä", "ö"]
     assert described(source.table, "comma")[1].kind == "yes_no"
-    told = read(data, Reading(delimiter="bar", encoding="cp1251", header="no", skip=1))
-    assert list(told.table.columns) == ["column 1", "column 2"]
-    assert len(told.table) == 2
+    reread = read(data, Reading(delimiter="bar", encoding="cp1251", header="no", skip=1))
+    assert list(reread.table.columns) == ["column 1", "column 2"]
+    assert len(reread.table) == 2
     assert numbers_of(pd.Series(["1.500", "2.500"]), "comma").tolist() == [1500.0, 2500.0]
     with pytest.raises(ValueError, match="delimiter"):
         Reading(delimiter="dash")
@@ -254,10 +249,10 @@ def test_parquet_is_read_as_the_same_table():
     frame = table().assign(when=pd.date_range("2024", periods=200, freq="7h"))
     sink = io.BytesIO()
     frame.to_parquet(sink)
-    found = read(sink.getvalue()).table
-    assert list(found.columns) == list(frame.columns)
-    assert found["age"].tolist() == frame["age"].tolist()
-    assert [column.kind for column in described(found)] == ["number", "word", "yes_no", "number", "date"]
+    parsed = read(sink.getvalue()).table
+    assert list(parsed.columns) == list(frame.columns)
+    assert parsed["age"].tolist() == frame["age"].tolist()
+    assert [column.kind for column in described(parsed)] == ["number", "word", "yes_no", "number", "date"]
 
 
 # ----------------------------------------------------------------------------------------------- columns
@@ -274,10 +269,10 @@ def test_parquet_is_read_as_the_same_table():
     ],
 )
 def test_numbers_are_read_as_people_write_them(words, decimal, numbers):
-    found = numbers_of(pd.Series(words), decimal)
+    read_numbers = numbers_of(pd.Series(words), decimal)
     if words[2] == "٣":  # whatever pandas makes of other digits is a number or none
-        found[2] = np.nan
-    assert np.array_equal(found, numbers, equal_nan=True)
+        read_numbers[2] = np.nan
+    assert np.array_equal(read_numbers, numbers, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -399,9 +394,9 @@ def test_one_class_against_the_others():
 def test_libsvm_classes():
     source, recipe = decided(b"1 1:1 3:2\n2 2:1\n3 1:4\n" * 5)
     assert build(source, recipe).task == "regression"
-    one = build(source, dataclasses.replace(recipe, positive="2"))
-    assert one.class_labels == ("not 2", "2")
-    assert (one.y == 1).sum() == 5
+    data = build(source, dataclasses.replace(recipe, positive="2"))
+    assert data.class_labels == ("not 2", "2")
+    assert (data.y == 1).sum() == 5
 
 
 @pytest.mark.parametrize("make", [lambda: bytes_of(table()), lambda: example.example().data])
@@ -412,8 +407,8 @@ def test_the_size_is_told_before(make):
     assert (size.rows, size.features, size.entries) == (*X.shape, X.nnz)
     assert size.sparse == sp.issparse(dataset.X)
     design = Design(dataset.X)
-    held = sum(part.nbytes for part in (*design.columns, *design.rows) if isinstance(part, np.ndarray))
-    assert size.bytes_of_X == pytest.approx(held, rel=0.02)
+    n_bytes = sum(part.nbytes for part in (*design.columns, *design.rows) if isinstance(part, np.ndarray))
+    assert size.bytes_of_X == pytest.approx(n_bytes, rel=0.02)
     assert size.bytes_of_P(7) == 7 * 8 * X.shape[1]
     assert sum(part.features for part in size.parts) == X.shape[1]
 
@@ -428,11 +423,11 @@ def test_strengths_follow_the_scale():
     base = dataclasses.replace(
         load("balance_scale"), task="regression", y=y, X=X, feature_names=names, groups=names
     )
-    found = finished(first_settings(base))
-    assert 1e-4 < found["lambda_sparse"] < 0.25
-    assert found["start"] == "informed"
+    settings = finished(first_settings(base))
+    assert 1e-4 < settings["lambda_sparse"] < 0.25
+    assert settings["start"] == "informed"
     scaled = finished(first_settings(dataclasses.replace(base, y=128 * y, X=sp.csr_array(2 * X))))
-    assert scaled["lambda_sparse"] == pytest.approx(512 * found["lambda_sparse"], rel=0.1)
+    assert scaled["lambda_sparse"] == pytest.approx(512 * settings["lambda_sparse"], rel=0.1)
 
 
 @pytest.mark.parametrize("dataset", ["diabetes", "monks1", "balance_scale"])
@@ -452,8 +447,8 @@ def test_strengths_of_one_basis_are_searched_alone(here, monkeypatch):
     kinds = np.where(a * b > 0.4, "high", np.where(a * b < -0.4, "low", "none"))
     table = "a,b,kind\n" + "".join(f"{x},{y},{kind}\n" for x, y, kind in zip(a, b, kinds, strict=True))
     file = library.keep_file(table.encode())
-    found = library.profile(file, Reading())
-    recipe = dataclasses.replace(first_recipe(found.source, found.columns), target="kind")
+    profile = library.profile(file, Reading())
+    recipe = dataclasses.replace(first_recipe(profile.source, profile.columns), target="kind")
 
     def of_each(*_):
         raise AssertionError("no machine for each class is asked for")
@@ -461,12 +456,12 @@ def test_strengths_of_one_basis_are_searched_alone(here, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(importing, "first_settings", of_each)
-        one = finished(importing.import_upload(file, recipe, "kinds", model="shared_basis"))
-    assert one.has_strengths("shared_basis")
-    assert not one.has_strengths()
-    settings = suggested(one.name)
+        upload = finished(importing.import_upload(file, recipe, "kinds", model="shared_basis"))
+    assert upload.has_strengths("shared_basis")
+    assert not upload.has_strengths()
+    settings = suggested(upload.name)
     assert settings.model == "shared_basis"
-    assert settings.lambda_sparse == one.suited["shared_basis"]["lambda_sparse"]
+    assert settings.lambda_sparse == upload.suited["shared_basis"]["lambda_sparse"]
     end = Run.prepare(dataclasses.replace(settings, max_epochs=5)).end()
     assert end.used_interactions == 1
 
@@ -475,24 +470,24 @@ def test_strengths_of_one_basis_are_searched_alone(here, monkeypatch):
 
 
 def test_a_set_is_found_by_its_name_everywhere(here):
-    found = entered()
-    assert is_upload(found.name)
-    spec = dataset_spec(found.name)
+    upload = entered()
+    assert is_upload(upload.name)
+    spec = dataset_spec(upload.name)
     assert (spec.title, spec.task, spec.unavailable()) == ("my table.csv", "regression", None)
-    assert found.name not in DATASETS
-    data = load(found.name)
-    assert data.X.shape == (found.rows, found.features) == (200, 5)
-    experiment = suggested(found.name)
-    assert (experiment.dataset, experiment.loss) == (found.name, "squared")
+    assert upload.name not in DATASETS
+    data = load(upload.name)
+    assert data.X.shape == (upload.rows, upload.features) == (200, 5)
+    experiment = suggested(upload.name)
+    assert (experiment.dataset, experiment.loss) == (upload.name, "squared")
     assert Experiment.from_json(experiment.to_json()) == experiment
     assert Experiment.from_query(experiment.to_query()) == (experiment, [])
     end = Run.prepare(experiment).end()
     assert end.used_interactions > 0
-    plan = SweepPlan(datasets=({"dataset": found.name},), grid={"lambda_sparse": [0.1, 1.0]}, suggested=True)
-    assert {cell.dataset for cell in plan.cells} == {found.name}
+    plan = SweepPlan(datasets=({"dataset": upload.name},), grid={"lambda_sparse": [0.1, 1.0]}, suggested=True)
+    assert {cell.dataset for cell in plan.cells} == {upload.name}
     # The same file and decisions are the same set, others are not.
-    assert entered().name == found.name
-    assert entered(rare=2).name != found.name
+    assert entered().name == upload.name
+    assert entered(rare=2).name != upload.name
     assert len(list(data_folder().glob("file_*"))) == 1
 
 
@@ -513,18 +508,18 @@ def test_a_set_that_is_not_here_is_told(here):
 
 
 def test_a_deleted_set_is_gone_with_its_file(here):
-    found = entered()
-    assert library.delete(found.name)
+    upload = entered()
+    assert library.delete(upload.name)
     with pytest.raises(ValueError, match="Upload its file"):
-        load(found.name)
-    assert library.size_of_file(found.file) is None
-    assert not library.delete(found.name)
+        load(upload.name)
+    assert library.size_of_file(upload.file) is None
+    assert not library.delete(upload.name)
 
 
 def test_a_file_stays_as_long_as_a_set_is_made_of_it(here):
-    one, other = entered(), entered(target="smoker")
-    assert one.file == other.file
-    library.delete(one.name)
+    first, other = entered(), entered(target="smoker")
+    assert first.file == other.file
+    library.delete(first.name)
     assert load(other.name).y.size == 200
 
 
@@ -538,34 +533,34 @@ def test_files_that_no_set_is_made_of_go_after_a_while(here, monkeypatch):
 
 
 def test_a_broken_entry_is_no_set(here):
-    found = entered()
-    path = data_folder() / f"{found.name}.json"
+    upload = entered()
+    path = data_folder() / f"{upload.name}.json"
     for text in ("", "[]", "{}", '{"version": 1}', path.read_text().replace("standard", "wild")):
         path.write_text(text)
-        assert library.find(found.name) is None
-        assert dataset_spec(found.name).unavailable()
+        assert library.find(upload.name) is None
+        assert dataset_spec(upload.name).unavailable()
 
 
 def test_runs_on_own_data_are_kept_and_reopened(here, request):
-    found, store = entered(), RunStore()
+    upload, store = entered(), RunStore()
     before = tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))
     request.addfinalizer(lambda: tasks.install(before))
-    job = tasks.manager().start(dataclasses.replace(suggested(found.name), max_epochs=5))
+    job = tasks.manager().start(dataclasses.replace(suggested(upload.name), max_epochs=5))
     run = store.get(job.id)
-    assert run.experiment.dataset == found.name
+    assert run.experiment.dataset == upload.name
     assert title_of_run(run).startswith("my table.csv · TI")
     assert len(run.data_hash) == 16
     tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))  # as after a restart
     again = tasks.manager().reopen(job.id, "somebody").view()
-    assert again.dataset.feature_names == load(found.name).feature_names
+    assert again.dataset.feature_names == load(upload.name).feature_names
     assert again.last["objective"] == job.view().last["objective"]
 
 
 @pytest.mark.slow
 def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     frame = table().rename(columns={"town": "to\"w'n\\", "smoker": SCRIPT})
-    found = entered(frame, title="my table.csv")
-    experiment = dataclasses.replace(suggested(found.name), max_epochs=10)
+    upload = entered(frame, title="my table.csv")
+    experiment = dataclasses.replace(suggested(upload.name), max_epochs=10)
     end = list(Run.prepare(experiment).snapshots())[-1]
     folder = tmp_path / "elsewhere"
     folder.mkdir()
@@ -582,20 +577,20 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     assert f"objective {end.objective:.10g}\n" in done.stdout
     assert f"used interactions {end.used_interactions}\n" in done.stdout
     (folder / "my table.csv").write_bytes(b"a,b\n1,2\n")
-    recipe = found.recipe.to_dict()
+    recipe = upload.recipe.to_dict()
     with pytest.raises(ValueError, match="is not the file"):
         importing.import_file(str(folder / "my table.csv"), "own_" + "1" * 20, recipe)
     with pytest.raises(ValueError, match="Put its file there"):
         importing.import_file(str(folder / "no table.csv"), "own_" + "1" * 20, recipe)
-    importing.import_file(str(folder / "no table.csv"), found.name, recipe)
+    importing.import_file(str(folder / "no table.csv"), upload.name, recipe)
 
 
 @pytest.mark.slow
 def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
     frame = table()
-    found = entered(frame, title="my table.csv")
-    base = dataclasses.replace(suggested(found.name), max_epochs=3)
-    plan = SweepPlan(datasets=[{"dataset": found.name}], base={"max_epochs": 3}, seeds=[0])
+    upload = entered(frame, title="my table.csv")
+    base = dataclasses.replace(suggested(upload.name), max_epochs=3)
+    plan = SweepPlan(datasets=[{"dataset": upload.name}], base={"max_epochs": 3}, seeds=[0])
     programs = [
         equal_sparsity_program(base, ["ti"], 3, (2, 4)),
         path_program(PathPlan(base, regularizers=("ti",), lambdas=(1.0, 0.1))),
@@ -634,15 +629,10 @@ def test_gzip_is_the_same_file_in_less():
 
 
 def test_the_example_is_there_without_its_file(monkeypatch):
-    found = example.example()
-    assert found.target in read(found.data).table
+    flights = example.example()
+    assert flights.target in read(flights.data).table
     monkeypatch.setattr(example.Files, "find", lambda self, name: None)
     other = example.example()
     source, recipe = decided(other.data)
     assert recipe.target == other.target == "target"
     assert measure(source, recipe).rows == 442
-
-
-def test_a_choice_is_checked():
-    with pytest.raises(ValueError, match="kind = 'colour'"):
-        Choice("a", "colour")

@@ -72,7 +72,7 @@ def _without_our_results(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
 def _expert(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tests in this process meet all controls, but those that are marked `simple`."""
     if request.node.get_closest_marker("simple") is None:
-        shared = (replace(one, default="expert") if one.name == "level" else one for one in state.SHARED)
+        shared = (replace(spec, default="expert") if spec.name == "level" else spec for spec in state.SHARED)
         monkeypatch.setattr(state, "SHARED", tuple(shared))
 
 
@@ -82,10 +82,10 @@ def sentences(request: pytest.FixtureRequest) -> Iterator[Sentences]:
     update = request.config.getoption("--update-sentences")
     if update and hasattr(request.config, "workerinput"):
         pytest.fail("--update-sentences writes from one process: leave -n out")
-    found = Sentences(update)
-    yield found
+    recorded = Sentences(update)
+    yield recorded
     if update:
-        found.write()
+        recorded.write()
 
 
 @dataclass
@@ -184,9 +184,9 @@ def _chromium() -> str:
             pytest.fail(f"FMVIZ_CHROMIUM = {given!r} is not a program that can be run.")
         return given
     for name in CHROMIUM_NAMES:
-        found = shutil.which(name)
-        if found:
-            return found
+        path = shutil.which(name)
+        if path:
+            return path
     pytest.fail(
         f"No browser found: none of {', '.join(CHROMIUM_NAMES)} is on the PATH. Install Chromium or set "
         "FMVIZ_CHROMIUM to its path; leave these tests out with -m 'not browser'."
@@ -337,7 +337,7 @@ def shoot() -> Callable[..., Path | None]:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
     """Return an empty run store, which this process's jobs, done at once, are written to."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
-    found = process_store()
-    before = tasks.install(TaskManager(InlineExecutor(), open_store=lambda: found))
-    yield found
+    opened = process_store()
+    before = tasks.install(TaskManager(InlineExecutor(), open_store=lambda: opened))
+    yield opened
     tasks.install(before)

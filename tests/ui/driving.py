@@ -35,16 +35,16 @@ def page(name: str, /, **query: str) -> AppTest:
 
 def address(app: AppTest) -> dict[str, str]:
     """Return the settings in the address, without the level, which every address names."""
-    found = {name: one[0] if isinstance(one, list) else one for name, one in app.query_params.items()}
-    assert found.pop("level") in LEVELS
-    return found
+    given = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+    assert given.pop("level") in LEVELS
+    return given
 
 
 def words(app: AppTest) -> str:
     """Return what a page says outside its tables."""
     parts = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.success]
-    told = [one["stage"]["state"]["sentence"]] if (one := stage(app)) else []
-    return "\n".join([*told, *(part.value for part in parts)])
+    lines = [header["stage"]["state"]["sentence"]] if (header := stage(app)) else []
+    return "\n".join([*lines, *(part.value for part in parts)])
 
 
 def header_of(payload: bytes) -> dict[str, Any]:
@@ -64,8 +64,8 @@ def stage(app: AppTest) -> dict[str, Any]:
 
 def figures(app: AppTest) -> dict[str, str]:
     """Return the numbers of the stage by their labels."""
-    told = stage(app).get("stage", {"numbers": ()})
-    return {label: value for label, value, *_ in told["numbers"]}
+    drawn = stage(app).get("stage", {"numbers": ()})
+    return {label: value for label, value, *_ in drawn["numbers"]}
 
 
 def numbers(app: AppTest) -> set[str]:

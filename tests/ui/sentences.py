@@ -34,19 +34,19 @@ _SPOKEN = ("title", "header", "subheader", "markdown", "caption", "info", "warni
 
 def texts(app: AppTest) -> list[str]:
     """Return what a page says beside the navigation, in the order of the page and each text once."""
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for element in elements_of(app.main):
         for text in _texts(element):
             line = _NUMBER.sub("#", _FOLDERS.sub("…/", " ".join(text.split())))
             if line and not line.startswith("<style"):
-                found[line] = None
-    return list(found)
+                lines[line] = None
+    return list(lines)
 
 
 def misread(app: AppTest) -> list[str]:
     """Return the labels with markup, of which Streamlit has the source read aloud."""
-    widgets = (one for one in elements_of(app._tree) if one.type != "page_link")
-    labels = (label for one in widgets if isinstance(label := getattr(one, "label", None), str))
+    widgets = (element for element in elements_of(app._tree) if element.type != "page_link")
+    labels = (label for element in widgets if isinstance(label := getattr(element, "label", None), str))
     return [label for label in labels if _MARKUP.search(label)]
 
 
@@ -71,18 +71,18 @@ def _texts(element: Any) -> Iterator[str]:
 
 
 def _stage(header: dict[str, Any]) -> Iterator[str]:
-    told = header["stage"]
-    yield told["state"]["word"]
-    yield told["state"]["sentence"]
+    drawn = header["stage"]
+    yield drawn["state"]["word"]
+    yield drawn["state"]["sentence"]
     for panel in header["panels"]:
         yield panel["title"]
         yield panel["frames"][-1]["caption"]
-    for label, _, words, _ in told["numbers"]:
+    for label, _, words, _ in drawn["numbers"]:
         yield label
         yield words
-    for chart in told["charts"]:
+    for chart in drawn["charts"]:
         yield chart["title"]
-        yield from (one["name"] for row in chart["rows"] for one in row["series"])
+        yield from (series["name"] for row in chart["rows"] for series in row["series"])
 
 
 class Sentences:
@@ -101,15 +101,17 @@ class Sentences:
     def __call__(self, app: AppTest, page: str, state: str = DEFAULT) -> None:
         """Assert that a page says in a state what its file holds, and no label has markup."""
         assert not misread(app), misread(app)
-        found = texts(app)
+        spoken = texts(app)
         if self._update:
-            self._seen.setdefault(page, {})[state] = found
+            self._seen.setdefault(page, {})[state] = spoken
             return
         kept = read(page)
         assert state in kept, f"{page}.txt has no section {state!r}: run pytest with --update-sentences"
         if state != DEFAULT:
-            found = _beyond(found, kept)
-        changed = "\n".join(difflib.unified_diff(kept[state], found, "kept", "on the page", lineterm="", n=0))
+            spoken = _beyond(spoken, kept)
+        changed = "\n".join(
+            difflib.unified_diff(kept[state], spoken, "kept", "on the page", lineterm="", n=0)
+        )
         assert not changed, f"{page}, {state} (pytest --update-sentences takes it over):\n{changed}"
 
     def write(self) -> None:

@@ -80,7 +80,10 @@ def problems_of_axe(page: Any, rules: list[str] | None = None) -> list[str]:
     """Return the serious and critical violations, a sentence each."""
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE)
-    return [f"{one['rule']}: {one['html']} {one['why']}" for one in page.evaluate(_RUN_AXE, rules)]
+    return [
+        f"{violation['rule']}: {violation['html']} {violation['why']}"
+        for violation in page.evaluate(_RUN_AXE, rules)
+    ]
 
 
 # TeX, names of icons, a sentence that ends twice, and words that are all said twice.
@@ -97,7 +100,8 @@ def misread(page: Any) -> list[str]:
     return sorted({f"{role}: {name}" for role, name in named if role not in apart and _MISREAD.search(name)})
 
 
-LOOKS = [(scheme, width) for width in (1440, 700, 390) for scheme in ("light", "dark")]
+LOOKS = [("light", 1440), ("dark", 1440), ("dark", 700), ("dark", 390), ("light", 390), ("light", 700)]
+_SETTLED = "() => !document.getAnimations().some((one) => one instanceof CSSTransition)"
 
 
 def look(page: Any, name: str, scheme: str, width: int) -> list[str]:
@@ -109,7 +113,7 @@ def look(page: Any, name: str, scheme: str, width: int) -> list[str]:
         problems += misread(page)
     # What else than colours could differ in the dark?
     problems += problems_of_axe(page, None if scheme == "light" else ["color-contrast"])
-    return [f"{name}, {scheme}, {width} px: {one}" for one in problems]
+    return [f"{name}, {scheme}, {width} px: {problem}" for problem in problems]
 
 
 @pytest.fixture
@@ -149,6 +153,7 @@ def test_every_page_in_both_themes_wide_and_narrow(page, opened, wait_idle, shoo
             page.set_viewport_size({"width": width, "height": 1000})
             page.wait_for_timeout(250)
             wait_idle(page, 60)
+            page.wait_for_function(_SETTLED)
             problems += look(page, name, scheme, width)
             shoot(page, f"{name}-{scheme}-{width}")
     assert not problems, "\n".join(problems)
@@ -166,7 +171,7 @@ def test_every_page_in_both_themes_wide_and_narrow(page, opened, wait_idle, shoo
       boxes[2].style.cssText = "position: relative; top: -4rem";
       texts.forEach((text) => { text.style.cssText = "color: #bbb; background: #fff"; });
     }""")
-    found = " ".join(page.evaluate(_LAYOUT))
-    assert "overlap" in found
-    assert "sticks out" in found
-    assert any(one.startswith("color-contrast") for one in problems_of_axe(page))
+    reported = " ".join(page.evaluate(_LAYOUT))
+    assert "overlap" in reported
+    assert "sticks out" in reported
+    assert any(problem.startswith("color-contrast") for problem in problems_of_axe(page))

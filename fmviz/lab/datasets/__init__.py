@@ -1,4 +1,4 @@
-"""The data sets, by name: each is declared in a TOML file that names the function that reads or draws it."""
+"""The registry of data sets, each declared in a TOML file that names its reader or generator."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _WORDS = ("name", "title", "task", "description", "source", "licence")
 
 
 def declared(folder: Traversable, name: str) -> DatasetSpec:
-    """Return the data set that ``<name>.toml`` declares.
+    """Return the data set declared by ``<name>.toml``.
 
-    The file has the words of `DatasetSpec`, the ``reader`` and its ``[options]``, and
+    The file has the descriptive fields of `DatasetSpec`, the ``reader`` and its ``[options]``, and
 
     - ``[dataset]``: fields of `Dataset` that the reader does not return;
-    - ``[files]``: fields of `readers.Files`, where there are any; ``parts = true`` if there is one for
-      training and one for testing;
-    - ``[[params]]``: parameters, which the reader takes besides its options;
-    - ``[suggested]``, ``[suited.<model>]``: as in `DatasetSpec`, but for what nearly all data sets have.
+    - ``[files]``: fields of `readers.Files`, if it is read from files; ``parts = true`` if there is a
+      training file and a test file;
+    - ``[[params]]``: further parameters of the reader;
+    - ``[suggested]``, ``[suited.<model>]``: as in `DatasetSpec`, over common defaults.
     """
     text = folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")
     given = {"name": name, **_tuples(tomllib.loads(text))}
@@ -105,7 +105,7 @@ _AT_HAND = (
     "wine",
     "digits",
 )
-# Read from the user's folder, and declared with the papers that need them.
+# Read from the user's folder, and declared with the papers that use them.
 _OF_PAPERS = (
     "abalone",
     "movielens_100k",

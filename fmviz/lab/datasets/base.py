@@ -1,4 +1,4 @@
-"""What a data set is, and how one is registered."""
+"""Dataclasses of a data set, of its scaling and of its registry entry."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["Dataset", "DatasetSpec", "Scaling", "Task"]
 
 @dataclass(frozen=True)
 class Scaling:
-    """How a number was scaled: it, or its logarithm, is held as (value − mean)/scale.
+    """The scaling of a number, or of its logarithm, to (value − mean)/scale.
 
     Attributes
     ----------
     mean, scale : float
-        In the units that people tell it in.
+        In the original unit.
     deviations : bool
-        Whether they are the mean and the standard deviation of the data, and not merely round numbers.
+        Whether they are the mean and the standard deviation of the data.
     logarithm : bool
-        Whether mean and scale are those of the natural logarithm.
+        Whether the natural logarithm is scaled.
     """
 
     mean: float = 0.0
@@ -39,58 +39,57 @@ class Scaling:
     logarithm: bool = False
 
     def encode(self, value: float) -> float:
-        """Return what is held of a value."""
+        """Return the scaled value."""
         return ((math.log(value) if self.logarithm else value) - self.mean) / self.scale
 
-    def decode(self, held: float) -> float:
-        """Return the value of what is held."""
-        added = self.added(held)
-        # What overflows is told as infinite.
+    def decode(self, scaled: float) -> float:
+        """Return the value in the original unit."""
+        added = self.added(scaled)
+        # Infinite on overflow.
         return float(np.exp(np.float64(added))) if self.logarithm else added
 
-    def added(self, held: float) -> float:
-        """Return that of which the terms of a prediction are parts: the value, or its logarithm."""
-        return self.mean + self.scale * held
+    def added(self, scaled: float) -> float:
+        """Return the value on the scale on which terms add up: the value, or its logarithm."""
+        return self.mean + self.scale * scaled
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A design matrix with its target and what is known about both.
+    """A design matrix with its target and metadata.
 
     Attributes
     ----------
     name, title, description, source, licence : str
-        How it is called, and where it comes from.
+        Name and origin.
     task : {"regression", "binary", "class", "ordinal", "several"}
-        What the target is, see `Task`.
+        The type of the target, see `Task`.
     X : (N, d) float64 ndarray or CSR array
         The encoded features.
     y : (N,) or (N, m) float64 ndarray
-        The target: -1 and +1 for two classes and for m labels, 0 to C − 1 for C classes, and else one number
-        a row or m of them.
+        The target: -1 and +1 for two classes and for m labels, 0 to C − 1 for C classes, else one or m
+        numbers a row.
     feature_names : tuple of str
         One name for every column of X.
     groups : tuple of str
-        For every column of X the attribute that it encodes: one-hot levels of one attribute share it.
+        The attribute that every column of X encodes; one-hot levels of an attribute share it.
     target_name : str
-        What y measures, in words.
+        The name of the target.
     class_labels : tuple of str, optional
-        The words for -1 and +1, for the classes by their number, or for the labels.
+        The labels of -1 and +1, of the classes, or of several outputs.
     truth : (d, d) or (m, d, d) ndarray, optional
-        The true interaction weights, of one output or of each, symmetric with a zero diagonal, where they are
-        known exactly.
+        The true interaction weights of the output or of each output, symmetric with a zero diagonal.
     true_pairs : tuple of (int, int), optional
-        The pairs i < j that truly interact, where only the structure is known.
+        The pairs i < j that truly interact, if only the structure is known.
     true_triples : tuple of (int, int, int), optional
-        The triples i < j < l that truly interact, where they are known.
+        The triples i < j < l that truly interact.
     scaling : tuple of Scaling or None, optional
-        How every column of X was scaled; None for one that was not.
+        The scaling of every column of X; None for an unscaled one.
     target_scaling : Scaling or tuple of Scaling, optional
-        How y was scaled, or each of its columns.
+        The scaling of y, or of each of its columns.
     targets : tuple of str
-        What each of m numbers measures; empty for one.
+        The names of m numerical targets; empty for one.
     true_y : ndarray, optional
-        The target before some rows were made wrong on purpose, in the shape of y; None where none were.
+        The target before contamination; None if it is not contaminated.
     """
 
     name: str
@@ -115,24 +114,24 @@ class Dataset:
 
     @cached_property
     def n_bytes(self) -> int:
-        """How much memory its arrays take."""
+        """The size of its arrays."""
         return array_bytes(self.X, self.y, self.true_y, self.truth)
 
     @property
     def wrong(self) -> np.ndarray | None:
-        """Which rows are wrong on purpose, bool of shape (N,); None where none were made so."""
+        """The mask of contaminated rows, shape (N,), or None."""
         if self.true_y is None:
             return None
         wrong = self.y != self.true_y
         return wrong if wrong.ndim == 1 else wrong.any(axis=1)
 
     def scaling_of(self, column: int) -> Scaling | None:
-        """Return how a column of X was scaled, or None."""
+        """Return the scaling of a column of X, or None."""
         return None if self.scaling is None else self.scaling[column]
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """What the outputs of a model of these data are called; empty where there is one, without a name."""
+        """The names of the outputs of a model; empty for a single output."""
         labels = self.class_labels or ()
         if self.task == "ordinal":
             return tuple(f"≤ {label}" for label in labels[:-1])
@@ -140,7 +139,7 @@ class Dataset:
 
     @property
     def levels(self) -> np.ndarray:
-        """The classes as numbers, shape (C,): their labels where all are numbers, else 1 to C."""
+        """The numerical levels of the classes, shape (C,): their labels if all are numbers, else 1 to C."""
         labels = self.class_labels or ()
         try:
             return np.array([float(label) for label in labels])
@@ -148,55 +147,53 @@ class Dataset:
             return np.arange(1.0, len(labels) + 1.0)
 
     def target_of(self, y: np.ndarray) -> Any:
-        """Return the target of some rows, given their values, as problems take it."""
+        """Return target values of some rows in the form that problems take."""
         if self.task in ("class", "ordinal", "several"):
             return Target(y, self.task, np.array(self.class_labels))
         return Target(y, "real", np.array(self.targets)) if y.ndim == 2 else y
 
     @property
     def unit(self) -> tuple[float, str]:
-        """What brings an error into the target's own unit, and that unit; or 1 and nothing."""
-        found = self.target_scaling
-        if not isinstance(found, Scaling) or (found.scale == 1.0 and not found.logarithm):
+        """The factor that converts errors to the unit of the target, and that unit; or 1 and ""."""
+        scaling = self.target_scaling
+        if not isinstance(scaling, Scaling) or (scaling.scale == 1.0 and not scaling.logarithm):
             return 1.0, ""
-        return found.scale, f"log {self.target_name}" if found.logarithm else self.target_name
+        return scaling.scale, f"log {self.target_name}" if scaling.logarithm else self.target_name
 
     def of_output(self, c: int) -> Dataset:
-        """Return the data set with one of its outputs as its target: a class against the rest, a number.
+        """Return the data set of one output: a class against the rest, or a number.
 
-        One that has a single output is returned as it is.
+        A data set with a single output is returned as it is.
         """
         if not self.outputs:
             return self
         name, scaling = self.outputs[c], self.target_scaling
-        one: Task = "regression" if self.task == "regression" else "binary"
+        task: Task = "regression" if self.task == "regression" else "binary"
         return replace(
             self,
-            task=one,
+            task=task,
             y=self.target_of(self.y).outputs()[c].values,
             true_y=None if self.true_y is None else self.target_of(self.true_y).outputs()[c].values,
-            class_labels=None if one == "regression" else (f"not {name}", name),
+            class_labels=None if task == "regression" else (f"not {name}", name),
             target_name=name if self.task == "regression" else self.target_name,
             targets=(),
             truth=self.truth[c] if self.truth is not None and self.truth.ndim == 3 else self.truth,
             target_scaling=scaling[c] if isinstance(scaling, tuple) else scaling,
         )
 
-    def of_contrast(self, one: int, other: int) -> Dataset:
-        """Return the data set whose target says whether a row is of one class, in contrast to another one."""
-        found = self.of_output(one)
+    def of_contrast(self, c: int, other: int) -> Dataset:
+        """Return the data set of one class, with the contrast to another one as its truth."""
+        data = self.of_output(c)
         names = self.outputs
         truth = None
         if self.truth is not None and self.truth.ndim == 3:
-            truth = self.truth[one] - self.truth[other]
-        return replace(
-            found, class_labels=(names[other], f"{names[one]} against {names[other]}"), truth=truth
-        )
+            truth = self.truth[c] - self.truth[other]
+        return replace(data, class_labels=(names[other], f"{names[c]} against {names[other]}"), truth=truth)
 
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """A registered data set: what is told about it before it is loaded, and how to load it.
+    """The registry entry of a data set: its metadata, and how to load it.
 
     Attributes
     ----------
@@ -207,11 +204,11 @@ class DatasetSpec:
     own_params : tuple of ParamSpec
         The keywords of `load`.
     unavailable : callable
-        Returns None, or the sentence that says why the set cannot be loaded here and how to get it.
+        Returns the reason why the data set cannot be loaded, with the way to get it, or None.
     suggested : mapping
-        Settings under which a first training run says something (``rank``, ``lambda_w``, ...).
+        Settings for a first training run (``rank``, ``lambda_w``, ...).
     suited : mapping of str to mapping
-        The same for other models than a factorization machine, by their names; over what suits these anyway.
+        Further settings by model, which override those that suit the model on any data.
     """
 
     name: str
@@ -228,7 +225,7 @@ class DatasetSpec:
 
     @property
     def params(self) -> tuple[ParamSpec, ...]:
-        """What can be set: the keywords of `load`, and how many rows are made wrong on purpose."""
+        """All parameters: the keywords of `load`, and those of the contamination."""
         return (*self.own_params, *contamination_params(self.task))
 
     def __call__(self, **params: Any) -> Dataset:
@@ -241,15 +238,3 @@ class DatasetSpec:
         dataset = self.load(**given)
         y = contaminated(dataset.y, dataset.task, **errors)
         return dataset if y is dataset.y else replace(dataset, y=y, true_y=dataset.y)
-
-    def dataset(self, **held: Any) -> Dataset:
-        """Return a `Dataset` with the words of this entry; `held` are its other attributes."""
-        return Dataset(
-            name=self.name,
-            title=self.title,
-            task=self.task,
-            description=self.description,
-            source=self.source,
-            licence=self.licence,
-            **held,
-        )

@@ -1,31 +1,18 @@
-"""Draw or compute data sets: planted interactions, triples, subsets and classes, and two exact rules."""
+"""Generate data sets: planted interactions, triples, subsets and classes, MONK's problem and a balance."""
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from fmviz.engine.errors import finite_number, whole_number
 
 from .base import Scaling
-
-
-def _generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, numbers.Integral):
-        return np.random.default_rng(whole_number("random_state", random_state, 0))
-    raise ValueError(
-        f"random_state = {random_state!r} must be None, a whole number of at least 0 or a "
-        "numpy.random.Generator."
-    )
 
 
 def _block_size(d_true: int, b: int) -> int:
@@ -87,8 +74,7 @@ def make_sparse_interactions(
     y : (N,) ndarray
         The target.
     W : (d, d) ndarray
-        The true interaction weights, symmetric with a zero diagonal. Its strict upper triangle is what
-        counts.
+        The true interaction weights, symmetric with a zero diagonal.
 
     Raises
     ------
@@ -114,7 +100,13 @@ def make_sparse_interactions(
     noise = finite_number("noise", noise, 0.0)
     m = _block_size(d_true, b)
     correlation = finite_number("correlation", correlation, -1.0 / (m - 1), 1.0)
-    rng = _generator(random_state)
+    try:
+        rng = np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state = {random_state!r} must be None, a whole number of at least 0 or a "
+            "numpy.random.Generator."
+        ) from None
 
     X = rng.standard_normal((n_samples, d_true + d_noise))
     # The symmetric square root of (1 - c) I + c 11ᵀ is a I + t 11ᵀ: no Cholesky factor, any admissible c.
@@ -126,14 +118,7 @@ def make_sparse_interactions(
     # Σ_{j<l} x_j x_l = ½((Σ x_j)² - Σ x_j²), group by group.
     pairs = 0.5 * (groups.sum(axis=2) ** 2 - (groups**2).sum(axis=2))
     y = pairs.sum(axis=1) + noise * rng.standard_normal(n_samples)
-    return X, y, _weights(d_true, b, d_noise)
-
-
-def _weights(d_true: int, b: int, d_noise: int) -> np.ndarray:
-    group = np.concatenate([np.repeat(np.arange(b), d_true // b), -1 - np.arange(d_noise)])
-    W = (group[:, None] == group[None, :]).astype(np.float64)
-    np.fill_diagonal(W, 0.0)
-    return W
+    return X, y, block_diag(*[np.ones((m, m)) - np.eye(m)] * b, np.zeros((d_noise, d_noise)))
 
 
 def sparse_interactions(
@@ -147,7 +132,7 @@ def sparse_interactions(
     seed: int,
     decimals: int | None = None,
 ) -> dict[str, Any]:
-    """Draw by `make_sparse_interactions`, and round to decimals, so that a file can hold the same numbers."""
+    """Draw by `make_sparse_interactions`, rounded so that a file holds the same numbers."""
     X, y, W = make_sparse_interactions(
         n_samples, d_true, b, d_noise, noise=noise, correlation=correlation, random_state=seed
     )
@@ -165,7 +150,7 @@ def _numbered(word: str, n_groups: int, size: int) -> list[str]:
 
 
 def _named(X: np.ndarray, names: Sequence[str], n_noise: int = 0) -> dict[str, Any]:
-    """Name columns, each of which is an attribute of its own; those of noise come last."""
+    """Name columns, each an attribute, with the noise columns last."""
     names = (*names, *(f"noise_{j}" for j in range(1, n_noise + 1)))
     return {"X": X, "feature_names": names, "groups": names}
 
@@ -298,7 +283,7 @@ def text_like(n: int, terms: int, per_row: int, rng: np.random.Generator) -> tup
     n, terms, per_row : int
         Rows, columns, and words of a row, repetitions included.
     rng : numpy Generator
-        Where everything is drawn from.
+        The random generator.
 
     Returns
     -------
@@ -334,16 +319,16 @@ def rated_items(
     Parameters
     ----------
     n, users, items : int
-        Ratings, users and items; items are drawn by a long-tailed law, and no pair twice.
+        Ratings, users and items; items follow a long-tailed law, and pairs are unique.
     rank : int
-        Of the matrix of interactions.
+        The rank of the interaction matrix.
     rng : numpy Generator
-        Where everything is drawn from.
+        The random generator.
 
     Returns
     -------
     X : (N, users + items) csr_array
-        Two ones a row. N is n, less what was drawn twice.
+        Two ones a row. N is n less the duplicates.
     y : (N,) ndarray
         3.5 + a_user + b_item + ⟨u, v⟩ + noise, rounded, within 1 to 5; the four parts have standard
         deviations 0.4, 0.4, 0.6 and 0.5.

@@ -1,6 +1,6 @@
-"""Read data sets from files: LIBSVM, ARFF, CSV, MovieLens, and the tables that scikit-learn carries.
+"""Read data sets from files: LIBSVM, ARFF, CSV, MovieLens, and the tables that scikit-learn ships.
 
-A reader takes the files of a data set, the options of its declaration and its parameters; it returns fields
+A reader takes the files of a data set, the options of its declaration and its parameters, and returns fields
 of `Dataset`.
 """
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Fields = dict[str, Any]
-"""What a reader returns: fields of `Dataset`, by their names."""
+"""Fields of `Dataset` by name."""
 
 PARTS = ("train", "test", "both")
 SAMPLE_DATA = Path(__file__).resolve().parents[3] / "sample_data"
-"""The folder of a source checkout that holds the CSV files. An installed wheel has none."""
+"""The folder of CSV files in a source checkout; an installed wheel has none."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a data set, plain or compressed, in a folder that the user has filled.
+    """The files of a data set, plain or compressed, in a folder of the user.
 
     Attributes
     ----------
     names : tuple of str
-        What they are called; for a set of two parts the training file and the test file.
+        The names of the files; for two parts the training file and the test file.
     remedy : str
-        How to get them; ends every message.
+        How to get them, at the end of every message.
     folder : str
-        Their folder in the one that the environment variable FMVIZ_DATA names; empty for files that are in
-        ``sample_data``, or in that folder itself.
+        Their folder within that of the environment variable FMVIZ_DATA; empty for files in ``sample_data`` or
+        in that folder itself.
     """
 
     names: tuple[str, ...] = ()
@@ -53,14 +53,14 @@ class Files:
     folder: str = ""
 
     def find(self, name: str) -> Path | None:
-        """Return the path of a file, or None where it is not on this computer."""
+        """Return the path of a file, or None if it is missing."""
         root = os.environ.get("FMVIZ_DATA")
         places = [*([] if self.folder else [SAMPLE_DATA]), *([Path(root, self.folder)] if root else [])]
         paths = (place / f"{name}{ending}" for place in places for ending in ("", ".xz", ".bz2"))
         return next((path for path in paths if path.is_file()), None)
 
     def why_not(self) -> str | None:
-        """Return None, or the sentence that says what is missing and how to get it."""
+        """Return which files are missing and how to get them, or None."""
         missing = [name for name in self.names if self.find(name) is None]
         if not missing:
             return None
@@ -76,7 +76,7 @@ class Files:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
-        """Give the path of a file; what goes wrong with it is raised as a ValueError that says what to do."""
+        """Yield the path of a file, and raise errors of reading it as ValueError with the remedy."""
         path = self.find(name)
         if path is None:
             raise ValueError(self.why_not())
@@ -100,7 +100,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 class Block(NamedTuple):
-    """Some encoded columns: their matrix, their names, and the attribute each of them encodes."""
+    """Encoded columns: their matrix, their names, and the attribute of each."""
 
     matrix: sp.csr_array
     names: tuple[str, ...]
@@ -110,7 +110,7 @@ class Block(NamedTuple):
 def one_hot(
     attribute: str, values: Iterable[Any], levels: Sequence[Any] = (), labels: Sequence[str] = ()
 ) -> Block:
-    """Encode an attribute by a column ``attribute=label`` for each level; by default, for all that occur."""
+    """One-hot encode an attribute, with a column ``attribute=label`` for each level."""
     values = list(values)
     levels = levels or sorted(set(values))
     position = {level: j for j, level in enumerate(levels)}
@@ -132,7 +132,7 @@ def _side_by_side(blocks: Sequence[Block]) -> Fields:
 
 
 def _numbers(X: np.ndarray, names: Sequence[str], scaling: Sequence[Scaling] | None = None) -> Fields:
-    """Scale numbers, by default to mean 0 and (population) standard deviation 1, and name them."""
+    """Scale numbers, by default to mean 0 and (population) standard deviation 1."""
     if scaling is None:
         X = np.asarray(X, dtype=np.float64)
         statistics = zip(X.mean(axis=0), X.std(axis=0), strict=True)
@@ -147,7 +147,7 @@ def _numbers(X: np.ndarray, names: Sequence[str], scaling: Sequence[Scaling] | N
 
 
 def _varying(X: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Leave out columns that are the same in all rows."""
+    """Drop constant columns."""
     varies = np.ptp(X, axis=0) > 0
     return X[:, varies], tuple(name for name, kept in zip(names, varies, strict=True) if kept)
 
@@ -164,22 +164,22 @@ def scikit_learn(
     varying: bool = False,
     **keywords: Any,
 ) -> Fields:
-    """Load a table that scikit-learn carries.
+    """Load a table that scikit-learn ships.
 
     Parameters
     ----------
     table : str
-        Its function is ``load_<table>``.
+        The name after ``load_``.
     features : sequence of str
-        Names for its columns; by default its own.
+        Names of the columns, by default those of scikit-learn.
     full_scale : float, optional
-        What numbers are divided by; by default they are standardised.
+        The divisor of all numbers; by default they are standardised.
     positive : int, optional
         The class that is encoded as +1, the other one as -1.
     varying : bool
-        Whether columns that are the same in all rows are left out.
+        Whether to drop constant columns.
     **keywords
-        For the function.
+        Arguments of the loader.
     """
     from sklearn import datasets
 
@@ -229,7 +229,7 @@ def libsvm(
 def arff(files: Files, *, features: Sequence[str], classes: Sequence[str], part: str = "both") -> Fields:
     """Read rows that end in numbers and a class, and scale the numbers to [−1, 1].
 
-    Where the first word of a row is ``Train`` or ``Test``, it tells the part.
+    The first word of a row may be its part, ``Train`` or ``Test``.
     """
     d = len(features)
     with files.reading(files.names[0]) as path:
@@ -255,7 +255,7 @@ def measurements(
 ) -> Fields:
     """Read a CSV file without a header, whose last column is the target, and standardise the others.
 
-    `codes` has the numbers for the words of a column.
+    `codes` maps the words of a column to numbers.
     """
     import pandas as pd
 
@@ -290,7 +290,7 @@ def flights(
     Parameters
     ----------
     files : Files
-        One, or that of training and that of testing. All parts have the same features.
+        One file, or a training file and a test file, which get the same features.
     columns : sequence of str
         The names in the first line of a file.
     attributes : sequence of mapping
@@ -300,15 +300,15 @@ def flights(
     distance, target : str
         The columns of the distance and of the target.
     target_values : tuple
-        What the target says for -1 and for +1.
+        The values of the target for -1 and for +1.
     miles : float, optional
-        The distance whose logarithm counts as 0; by default it is standardised by the training rows.
+        The distance with logarithm 0; by default the logarithm is standardised by the training rows.
     n_rows : sequence of int
-        How many rows are drawn from each file; by default all are taken.
+        The number of rows to draw from each file; by default all.
     part : str
         One of `PARTS`.
     seed : int
-        Of the rows drawn.
+        The seed of the draw.
     """
     import pandas as pd
 
@@ -393,7 +393,7 @@ GENRES = (
 
 
 def movielens(files: Files, *, side_features: bool) -> Fields:
-    """Read MovieLens 100K: user and film one-hot, and if wanted what is known about the two."""
+    """Read MovieLens 100K: one-hot users and films, optionally with their attributes."""
     with files.reading("u.user") as path:
         users = _without_quotes(path, 5, "|")
         n_users = _consecutive(users[0])
@@ -453,7 +453,7 @@ def _integers(column: pd.Series, what: str) -> np.ndarray:
 
 
 def _consecutive(column: pd.Series) -> int:
-    """Return how many ids there are, if they are 1, 2, ... in order."""
+    """Return the number of ids; raises ValueError unless they are 1, 2, ... in order."""
     ids = _integers(column, "ids")
     if not np.array_equal(ids, np.arange(1, len(ids) + 1)):
         raise ValueError("the ids must be 1, 2, ... in order, as in MovieLens 100K")
@@ -461,7 +461,7 @@ def _consecutive(column: pd.Series) -> int:
 
 
 def _decades(numbers: Sequence[int | None], attribute: str) -> Block:
-    """Encode numbers rounded half up to tens; None is a level of its own."""
+    """One-hot encode numbers rounded half up to tens, with a level for None."""
     rounded = [None if n is None else (n + 5) // 10 * 10 for n in numbers]
     levels: list[int | None] = [*sorted({n for n in rounded if n is not None})]
     labels = [f"{n - 5}-{n + 4}" for n in levels if n is not None]

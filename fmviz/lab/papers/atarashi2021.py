@@ -23,11 +23,10 @@ from fmviz.engine.penalties.operators.squared_norm import prox_squared_l1
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
 from fmviz.lab.datasets import make_sparse_interactions
-from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.operators import VARIANTS, pairs, sample, study
 from fmviz.lab.papers import courses
-from fmviz.lab.papers.base import Published, declared, figure, load
+from fmviz.lab.papers.base import Published, declared, figure, rows_of
 from fmviz.lab.papers.courses import MUCH, SHARE, Line, Times, in_words, median_times, n_runs, race, sooner
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, grouped, names_of, rows_where
 from fmviz.lab.papers.verdicts import Finding, Said, Verdict, agreed, by_balance, by_majority, listed, verdict
@@ -91,13 +90,8 @@ def planted(setting: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return data.X, data.y
 
 
-def all_rows(data: str, drawn: int) -> tuple[Any, np.ndarray]:
-    """Return all rows of one of `SETS`, or of so many ratings, about, that are drawn."""
-    if data == DRAWN:
-        users, items = max(10, drawn // 106), max(10, drawn // 60)
-        return rated_items(drawn, users, items, 4, np.random.default_rng(0))
-    dataset = load(SETS, data)
-    return dataset.X, dataset.y
+all_rows = partial(rows_of, SETS)
+"""Returns all rows of one of `SETS`, or of so many ratings, about, that are drawn."""
 
 
 @lru_cache(maxsize=2)
@@ -150,8 +144,7 @@ def operators(repro: Reproduction) -> Iterator[str]:
         yield f"{method}: P {seed + 1} of {settings['matrices']}"
 
 
-def judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge what operators leave of P, for every reading of TI."""
+def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
     rows = {name: rows_where(tables, "counts", method=label) for name, label in LABELS.items()}
     paths = {name: grouped(of_method, "seed") for name, of_method in rows.items()}
     between = {
@@ -247,8 +240,7 @@ def _lap(call: Callable[[], object], repeats: int = 1) -> float:
     return (time.thread_time() - begin) / repeats
 
 
-def judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the time of Sort over that of Random, at every d."""
+def _judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for sigma, strength in product(settings["sigma"], settings["lambda"]):
         panel = f"σ = {sigma:g}, λ = {strength:g}"
         sort, random = (
@@ -396,8 +388,7 @@ def best(means: Mapping[Pair, Mapping[str, float]], metric: str) -> Pair:
     return max(usable, key=rank)
 
 
-def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the means of all methods at every N, once all are there."""
+def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     methods, sizes = settings["methods"], sorted(settings["n_samples"])
     # Two standard errors of a share of one in two.
     same = {ERROR: 0.005, F1: 0.005, PSSR: 1.0 / (settings["test"] * settings["inits"]) ** 0.5}
@@ -538,8 +529,7 @@ def fig4(repro: Reproduction) -> Iterator[str]:
         repro.note(f"{lost} of {len(cases)} fits failed and are left out: see the table of failures.")
 
 
-def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the number of strengths at which every method is adequate; see the declared differences."""
+def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     error, *scores = _PANELS.values()
     for panel in (error, *scores):
         values: dict[tuple[str, float], list[float]] = {}
@@ -652,8 +642,7 @@ def weighted_ends(tables: Tables, panel: str, column: str) -> dict[str, list[flo
     return grouped(rows, "method", column)
 
 
-def judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the ends of the starts from which all methods have ended."""
+def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
     strengths = settings["lambda"]
     for strength in strengths:
         ends = {
@@ -736,8 +725,7 @@ def _epochs(repro: Reproduction, method: str, X: np.ndarray, y: np.ndarray, seed
     repro.row("times", panel="One epoch", method=method, d=d, seed=seed, seconds=median(laps))
 
 
-def judge_fig6(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the mean seconds at every d, once all are there."""
+def _judge_fig6(tables: Tables, settings: Settings) -> Iterator[Finding]:
     sizes = sorted(settings["d"])
     times = {
         (method, d): [row["seconds"] for row in rows_where(tables, "times", method=method, d=d)]
@@ -780,8 +768,7 @@ def fig7(repro: Reproduction) -> Iterator[str]:
         yield from weighted_race(repro, f"{name}, λ = {strength:g}", seed, name, read, strengths)
 
 
-def judge_fig7(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the times at which methods come close to the lowest objective."""
+def _judge_fig7(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, strength in product(names_of(tables, settings), settings["lambda"]):
         panel = f"{name}, λ = {strength:g}"
         times = median_times(tables, panel, dict.fromkeys(WEIGHTED, 1))
@@ -876,9 +863,7 @@ def fig8(repro: Reproduction) -> Iterator[str]:
         )
 
 
-def judge_fig8(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the times at which algorithms come close to the lowest objective."""
-
+def _judge_fig8(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def times(letter: str, n: int) -> Times | None:
         needed = n_runs(racers(LETTERS[letter][1], settings["eta0"], mini_batches=False))
         return median_times(tables, panel_of_fig8(letter, n), needed)
@@ -906,8 +891,7 @@ def fig9(repro: Reproduction) -> Iterator[str]:
         yield from algorithm_race(repro, panel, seed, name, problem, lines[regularizer], settings["seconds"])
 
 
-def judge_fig9(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the times at which algorithms come close to the lowest objective, and by what diverged."""
+def _judge_fig9(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, regularizer in product(names_of(tables, settings), settings["regularizers"]):
         panel = f"{name}, {regularizer.upper()}"
         needed = n_runs(racers(regularizer, settings["eta0"], mini_batches=True))
@@ -1104,8 +1088,7 @@ def _conclude(repro: Reproduction, name: str, highest: bool) -> None:
         add(FREE, method, rows_where(repro.tables, table, data=name, method=method, **strengths))
 
 
-def judge_table3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the scores of every data set in the two tables."""
+def _judge_table3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     every = [row["data"] for row in rows_where(tables, FREE, method=FM)]
     if not every:
         keys = ("proposed", "ti", "margins", "reach", "fm", "partial")
@@ -1185,26 +1168,26 @@ def _published() -> Iterator[Published]:
                     yield Published(table, of, "used", cell[1], source, _COUNT[table])
 
 
-_FIG2 = figure("atarashi2021_fig2", operators, judge_operators)
+_FIG2 = figure("atarashi2021_fig2", operators, _judge_operators)
 ARTEFACTS = (
     replace(
         _FIG2,
         name="atarashi2021_fig1",
         title="Fig. 1: proximal operators of L1 and L21",
-        statements=tuple(one for one in _FIG2.statements if one.key == "all_or_nothing"),
+        statements=tuple(said for said in _FIG2.statements if said.key == "all_or_nothing"),
         # The first one is about TI.
         differences=_FIG2.differences[1:],
         settings={**_FIG2.settings, "methods": ["l1", "l21"]},
         published=(),
     ),
     _FIG2,
-    figure("atarashi2021_fig3", fig3, judge_fig3),
-    figure("atarashi2021_fig4", fig4, judge_fig4, above=_ABOVE, share=_SHARE),
-    figure("atarashi2021_fig5", fig5, judge_fig5, same=_SAME_END, remarkable=_REMARKABLE, stay=SHARE),
-    figure("atarashi2021_fig6", fig6, judge_fig6, near=_NEAR, overlap=_OVERLAP),
-    figure("atarashi2021_fig7", fig7, judge_fig7),
-    figure("atarashi2021_fig8", fig8, judge_fig8),
-    figure("atarashi2021_fig9", fig9, judge_fig9),
-    figure("atarashi2021_fig10", fig10, judge_fig10),
-    figure("atarashi2021_table3", table3, judge_table3, published=_published(), tolerance=_TOLERANCE),
+    figure("atarashi2021_fig3", fig3, _judge_fig3),
+    figure("atarashi2021_fig4", fig4, _judge_fig4, above=_ABOVE, share=_SHARE),
+    figure("atarashi2021_fig5", fig5, _judge_fig5, same=_SAME_END, remarkable=_REMARKABLE, stay=SHARE),
+    figure("atarashi2021_fig6", fig6, _judge_fig6, near=_NEAR, overlap=_OVERLAP),
+    figure("atarashi2021_fig7", fig7, _judge_fig7),
+    figure("atarashi2021_fig8", fig8, _judge_fig8),
+    figure("atarashi2021_fig9", fig9, _judge_fig9),
+    figure("atarashi2021_fig10", fig10, _judge_fig10),
+    figure("atarashi2021_table3", table3, _judge_table3, published=_published(), tolerance=_TOLERANCE),
 )

@@ -17,8 +17,8 @@ from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.datasets.drawn import rated_items, text_like
-from fmviz.lab.papers.base import declared, figure, load
+from fmviz.lab.datasets.drawn import text_like
+from fmviz.lab.papers.base import declared, figure, load, rows_of
 from fmviz.lab.papers.courses import (
     SHARE,
     STAGES,
@@ -129,9 +129,7 @@ def _fall(
     return y.size * last.objective, last.parameters
 
 
-def judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the gaps between ends, each a share of the higher one."""
-
+def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def gaps(rows: list[Row], low: str, high: str) -> list[float]:
         return [(row[high] - row[low]) / row[high] for row in rows]
 
@@ -252,9 +250,7 @@ def fig2(repro: Reproduction) -> Iterator[str]:
         )
 
 
-def judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by when lines come down, once all have ended that are compared."""
-
+def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def times(panel: str, column: str = "seconds") -> Times | None:
         lines = [line for line in lines_of_fig2(panel, settings) if line.label != FITTED]
         return median_times(tables, panel, n_runs(lines), column)
@@ -376,22 +372,15 @@ RATERS = {
 _COMPARABLE = 0.005
 
 
-@lru_cache(maxsize=2)
-def ratings(data: str, n: int) -> tuple[Any, np.ndarray]:
-    """Return users and items one-hot, and ratings; n of them where they are drawn, about."""
-    if data == MOVIELENS:
-        dataset = load(SETS, data)
-        return dataset.X, dataset.y
-    # As many users and items as let every one of them have the ratings that MovieLens has.
-    users, items = max(10, n // 106), max(10, n // 60)
-    return rated_items(n, users, items, 4, np.random.default_rng(0))
+ratings = lru_cache(maxsize=2)(partial(rows_of, SETS))
+"""Returns users and items one-hot, and ratings; about so many where they are drawn."""
 
 
 def fit_fig3(
     trial: Row, train: np.ndarray, test: np.ndarray, *, epochs: int, tol: float, drawn: int
 ) -> float:
     """Return the RMSE on the test rows after a fit on the training rows."""
-    X, y = ratings(trial["data"], drawn)
+    X, y = ratings(trial["data"], drawn=drawn)
     kernel, variant = RATERS[trial["method"]]
     dummies, per_row = int(variant == AUGMENT), trial["beta"] / train.size
     about: dict[str, Any] = {
@@ -419,13 +408,12 @@ def fig3(repro: Reproduction) -> Iterator[str]:
     """Predict ratings by A² and H², with every way of first-order terms."""
     settings = repro.settings
     fixed = {name: settings[name] for name in ("epochs", "tol", "drawn")}
-    read, names = partial(ratings, n=settings["drawn"]), repro.available(DRAWN)
+    read, names = partial(ratings, drawn=settings["drawn"]), repro.available(DRAWN)
     kinds = list(product(RATERS, settings["bases"]))
     yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min, **fixed)
 
 
-def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the mean errors of all numbers of bases."""
+def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     sizes = settings["bases"]
     for name, means in mean_scores(tables, settings, product(RATERS, sizes)):
         said: Any = means and _kernels(means)
@@ -467,15 +455,9 @@ _SAME_SCORE, _FEWER = 0.01, 2.0
 _CUBIC: Mapping[str, Any] = {"kernel": "polynomial", "degree": 3, "coef0": 1, "gamma": 1}
 
 
-def rows_of_fig4(data: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return all rows of a data set."""
-    dataset = load(SETS, data)
-    return np.asarray(dataset.X), dataset.y
-
-
 def fit_fig4(trial: Row, train: np.ndarray, test: np.ndarray, **limits: Any) -> float:
     """Return R² on the test rows, after a fit on the training rows with their mean taken off the target."""
-    X, y = rows_of_fig4(trial["data"])
+    X, y = rows_of(SETS, trial["data"])
     mean = y[train].mean()
     predicted = predict_fig4(trial, X[train], y[train] - mean, X[test], **limits)
     return float(1.0 - np.mean((y[test] - mean - predicted) ** 2) / np.var(y[test]))
@@ -518,11 +500,10 @@ def fig4(repro: Reproduction) -> Iterator[str]:
     grid = [float(beta) for beta in np.logspace(*settings["grid"])]
     limits = {name: settings[name] for name in ("epochs", "tol")}
     kinds, names = _kinds_of_fig4(settings), repro.available(DIABETES)
-    yield from tuned(repro, rows_of_fig4, names, kinds, grid, fit_fig4, max, **limits)
+    yield from tuned(repro, partial(rows_of, SETS), names, kinds, grid, fit_fig4, max, **limits)
 
 
-def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the mean R² of all numbers of bases."""
+def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, means in mean_scores(tables, settings, _kinds_of_fig4(settings)):
         if not means:
             yield from ((key, name, None) for key in ("few", "kernels"))
@@ -549,8 +530,8 @@ def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("blondel2016_fig1", fig1, judge_fig1),
-    figure("blondel2016_fig2", fig2, judge_fig2, share=SHARE),
-    figure("blondel2016_fig3", fig3, judge_fig3, same=_COMPARABLE),
-    figure("blondel2016_fig4", fig4, judge_fig4),
+    figure("blondel2016_fig1", fig1, _judge_fig1),
+    figure("blondel2016_fig2", fig2, _judge_fig2, share=SHARE),
+    figure("blondel2016_fig3", fig3, _judge_fig3, same=_COMPARABLE),
+    figure("blondel2016_fig4", fig4, _judge_fig4),
 )

@@ -23,8 +23,7 @@ from fmviz.engine.shared_basis.path import Step, accuracy_on, largest_strength, 
 from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
-from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.base import Published, declared, figure, load
+from fmviz.lab.papers.base import Published, declared, figure, load, rows_of
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, grouped, names_of, rows_where
 from fmviz.lab.papers.verdicts import Finding, Said, by_majority, by_margin, listed, standard_error, verdict
 from fmviz.metrics import ndcg, rmse
@@ -385,8 +384,7 @@ def _selections(repro: Reproduction, name: str, seed: int) -> Iterator[str]:
     run.close()
 
 
-def judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the medians of a data set, early, late and in all."""
+def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, stage in product(names_of(tables, settings), (EARLY, LATE, "all")):
         own = {} if stage == "all" else {"stage": stage}
         by_method = grouped(rows_where(tables, "ratios", panel=name, **own), "method", "y")
@@ -427,8 +425,7 @@ def fig3(repro: Reproduction) -> Iterator[str]:
     return validated(repro, SHOWN, sizes_of_fig3)
 
 
-def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by mean accuracies over splits and numbers of bases."""
+def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     names = names_of(tables, settings)
     sizes = {name: sizes_of_fig3(REFITTED[0], Grid.of(settings, name)) for name in SETS if name != MOVIELENS}
 
@@ -532,11 +529,7 @@ class Rated(NamedTuple):
 @lru_cache(maxsize=1)
 def ratings(data: str, drawn: int) -> Rated:
     """Return users and items one-hot with their ratings; about so many, where they are drawn."""
-    if data == MOVIELENS:
-        dataset = load(SETS, data)
-        X, y = dataset.X, dataset.y
-    else:
-        X, y = rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
+    X, y = rows_of(SETS, data, drawn)
     # Both ones of a row; users come first.
     return Rated(X, y, sp.csr_array(X).indices.reshape(-1, 2).min(axis=1))
 
@@ -636,8 +629,7 @@ def _std(values: Sequence[float]) -> float | None:
     return stdev(values) if len(values) > 1 else None
 
 
-def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by how much machines of several outputs are better than others on every split."""
+def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for key, others, measures in (("single", (FM, PN), MEASURES), ("baselines", (BIASES,), MEASURES[1:])):
         for name, measure, method, other in product(
             names_of(tables, settings), measures, list(SEVERAL)[1:], others
@@ -708,8 +700,7 @@ def fig5(repro: Reproduction) -> Iterator[str]:
         yield f"{name}, split {seed + 1}: {trial['method']}"
 
 
-def judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by how much full refits are above, by the split and the step."""
+def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name in names_of(tables, settings):
         above: dict[str, dict[int, list[float]]] = {}
         for quantity in (OBJECTIVE, ACCURACY):
@@ -809,8 +800,7 @@ def within(tables: Tables, name: str) -> Said | None:
     return verdict(not outside), f"{words}. Outside: {each or 'none'}."
 
 
-def judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the gaps between machines on every split."""
+def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     names = names_of(tables, settings)
     for name in names:
         yield "printed", name, within(tables, name)
@@ -856,8 +846,7 @@ def _mostly(by_set: Mapping[str, Sequence[float]]) -> Said | None:
     return "not settled" if unsettled else by_majority(wins, len(each)), words
 
 
-def judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the gaps and the times of every machine under both losses."""
+def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     names = names_of(tables, settings)
     for name in names:
         yield "printed", name, within(tables, name)
@@ -881,14 +870,16 @@ def judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("blondel2017_fig2", fig2, judge_fig2, share=1e-3, early=15, nearly=_NEARLY, same=_EQUAL, far=_FAR),
-    figure("blondel2017_fig3", fig3, judge_fig3, accuracy=1e-5, same=SAME, much=MUCH),
-    figure("blondel2017_fig4", fig4, judge_fig4, bases=5),
-    figure("blondel2017_fig5", fig5, judge_fig5, strength=0.1, accuracy=1e-5),
+    figure(
+        "blondel2017_fig2", fig2, _judge_fig2, share=1e-3, early=15, nearly=_NEARLY, same=_EQUAL, far=_FAR
+    ),
+    figure("blondel2017_fig3", fig3, _judge_fig3, accuracy=1e-5, same=SAME, much=MUCH),
+    figure("blondel2017_fig4", fig4, _judge_fig4, bases=5),
+    figure("blondel2017_fig5", fig5, _judge_fig5, strength=0.1, accuracy=1e-5),
     figure(
         "blondel2017_table2",
         partial(compared, methods=TABLE2, printed=PRINTED),
-        judge_table2,
+        _judge_table2,
         published=published_cells(PRINTED, "Table 2"),
         accuracy=1e-5,
         rounds=ROUNDS,
@@ -897,7 +888,7 @@ ARTEFACTS = (
     figure(
         "blondel2017_table4",
         partial(compared, methods=TABLE4, printed=PRINTED4),
-        judge_table4,
+        _judge_table4,
         published=published_cells(PRINTED4, "Table 4"),
         same=SAME,
     ),

@@ -238,9 +238,7 @@ def contamination(repro: Reproduction) -> Iterator[str]:
         yield f"{case} wrong, seed {trial['seed']}"
 
 
-def judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by how errors grow with the share of wrong rows."""
-
+def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def scores(data: str, loss: str, norm: str, least: int = 0) -> dict[tuple[int, int], float]:
         rows = rows_where(tables, "test", data=data, loss=loss, norm=norm)
         return {(row["percent"], row["seed"]): row["score"] for row in rows if row["percent"] >= least}
@@ -311,8 +309,7 @@ def limits(repro: Reproduction) -> Iterator[str]:
         yield f"{trial['kind']}, seed {trial['seed']}"
 
 
-def judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by the median error and the median F1 of every kind of wrong rows."""
+def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for kind in KINDS:
         errors, scores = (
             [row["y"] for row in rows_where(tables, "ratios", panel=panel, method=kind)]
@@ -327,6 +324,6 @@ def judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("robust_fm_contamination", contamination, judge_contamination, harmed=HARMED),
-    figure("robust_fm_limits", limits, judge_limits, near=_NEAR, found=_FOUND),
+    figure("robust_fm_contamination", contamination, _judge_contamination, harmed=HARMED),
+    figure("robust_fm_limits", limits, _judge_limits, near=_NEAR, found=_FOUND),
 )

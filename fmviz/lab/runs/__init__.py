@@ -1,1 +1,1 @@
-"""One run: its record, its history, what it was made from, and the program that repeats it."""
+"""Records of a run: changes of its settings, estimated caps, provenance, and a program that repeats it."""

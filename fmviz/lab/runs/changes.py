@@ -1,4 +1,4 @@
-"""Changes of strengths during a run: in words, and in the history that curves and tables show."""
+"""Describe changes of regularization strengths during a run, and mark them in its history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TERMS = {"lambda_sparse": "penalty_sparse", "lambda_p": "penalty_p", "lambda_w"
 
 
 def strength_label(name: str, model: str = "fm") -> str:
-    """Return the symbol of a strength in plain characters."""
+    """Return the symbol of a strength in Unicode."""
     if name == "lambda_p" and MODELS[model].notation.shrinkage_term.startswith("λ_tr"):
         return "λ_tr"
     return {"lambda_sparse": "λ", "lambda_p": "λₚ", "lambda_w": "λ_w"}[name]
@@ -38,20 +38,20 @@ def in_words(changes: Sequence[Change], model: str = "fm") -> str:
 
 
 def change_words(experiment: Experiment, epoch: int) -> dict[int, str]:
-    """Return what changed after which epoch, up to `epoch`, for instance ``{50: "λ = 0.1"}``."""
-    made = [change for change in experiment.changes if change.epoch <= epoch]
-    groups = itertools.groupby(made, key=lambda change: change.epoch)
+    """Return the changes up to `epoch` by epoch, for instance ``{50: "λ = 0.1"}``."""
+    due = [change for change in experiment.changes if change.epoch <= epoch]
+    groups = itertools.groupby(due, key=lambda change: change.epoch)
     return {when: in_words(tuple(changes), experiment.model) for when, changes in groups}
 
 
 def changes_listed(experiment: Experiment, epoch: int) -> str:
-    """Return the changes up to an epoch, for instance "λ = 0.1 after epoch 50", or "" for none."""
-    made = change_words(experiment, epoch)
-    return "; ".join(f"{text} after epoch {when:,}" for when, text in made.items())
+    """Return the changes up to an epoch as a list, for instance "λ = 0.1 after epoch 50", or ""."""
+    words = change_words(experiment, epoch)
+    return "; ".join(f"{text} after epoch {when:,}" for when, text in words.items())
 
 
 def changed_words(experiment: Experiment, epoch: int) -> str:
-    """Return the changes up to an epoch in a sentence, or "" where there are none."""
+    """Return the changes up to an epoch as a sentence, or ""."""
     said = changes_listed(experiment, epoch)
     if not said:
         return ""
@@ -59,21 +59,19 @@ def changed_words(experiment: Experiment, epoch: int) -> str:
 
 
 def with_strengths(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """Return the history with the strengths under which each epoch was made, in columns of their names."""
-    found = history.copy()
+    """Add columns with the strengths of every epoch to a history."""
+    extended = history.copy()
     along = [experiment.strengths(int(epoch) - 1) for epoch in history["epoch"]]
     for name in STRENGTHS:
-        found[name] = [strengths[name] for strengths in along]
-    return found
+        extended[name] = [strengths[name] for strengths in along]
+    return extended
 
 
 def with_jumps(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """Return the history with the objective of every change before and after it.
+    """Add a row after every change: the same iterate under the new strengths.
 
-    The objective of an epoch belongs to the strengths under which it was made. So at a change a row is put
-    in: the same iterate under the new strengths, whose penalties are the old ones times the ratio of the
-    strengths. Where that is not known (a strength was 0, or the history has left the epoch out) the objective
-    and its parts are NaN, which interrupts their curves.
+    Its penalties are the previous ones times the ratio of the strengths. Where these are unknown (a strength
+    was 0, or the history lacks the epoch) the objective and its parts are NaN, which interrupts their curves.
 
     Parameters
     ----------
@@ -81,7 +79,7 @@ def with_jumps(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         One row an epoch, ascending; columns ``epoch``, ``seconds``, ``objective``, ``loss``, ``penalty_w``,
         ``penalty_p`` and ``penalty_sparse``, and others.
     experiment : Experiment
-        What ran.
+        The settings of the run.
     """
     epochs = history["epoch"].to_numpy()
     pieces, done = [], 0

@@ -1,4 +1,4 @@
-"""Caps that follow from the data: found once for a run, told with its records, known where it is opened."""
+"""Estimate the caps of robust losses from the data, cache them, and restore them from records."""
 
 from __future__ import annotations
 
@@ -19,22 +19,16 @@ from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.robust import Caps, EstimatedCaps, estimate_caps, estimate_loss_caps
 from fmviz.lab.experiment import Experiment
 
-_NAMES = tuple(f"found_{one.name}" for one in fields(Caps))
+_NAMES = tuple(f"found_{cap.name}" for cap in fields(Caps))
 _MOST_FOUND, _MOST_KNOWN = 8, 1_000
-_found: dict[str, EstimatedCaps] = {}
+_estimates: dict[str, EstimatedCaps] = {}
 _known: dict[str, Caps] = {}
 _finding = Lock()
 _WAIT_SECONDS = 0.1
 
 
 def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> EstimatedCaps:
-    """Return the caps that the data say a run has, and where it begins.
-
-    Raises
-    ------
-    StoppedError
-        If `should_stop` says so.
-    """
+    """Estimate the caps of a run from its data, and its start; raises StoppedError if `should_stop`."""
     rng = np.random.default_rng([experiment.seed, 4])
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     if _robust(problem):
@@ -46,24 +40,26 @@ def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], boo
     return estimate_loss_caps(problem, solver, start, rng, should_stop)
 
 
-def found(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> EstimatedCaps:
-    """Return what `find` does, kept in memory for experiments that differ in their budget alone."""
+def find_cached(
+    experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never
+) -> EstimatedCaps:
+    """Return the estimate of `find`, cached for experiments that differ only in their budget."""
     key = _key(experiment)
     while not _finding.acquire(timeout=_WAIT_SECONDS):
         if should_stop():
             raise StoppedError
     try:
-        if key not in _found:
-            _keep(_found, key, find(experiment, problem, should_stop), _MOST_FOUND)
-        return _found[key]
+        if key not in _estimates:
+            _keep(_estimates, key, find(experiment, problem, should_stop), _MOST_FOUND)
+        return _estimates[key]
     finally:
         _finding.release()
 
 
 def known(experiment: Experiment, problem: Problem) -> Problem | None:
-    """Return the problem with the caps that a record of such a run tells, or None without one."""
+    """Return the problem with caps restored from a record of such a run, or None."""
     caps = _known.get(_key(experiment))
-    if caps is None or _key(experiment) in _found:
+    if caps is None or _key(experiment) in _estimates:
         return None
     loss: Any = problem.loss
     own = replace(problem, loss=replace(loss, epsilon=caps.epsilon, cap=caps.cap))
@@ -73,8 +69,8 @@ def known(experiment: Experiment, problem: Problem) -> Problem | None:
     return replace(own, model=replace(model, cap=caps.spectrum)).at(lambda_p=caps.lambda_p or 0.0)
 
 
-def told(problem: Problem) -> dict[str, float]:
-    """Return the caps and the strength of a problem, as records of its run tell them."""
+def caps_record(problem: Problem) -> dict[str, float]:
+    """Return the caps and the strength of a problem by their names in records."""
     loss: Any = problem.loss
     model: Any = problem.model
     caps = Caps(loss.epsilon, loss.cap, *((model.cap, problem.lambda_p) if _robust(problem) else ()))
@@ -82,16 +78,16 @@ def told(problem: Problem) -> dict[str, float]:
 
 
 def numbers(experiment: Experiment) -> Caps | None:
-    """Return the caps that were found for such a run, or None where they are not known here."""
+    """Return the estimated caps of such a run, or None if they are unknown."""
     key = _key(experiment)
-    if key in _found:
-        record = told(_found[key].problem)
+    if key in _estimates:
+        record = caps_record(_estimates[key].problem)
         return Caps(*(record.get(name) for name in _NAMES))
     return _known.get(key)
 
 
 def remember(experiment: Experiment, record: Mapping[str, float]) -> None:
-    """Know from now on the caps that a record of a run tells, where it tells any."""
+    """Restore the caps from a record of a run, if it has any."""
     caps = Caps(*(record.get(name) for name in _NAMES))
     given = [value for value in astuple(caps) if value is not None]
     if experiment.finds_caps and len(given) >= 2 and all(0.0 <= value < math.inf for value in given):

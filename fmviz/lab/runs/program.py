@@ -35,30 +35,30 @@ def with_header(
     data: Mapping[str, str] | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a program whose first lines say what it repeats, and from what.
+    """Return a program with a header on its result, data and versions.
 
     Parameters
     ----------
     script : str
         The program.
     result : str
-        What it prints, in words.
+        A description of the result.
     link : str
-        The address of the page that shows the result.
+        The address of the page of the result.
     data : mapping of str to str, optional
-        Names of data sets, and their `fmviz.lab.runs.provenance.data_hash`.
+        Hashes by `fmviz.lab.runs.provenance.data_hash` by data set.
     versions : mapping of str to str, optional
-        Those of the process that made the result; of this one without it.
+        The versions of the software, by default those of this process.
     """
     listed = {"data ": data or {}, "made with ": versions or present_versions()}
     lines = [result, link]
     lines += [words + ", ".join(map(" ".join, pairs.items())) for words, pairs in listed.items() if pairs]
-    # One line each, whatever a title holds: what follows a line break would be run.
+    # Without line breaks, whose following text would be executed.
     return "".join(f"# {' '.join(line.split())}\n" for line in lines if line) + _INSTALL + "\n" + script
 
 
 def experiment_source(experiment: Experiment) -> str:
-    """Return the call that makes an experiment, as Python source."""
+    """Return the constructor call of an experiment as Python source."""
     given = {
         field.name: getattr(experiment, field.name)
         for field in dataclasses.fields(experiment)
@@ -70,14 +70,14 @@ def experiment_source(experiment: Experiment) -> str:
 
 
 def _data(name: str) -> str:
-    """Return the lines that see to it that a data set of one's own is there."""
+    """Return the lines that import an uploaded data set."""
     if not is_upload(name):
         return ""
     from fmviz.lab.uploads.library import find
 
-    if (found := find(name)) is None:
+    if (upload := find(name)) is None:
         return ""
-    arguments = ",\n".join(map(to_python, (found.title, name, found.recipe.to_dict())))
+    arguments = ",\n".join(map(to_python, (upload.title, name, upload.recipe.to_dict())))
     return (
         "# The data are kept on the computer that they were uploaded to. Elsewhere, put their file beside "
         f"this program.\nimport_file(\n{textwrap.indent(arguments, '    ')},\n)\n"
@@ -85,14 +85,14 @@ def _data(name: str) -> str:
 
 
 def opening(datasets: Iterable[str], *imports: str) -> str:
-    """Return how a program begins: its imports, then what brings the data sets that are somebody's own.
+    """Return the imports of a program, followed by the import of uploaded data sets.
 
     Parameters
     ----------
     datasets : iterable of str
-        Names of the data sets that the program uses.
+        The names of the data sets.
     *imports : str
-        ``from module import name, ...``, each of another module.
+        Import statements, one for each module.
     """
     brought = "".join(map(_data, dict.fromkeys(datasets)))
     if brought:
@@ -101,14 +101,14 @@ def opening(datasets: Iterable[str], *imports: str) -> str:
 
 
 def program(experiment: Experiment, until: int | None = None) -> str:
-    """Return a program that repeats a run and prints its figures.
+    """Return a program that repeats a run and prints its results.
 
     Parameters
     ----------
     experiment : Experiment
         The settings of the run.
     until : int, optional
-        The epoch at which somebody halted it; without it the program runs to its own end.
+        The epoch at which the run was stopped, if it was.
     """
     halt = "    pass\n"
     if until is not None:
@@ -135,7 +135,7 @@ def program(experiment: Experiment, until: int | None = None) -> str:
 def equal_sparsity_program(
     experiment: Experiment, regularizers: Sequence[str], target: int, accept: tuple[int, int]
 ) -> str:
-    """Return a program that compares regularizers at equal sparsity and prints what each has come to."""
+    """Return a program that compares regularizers at equal sparsity and prints the results."""
     names = to_python(list(regularizers))
     return (
         opening(
@@ -156,7 +156,7 @@ def equal_sparsity_program(
 
 
 def paper_program(artefact: str, budget: str) -> str:
-    """Return a program that makes an artefact of a paper again and prints what its checks found."""
+    """Return a program that reproduces an artefact of a paper and prints its checks."""
     return (
         "from fmviz.lab.papers import ARTEFACTS\n\n"
         f"for result in ARTEFACTS[{to_python(artefact)}].run({to_python(budget)}):\n"

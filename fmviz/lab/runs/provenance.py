@@ -22,8 +22,8 @@ _hashes: WeakKeyDictionary[Dataset, str] = WeakKeyDictionary()
 def data_hash(dataset: Dataset) -> str:
     """Return a hash of the encoded features and the target, 16 hexadecimal digits.
 
-    Data sets with equal entries have equal hashes, dense or sparse, whatever their names. Computed once for a
-    data set that is kept in memory: a sweep asks for every cell.
+    Data sets with equal entries have equal hashes, dense or sparse, whatever their names. Cached, since a
+    sweep needs it for every cell.
     """
     if dataset not in _hashes:
         _hashes[dataset] = array_hash(dataset.X, dataset.y)
@@ -33,7 +33,7 @@ def data_hash(dataset: Dataset) -> str:
 def array_hash(X: Any, y: np.ndarray) -> str:
     """Return `data_hash` of features, shape (N, d), dense or sparse, and a target, shape (N,)."""
     digest = hashlib.blake2b(digest_size=8)
-    # A copy: tidying it up must not reach the arrays of whoever asks.
+    # A copy, since it is modified in place.
     X = sp.csr_array(X, dtype=np.float64, copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()
@@ -50,7 +50,7 @@ def array_hash(X: Any, y: np.ndarray) -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of fmviz, Python and the libraries that decide on the numbers, and the platform."""
+    """Return the versions of fmviz, Python and the numerical libraries, and the platform."""
     import numba
     import scipy
 
@@ -67,5 +67,5 @@ def versions() -> dict[str, str]:
 
 
 def made_with() -> dict[str, str]:
-    """Return `versions` and that of scikit-learn, which has peers of our methods."""
+    """Return `versions` and that of scikit-learn, whose methods serve as baselines."""
     return {**versions(), "scikit-learn": version("scikit-learn")}

@@ -1,4 +1,4 @@
-"""The run store: every run, in one SQLite file."""
+"""The run store: all runs in one SQLite file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs as one file to share: a ZIP archive of JSON and NPZ, without code in it."""
+"""Export and import runs as a ZIP archive of JSON and NPZ."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ from fmviz.lab.store.runs import RunStore, new_id
 FORMAT = "fmviz runs"
 VERSION = 1
 
-# What an archive may unfold to, and what reading it may take: more is a mistake, or meant to fill the memory.
+# Limits of the uncompressed size, and of time and memory to read it.
 MOST_BYTES = 500_000_000
 _MOST_ABOUT = 100_000
 _SECONDS, _MEMORY = 60.0, 1.5e9
 
-# The most characters of a text.
+# The maximum length of every text.
 _MOST_CHARACTERS = {
     **{"status": 40, "message": 4_000, "details": 100_000, "origin": 40},
     **{"title": 400, "digest": 128, "data_hash": 128},
 }
 _FILTERS = ("dataset", "model", "regularizer", "solver")
-_SCALARS = {one.name for one in fields(Snapshot)} - {"parameters", "metrics", "status"}
+_SCALARS = {scalar.name for scalar in fields(Snapshot)} - {"parameters", "metrics", "status"}
 _NAME = re.compile(r"[\w-]{1,64}", re.ASCII)
-# Seconds since 1970 of the year 2242: later ones, no calendar of the lists can show.
+# Seconds since 1970 of the year 2242: later times cannot be displayed.
 _LATEST = 8.6e9
 _MOST_EPOCHS = 10**9
 _MOST_METRICS = 100
 
 MOST_PARAMETERS = 500_000_000
-"""Bytes of the parameters of a run, unpacked."""
+"""The maximum uncompressed size of the parameters of a run."""
 
 
 def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
-    """Return the runs, with traces and parameters, as the bytes of one archive.
+    """Return an archive of runs with their traces and parameters.
 
-    Runs that go on are exported as they are now. Where they are imported they are interrupted ones, which
-    begin anew when they are resumed.
+    Running ones are exported in their current state; imported, they are interrupted, and restart when they
+    are resumed.
 
     Raises
     ------
     ValueError
-        If one of them is unknown.
+        If a run is unknown.
     """
-    found = store.get_many(runs)
-    missing = set(runs) - {run.id for run in found}
+    exported = store.get_many(runs)
+    missing = set(runs) - {run.id for run in exported}
     if missing:
         raise ValueError(f"There is no run {min(missing)!r} to export.")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        about = {"format": FORMAT, "version": VERSION, "exported": time.time(), "runs": len(found)}
+        about = {"format": FORMAT, "version": VERSION, "exported": time.time(), "runs": len(exported)}
         archive.writestr("about.json", json.dumps(about))
-        for run in found:
-            told: dict[str, Any] = {name: getattr(run, name) for name in _MOST_CHARACTERS}
-            told |= {"id": run.id, "created": run.created, "updated": run.updated, "epoch": run.epoch}
-            told |= {"experiment": run.settings, "versions": run.versions, "trace": store.trace(run.id)}
-            archive.writestr(f"{run.id}.json", json.dumps(told))
+        for run in exported:
+            data: dict[str, Any] = {name: getattr(run, name) for name in _MOST_CHARACTERS}
+            data |= {"id": run.id, "created": run.created, "updated": run.updated, "epoch": run.epoch}
+            data |= {"experiment": run.settings, "versions": run.versions, "trace": store.trace(run.id)}
+            archive.writestr(f"{run.id}.json", json.dumps(data))
             rows = store.database.read("SELECT data FROM parameters WHERE run = ?", (run.id,))
             if rows:
                 archive.writestr(f"{run.id}.npz", rows[0]["data"], zipfile.ZIP_STORED)
@@ -78,20 +78,20 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
 def import_runs(
     store: RunStore, file: bytes | IO[bytes], should_stop: Callable[[], bool] = never
 ) -> tuple[list[str], int]:
-    """Read an archive; return the ids of the new runs, and how many were there already.
+    """Import an archive; return the ids of the new runs, and the number of existing ones.
 
-    It is read in a process of its own, see `fmviz.lab.confined`, all of it before anything is
-    written, and all is written at once. A run with the id of another one gets a new id.
+    The archive is read in a subprocess, see `fmviz.lab.confined`, and written in a single transaction. A run
+    with the id of another one gets a new id.
 
     Raises
     ------
     ValueError
-        If it is no such archive, or a part of it cannot be read: then nothing is imported.
+        If it is not a valid archive; then nothing is imported.
     StoppedError
-        If `should_stop` was true before all of it had been read; nothing is imported then, either.
+        If `should_stop` returns true during reading; then nothing is imported.
     """
     data = file if isinstance(file, bytes) else file.read()
-    found = confined(
+    parts = confined(
         _archive_parts,
         data,
         name="This file",
@@ -101,7 +101,7 @@ def import_runs(
         should_stop=should_stop,
     )
     new: list[str] = []
-    runs = found["runs"]
+    runs = parts["runs"]
     known = {run.id: run for run in store.get_many([run["id"] for run in runs])}
     with store.database.write() as connection:
         for run in runs:
@@ -110,7 +110,7 @@ def import_runs(
                 continue
             name = run["id"] if there is None else new_id()
             new.append(name)
-            _insert(connection, name, run, found.get(f"parameters of {run['id']}"))
+            _insert(connection, name, run, parts.get(f"parameters of {run['id']}"))
     return new, len(runs) - len(new)
 
 
@@ -121,7 +121,7 @@ def _archive_parts(data: bytes) -> dict[str, Any]:
 
 
 def read_archive(data: bytes) -> list[tuple[dict[str, Any], bytes | None]]:
-    """Return the runs of an archive, checked, each with its packed parameters; raises ValueError."""
+    """Return the validated runs of an archive with their packed parameters; raises ValueError."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return list(_runs(archive))
@@ -172,25 +172,19 @@ def _insert(connection: Any, name: str, run: dict[str, Any], data: bytes | None)
 # ------------------------------------------------------------------------------------- what an archive holds
 
 
-def _checked_run(name: str, told: Any, parameters: bytes | None) -> dict[str, Any]:
-    """Return a run by the columns of the store, with its trace.
-
-    Raises
-    ------
-    ValueError
-        If something is not what a run has; with a sentence that names it.
-    """
+def _checked_run(name: str, data: Any, parameters: bytes | None) -> dict[str, Any]:
+    """Validate a run and return it by the columns of the store, with its trace; raises ValueError."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name[:80]!r} is no name of a run")
     try:
-        clean: dict[str, Any] = {one: _text(told, one, most) for one, most in _MOST_CHARACTERS.items()}
-        clean |= {one: _number(told, one, 0, _LATEST) for one in ("created", "updated")}
-        settings = _mapping(told, "experiment")
-        clean |= {one: str(settings.get(one, ""))[:200] for one in _FILTERS}
+        clean: dict[str, Any] = {field: _text(data, field, most) for field, most in _MOST_CHARACTERS.items()}
+        clean |= {field: _number(data, field, 0, _LATEST) for field in ("created", "updated")}
+        settings = _mapping(data, "experiment")
+        clean |= {field: str(settings.get(field, ""))[:200] for field in _FILTERS}
         clean["seed"] = int(_number({"seed": 0, **settings}, "seed", 0, 2**63 - 1))
-        versions = {str(key)[:40]: str(value)[:80] for key, value in _mapping(told, "versions").items()}
+        versions = {str(key)[:40]: str(value)[:80] for key, value in _mapping(data, "versions").items()}
         clean |= {"id": name, "experiment": json.dumps(settings), "versions": json.dumps(versions)}
-        clean["trace"] = _trace(told)
+        clean["trace"] = _trace(data)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"run {name!r}: {error}") from error
     if parameters is not None:
@@ -202,12 +196,12 @@ def _checked_run(name: str, told: Any, parameters: bytes | None) -> dict[str, An
 
 
 def _check_shapes(name: str, settings: dict[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raise ValueError where parameters are not those of the model that the settings describe."""
+    """Raise ValueError if the shapes of the parameters do not match the model of the settings."""
     try:
         experiment = Experiment.from_dict(settings)
         model: Any = experiment.machine
     except (LookupError, TypeError, ValueError):
-        return  # It is listed as a run that cannot be read.
+        return  # Listed as an unreadable run.
     *outputs, d = shapes["w"] or (0,)
     if model.multi_output:
         model, outputs = model.for_outputs((shapes.get("V") or (1,))[-1]), []
@@ -225,23 +219,23 @@ def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
     )
 
 
-def _text(told: Mapping[str, Any], name: str, most: int) -> str:
-    value = told.get(name, "")
+def _text(data: Mapping[str, Any], name: str, most: int) -> str:
+    value = data.get(name, "")
     if not isinstance(value, str) or len(value) > most:
         raise ValueError(f"its {name} is no text of at most {most:,} characters")
-    value.encode()  # Halves of characters cannot be stored.
+    value.encode()  # Lone surrogates cannot be stored.
     return value
 
 
-def _mapping(told: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = told.get(name, {})
+def _mapping(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = data.get(name, {})
     if not isinstance(value, dict):
         raise ValueError(f"its {name} is no mapping")
     return value
 
 
-def _number(told: Mapping[str, Any], name: str, low: float = -math.inf, high: float = math.inf) -> float:
-    value = told[name]
+def _number(data: Mapping[str, Any], name: str, low: float = -math.inf, high: float = math.inf) -> float:
+    value = data[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name} = {value!r:.80} is no number")
     if math.isfinite(low) and not low <= value <= high:
@@ -249,10 +243,10 @@ def _number(told: Mapping[str, Any], name: str, low: float = -math.inf, high: fl
     return value
 
 
-def _trace(told: Mapping[str, Any]) -> list[Record]:
-    """Return the records: ascending epochs, numbers by the names that every snapshot has, and metrics."""
+def _trace(data: Mapping[str, Any]) -> list[Record]:
+    """Validate and return the records: ascending epochs, with the numbers of a snapshot and metrics."""
     records, before = [], -1
-    for record in told["trace"]:
+    for record in data["trace"]:
         if missing := _SCALARS - record.keys():
             raise ValueError(f"a record lacks {min(missing)}")
         if len(record) > len(_SCALARS) + _MOST_METRICS:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 LAYOUT = 3
-"""The version of `SCHEMA`, written into the file: it changes with the tables."""
+"""The version of `SCHEMA`, stored in the file."""
 SCHEMA = (
     """
     CREATE TABLE runs (
@@ -95,10 +95,9 @@ SCHEMA = (
     """,
 )
 TABLES = {"runs", "traces", "parameters", "checkpoints", "sweeps"}
-"""By which a run store is known."""
+"""The tables that identify a run store."""
 
-# SQLite itself waits for a lock, but not in every case: while the first process turns on the write-ahead
-# log or recovers it, others are refused at once.
+# SQLite waits for locks, but not while another process enables or recovers the write-ahead log.
 WAIT_SECONDS = 60.0
 _WAYS = {
     sqlite3.SQLITE_FULL: "Make room on the disk",
@@ -109,25 +108,25 @@ _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 class StoreError(RuntimeError):
-    """The run store cannot be used; the text says why, and what to do."""
+    """The run store cannot be used; the message says why, and what to do."""
 
 
 class Database:
     """One SQLite file with a write-ahead log.
 
-    Readers never wait for writers. Writers, of this process or another, take turns: a transaction takes
-    the lock at its beginning, so that none fails half-way. May be used from many threads, and after a fork.
+    Readers never wait for writers. Writers of all processes take turns: a transaction acquires the lock at
+    its beginning. Safe to use from many threads, and after a fork.
 
     Parameters
     ----------
     path : Path
-        The file; made, with its directory, if there is none.
+        The file; created, with its directory, if missing.
 
     Raises
     ------
     StoreError
-        If the file cannot be opened, is no SQLite file, or has another layout; `write` and `read` raise
-        it where a file that was opened turns out to be damaged, full or locked.
+        If the file cannot be opened, is not an SQLite file, or has another layout. `write` and `read` raise
+        it if the file is damaged or locked, or the disk is full.
     """
 
     def __init__(self, path: Path) -> None:
@@ -153,9 +152,9 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Enter a transaction that nobody else writes beside; commit at the end, or undo all on an error."""
+        """Enter an exclusive write transaction; commit at the end, or roll back on an error."""
         if self._immutable:
-            self.close()  # The disk may be written to by now.
+            self.close()  # The disk may be writable by now.
         with self._lock, self._in_words():
             connection = self._connection("writing")
             self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -163,7 +162,7 @@ class Database:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                # SQLite may have undone it itself, as where the disk is full.
+                # SQLite may have rolled back itself, for instance on a full disk.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -174,7 +173,7 @@ class Database:
             return self._connection("reading").execute(sql, values).fetchall()
 
     def close(self) -> None:
-        """Close the file; it is opened again when used."""
+        """Close the file; it is reopened on use."""
         with self._lock, self._reading:
             for connection in self._opened.values():
                 connection.close()
@@ -183,7 +182,7 @@ class Database:
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
-        """Say what is wrong with the file; what is wrong with a statement stays what it is."""
+        """Convert errors of the file to StoreError; errors of a statement pass."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -198,7 +197,7 @@ class Database:
 
     def _connection(self, purpose: str) -> sqlite3.Connection:
         if self._process != os.getpid():
-            # After a fork: the parent's connections must be neither used nor closed here.
+            # After a fork, the connections of the parent must be neither used nor closed.
             self._process, self._opened = os.getpid(), {}
         if purpose not in self._opened:
             self._opened[purpose] = self._patiently(self._open)
@@ -208,7 +207,7 @@ class Database:
         try:
             return self._open_to_write()
         except sqlite3.OperationalError as error:
-            # What lies on a disk that cannot be written to can still be read.
+            # A read-only file can still be read.
             if error.sqlite_errorcode & 0xFF not in _UNWRITABLE or not self.path.is_file():
                 raise
         self._immutable = True
@@ -225,7 +224,7 @@ class Database:
             connection.execute("PRAGMA foreign_keys = ON")
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode = WAL")
-            # With the write-ahead log a killed process loses nothing that was committed.
+            # With the write-ahead log, a killed process loses no committed transaction.
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
@@ -233,7 +232,7 @@ class Database:
         return connection
 
     def _lay_out(self) -> None:
-        """Create the tables of a new file; refuse one of another layout."""
+        """Create the tables of a new file; raise StoreError for another layout."""
         connection = self._connection("writing")
         if self._version(connection) == LAYOUT:
             return
@@ -261,7 +260,7 @@ class Database:
 
     @staticmethod
     def _patiently(action: Callable[[], T]) -> T:
-        """Return what `action` does, tried again while another process has the file."""
+        """Call `action`, with retries while another process locks the file."""
         give_up = time.monotonic() + WAIT_SECONDS
         while True:
             try:
@@ -283,13 +282,13 @@ def insert(connection: sqlite3.Connection, table: str, **values: Any) -> None:
 
 
 def _open_immutable(path: Path) -> sqlite3.Connection:
-    """Open a database as it is, without its log; neither a lock nor a file is written."""
+    """Open a database read-only and without its log; no lock or file is written."""
     address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
 
 def _check(path: Path) -> None:
-    """Raise, with nothing changed, where a file is neither a run store nor empty."""
+    """Raise if a file is neither a run store nor empty, without modifying it."""
     path = path.resolve()
     log = path.with_name(f"{path.name}-wal")
     if not path.is_file():
@@ -302,14 +301,14 @@ def _check(path: Path) -> None:
         if not log.exists():
             raise
     if not tables and log.exists():
-        # What makes it a database may still be in the log alone, and opening that would change it.
+        # The tables may still be in the log alone, and opening that would modify it.
         with TemporaryDirectory() as folder, suppress(FileNotFoundError):
             copy = Path(folder, "copy")
             shutil.copyfile(log, f"{copy}-wal")
             shutil.copyfile(path, copy)
             with closing(sqlite3.connect(copy)) as connection:
                 tables = _tables(connection)
-    # A damaged store may lack some of its tables, and other programs have runs, too.
+    # A damaged store may lack tables, and other programs may have a table of runs.
     if tables and len(tables & TABLES) <= len(TABLES) / 2:
         raise OSError("it is a database of another program")
 
@@ -319,7 +318,7 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def _keep_private(path: Path) -> None:
-    """Make a file if there is none, and see that nobody but its owner can read it."""
+    """Create a file if missing, and make it readable by its owner only."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_RDONLY, 0o600))
         if path.stat().st_mode & 0o077:

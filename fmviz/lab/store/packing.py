@@ -1,4 +1,4 @@
-"""Arrays and records as bytes, without code in them."""
+"""Serialize parameters and records to bytes, without pickle."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
-"""What reading a broken, encrypted or made-up archive raises."""
+"""Exceptions of reading broken, encrypted or forged archives."""
 
 
 def pack_parameters(parameters: Parameters) -> bytes:
-    """Return the parameters as a compressed NPZ archive."""
+    """Serialize parameters as a compressed NPZ archive."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **parameters)
     return buffer.getvalue()
 
 
 def unpack_parameters(data: bytes) -> Parameters:
-    """Return what `pack_parameters` packed; raises ValueError on anything else."""
+    """Deserialize parameters by `pack_parameters`; raises ValueError on anything else."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            found = {name: np.asarray(archive[name], dtype=np.float64) for name in archive.files}
-        if missing := {"P", "w", "intercept"} - found.keys():
+            arrays = {name: np.asarray(archive[name], dtype=np.float64) for name in archive.files}
+        if missing := {"P", "w", "intercept"} - arrays.keys():
             raise KeyError(min(missing))
-        if found["w"].ndim == 1:
-            found["intercept"] = found["intercept"].reshape(())
-        return Parameters(**found)
+        if arrays["w"].ndim == 1:
+            arrays["intercept"] = arrays["intercept"].reshape(())
+        return Parameters(**arrays)
     except UNREADABLE as error:
-        # Without its words: NumPy advises to unpickle whatever is no archive.
+        # Without the message of NumPy, which advises to unpickle the data.
         raise ValueError("These are no parameters of a run, or they are damaged.") from error
 
 
 def unpacked_shapes(data: bytes) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays that `pack_parameters` packed, as their heads tell; none is unpacked.
+    """Return the shapes of packed parameters from the array headers, without unpacking them.
 
-    Raises ValueError if these are no such arrays, or some hold less than they tell.
+    Raises ValueError if they are not numerical arrays, or their sizes do not match the headers.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -72,7 +72,7 @@ def _shape(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[int, ...]:
 
 
 def pack_records(records: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return records as compressed JSON, column by column where all have the same names."""
+    """Serialize records as compressed JSON, column by column if all have the same keys."""
     names = list(records[0]) if records else []
     if all(list(record) == names for record in records):
         table: Any = {name: [record[name] for record in records] for name in names}
@@ -82,7 +82,7 @@ def pack_records(records: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def unpack_records(data: bytes) -> list[Record]:
-    """Return what `pack_records` packed; raises ValueError on anything else."""
+    """Deserialize records by `pack_records`; raises ValueError on anything else."""
     try:
         table = json.loads(zlib.decompress(data))
     except (zlib.error, ValueError) as error:
@@ -93,7 +93,7 @@ def unpack_records(data: bytes) -> list[Record]:
 
 
 def spark(values: Iterable[float], most: int = 48) -> list[float]:
-    """Return at most so many of the values, evenly spread, the first and the last among them."""
+    """Return at most so many of the finite values, evenly spaced, including the first and the last."""
     kept = [float(value) for value in values if np.isfinite(value)]
     if len(kept) <= most:
         return kept

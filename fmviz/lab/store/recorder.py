@@ -1,4 +1,4 @@
-"""Writes a run to the store while it goes on."""
+"""Write a run to the store during training."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ CHECKPOINT_SECONDS = 2.0
 
 
 class Recorder:
-    """What writes one run: its trace about once a second, a checkpoint every few seconds, and its end.
+    """Writes a run: its trace about once a second, a checkpoint every few seconds, and its end.
 
-    A run whose first epoch has not been made leaves no trace, unless it fails. A store that cannot be
-    written never ends a run: `trouble` says what happened, and the next write tries again, with all that is
-    missing. May be used from several threads.
+    A run is stored only after its first epoch, or if it fails. Errors of the store never end a run: `trouble`
+    holds the message, and the next write includes everything missing. Thread-safe.
 
     Parameters
     ----------
     open_store : callable
-        Returns the store; called when there is something to write.
+        Returns the store; called on the first write.
     experiment : Experiment
-        What runs.
+        The settings of the run.
     origin : str
         Where it was started, see `fmviz.lab.store.StoredRun`.
     sweep : str, optional
-        The sweep that it belongs to.
+        The id of its sweep.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Recorder:
 
     @classmethod
     def resumed(cls, store: RunStore, run: str) -> Recorder:
-        """Return the recorder of an interrupted run; `trace` and `resume` say how far it has come.
+        """Return the recorder of an interrupted run, with its `trace`, and its checkpoint as `resume`.
 
         Raises
         ------
@@ -73,19 +72,19 @@ class Recorder:
             If the run cannot be resumed, see `RunStore.claim`.
         """
         experiment = store.get(run).experiment
-        found, trace, checkpoint = store.claim(run)
-        recorder = cls(lambda: store, experiment, origin=found.origin, sweep=found.sweep)
-        recorder.run, recorder.stored = found.id, True
+        stored, trace, checkpoint = store.claim(run)
+        recorder = cls(lambda: store, experiment, origin=stored.origin, sweep=stored.sweep)
+        recorder.run, recorder.stored = stored.id, True
         recorder.trace, recorder.resume = trace, checkpoint
         recorder._objectives = [record["objective"] for record in trace]
         return recorder
 
     def prepared(self, dataset: Dataset) -> None:
-        """Note which data the run has."""
+        """Set the data of the run."""
         self._hash = data_hash(dataset)
 
     def amend(self, experiment: Experiment) -> None:
-        """Note that the settings have changed on the way: they are written with what is made under them."""
+        """Set changed settings, to be written with the next records."""
         with self._lock:
             self.experiment, self._amended = experiment, True
 
@@ -97,7 +96,7 @@ class Recorder:
             self._kept = time.monotonic()
 
     def add(self, snapshot: Snapshot) -> None:
-        """Take in a snapshot; the store is written when it is time."""
+        """Add a snapshot, and write to the store if the last write is old enough."""
         with self._lock:
             before = self._last or self.resume
             if before is None or snapshot.epoch > before.epoch:
@@ -108,7 +107,7 @@ class Recorder:
                 self._write(RUNNING, "Training.")
 
     def pause(self, message: str) -> None:
-        """Write all there is of a run that waits."""
+        """Write the state of a paused run."""
         with self._lock:
             if self._last is not None and self._last.epoch:
                 self._write(PAUSED, message, thorough=True)

@@ -1,4 +1,4 @@
-"""The last result of every reproduction, kept beside the runs."""
+"""Store the latest result of every reproduction of a paper."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from fmviz.lab.store.runs import RunStore
 
 @dataclass(frozen=True)
 class Kept:
-    """When a result was kept, and of what.
+    """A stored result without its tables.
 
     Attributes
     ----------
     artefact, budget : str
-        What was run.
+        The artefact and its budget.
     created : float
         Seconds since the epoch.
     seconds : float
-        How long it took.
+        The duration.
     verdicts : mapping of str to int
-        How many checks came to which verdict.
+        The number of checks by verdict.
     shipped : bool
-        Whether it is ours, and came with fmviz.
+        Whether it was shipped with fmviz.
     without : tuple of str
-        Data sets that were not at hand, where that is known.
+        Data sets that were not available, if known.
     parts : (int, int), optional
-        Of an unfinished one, how many of how many parts there are.
+        The number of finished parts, and of all parts, of an unfinished result.
     """
 
     artefact: str
@@ -46,17 +46,17 @@ class Kept:
 
 
 def verdicts_of(result: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many checks of a result, as ``Result.to_dict`` tells it, came to which verdict."""
+    """Return the number of checks by verdict, given a result by ``Result.to_dict``."""
     return dict(Counter(check["verdict"] for check in result["checks"]))
 
 
-def newest(found: Iterable[Kept]) -> Kept | None:
-    """Return the newest result that was made here, else the newest at all, or None."""
-    return max(found, key=lambda one: (not one.shipped, one.created), default=None)
+def newest(results: Iterable[Kept]) -> Kept | None:
+    """Return the newest result computed here, else the newest shipped one, or None."""
+    return max(results, key=lambda result: (not result.shipped, result.created), default=None)
 
 
 def keep_result(runs: RunStore, result: Mapping[str, Any]) -> None:
-    """Keep a result, as ``fmviz.lab.papers.Result.to_dict`` tells it, in the place of the one before."""
+    """Store a result by ``fmviz.lab.papers.Result.to_dict``, in place of the previous one."""
     data = zlib.compress(json.dumps(result).encode())
     with runs.database.write() as connection:
         connection.execute(
@@ -73,14 +73,14 @@ def keep_result(runs: RunStore, result: Mapping[str, Any]) -> None:
 
 
 def kept_results(runs: RunStore) -> dict[tuple[str, str], Kept]:
-    """Return what is kept, by artefact and budget."""
+    """Return the stored results by artefact and budget."""
     rows = runs.database.read("SELECT artefact, budget, created, seconds, verdicts FROM results")
-    found = [Kept(**{**dict(row), "verdicts": json.loads(row["verdicts"])}) for row in rows]
-    return {(one.artefact, one.budget): one for one in found}
+    results = [Kept(**{**dict(row), "verdicts": json.loads(row["verdicts"])}) for row in rows]
+    return {(result.artefact, result.budget): result for result in results}
 
 
 def kept_result(runs: RunStore, artefact: str, budget: str) -> dict[str, Any] | None:
-    """Return the result of an artefact that is kept, as it was told, or None."""
+    """Return the stored result of an artefact as a dictionary, or None."""
     sql = "SELECT data FROM results WHERE artefact = ? AND budget = ?"
     rows = runs.database.read(sql, (artefact, budget))
     return json.loads(zlib.decompress(rows[0]["data"])) if rows else None

@@ -34,7 +34,7 @@ from fmviz.lab.store.stored_run import (
     this_process,
 )
 
-# The items of a parameter that is a JSON list: any number of them.
+# Any number of items, passed as one JSON list.
 _LISTED = "(SELECT value FROM json_each(?))"
 
 
@@ -55,7 +55,7 @@ class RunStore:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(path) if path is not None else default_path()
         self.database = Database(self.path)
-        # Commit 2c2cf81 marked what was deleted, to remove it a week later.
+        # Commit 2c2cf81 only marked deleted runs.
         with suppress(StoreError):
             if self.database.read("SELECT 1 FROM runs WHERE deleted IS NOT NULL LIMIT 1"):
                 with self.database.write() as connection:
@@ -76,7 +76,7 @@ class RunStore:
         title: str = "",
         sweep: str | None = None,
     ) -> str:
-        """Enter a run that starts now; return its id, which is `run` where that is given."""
+        """Insert a run that starts now; return its id, which is `run` if given."""
         run, now = run or new_id(), time.time()
         with self.database.write() as connection:
             insert(
@@ -103,16 +103,16 @@ class RunStore:
         return run
 
     def grow(self, run: str, growth: Growth) -> None:
-        """Write what a run has come to, all of it or nothing."""
-        # Packed before the lock is taken: others wait for it.
+        """Write an update of a run in one transaction."""
+        # Packed before the lock is acquired.
         records, checkpoint, status = growth.records, growth.checkpoint, growth.status
         chunk = pack_records(records) if records else None
         arrays = pack_parameters(growth.parameters) if growth.parameters is not None else None
         state = checkpoint.to_bytes() if checkpoint is not None else None
         last = records[-1] if records else None
         with self.database.write() as connection:
-            found = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
-            if found is None:
+            row = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
+            if row is None:
                 return  # Deleted meanwhile.
             connection.execute(
                 "UPDATE runs SET updated = ?, status = ?, message = ?, details = ?, owner = ?, "
@@ -150,7 +150,7 @@ class RunStore:
                 if data is not None:
                     connection.execute(
                         f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)",
-                        (run, int(when or found["epoch"]), data),
+                        (run, int(when or row["epoch"]), data),
                     )
             if status not in (RUNNING, PAUSED):
                 connection.execute("DELETE FROM checkpoints WHERE run = ?", (run,))
@@ -158,18 +158,18 @@ class RunStore:
     def claim(self, run: str) -> tuple[StoredRun, list[Record], Checkpoint | None]:
         """Take over an interrupted run; return it, its trace up to the checkpoint, and the checkpoint.
 
-        What lies beyond the checkpoint is removed: it will be made again. Without a checkpoint, that is all.
+        Records beyond the checkpoint, or all without one, are removed, since they will be computed again.
 
         Raises
         ------
         ValueError
-            If the run is unknown or not interrupted, for instance because somebody else has resumed it.
+            If the run is unknown or not interrupted, for instance because another process has resumed it.
         """
         with self.database.write() as connection:
-            # The lock is taken: what is read now nobody changes.
-            found = next(iter(self.get_many([run])), None)
-            if found is None or not found.resumable:
-                state = "unknown" if found is None else found.status
+            # Under the lock, so that no other process changes it.
+            stored = next(iter(self.get_many([run])), None)
+            if stored is None or not stored.resumable:
+                state = "unknown" if stored is None else stored.status
                 raise ValueError(f"Run {run} is {state}; runs that are interrupted can be resumed.")
             checkpoint = self.checkpoint(run)
             reached = checkpoint.epoch if checkpoint is not None else -1
@@ -192,15 +192,15 @@ class RunStore:
                     run,
                 ),
             )
-        return found, trace, checkpoint
+        return stored, trace, checkpoint
 
     def rename(self, run: str, title: str) -> None:
-        """Call a run something; an empty title takes its name away."""
+        """Set the title of a run; an empty one removes it."""
         with self.database.write() as connection:
             connection.execute("UPDATE runs SET title = ? WHERE id = ?", (title.strip()[:200], run))
 
     def delete(self, runs: Collection[str]) -> int:
-        """Delete runs that have ended, for good; return how many."""
+        """Delete runs that have ended; return their number."""
         ended = [(run.id,) for run in self.get_many(runs) if run.ended]
         with self.database.write() as connection:
             connection.executemany("DELETE FROM runs WHERE id = ?", ended)
@@ -224,13 +224,13 @@ class RunStore:
         Parameters
         ----------
         dataset, model, regularizer, origin : collection of str
-            What is let through; empty lets everything through.
+            The accepted values; all if empty.
         sweep : str, optional
-            Those of one sweep.
+            The id of a sweep.
         text : str
-            What the title, the settings or the message must contain.
+            Text in the title, the settings, the message or the id.
         limit : int, optional
-            At most so many.
+            The maximum number of runs.
         """
         conditions, values = ["TRUE"], []
         filters = {"dataset": dataset, "model": model, "regularizer": regularizer, "origin": origin}
@@ -250,31 +250,31 @@ class RunStore:
         return [StoredRun.of(row) for row in self.database.read(sql, values)]
 
     def get(self, run: str) -> StoredRun:
-        """Return a run by its id, or by the beginning of one that no other has.
+        """Return a run by its id or a unique prefix of it.
 
         Raises
         ------
         ValueError
-            If there is none, or more than one.
+            If no or more than one run matches.
         """
-        found = self.get_many([run])
-        if not found and run:
+        matches = self.get_many([run])
+        if not matches and run:
             sql = f"SELECT {COLUMNS} FROM runs WHERE substr(id, 1, ?) = ? LIMIT 2"
-            found = [StoredRun.of(row) for row in self.database.read(sql, (len(run), run))]
-        if len(found) != 1:
-            count = "are several runs whose ids begin" if found else "is no run whose id begins"
+            matches = [StoredRun.of(row) for row in self.database.read(sql, (len(run), run))]
+        if len(matches) != 1:
+            count = "are several runs whose ids begin" if matches else "is no run whose id begins"
             raise ValueError(f"There {count} with {run!r}.")
-        return found[0]
+        return matches[0]
 
     def get_many(self, runs: Collection[str]) -> list[StoredRun]:
-        """Return the runs with these ids, in this order; unknown ones are left out."""
+        """Return the runs with these ids, in this order, without unknown ones."""
         names = list(dict.fromkeys(runs))
         sql = f"SELECT {COLUMNS} FROM runs WHERE id IN {_LISTED}"
         rows = {row["id"]: row for row in self.database.read(sql, (json.dumps(names),))}
         return [StoredRun.of(rows[name]) for name in names if name in rows]
 
     def finished(self, digests: Collection[str]) -> dict[str, StoredRun]:
-        """Return for every digest its newest run that ended by itself, where there is one."""
+        """Return the newest run of every digest that ended by itself."""
         sql = (
             f"SELECT {COLUMNS} FROM runs WHERE digest IN {_LISTED} "
             "AND status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged') ORDER BY created"
@@ -288,23 +288,23 @@ class RunStore:
         return int(self.database.read("SELECT COUNT(*) FROM runs")[0][0])
 
     def trace(self, run: str) -> list[Record]:
-        """Return the records of a run, in the order of its epochs."""
+        """Return the records of a run, ordered by epoch."""
         rows = self.database.read("SELECT records FROM traces WHERE run = ? ORDER BY first", (run,))
         return [record for row in rows for record in unpack_records(row["records"])]
 
     def parameters(self, run: str) -> Parameters | None:
-        """Return the last parameters of a run, or None where there are none."""
+        """Return the last parameters of a run, or None."""
         rows = self.database.read("SELECT data FROM parameters WHERE run = ?", (run,))
         return unpack_parameters(rows[0]["data"]) if rows else None
 
     def checkpoint(self, run: str) -> Checkpoint | None:
-        """Return where an unfinished run can be resumed, or None where there is nothing but its beginning."""
+        """Return the checkpoint of an unfinished run, or None."""
         rows = self.database.read("SELECT data FROM checkpoints WHERE run = ?", (run,))
         return Checkpoint.from_bytes(rows[0]["data"]) if rows else None
 
 
 def new_id() -> str:
-    """Return an id that no run has, and that no command line takes for an option."""
+    """Return a unique id that does not look like a command-line option."""
     while (name := secrets.token_urlsafe(9)).startswith("-"):
         pass
     return name
@@ -315,7 +315,7 @@ _opening = threading.Lock()
 
 
 def store() -> RunStore:
-    """Return the process's store at `default_path`, opened when first asked for; raises StoreError."""
+    """Return the store at `default_path`, opened once per process; raises StoreError."""
     path = default_path()
     with _opening:
         if path not in _stores:

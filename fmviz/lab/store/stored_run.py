@@ -1,4 +1,4 @@
-"""A stored run, what is written of it while it goes on, and whether its process is alive."""
+"""A row of the run store as a dataclass, the updates of a running one, and liveness of its process."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from fmviz.lab.store.packing import Record
 RUNNING = "running"
 PAUSED = "paused"
 INTERRUPTED = "interrupted"
-"""What a running or paused run becomes when the process that made it is gone."""
+"""The status of a running or paused run whose process has ended."""
 
 COLUMNS = (
     "id, created, updated, status, message, details, origin, title, experiment, digest, data_hash, versions, "
     "epoch, seconds, last, spark, owner, sweep"
 )
 
-# A run of another machine counts as abandoned when it was not updated for so long.
+# A run of another computer counts as interrupted if it was not updated for so long.
 SILENT_SECONDS = 900.0
 
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """What a run has come to since it was last written.
+    """An update of a stored run.
 
     Attributes
     ----------
     records : sequence of mapping
-        Records of snapshots, in order, later than all that are stored.
+        New records of snapshots, in order.
     objectives : sequence of float
-        The objective along the whole run, for its sparkline.
+        The objective of all epochs, for the sparkline.
     status, message, details : str
-        Where the run is.
+        The current status.
     parameters : Parameters, optional
-        Take the place of those before.
+        New parameters.
     checkpoint : Checkpoint, optional
-        Takes the place of the one before.
+        A new checkpoint.
     data_hash : str, optional
-        The hash of its data, once known.
+        The hash of the data, once known.
     experiment : Experiment, optional
-        Takes the place of the one before, after a change on the way.
+        New settings after a change during the run.
     """
 
     records: Sequence[Record] = ()
@@ -67,40 +67,40 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """A run as the store tells it, without its arrays.
+    """A stored run without its arrays.
 
     Attributes
     ----------
     id : str
-        Its name in the store.
+        The id.
     created, updated : float
         Seconds since the epoch.
     status : str
         "running", "paused", "interrupted", a `fmviz.engine.snapshot.Reason`, or "failed".
     message, details : str
-        The same in a sentence; the traceback of a defect.
+        The status as a sentence, and the traceback of a defect.
     origin : str
         Where it was started: "page", "command", "sweep", "python".
     title : str
-        What somebody called it, or empty.
+        The title given by a user, or empty.
     settings : mapping
         The experiment as stored, see `Experiment.to_dict`.
     digest : str
-        `Experiment.digest`: runs with equal settings share it.
+        `Experiment.digest`, shared by runs with equal settings.
     data_hash : str
-        See `fmviz.lab.runs.provenance.data_hash`; empty while the data were not loaded.
+        See `fmviz.lab.runs.provenance.data_hash`; empty until the data are loaded.
     versions : mapping of str to str
         See `fmviz.lab.runs.provenance.versions`.
     epoch : int
-        Epochs done.
+        The number of finished epochs.
     seconds : float
         Solver seconds.
     last : mapping
         The record of the last snapshot.
     spark : list of float
-        The objective along the run, at most 48 values.
+        At most 48 values of the objective during the run.
     sweep : str or None
-        The sweep that it belongs to.
+        The id of its sweep.
     """
 
     id: str
@@ -123,10 +123,7 @@ class StoredRun:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The settings.
-
-        Raises ValueError, with a sentence, where this version of fmviz does not know them.
-        """
+        """The settings; raises ValueError if this version of fmviz does not know them."""
         try:
             experiment = Experiment.from_dict(self.settings)
             found_caps.remember(experiment, self.last)
@@ -139,39 +136,36 @@ class StoredRun:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen by itself."""
+        """Whether the run is neither running nor paused."""
         return self.status not in (RUNNING, PAUSED)
 
     @property
     def resumable(self) -> bool:
-        """Whether it was cut off and can go on."""
+        """Whether it was interrupted."""
         return self.status == INTERRUPTED
 
     @classmethod
     def of(cls, row: Any) -> StoredRun:
         """Return the run of a row of the table."""
-        found = dict(row)
-        owner = found.pop("owner")
+        values = dict(row)
+        owner = values.pop("owner")
         for name in ("last", "spark", "versions"):
-            found[name] = json.loads(found[name])
-        found["settings"] = json.loads(found.pop("experiment"))
-        if found["status"] in (RUNNING, PAUSED) and not _is_alive(owner, found["updated"]):
-            found["status"] = INTERRUPTED
-            found["message"] = (
-                f"Cut off after {found['epoch']:,} epochs: the process that made this run has ended. Resume "
+            values[name] = json.loads(values[name])
+        values["settings"] = json.loads(values.pop("experiment"))
+        if values["status"] in (RUNNING, PAUSED) and not _is_alive(owner, values["updated"]):
+            values["status"] = INTERRUPTED
+            values["message"] = (
+                f"Cut off after {values['epoch']:,} epochs: the process that made this run has ended. Resume "
                 "it to go on."
             )
-        return cls(**found)
+        return cls(**values)
 
 
 def _start_ticks(pid: int) -> str:
-    """Return when a process started, in the system's own ticks; empty where that is not known.
-
-    A process that has ended but is still listed, since nobody has asked for its end, has another answer.
-    """
+    """Return the start time of a process in clock ticks, "" if unknown, "ended" for a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        # The second field, the program's name in parentheses, may hold spaces.
+        # The second field, the program name in parentheses, may contain spaces.
         fields = text.rpartition(")")[2].split()
         return "ended" if fields[0] in "ZX" else fields[19]
     except (OSError, IndexError):
@@ -184,25 +178,17 @@ def _owner_of(pid: int) -> str:
 
 
 def this_process() -> str:
-    """Return the name of this process, which no other one has had or will have."""
+    """Return a unique name of this process."""
     return _owner_of(os.getpid())
 
 
 def _is_alive(owner: str, updated: float) -> bool:
-    """Return whether the process that wrote a run last, at the time `updated`, may still write it.
-
-    Parameters
-    ----------
-    owner : str
-        What `this_process` returned there.
-    updated : float
-        Seconds since the epoch.
-    """
+    """Return whether the process `owner`, see `this_process`, which wrote at time `updated`, is alive."""
     host, pid, ticks = ("", "", *owner.rsplit("/", 2))[-3:]
     if not pid.isdecimal():
         return False
     if host != socket.gethostname():
-        # Neither does one that wrote in a time to come.
+        # Nor is one with a time in the future.
         return abs(time.time() - updated) < SILENT_SECONDS
     try:
         os.kill(int(pid), 0)

@@ -1,4 +1,4 @@
-"""Stored runs as a table."""
+"""Tabulate stored runs, and name settings and metrics as the pages do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ METRICS: dict[str, str] = {
     "support_f1": "Support F1",
     "estimation_error": "Estimation error",
 }
-"""What runs can be compared by, the most telling first, in words."""
+"""Labels of the metrics that runs are compared by, the most informative first."""
 
 _WORDS = {
     **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
@@ -59,7 +59,7 @@ _WORDS = {
     **{"max_epochs": "Most epochs", "validation": "Validation share", "tol": "Tolerance"},
     **METRICS,
 }
-# Registries whose entries have labels, by the settings that name one.
+# Registries with labels, by setting.
 _NAMED: dict[str, Mapping[str, Any]] = {
     "model": MODELS,
     "regularizer": ALL_PENALTIES,
@@ -73,7 +73,7 @@ _SETTINGS = (
 
 
 def label_of(setting: str, value: str) -> str:
-    """Return what pages call the value of a setting."""
+    """Return the label of the value of a setting."""
     if setting == "dataset" and (is_upload(value) or value in DATASETS):
         return dataset_spec(value).title
     known = _NAMED.get(setting, {}).get(value)
@@ -81,63 +81,65 @@ def label_of(setting: str, value: str) -> str:
 
 
 def name_of(setting: str) -> str:
-    """Return what pages call a setting or a figure of a run."""
+    """Return the label of a setting or a metric."""
     return _WORDS.get(setting, setting[:1].upper() + setting[1:].replace("_", " "))
 
 
 def title_of_run(run: StoredRun) -> str:
-    """Return what a run is called: its title, or its data, method and strength."""
+    """Return the title of a run, by default its data, method and strength."""
     return run.title or title_of_settings(run.settings, run.epoch)
 
 
 def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
-    """Return the data, the method and the strength of a run of so many epochs: the first and the last λ."""
+    """Return data, method, and the first and last λ of a run of so many epochs, as a title."""
     strength = settings.get("lambda_sparse")
     words = [label_of(name, str(settings.get(name, "?"))) for name in ("dataset", "regularizer")]
     if settings.get("model", Experiment.model) != Experiment.model:
         words.insert(1, label_of("model", str(settings["model"])))
     if isinstance(strength, int | float):
         words.append(f"λ {strength:g}")
-        # A run of another version may have changes that this one cannot read.
+        # Changes of another version may be unreadable.
         with contextlib.suppress(ValueError):
             changes = changes_from_text(str(settings.get("changes", "")))
-            # In force at the end are those of the last epoch.
+            # The strength of the last epoch.
             later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
             words[-1] += f" → {later:g}" if later != strength else ""
     return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
 
 
 def metrics_of(run: StoredRun) -> dict[str, float]:
-    """Return the metrics of the end of a run, those of `METRICS` that it has."""
-    found = {name: run.last.get(name) for name in METRICS}
-    return {name: float(value) for name, value in found.items() if value is not None and math.isfinite(value)}
+    """Return the final metrics of a run, among `METRICS`."""
+    values = {name: run.last.get(name) for name in METRICS}
+    return {
+        name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)
+    }
 
 
 def metrics_in_words(metrics: Mapping[str, float], dataset: Dataset) -> list[str]:
-    """Return those of `METRICS` with their words; errors of one number that was scaled in its own unit."""
-    found = []
+    """Return labelled metrics, with errors of a scaled target in its unit."""
+    lines = []
     for name, words in METRICS.items():
         if name in metrics:
             scale, unit = unit_of(name, dataset)
-            found.append(f"{words} {metrics[name] * scale:.4g}{unit and f' (in {unit})'}")
-    return found
+            lines.append(f"{words} {metrics[name] * scale:.4g}{unit and f' (in {unit})'}")
+    return lines
 
 
 def unit_of(metric: str, dataset: Dataset | None) -> tuple[float, str]:
-    """Return what brings a metric into the target's own unit, and that unit; or 1 and nothing."""
+    """Return the factor that converts a metric to the unit of the target, and that unit; or 1 and ""."""
     return dataset.unit if dataset is not None and metric.endswith("rmse") else (1.0, "")
 
 
 def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
-    """Return one row a run: what it is, how it ended, and what it found.
+    """Return a table with one run a row.
 
-    Columns: id, run, status, when (a time zone's), dataset, model, regularizer, solver, the three strengths,
-    rank, seed, epochs, objective, spark (the objective along the run), features, interactions, certificate,
-    seconds, metric (words and value of the first of `METRICS`), origin.
+    Columns: id, run, status, when (in UTC), dataset, model, regularizer, solver, rank, seed, the three
+    strengths, epochs, objective, spark (the objective during the run), features, interactions, certificate,
+    seconds, metric (label and value of the first of `METRICS`), origin.
     """
     rows: list[dict[str, Any]] = []
     for run in runs:
-        told, last, metrics = run.settings, run.last, metrics_of(run)
+        settings, last, metrics = run.settings, run.last, metrics_of(run)
         name = next(iter(metrics), None)
         rows.append(
             {
@@ -145,7 +147,7 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
                 "run": title_of_run(run),
                 "status": run.status,
                 "when": pd.Timestamp(run.created, unit="s", tz="UTC"),
-                **{name: told.get(name) for name in _SETTINGS},
+                **{name: settings.get(name) for name in _SETTINGS},
                 "epochs": run.epoch,
                 "objective": last.get("objective"),
                 "spark": run.spark,
@@ -161,16 +163,16 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
 
 
 def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
-    """Return runs in groups that differ in their seed alone, in the order of their first ones."""
+    """Group runs that differ only in their seed, ordered by the first of each group."""
     groups: dict[str, list[StoredRun]] = {}
     for run in runs:
-        rest = {name: value for name, value in run.settings.items() if name != "seed"}
-        groups.setdefault(repr(sorted(rest.items())), []).append(run)
+        settings = {name: value for name, value in run.settings.items() if name != "seed"}
+        groups.setdefault(repr(sorted(settings.items())), []).append(run)
     return list(groups.values())
 
 
 def title_of_group(runs: Sequence[StoredRun]) -> str:
-    """Return what runs that differ in their seed alone are called."""
+    """Return the title of runs that differ only in their seed."""
     title = title_of_run(runs[0])
     if len(runs) == 1:
         return title
@@ -178,7 +180,7 @@ def title_of_group(runs: Sequence[StoredRun]) -> str:
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean of values that are known, and their standard deviation; NaN where there is none."""
+    """Return mean and standard deviation of the finite values, NaN if undefined."""
     known = [value for value in values if math.isfinite(value)]
     return (
         statistics.fmean(known) if known else math.nan,
@@ -187,20 +189,19 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
 
 
 def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.DataFrame:
-    """Return the settings and figures of runs side by side: one row each, one column a group of runs.
+    """Return settings and metrics as rows, with one column for each group of runs.
 
     Parameters
     ----------
     groups : sequence of sequence of StoredRun
-        What to compare: single runs, or those of `seeds_folded`, whose figures are told as mean ± standard
-        deviation.
+        Single runs, or groups by `seeds_folded`, whose metrics are given as mean ± standard deviation.
     only : bool
-        Leave out what is the same in all of them.
+        Whether to drop rows with equal values.
 
     Returns
     -------
     DataFrame
-        Columns ``what`` and the ids of the first runs; all values are texts.
+        Columns ``what`` and the ids of the first runs; all values are strings.
     """
     names = list(dict.fromkeys(name for group in groups for name in group[0].settings))
     figures = ["epoch", "objective", "used_features", "used_interactions"]
@@ -218,9 +219,9 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what `differing` returns as pages call it."""
+    """Replace names and values in a table by `differing` by their labels."""
     rows = [
-        [name_of(what), *(label_of(what, one) for one in texts)]
+        [name_of(what), *(label_of(what, text) for text in texts)]
         for what, *texts in table.itertuples(index=False)
     ]
     return pd.DataFrame(rows, columns=table.columns)

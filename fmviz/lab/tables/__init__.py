@@ -1,1 +1,1 @@
-"""Tables as features and a target: read, encoded, fitted, and saved with the model."""
+"""Read tables, encode their columns as features and targets."""

@@ -1,4 +1,4 @@
-"""What a column of a table holds: numbers, categories, yes or no, dates, texts, or nothing to learn from."""
+"""Infer the type of every column: number, category, yes or no, date, text, or ignored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fmviz.lab.tables.values import STRAY, date_format, dates_of, is_number, num
 __all__ = ["KINDS", "Column", "described", "likely_target"]
 
 KINDS = ("number", "word", "yes_no", "date", "text", "ignored")
-"""How a column can be used."""
+"""The ways to use a column."""
 
 _SAMPLE = 500
 _CLASSES = 50
@@ -29,28 +29,28 @@ _TARGET = re.compile(
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it was found.
+    """The inferred type of a column, with a summary.
 
     Attributes
     ----------
     name : str
         Unique in the table.
     kind : str
-        One of `KINDS`: how it is best used.
+        One of `KINDS`: the recommended use.
     plain_kind : str
-        The same by the rules that knew neither texts nor codes. Links tell only what differs from it.
+        The same by earlier rules without texts and codes. Links hold only differences from it.
     missing : int
-        Rows without a value; infinite numbers and, among numbers, stray words count as such.
+        The number of missing values, including infinite numbers and, among numbers, stray words.
     different : int
-        Different values.
+        The number of unique values.
     examples : str
-        The first few.
+        The first few values.
     note : str
-        Why it is left out, or what to look at; or empty.
+        The reason why the column is ignored, or a warning; or empty.
     levels : tuple of str
-        The most frequent values, for a choice of the class to predict.
+        The most frequent values, to choose the positive class from.
     positive : bool
-        Whether it holds numbers for the most part, more than two different ones, and all are positive.
+        Whether most values are numbers, with more than two unique ones, all positive.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Column:
 
 
 def described(table: pd.DataFrame, decimal: str = "point") -> tuple[Column, ...]:
-    """Return what each column of a table is."""
+    """Infer the type of every column of a table."""
     return tuple(_described(table[name], decimal) for name in table)
 
 
@@ -73,18 +73,20 @@ def _described(values: pd.Series, decimal: str) -> Column:
     name, n = str(values.name), len(values)
     known = values.dropna()
     different = known.drop_duplicates()
-    told = [_shown(word) for word in words_of(different.head(4))]
+    examples = [_shown(word) for word in words_of(different.head(4))]
     counts = known.value_counts().head(_CLASSES) if len(different) <= 4 * _CLASSES else None
     levels = () if counts is None else tuple(map(str, words_of(pd.Series(counts.index))))
     plain_kind, note, missing = _kind(known, different, decimal, bool(_IDENTIFIER.search(name)), n)
     kind, note = _refined(plain_kind, known, different, name) or (plain_kind, note)
     missing += n - len(known)
     positive = _positive(known, decimal, n)
-    return Column(name, kind, plain_kind, missing, len(different), " · ".join(told), note, levels, positive)
+    return Column(
+        name, kind, plain_kind, missing, len(different), " · ".join(examples), note, levels, positive
+    )
 
 
 def _positive(known: pd.Series, decimal: str, n: int) -> bool:
-    """Return whether most of n values are numbers, more than two different ones, and all are positive."""
+    """Return whether most of n values are numbers, with more than two unique ones, all positive."""
     if not len(known) or np.isnan(numbers_of(_some(known), decimal)).mean() > 0.75:
         return False
     numbers = numbers_of(known, decimal)
@@ -93,12 +95,12 @@ def _positive(known: pd.Series, decimal: str, n: int) -> bool:
 
 
 def _some(values: pd.Series) -> pd.Series:
-    """Return some of the values, evenly spread."""
+    """Return an evenly spaced sample of the values."""
     return values.iloc[np.unique(np.linspace(0, len(values) - 1, _SAMPLE).astype(int))]
 
 
 def _refined(kind: str, known: pd.Series, different: pd.Series, name: str) -> tuple[str, str] | None:
-    """Return the kind and a note of texts, of codes and of identifiers that `_kind` does not know."""
+    """Return the kind and a note for texts, codes and identifiers, which `_kind` does not recognize."""
     n, m = len(known), len(different)
     if kind == "number" and is_number(known) and _CODE.search(name) and (known % 1 == 0).all():
         if m == n >= 20:
@@ -121,7 +123,7 @@ def _shown(word: str) -> str:
 def _kind(
     known: pd.Series, different: pd.Series, decimal: str, called_so: bool, n: int
 ) -> tuple[str, str, int]:
-    """Return the kind of a column, a note, and how many of its values count as missing."""
+    """Return the kind of a column, a note, and the number of values that count as missing."""
     if not len(known):
         return "ignored", "It has no values.", 0
     if len(different) == 1:
@@ -138,13 +140,13 @@ def _kind(
             return "number", f"{infinite:,} infinite values count as missing.", infinite
         if set(different.tolist()) == {0, 1}:
             return "yes_no", "", 0
-        whole = bool((numbers == np.round(numbers)).all())
-        counting = whole and bool((np.abs(np.diff(numbers)) == 1).all())
-        if each_its_own and whole and (called_so or counting):
+        integral = bool((numbers == np.round(numbers)).all())
+        counting = integral and bool((np.abs(np.diff(numbers)) == 1).all())
+        if each_its_own and integral and (called_so or counting):
             return "ignored", "It looks like an identifier: every row has a number of its own.", 0
         return "number", "", 0
     if len(different) > 2:
-        # A look at some of them spares the rest, which may be a million texts.
+        # A sample first: there may be a million texts.
         stray = None
         if np.isnan(numbers_of(_some(different), decimal)).mean() < 0.5:
             stray = known.isin(different[np.isnan(numbers_of(different, decimal))])
@@ -176,9 +178,9 @@ def _kind(
 
 
 def likely_target(columns: Iterable[Column]) -> str:
-    """Return the column that is most likely to be predicted: one called so, else the last that can be.
+    """Return the most likely target: a column named like one, else the last suitable one.
 
-    Words are it where they stand last and are as few as classes.
+    A column of words is suitable if it is the last and has few unique values.
     """
     columns = list(columns)
     able = [column for column in columns if column.kind in ("number", "yes_no", "word")]

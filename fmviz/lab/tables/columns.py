@@ -1,14 +1,13 @@
-"""Columns as features: what is learned of each, and the scikit-learn transformer that carries it out.
+"""Encodings of single columns, learned from their values, and the scikit-learn transformer that applies them.
 
-What was learned is plain numbers and words, so that a saved model is JSON that runs nothing when it is read,
-and models of earlier versions stay what they were. So levels are chosen here, where `OneHotEncoder` with
-``min_frequency`` and ``max_categories`` would break ties the other way round, hide the name of a single rare
-word, and take a missing value for a rare one.
+An encoding consists of plain numbers and words, so that a saved model is JSON without code. Levels are
+chosen here, since `OneHotEncoder` with ``min_frequency`` and ``max_categories`` breaks ties the other way
+round, hides the name of a single rare word, and treats a missing value as a rare one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,13 +30,13 @@ __all__ = ["EncodedColumn", "NumberColumn", "TextColumn", "WordColumn", "learn_c
 OTHER = "(other)"
 _MISSING = "(missing)"
 _LONGEST = 100
-# A word of fewer texts says more about them than about the target.
+# Words of fewer texts identify single rows.
 _FEWEST_TEXTS = 5
 _YES = ("yes", "true", "1", "y", "t", "on", "ja", "oui", "si", "sí", "positive", "present")
 
 
 class _Features:
-    """What all columns say of their features."""
+    """Names and scalings of the features of a column."""
 
     name: str
     missing: Missing
@@ -55,7 +54,7 @@ class _Features:
 
     @property
     def scalings(self) -> tuple[Scaling | None, ...]:
-        """How every feature was scaled; None for one of zeros and ones, or as it was."""
+        """The scaling of every feature; None for indicators and for unscaled numbers."""
         return (None,) * len(self.feature_names)
 
 
@@ -68,11 +67,11 @@ class NumberColumn(_Features):
     name : str
         The column.
     center, scale : float
-        Mean and deviation, or what else the scaling takes.
+        Mean and standard deviation, or minimum and range, or 0 and 1.
     missing : {"drop", "impute", "mark"}
         See `fmviz.lab.tables.recipe.MISSING`.
     fill : float
-        What a missing value counts as, encoded.
+        The encoded value that replaces a missing one.
     deviations : bool
         Whether center and scale are the mean and the standard deviation.
     """
@@ -87,7 +86,7 @@ class NumberColumn(_Features):
 
     @property
     def scalings(self) -> tuple[Scaling | None, ...]:
-        """How every feature was scaled; None for one of zeros and ones, or as it was."""
+        """The scaling of every feature; None for indicators and for unscaled numbers."""
         own = Scaling(self.center, self.scale, self.deviations)
         return (None if (self.center, self.scale) == (0.0, 1.0) else own, *super().scalings[1:])
 
@@ -101,26 +100,26 @@ class WordColumn(_Features):
     name : str
         The column.
     levels : tuple of str
-        The words that have a feature. Of a column of yes and no it is one.
+        The words that have a feature; a single one for a column of yes and no.
     missing : {"drop", "impute", "mark"}
         See `fmviz.lab.tables.recipe.MISSING`.
-    rest : str
-        The name of a further level that all other words share, or empty: then they are none of the levels.
+    other_label : str
+        The name of a further level that all other words share; empty if they have no feature.
     others : tuple of str
-        The other words that were there when it was learned.
+        The other words of the training rows.
     """
 
     name: str
     levels: tuple[str, ...]
     missing: Missing = "drop"
-    rest: str = ""
+    other_label: str = ""
     others: tuple[str, ...] = ()
     kind = "word"
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """What is told apart: the levels, and the rest where it has a feature."""
-        return (*self.levels, self.rest) if self.rest else self.levels
+        """The levels, and that of all other words where there is one."""
+        return (*self.levels, self.other_label) if self.other_label else self.levels
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -166,14 +165,14 @@ def _short(word: str) -> str:
 def learn_column(
     values: pd.Series, kind: str, missing: Missing, *, scaling: ScalingKind, rare: int, most_levels: int
 ) -> EncodedColumn | None:
-    """Learn a column; None where there is nothing to tell apart.
+    """Return the encoding of a column, or None where the column is constant.
 
     Parameters
     ----------
     values : Series
-        Numbers, words or texts, missing ones too.
+        Numbers, words or texts, including missing ones.
     kind : {"number", "word", "yes_no", "text"}
-        What they are. Of "yes_no" the word that says yes gets a feature.
+        The type of the values. Of "yes_no" only the word for yes gets a feature.
     missing : {"drop", "impute", "mark"}
         See `fmviz.lab.tables.recipe.MISSING`.
     scaling, rare, most_levels : str, int, int
@@ -192,10 +191,10 @@ def learn_column(
 def _numbers(known: np.ndarray, name: str, missing: Missing, scaling: ScalingKind) -> NumberColumn | None:
     if np.ptp(known) == 0:
         return None
-    found = StandardScaler().fit(known[:, None])
-    mean = float(found.mean_[0])
+    scaler = StandardScaler().fit(known[:, None])
+    mean = float(scaler.mean_[0])
     if scaling == "standard":
-        return NumberColumn(name, mean, float(found.scale_[0]), missing)
+        return NumberColumn(name, mean, float(scaler.scale_[0]), missing)
     center, scale = 0.0, 1.0
     if scaling == "range":
         ends = MinMaxScaler().fit(known[:, None])
@@ -204,28 +203,24 @@ def _numbers(known: np.ndarray, name: str, missing: Missing, scaling: ScalingKin
 
 
 def _words(known: pd.Series, missing: Missing, single: bool, rare: int, most: int) -> WordColumn | None:
-    name, found = str(known.name), levels_of(known)
-    if single and len(found) == 2:
-        yes = yes_of(found)
-        return WordColumn(name, (yes,), missing, others=tuple(word for word in found if word != yes))
+    name, different = str(known.name), levels_of(known)
+    if single and len(different) == 2:
+        # Without a word for yes, the alphabetically later one.
+        yes = next((level for level in different if level.strip().lower() in _YES), max(different))
+        return WordColumn(name, (yes,), missing, others=tuple(word for word in different if word != yes))
     counts = pd.Series(words_of(known)).value_counts()
-    # Of equally frequent words those that come first by letters, whatever the order of the rows.
-    ranked = sorted(found, key=lambda word: -counts[word])[:most]
+    # Ties are broken alphabetically, independently of the order of the rows.
+    ranked = sorted(different, key=lambda word: -counts[word])[:most]
     kept = {word for word in ranked if counts[word] >= rare}
-    others = tuple(word for word in found if word not in kept)
-    # A level that stands for one word alone would only hide its name.
+    others = tuple(word for word in different if word not in kept)
+    # A common level for a single word would only hide its name.
     if len(others) <= 1:
-        kept, others = set(found), ()
-    rest = OTHER if others else ""
-    levels = tuple(word for word in found if word in kept)
-    if len(levels) + bool(rest) + (missing == "mark") < 2:
+        kept, others = set(different), ()
+    other_label = OTHER if others else ""
+    levels = tuple(word for word in different if word in kept)
+    if len(levels) + bool(other_label) + (missing == "mark") < 2:
         return None
-    return WordColumn(name, levels, missing, rest, others)
-
-
-def yes_of(levels: Collection[str]) -> str:
-    """Return the one of two words that says yes; else the later by letters."""
-    return next((level for level in levels if level.strip().lower() in _YES), max(levels))
+    return WordColumn(name, levels, missing, other_label, others)
 
 
 def _texts(known: pd.Series, missing: Missing, fewest: int, most: int) -> TextColumn | None:
@@ -242,7 +237,7 @@ def _texts(known: pd.Series, missing: Missing, fewest: int, most: int) -> TextCo
 
 @dataclass(frozen=True)
 class _Piece:
-    """Some neighbouring features: those of a column, or the one that marks its missing values."""
+    """Neighbouring features: those of a column, or the indicator of its missing values."""
 
     kind: str
     key: str
@@ -251,7 +246,7 @@ class _Piece:
 
 
 def _pieces(columns: Sequence[EncodedColumn]) -> Iterator[_Piece]:
-    """Yield what X is made of, from left to right."""
+    """Yield the pieces of X, from left to right."""
     for place, column in enumerate(columns):
         yield _Piece(column.kind, str(place), column, len(column.labels))
         if column.missing == "mark":
@@ -260,21 +255,21 @@ def _pieces(columns: Sequence[EncodedColumn]) -> Iterator[_Piece]:
 
 def frame(columns: Sequence[EncodedColumn], typed: dict[str, pd.Series]) -> pd.DataFrame:
     """Return what `transformer` takes, a column for each of `_pieces`, from typed columns by their names."""
-    made: dict[str, Any] = {}
+    columns_by_key: dict[str, Any] = {}
     for piece in _pieces(columns):
         values = typed[piece.column.name]
         if piece.kind == "mark":
-            made[piece.key] = values.isna().to_numpy(dtype=np.float64)
+            columns_by_key[piece.key] = values.isna().to_numpy(dtype=np.float64)
         elif piece.kind == "number":
-            made[piece.key] = values.to_numpy(dtype=np.float64)
+            columns_by_key[piece.key] = values.to_numpy(dtype=np.float64)
         else:
             words = pd.Series(words_of(values), dtype=object)
             if piece.kind == "text":
                 words = words.fillna("")
-            elif rest := piece.column.rest:
-                words = words.where(words.isin(piece.column.levels) | words.isna(), rest)
-            made[piece.key] = words
-    return pd.DataFrame(made)
+            elif other_label := piece.column.other_label:
+                words = words.where(words.isin(piece.column.levels) | words.isna(), other_label)
+            columns_by_key[piece.key] = words
+    return pd.DataFrame(columns_by_key)
 
 
 def transformer(columns: Sequence[EncodedColumn]) -> Pipeline:
@@ -288,7 +283,7 @@ def transformer(columns: Sequence[EncodedColumn]) -> Pipeline:
     for piece in (piece for pieces in kinds.values() for piece in pieces):
         places[piece.key] = range(begin, begin := begin + piece.width)
     order = np.concatenate([places[piece.key] for piece in _pieces(columns)])
-    # All that it is to know it is given; it is fitted so that it knows its columns.
+    # Fitted to a blank row only so that scikit-learn knows its columns.
     blank = {piece.key: [0.0 if piece.kind in ("number", "mark") else ""] for piece in _pieces(columns)}
     row = pd.DataFrame(blank).astype({key: object for key, (value,) in blank.items() if value == ""})
     return make_pipeline(
@@ -315,7 +310,7 @@ def _step(pieces: Sequence[_Piece]) -> tuple[Any, Any]:
 
 
 def _in_order(X: Any, order: np.ndarray) -> sp.csr_array:
-    """Return the features from left to right, sparse and without zeros that are held."""
+    """Return the features in their order, sparse and without explicit zeros."""
     X = sp.csr_array(X, dtype=np.float64)
     if (order[1:] < order[:-1]).any():
         X = X[:, order]

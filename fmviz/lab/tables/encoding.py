@@ -1,4 +1,4 @@
-"""From a table to X and y: an immutable description of the encoding, learned by a recipe and applied."""
+"""Learn how a table is encoded as X and y, apply the encoding, and convert it to JSON."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ from fmviz.lab.tables.values import date_format, date_parts, numbers_of, some, t
 
 __all__ = ["Encoded", "TableEncoding", "encode"]
 
-# Where more of X than this is zero it is kept sparse.
+# X is sparse if more than this share of it is zero.
 _SPARSE_SHARE = 0.7
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """An encoded table, or what a libsvm file holds.
+    """An encoded table, or the contents of a libsvm file.
 
     Attributes
     ----------
     X : (N, d) float64 ndarray or CSR array
-        The features of the rows that were kept; sparse where most of it is zero.
+        The features of the rows without missing values; sparse where most entries are zero.
     y : (N,) or (N, m) float64 ndarray, or None
-        Their target; None where the table has no such column.
+        Their target; None if the table has no target column.
     rows : (N,) int ndarray
-        Which rows of the table they are.
+        The indices of these rows in the table.
     dropped : int
-        How many rows were left out since something was missing.
+        The number of rows dropped for a missing value.
     target : Target
-        What y means.
+        The encoding of y.
     encoding : TableEncoding or None
-        What the features mean; None where the file held numbers for features already.
-    lacking : mapping of str to int
-        By column the rows that are left out since its value is missing.
+        The encoding of the features; None for libsvm.
+    missing : mapping of str to int
+        By column, the number of rows dropped because its value is missing.
     unseen : mapping of str to mapping of str to int
-        By column the words that it did not have when it was learned, and their rows.
+        By column, the words that the encoding does not know, with their counts.
     """
 
     X: np.ndarray | sp.csr_array
@@ -65,29 +65,29 @@ class Encoded:
     dropped: int
     target: Target
     encoding: TableEncoding | None = None
-    lacking: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
     unseen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def notes(self) -> list[str]:
-        """Return sentences for rows that were left out, and for columns that hold unseen words."""
+        """Return sentences on dropped rows and on unseen words."""
         if self.encoding is None:
             return []
-        columns = {one.name: one for one in self.encoding.columns}
+        columns = {column.name: column for column in self.encoding.columns}
         notes = []
         if self.dropped:
-            lacking = [f"{name} in {count:,}" for name, count in self.lacking.items()]
-            notes.append(f"Rows left out since a value is missing: {self.dropped:,} ({some(lacking)}).")
+            counts = [f"{name} in {count:,}" for name, count in self.missing.items()]
+            notes.append(f"Rows left out since a value is missing: {self.dropped:,} ({some(counts)}).")
         for name, words in self.unseen.items():
-            rest = getattr(columns[name], "rest", "")
+            other_label = getattr(columns[name], "other_label", "")
             n = sum(words.values())
             notes.append(
                 f"Column {name!r} has words that are new to the model ({some(words)}) in {n:,} "
-                f"{'row' if n == 1 else 'rows'}; they count as {rest or 'none of its levels'}."
+                f"{'row' if n == 1 else 'rows'}; they count as {other_label or 'none of its levels'}."
             )
         return notes
 
     def dataset(self, name: str, title: str) -> Dataset:
-        """Return the data set of these features and of this target, both encoded."""
+        """Return the encoded features and target as a data set."""
         if self.y is None:
             raise ValueError(f"The table lacks the column {self.target.name!r}, its target.")
         names = tuple(str(j) for j in range(1, self.X.shape[1] + 1))
@@ -98,33 +98,33 @@ class Encoded:
             task=self.target.task,
             X=self.X,
             y=self.y,
-            feature_names=tuple(one for column in columns for one in column.feature_names) or names,
+            feature_names=tuple(name for column in columns for name in column.feature_names) or names,
             groups=tuple(column.name for column in columns for _ in column.feature_names) or names,
             target_name=self.target.name,
             class_labels=self.target.class_labels,
             targets=self.target.outputs if self.target.task == "regression" else (),
-            scaling=tuple(one for column in columns for one in column.scalings) or None,
+            scaling=tuple(scaling for column in columns for scaling in column.scalings) or None,
             target_scaling=None if self.encoding is None else self.target.scaling,
         )
 
 
 def encode(source: Source, recipe: Recipe, rows: np.ndarray | None = None) -> Encoded:
-    """Return features and target of a file.
+    """Encode a file as features and target.
 
     Parameters
     ----------
     source : Source
-        The file, as it was read.
+        The file as read.
     recipe : Recipe
-        What was decided about it.
+        The options.
     rows : int ndarray, optional
-        The rows whose means, deviations and words are learned; without it all that are kept, so that runs
-        with different splits have the same features. The target enters none of them.
+        The rows that means, deviations and levels are learned from; by default all complete rows, so that
+        runs with different splits have the same features.
 
     Raises
     ------
     ValueError
-        With a sentence, if the recipe does not suit the file.
+        If the recipe does not suit the file.
     """
     if source.table is not None:
         return TableEncoding.learn(source.table, recipe, rows).apply(source.table)
@@ -138,20 +138,20 @@ def encode(source: Source, recipe: Recipe, rows: np.ndarray | None = None) -> En
 
 @dataclass(frozen=True)
 class TableEncoding:
-    """How the columns of a table become features; made by `learn`, frozen, to and from a dict.
+    """The encoding of a table as features and target, see `learn`; convertible to and from JSON.
 
     Attributes
     ----------
     target : Target
-        What is predicted.
+        The encoding of the target.
     columns : tuple of NumberColumn, WordColumn and TextColumn
-        What is encoded, in the order of the table; of a date its parts.
+        The encoded columns in the order of the table; a date contributes its parts.
     notes : tuple of str
-        A sentence for every column that was left out.
+        A sentence for every column without features.
     decimal : {"point", "comma"}
-        What divides a number from its decimals where numbers are written as words.
+        The decimal sign of numbers that are stored as text.
     dates : mapping of str to str
-        How the dates of a column are written, see `fmviz.lab.tables.values.date_format`.
+        The formats of date columns, see `fmviz.lab.tables.values.date_format`.
     """
 
     target: Target
@@ -172,12 +172,12 @@ class TableEncoding:
             if name not in table:
                 raise ValueError(f"The target {name!r} is no column. Choose one of the columns.")
         chosen = [
-            one
-            for one in recipe.columns
-            if one.kind != "ignored" and one.name not in recipe.targets and one.name in table
+            choice
+            for choice in recipe.columns
+            if choice.kind != "ignored" and choice.name not in recipe.targets and choice.name in table
         ]
         decimal = recipe.reading.decimal
-        dates = {one.name: date_format(table[one.name]) for one in chosen if one.kind == "date"}
+        dates = {choice.name: date_format(table[choice.name]) for choice in chosen if choice.kind == "date"}
         kinds, rules, typed = {}, {}, {}
         for choice in chosen:
             parts = _typed(table[choice.name], choice.kind, decimal, dates.get(choice.name, ""))
@@ -250,9 +250,11 @@ class TableEncoding:
         return transformer(self.columns)
 
     def apply(self, table: pd.DataFrame) -> Encoded:
-        """Encode a table that has the columns; raises ValueError with a sentence where one does not suit."""
+        """Encode a table with the same columns; raises ValueError where a column is missing or unsuitable."""
         typed = self._typed(table)
-        missing = {one.name: typed[one.name].isna() for one in self.columns if one.missing == "drop"}
+        missing = {
+            column.name: typed[column.name].isna() for column in self.columns if column.missing == "drop"
+        }
         y = None
         if all(name in table for name in self.target.names):
             y = self.target.encode(table, self.decimal)
@@ -265,11 +267,15 @@ class TableEncoding:
             raise ValueError("No row is left without a missing value; impute them, or ignore columns.")
         if rows.size < len(table):
             typed = {name: values.iloc[rows] for name, values in typed.items()}
-        # Whatever a program has asked scikit-learn for: pandas has no sparse features.
+        # Independently of the program's own setting: pandas output cannot be sparse.
         with config_context(transform_output="default"):
             X: sp.csr_array = self._transformer.transform(frame(self.columns, typed))
         n, d = X.shape
-        unseen = {one.name: dict(_unseen(one, typed[one.name])) for one in self.columns if one.kind == "word"}
+        unseen = {
+            column.name: dict(_unseen(column, typed[column.name]))
+            for column in self.columns
+            if column.kind == "word"
+        }
         return Encoded(
             X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray(),
             None if y is None else y[rows],
@@ -296,29 +302,34 @@ class TableEncoding:
         return typed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the encoding as JSON takes it."""
-        return asdict(self)
+        """Return the encoding as a dictionary for JSON."""
+        data = asdict(self)
+        for values in data["columns"]:
+            if "other_label" in values:
+                values["rest"] = values.pop("other_label")  # Its name in saved models.
+        return data
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> TableEncoding:
-        """Read what `to_dict` wrote."""
+    def from_dict(cls, data: Mapping[str, Any]) -> TableEncoding:
+        """Return the encoding of a dictionary by `to_dict`."""
         kinds = {"levels": WordColumn, "words": TextColumn, "center": NumberColumn}
-        columns = tuple(
-            next(kind for key, kind in kinds.items() if key in one)(**_frozen(one)) for one in told["columns"]
-        )
-        notes = tuple(told["notes"])
-        target = Target.from_dict(told["target"])
-        return cls(**{**told, "target": target, "columns": columns, "notes": notes})
+        columns = []
+        for values in data["columns"]:
+            fields = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+            }
+            if "rest" in fields:
+                fields["other_label"] = fields.pop("rest")
+            columns.append(next(kind for key, kind in kinds.items() if key in values)(**fields))
+        notes = tuple(data["notes"])
+        target = Target.from_dict(data["target"])
+        return cls(**{**data, "target": target, "columns": tuple(columns), "notes": notes})
 
 
 def _known(y: np.ndarray) -> np.ndarray:
-    """Return which rows have a value in all columns of a target."""
+    """Return which rows have no missing value in a target."""
     missing = np.isnan(y)
     return ~(missing if y.ndim == 1 else missing.any(axis=1))
-
-
-def _frozen(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
 
 
 def _column(table: pd.DataFrame, name: str) -> pd.Series:
@@ -341,7 +352,7 @@ def _typed(values: pd.Series, kind: str, decimal: str, form: str) -> dict[str, p
 
 
 def _unseen(column: EncodedColumn, values: pd.Series) -> Iterable[tuple[str, int]]:
-    """Return the words that a column did not have when it was learned, and their rows."""
+    """Return the words that the encoding of a column does not know, with their counts."""
     assert isinstance(column, WordColumn)
     known = {*column.levels, *column.others, None}
     return ((word, count) for word, count in Counter(words_of(values)).items() if word not in known)

@@ -1,4 +1,4 @@
-"""From the bytes of a file to a table or a libsvm design: the format detected and the text decoded."""
+"""Detect the format and the text encoding of a file, and read it as a table or as libsvm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LIBSVM_LINE = re.compile(r"[-+.,\w]+(\s+qid:\d+)?(\s+\d+:[-+.\w]+)+\s*(#.*)?")
 _CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 32)))
 
-# The first bytes of files that are no tables, what they are, and what to do.
+# The first bytes of other files, with a description and advice.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\xd0\xcf\x11\xe0", "an old Excel or Word file; open it there and save it as CSV in UTF-8"),
     (b"\x89PNG", "a picture (PNG); upload the table that it shows"),
@@ -53,23 +53,23 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
 def read(
     data: bytes, asked: Reading | None = None, name: str = "The file", within: Limits | None = None
 ) -> Source:
-    """Read a file.
+    """Read delimited text, libsvm or Parquet, compressed with gzip or not.
 
     Parameters
     ----------
     data : bytes
-        The file, compressed with gzip or not.
+        The contents of the file.
     asked : Reading
-        What is not "auto" in it is not detected. Nothing of the file is executed.
+        The options; those that are "auto" are detected.
     name : str
-        What sentences call it.
+        The name of the file in messages.
     within : Limits, optional
-        What is refused; without it what the page refuses.
+        The limits, by default those of uploads.
 
     Raises
     ------
     ValueError
-        If it is none of these files, or too large; with a sentence.
+        If the file has another format, or is too large.
     """
     asked, within = asked or Reading(), within or UPLOADS
     within.check(name, file=len(data))
@@ -77,7 +77,7 @@ def read(
 
 
 def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
-    """As `read`, of a file that is not compressed."""
+    """Read a file as `read` does, without decompression."""
     kind = detect(data, name) if asked.kind == "auto" else asked.kind
     if kind == "parquet":
         return read_parquet(data, name, within)
@@ -90,7 +90,7 @@ def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
 
 
 def detect(data: bytes, name: str = "The file") -> str:
-    """Return "table", "libsvm" or "parquet"; ValueError says what else the file is, and what to do."""
+    """Return "table", "libsvm" or "parquet"; raises ValueError with advice for other formats."""
     blanks = b"\x00 \t\r\n\xef\xbb\xbf"
     head = data[:_SAMPLE]
     if not head.strip(blanks) and not (head := data.lstrip(blanks)[:_SAMPLE]):
@@ -131,23 +131,23 @@ def detect(data: bytes, name: str = "The file") -> str:
 
 
 def _is_libsvm(head: bytes) -> bool:
-    """Tell by the first line that holds something whether this is a libsvm file rather than a table."""
+    """Return whether the first line that is not empty is one of libsvm."""
     lines = head.decode("utf-8", errors="replace").splitlines()
     first = next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
     return _LIBSVM_LINE.fullmatch(first) is not None
 
 
 def unfolded(data: bytes, name: str, within: Limits) -> bytes:
-    """Return the contents of a file compressed with gzip, and others as they are."""
+    """Decompress a gzip file; return others unchanged."""
     if not data.startswith(GZIP):
         return data
     try:
         with gzip.open(io.BytesIO(data)) as stream:
-            found = stream.read(within.unfolded + 1)
+            content = stream.read(within.unfolded + 1)
     except (EOFError, OSError, zlib.error) as error:
         raise ValueError(f"{name} is a broken gzip file ({error}). Compress it again.") from None
-    within.check(name, unfolded=len(found))
-    return found
+    within.check(name, unfolded=len(content))
+    return content
 
 
 # -------------------------------------------------------------------------------------------------- text
@@ -162,7 +162,7 @@ def _utf16_without_mark(head: bytes) -> str | None:
 
 
 def _decoded(data: bytes, asked: str, name: str, notes: list[str]) -> tuple[str, str]:
-    """Return the text, and the encoding that it was taken for."""
+    """Return the decoded text and its encoding."""
     encoding = _encoding(data) if asked == "auto" else asked
     python = {"utf-8": "utf-8-sig"}.get(encoding, encoding)
     if encoding == "utf-16" and not data.startswith(_UTF16):
@@ -188,14 +188,14 @@ def _encoding(data: bytes) -> str:
     except UnicodeDecodeError as error:
         from charset_normalizer import from_bytes
 
-        # What tells encodings apart is in the lines that are no ASCII.
+        # Only lines that are not ASCII distinguish encodings.
         odd = [line for line in data[: error.start + 4 * _SAMPLE].split(b"\n") if not line.isascii()]
         signs = b"\n".join(odd).decode("utf-8", errors="replace")
         if sum(sign > "\x7f" and sign != "\ufffd" for sign in signs) >= signs.count("\ufffd"):
             return "utf-8"
         sample = b"\n".join(odd)[:8192]
         best = from_bytes(sample, cp_isolation=list(ENCODINGS[2:])).best()
-        # Where it makes no difference, and where nothing else is likely, it is that of most computers.
+        # The most common encoding, where it makes no difference or nothing else is likely.
         if best is None or best.encoding not in ENCODINGS or str(best) == sample.decode("cp1252", "replace"):
             return "cp1252"
         return best.encoding
@@ -209,8 +209,8 @@ def _libsvm(text: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndar
     """Return X, shape (N, d), and the target, shape (N,)."""
     from sklearn.datasets import load_svmlight_file
 
-    # scikit-learn takes no index beyond 32 bits, and calls it a value.
-    far = max((int(one) for one in re.findall(r"\s(\d{7,60}):", text)), default=0)
+    # scikit-learn refuses an index beyond 32 bits with a misleading message.
+    far = max((int(index) for index in re.findall(r"\s(\d{7,60}):", text)), default=0)
     within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
     try:
         X, y = load_svmlight_file(io.BytesIO(text.encode()))

@@ -1,4 +1,4 @@
-"""How large a table may be: on a server that many share, and on the command line."""
+"""Limits on the size of tables, on a shared server and on the command line."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from fmviz.engine.memory import in_words
 __all__ = ["LOCAL", "MOST_LEVELS", "SMALLER", "UPLOADS", "Limits"]
 
 MOST_LEVELS = 1_000
-"""Words of one column that have a feature of their own; the rarer ones share one."""
+"""The default maximum of levels of a column; rarer words share one."""
 
 SMALLER = "Take a sample of its rows, or compress it with gzip."
-"""What can be done about a file that is too large."""
+"""Advice for files that are too large."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is refused.
+    """Upper limits on files and tables.
 
     Attributes
     ----------
     file : float
-        Bytes of a file as it is sent.
+        Bytes of the file as sent.
     unfolded : int
-        Bytes of a compressed file, unfolded.
+        Bytes of a compressed file after decompression.
     rows, columns : float
-        Of the table.
+        Rows and columns of the table.
     cells : float
         Rows × columns of the table, and non-zeros of X.
     features : float
         Columns of X.
     otherwise : str
-        What the sentences that refuse something end with.
+        The end of every error message.
     """
 
     file: float = math.inf
@@ -45,28 +45,28 @@ class Limits:
     otherwise: str = ""
 
     def __str__(self) -> str:
-        """Return the limits in words."""
+        """Return the limits as a sentence."""
         return (
             f"At most {in_words(self.file)}, {self.rows:,} rows, {self.columns:,} columns, {self.cells:,} "
             f"cells and {self.features:,} features. The {MOST_LEVELS:,} most frequent words of a column have "
             "a feature each; the rarer ones share one."
         )
 
-    def check(self, name: str, **found: float) -> None:
-        """Raise ValueError, with a sentence that calls the data by a name, where something is too large.
+    def check(self, name: str, **sizes: float) -> None:
+        """Raise ValueError where a size exceeds its limit.
 
         Parameters
         ----------
         name : str
-            What sentences call the data.
-        **found : float
-            Sizes by their names in `_SENTENCES`.
+            The name of the data in the message.
+        **sizes : float
+            Sizes by the keys of `_SENTENCES`.
         """
-        for what, value in found.items():
+        for what, value in sizes.items():
             limit, sentence = _SENTENCES[what]
             if value > (most := getattr(self, limit)):
-                told = in_words if limit in ("file", "unfolded") else "{:,}".format
-                refused = sentence.format(name=name, value=told(value), most=told(most))
+                written = in_words if limit in ("file", "unfolded") else "{:,}".format
+                refused = sentence.format(name=name, value=written(value), most=written(most))
                 raise ValueError(refused + self.otherwise)
 
 
@@ -88,7 +88,7 @@ _SENTENCES = {
     "values": ("cells", "{name} has more than {most} values. Take a sample of its rows."),
     "index": (
         "features",
-        "{name} has an index of {value}, more than {most} features. Number them anew without gaps.",
+        "{name} has an index of {value}, more than {most} features. Renumber them without gaps.",
     ),
     "features": (
         "features",
@@ -108,10 +108,10 @@ UPLOADS = Limits(
     cells=20_000_000,
     features=200_000,
 )
-"""Of the page, which tells them before anything is read, and of the command line.
+"""The limits of the page, which shows them, and of the command line.
 
 ``maxUploadSize`` in .streamlit/config.toml agrees."""
 
-# A wrong index of libsvm would make as many features, with a name each, until the memory is full.
+# A wrong index in a libsvm file would create as many features and exhaust the memory.
 LOCAL = Limits(features=10_000_000)
-"""Of files that somebody fits with ``--no-limits`` on a computer of their own."""
+"""The limits under ``--no-limits``."""

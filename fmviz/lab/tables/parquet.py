@@ -1,4 +1,4 @@
-"""Reads Parquet files whose columns hold single values."""
+"""Read Parquet files whose columns hold single values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["read_parquet"]
 
 
 def read_parquet(data: bytes, name: str, within: Limits) -> Source:
-    """Read the bytes of a Parquet file; raises ValueError with a sentence."""
+    """Read a Parquet file; raises ValueError if it is broken, too large, or has too few columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -54,37 +54,26 @@ def read_parquet(data: bytes, name: str, within: Limits) -> Source:
 def _compound(kind: Any) -> bool:
     import pyarrow.types as of
 
-    return bool(
-        of.is_nested(kind)
-        or of.is_binary(kind)
-        or of.is_large_binary(kind)
-        or of.is_fixed_size_binary(kind)
-        or of.is_null(kind)
-        or not (
-            of.is_boolean(kind)
-            or of.is_integer(kind)
-            or of.is_floating(kind)
-            or of.is_decimal(kind)
-            or of.is_temporal(kind)
-            or of.is_string(kind)
-            or of.is_large_string(kind)
-            or of.is_dictionary(kind)
-        )
+    return not (
+        of.is_boolean(kind)
+        or of.is_integer(kind)
+        or of.is_floating(kind)
+        or of.is_decimal(kind)
+        or of.is_temporal(kind)
+        or of.is_string(kind)
+        or of.is_large_string(kind)
+        or of.is_dictionary(kind)
     )
 
 
 def _plain(column: Any) -> Any:
-    """Return an Arrow column as numbers, truth values, times without a zone, or strings."""
+    """Return an Arrow column as numbers, booleans, times without a zone, or strings."""
     import pyarrow as pa
     import pyarrow.types as of
 
     kind = column.type
     if of.is_dictionary(kind):
-        column = (
-            column.combine_chunks().dictionary_decode()
-            if not isinstance(column, pa.ChunkedArray)
-            else (column.cast(kind.value_type))
-        )
+        column = column.cast(kind.value_type)
         return _plain(column) if not _compound(column.type) else column.cast(pa.string())
     if of.is_decimal(kind) or of.is_float16(kind):
         return column.cast(pa.float64(), safe=False)

@@ -1,4 +1,4 @@
-"""What is decided about a file: how it is read, what each column is used for, and what is predicted."""
+"""Options for a file: how to read it, how to encode each column, and which column to predict."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ LIBSVM_TARGET = "target"
 
 Missing = Literal["drop", "impute", "mark"]
 MISSING: tuple[Missing, ...] = ("drop", "impute", "mark")
-"""A row with a missing value is left out; or the value counts as the mean, or as none of the levels; or that,
-and a feature of 0 and 1 says where it is missing."""
+"""Drop rows with a missing value; impute the mean, or no level; or impute, and add an indicator feature."""
 
 ScalingKind = Literal["standard", "range", "none"]
 SCALINGS: tuple[ScalingKind, ...] = ("standard", "range", "none")
-"""Numbers get mean 0 and deviation 1, or lie between 0 and 1, or stay as they are."""
+"""Scale numbers to mean 0 and standard deviation 1, scale them to [0, 1], or leave them unscaled."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a column is used for, one of `KINDS`, and what becomes of missing values, one of `MISSING`."""
+    """How a column is used, one of `KINDS`, and how missing values are treated, one of `MISSING`."""
 
     name: str
     kind: str
@@ -41,12 +40,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What was decided about a file.
+    """Options of reading and encoding a file.
 
     Attributes
     ----------
     reading : Reading
-        How it is read.
+        The options of reading.
     columns : tuple of Choice
         The columns in their order; () for libsvm.
     target : str
@@ -56,17 +55,17 @@ class Recipe:
     task : {"auto", "regression", "binary", "class", "ordinal"}
         See `fmviz.lab.tables.target.Target`.
     positive : str
-        The class that is +1; all others are -1. Empty: the later of two, or every class for itself.
+        The class encoded as +1, all others as -1. Empty: the later of two classes, or multiclass.
     order : tuple of str
-        Ordered classes, ascending; by size or by letters where empty.
+        Ordered classes, ascending; empty for the numerical or alphabetical order.
     logarithm : bool
-        Whether a positive number to predict counts by its logarithm.
+        Whether to predict the logarithm of a positive number.
     scaling : {"standard", "range", "none"}
-        Of numbers among the features.
+        The scaling of numerical features.
     rare : int
-        Words of fewer rows than this share a level.
+        Words with fewer rows share a level.
     most_levels : int
-        Beyond so many words of a column the rarer ones share a level.
+        The maximum number of levels of a column; rarer words share one.
     """
 
     reading: Reading = field(default_factory=Reading)
@@ -88,20 +87,23 @@ class Recipe:
         whole_number("most_levels", self.most_levels, 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recipe as JSON takes it."""
-        told = {**asdict(self), "columns": [[one.name, one.kind, one.missing] for one in self.columns]}
-        # The hash of this text names a data set, so that what came later is told only where it matters.
+        """Return the recipe as a dictionary for JSON."""
+        settings = {
+            **asdict(self),
+            "columns": [[choice.name, choice.kind, choice.missing] for choice in self.columns],
+        }
+        # The hash of this text names a data set: later fields are omitted where they have their default.
         later = {"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False}
-        return {name: value for name, value in told.items() if name not in later or value != later[name]}
+        return {name: value for name, value in settings.items() if name not in later or value != later[name]}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Recipe:
-        """Read what `to_dict` wrote; raises ValueError on anything else."""
+    def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
+        """Return the recipe of a dictionary by `to_dict`; raises ValueError on anything else."""
         try:
-            reading = Reading(**told["reading"])
-            columns = tuple(Choice(*one) for one in told["columns"])
-            later = {name: tuple(told.get(name, ())) for name in ("also", "order")}
-            return cls(**{**told, **later, "reading": reading, "columns": columns})
+            reading = Reading(**data["reading"])
+            columns = tuple(Choice(*fields) for fields in data["columns"])
+            later = {name: tuple(data.get(name, ())) for name in ("also", "order")}
+            return cls(**{**data, **later, "reading": reading, "columns": columns})
         except (KeyError, TypeError) as error:
             raise ValueError(f"This is no recipe for a data set ({error}).") from None
 
@@ -111,22 +113,19 @@ class Recipe:
         return (self.target, *(name for name in self.also if name != self.target))
 
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
-        """Return the recipe with other choices for columns; those that it does not have are passed over."""
-        told = {one.name: one for one in choices}
-        return replace(self, columns=tuple(told.get(one.name, one) for one in self.columns))
+        """Return the recipe with other choices for its columns; unknown columns are ignored."""
+        changed = {choice.name: choice for choice in choices}
+        return replace(self, columns=tuple(changed.get(choice.name, choice) for choice in self.columns))
 
 
 def first_recipe(source: Source, columns: Iterable[Column], *, plain: bool = False) -> Recipe:
-    """Return what is decided about a file as long as nobody says otherwise.
-
-    With `plain` columns are used as by the rules that knew neither texts nor codes, see `Column.plain_kind`.
-    """
+    """Return the default recipe of a file; with `plain` columns are used by `Column.plain_kind`."""
     if source.table is None:
         return Recipe(source.reading, target=LIBSVM_TARGET)
     columns = tuple(columns)
     choices = tuple(
-        Choice(one.name, one.plain_kind if plain else one.kind, "mark" if one.missing else "drop")
-        for one in columns
+        Choice(column.name, column.plain_kind if plain else column.kind, "mark" if column.missing else "drop")
+        for column in columns
     )
     rare = 1 if len(source.table) < 1_000 else 5
     return Recipe(source.reading, choices, likely_target(columns), rare=rare)

@@ -1,4 +1,4 @@
-"""A file as read: the options of reading, and the names of its columns."""
+"""Options of reading a file, and the file as read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fmviz.engine.memory import array_bytes
 
 __all__ = ["CHOICES", "DELIMITERS", "ENCODINGS", "Reading", "Source", "named"]
 
-# Characters of a column's name that are kept.
+# Longer names of columns are truncated.
 _LONGEST_NAME = 100
 
 ENCODINGS = (
@@ -31,23 +31,23 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "decimal": ("auto", "point", "comma"),
     "lines": ("all", "fitting"),
 }
-"""What each field of a `Reading` may be."""
+"""The allowed values of every field of a `Reading`."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is read.
+    """Options of reading a file.
 
     Attributes
     ----------
     kind : str
-        A CSV or TSV table, libsvm or Parquet.
+        The format: delimited text, libsvm or Parquet.
     encoding, delimiter, header, decimal : str
-        Of text.
+        Text encoding, delimiter, presence of a header, and decimal sign.
     lines : str
-        Whether lines with too many fields are an error or left out.
+        "all", or "fitting" to skip lines with too many fields.
     skip : int
-        So many lines before the table are left out.
+        The number of lines to skip before the table.
     """
 
     kind: str = "auto"
@@ -65,18 +65,18 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What was read.
+    """A file as read.
 
     Attributes
     ----------
     reading : Reading
-        How; nothing in it is "auto".
+        The options used, without "auto".
     table : DataFrame or None
-        The columns, each with a name of its own.
+        The table, with unique column names; None for libsvm.
     X, y : (N, d) CSR array and (N,) ndarray, or None
-        What a libsvm file holds instead.
+        The contents of a libsvm file.
     notes : tuple of str
-        A sentence for what was changed on the way.
+        A sentence for every correction made.
     """
 
     reading: Reading
@@ -87,7 +87,7 @@ class Source:
 
     @cached_property
     def n_bytes(self) -> int:
-        """How much memory it takes."""
+        """The size in memory."""
         in_table = 0 if self.table is None else int(self.table.memory_usage(deep=True).sum())
         return in_table + array_bytes(self.X, self.y)
 
@@ -97,26 +97,26 @@ class Source:
 
 
 def named(columns: list[str], notes: list[str]) -> list[str]:
-    """Return a name of its own for every column, with a sentence for those that had none."""
+    """Return unique names for the columns, and append a note for every change."""
     empty = [place for place, column in enumerate(columns, 1) if not column.strip()]
     long = sum(len(column) > _LONGEST_NAME for column in columns)
-    found: list[str] = []
+    names: list[str] = []
     for place, column in enumerate(columns, 1):
         clean = " ".join(column.split()) or f"column {place}"
         if len(clean) > _LONGEST_NAME:
             clean = clean[: _LONGEST_NAME - 1] + "…"
-        found.append(clean)
-    taken, again = set(found), Counter(found)
+        names.append(clean)
+    taken, again = set(names), Counter(names)
     seen: Counter[str] = Counter()
     doubles = []
-    for at, column in enumerate(found):
+    for at, column in enumerate(names):
         seen[column] += 1
         if again[column] > 1 and seen[column] > 1:
             number = seen[column]
             while (other := f"{column} ({number})") in taken:
                 number += 1
             taken.add(other)
-            found[at] = other
+            names[at] = other
             doubles.append(column)
     if empty:
         notes.append(f"{_columns(len(empty))} no name: see “column {empty[0]}”.")
@@ -124,7 +124,7 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
         notes.append(f"{_columns(len(doubles))} the name of another: see “{doubles[0]} (2)”.")
     if long:
         notes.append(f"{_columns(long)} a name of more than {_LONGEST_NAME} characters, which was cut.")
-    return found
+    return names
 
 
 def _columns(count: int) -> str:

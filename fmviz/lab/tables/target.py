@@ -1,4 +1,4 @@
-"""What is predicted: a number, which is standardized, classes, ordered or not, or several columns."""
+"""Encode and decode targets: standardized numbers, classes, ordered classes, or several columns."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from fmviz.lab.tables.values import levels_of, numbers_of, some, typed_words, wo
 __all__ = ["MOST_CLASSES", "TASKS", "Target", "ascending"]
 
 TASKS = ("auto", "regression", "binary", "class", "ordinal")
-"""What one column can be asked to be."""
+"""The tasks of a single column."""
 MOST_CLASSES = 1_000
-# The words of a label that say only that it applies.
+# Words for yes.
 _YES = {"1", "1.0", "true", "yes", "y", "t"}
-# Words that people rate by, in their order. Each line is a scale; words that may stand for each other share
-# a place.
+# Rating scales, one a line, ascending; synonyms share a place.
 _SCALES = tuple(
     tuple(place.split("/") for place in line.split())
     for line in """
@@ -41,25 +40,25 @@ _SCALES = tuple(
 
 @dataclass(frozen=True)
 class Target:
-    """What is predicted.
+    """The encoding of a target.
 
     Attributes
     ----------
     name : str
-        The column; of several all of them.
+        The column, or all columns.
     task : {"regression", "binary", "class", "ordinal", "several"}
-        A number, encoded as (value − mean)/scale; two classes, encoded as -1 and +1; more classes, encoded by
-        their place among the labels, which may mean something; or several columns of two classes.
+        A number, encoded as (value − mean)/scale; two classes, encoded as -1 and +1; more classes, ordered or
+        not, encoded by their index among the labels; or several columns of two classes.
     mean, scale : float
-        Of a number.
+        Mean and standard deviation of a number.
     labels : tuple of str
-        The words for -1 and +1, or for the classes; empty for numbers, and where there are parts.
+        The labels of -1 and +1, or of the classes; empty for numbers and for several columns.
     others : bool
-        Whether -1 is every class but that of +1.
+        Whether -1 stands for all classes but that of +1.
     logarithm : bool
-        Whether mean and scale are those of the natural logarithm of a number, which is what is encoded.
+        Whether the natural logarithm of the number is encoded.
     parts : tuple of Target
-        Of several columns, each of them: all numbers ("regression"), or all of two classes ("several").
+        The targets of several columns: all numbers ("regression") or all of two classes ("several").
     """
 
     name: str
@@ -72,10 +71,10 @@ class Target:
     logarithm: bool = False
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Target:
-        """Read what `dataclasses.asdict` made of one."""
-        parts = tuple(cls.from_dict(one) for one in told.get("parts", ()))
-        return cls(**{**told, "labels": tuple(told["labels"]), "parts": parts})
+    def from_dict(cls, data: Mapping[str, Any]) -> Target:
+        """Return the target of a dictionary by `dataclasses.asdict`."""
+        parts = tuple(cls.from_dict(part) for part in data.get("parts", ()))
+        return cls(**{**data, "labels": tuple(data["labels"]), "parts": parts})
 
     @classmethod
     def learn(
@@ -88,17 +87,17 @@ class Target:
         order: Sequence[str] = (),
         logarithm: bool = False,
     ) -> Target:
-        """Learn a target; mean and scale from `rows` alone, where they are given.
+        """Learn the encoding of a target; mean and scale from `rows` alone, where given.
 
-        With "auto" two different values are classes, more of them numbers if at least half can be read so,
-        and else classes. With a `positive` class that is +1 and all others are -1; of two it may be left out
-        and is the later by letters or by size. Ordered classes ascend as in `order`, or by size or letters.
-        With `logarithm` a number, which must be positive, counts by its logarithm.
+        Under "auto" two unique values are classes; more are numbers if at least half of the values parse as
+        numbers, and else classes. A `positive` class is encoded as +1 and all others as -1; of two classes
+        the default is the numerically or alphabetically later one. Ordered classes ascend as in `order`, or
+        numerically or alphabetically. With `logarithm` the logarithm of a positive number is encoded.
 
         Raises
         ------
         ValueError
-            If all values are the same or missing, or do not suit the task.
+            If all values are equal or missing, or do not suit the task.
         """
         name = str(values.name)
         one_of("task", task, TASKS)
@@ -148,19 +147,19 @@ class Target:
         rows: np.ndarray | None = None,
         logarithm: bool = False,
     ) -> Target:
-        """Learn several columns, which must be numbers all, or of two classes all.
+        """Learn the encoding of several columns, all numbers or all of two classes.
 
         Raises
         ------
         ValueError
-            If they are of different kinds, or of more classes, or one is no target.
+            If they are of different kinds, or have more classes, or one is not a target.
         """
         parts = tuple(cls.learn(table[name], task, "", decimal, rows, logarithm=logarithm) for name in names)
-        kinds = {one.task for one in parts}
+        kinds = {part.task for part in parts}
         if len(kinds) > 1 or not kinds <= {"regression", "binary"}:
-            told = ", ".join(f"{one.name} ({_KINDS[one.task]})" for one in parts)
+            described = ", ".join(f"{part.name} ({_KINDS[part.task]})" for part in parts)
             raise ValueError(
-                f"Several targets must be numbers all, or of two classes all; they are {told}. Choose "
+                f"Several targets must be numbers all, or of two classes all; they are {described}. Choose "
                 "columns of one kind."
             )
         joined = cls(", ".join(names), "several" if kinds == {"binary"} else "regression", parts=parts)
@@ -186,27 +185,27 @@ class Target:
             )
         if not learned.size or np.ptp(learned) == 0:
             raise ValueError(f"The target {name!r} is the same in all training rows; add rows.")
-        found = StandardScaler().fit(learned[:, None])
-        return cls(name, "regression", float(found.mean_[0]), float(found.scale_[0]), logarithm=logarithm)
+        scaler = StandardScaler().fit(learned[:, None])
+        return cls(name, "regression", float(scaler.mean_[0]), float(scaler.scale_[0]), logarithm=logarithm)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns."""
-        return tuple(one.name for one in self.parts) or (self.name,)
+        return tuple(part.name for part in self.parts) or (self.name,)
 
     def encode(self, values: pd.Series | pd.DataFrame, decimal: str = "point") -> np.ndarray:
-        """Return y, float64 of shape (N,) or (N, m); NaN where a value is missing, or of none of the classes.
+        """Return y, float64 of shape (N,) or (N, m); NaN where a value is missing or of an unknown class.
 
-        `values` are the column, or a table that holds it, as it must for several.
+        `values` is the column, or a table with the column or columns.
         """
         if isinstance(values, pd.DataFrame):
             if self.parts:
-                return np.column_stack([one.encode(values[one.name], decimal) for one in self.parts])
+                return np.column_stack([part.encode(values[part.name], decimal) for part in self.parts])
             values = values[self.name]
         if self.task == "regression":
             numbers = numbers_of(values, decimal)
             if self.logarithm:
-                # Other numbers have none, and count as missing.
+                # Other numbers count as missing.
                 numbers = np.log(np.where(numbers > 0.0, numbers, np.nan))
             return (numbers - self.mean) / self.scale
         words = words_of(typed_words(values))
@@ -220,7 +219,7 @@ class Target:
 
     @property
     def engine(self) -> EngineTarget:
-        """The same as the engine takes it, without values."""
+        """The target in the form of the engine, without values."""
         if self.parts:
             kind: Any = "several" if self.task == "several" else "real"
             return EngineTarget(np.empty((0, len(self.parts))), kind, np.array(self.outputs))
@@ -229,53 +228,53 @@ class Target:
         return EngineTarget(np.empty(0), kinds.get(self.task, self.task), labels)
 
     def decode(self, f: np.ndarray) -> np.ndarray:
-        """Return what scores f, shape (N,) or (N, m), say in the target's own numbers or words."""
+        """Decode scores f, shape (N,) or (N, m), to numbers or labels."""
         if self.parts:
-            return np.column_stack([one.decode(f[:, c]) for c, one in enumerate(self.parts)])
+            return np.column_stack([part.decode(f[:, c]) for c, part in enumerate(self.parts)])
         if self.task != "regression":
             return self.engine.decode(f)
-        told = self.mean + self.scale * f
+        decoded = self.mean + self.scale * f
         with np.errstate(over="ignore"):
-            return np.exp(told) if self.logarithm else told
+            return np.exp(decoded) if self.logarithm else decoded
 
-    def in_columns(self, found: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
-        """Return decoded predictions as columns of a table, with the outputs' probabilities p, if any."""
+    def in_columns(self, predictions: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return decoded predictions, with probabilities p if any, as columns of a table."""
         if self.parts:
-            told = {}
-            for c, (one, output) in enumerate(zip(self.parts, self.outputs, strict=True)):
-                told[f"prediction of {one.name}"] = found[:, c]
+            columns = {}
+            for c, (part, output) in enumerate(zip(self.parts, self.outputs, strict=True)):
+                columns[f"prediction of {part.name}"] = predictions[:, c]
                 if p is not None:
-                    told[f"probability of {output}"] = p[:, c]
-            return told
-        told = {"prediction": found}
+                    columns[f"probability of {output}"] = p[:, c]
+            return columns
+        columns = {"prediction": predictions}
         if p is not None and self.task != "regression":
             each = self.engine.probabilities(p)
             labels = enumerate(self.labels) if len(self.labels) > 2 else [(1, self.labels[1])]
-            told |= {f"probability of {label}": each[:, c] for c, label in labels}
-        return told
+            columns |= {f"probability of {label}": each[:, c] for c, label in labels}
+        return columns
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """What several columns are called: a label whose second class is a yes by its name alone."""
+        """The names of several outputs: a column of yes and no by its name alone."""
         return tuple(
-            one.name
-            if one.task == "regression" or one.labels[1].lower() in _YES
-            else f"{one.name}={one.labels[1]}"
-            for one in self.parts
+            part.name
+            if part.task == "regression" or part.labels[1].lower() in _YES
+            else f"{part.name}={part.labels[1]}"
+            for part in self.parts
         )
 
     @property
     def scaling(self) -> Scaling | tuple[Scaling, ...] | None:
-        """How a number was scaled, or several."""
+        """The scaling of a number, or of several."""
         if self.task != "regression":
             return None
         if self.parts:
-            return tuple(Scaling(one.mean, one.scale, logarithm=one.logarithm) for one in self.parts)
+            return tuple(Scaling(part.mean, part.scale, logarithm=part.logarithm) for part in self.parts)
         return Scaling(self.mean, self.scale, logarithm=self.logarithm)
 
     @property
     def class_labels(self) -> tuple[str, ...] | None:
-        """The words for -1 and +1, for the classes or for several labels; None for numbers."""
+        """The labels of -1 and +1, of the classes, or of several outputs; None for numbers."""
         return self.outputs if self.task == "several" else self.labels or None
 
 
@@ -288,11 +287,11 @@ _KINDS = {
 
 
 def ascending(levels: Sequence[str]) -> tuple[str, ...]:
-    """Return levels in the order that their words have on a common scale, () where they are on none."""
+    """Return levels in the order of a rating scale that has all of them, else ()."""
     words = {level: level.strip().lower().replace(" ", "_").replace("-", "_") for level in levels}
     for scale in _SCALES:
         places = {word: at for at, place in enumerate(scale) for word in place}
-        found = [places.get(word) for word in words.values()]
-        if None not in found and len(set(found)) == len(found):
+        ranks = [places.get(word) for word in words.values()]
+        if None not in ranks and len(set(ranks)) == len(ranks):
             return tuple(sorted(words, key=lambda level: places[words[level]]))
     return ()

@@ -1,4 +1,4 @@
-"""Text of a table: delimiter, header and decimal sign found out, then read by pandas."""
+"""Parse delimited text into a table, with delimiter, header and decimal sign detected."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ __all__ = ["read_text"]
 _SAMPLE = 65_536
 _SNIFFED_LINES = 20
 _SNIFFED_CHARACTERS = 1_000_000
-# Blanks divide too easily to be guessed.
+# Blanks are no candidate: they occur within fields.
 _SNIFFED = ("\t", ";", ",", "|")
-# Besides what pandas takes for missing; data sets of machine learning often write so.
+# Besides the missing values of pandas: common in data sets of machine learning.
 _MISSING = ["?"]
 
 
 def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Limits) -> Source:
-    """Read the text of a table; empty cells, "?" and the words that pandas takes for it are missing values.
+    """Parse delimited text; empty cells, "?" and the missing values of pandas are missing.
 
     Parameters
     ----------
     text : str
-        All of it, decoded.
+        The decoded text.
     asked : Reading
-        What is "auto" in it is found out.
+        The options; those that are "auto" are detected.
     name : str
-        What sentences call it.
+        The name of the file in messages.
     notes : list of str
-        Gets a sentence for what was changed on the way.
+        A sentence for every correction is appended.
     within : Limits
-        What is refused.
+        The limits.
 
     Raises
     ------
     ValueError
-        If it is empty, no table, has one column, or is too large.
+        If the text is empty, is not a table, has one column, or is too large.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     words = {sign: word for word, sign in DELIMITERS.items()}
     lines = text.lstrip("\ufeff\n")
-    if (told := re.match(r'"?sep=(.)"?\n', lines)) is not None:  # As Excel writes it.
-        text = lines[told.end() :]
-        if told[1] in words and asked.delimiter == "auto":
-            asked = replace(asked, delimiter=words[told[1]])
+    if (marker := re.match(r'"?sep=(.)"?\n', lines)) is not None:  # Written by Excel.
+        text = lines[marker.end() :]
+        if marker[1] in words and asked.delimiter == "auto":
+            asked = replace(asked, delimiter=words[marker[1]])
     if asked.skip:
         text = "\n".join(text.split("\n")[asked.skip :])
     text = re.sub(r"\A(?:[ \t]*\n)+", "", text)
@@ -76,7 +76,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     skipped = 0
     if asked.lines == "fitting":
         text, skipped = _fitting(text, delimiter, len(columns))
-    # pandas would take what is too much for the names of the rows.
+    # pandas would use the first of too many fields as row names.
     elif widest > len(columns):
         raise ValueError(_unnamed(name))
     options: dict[str, Any] = {
@@ -89,7 +89,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     }
     try:
         with warnings.catch_warnings():
-            # pandas leaves out what is too much.
+            # pandas truncates rows with too many fields.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = pd.read_csv(io.StringIO(text), **options)
     except pd.errors.ParserWarning:
@@ -109,8 +109,8 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter that divides the first lines into the same number of fields, the most of all."""
-    # Of a long text the beginning; what is cut off with it counts for nothing.
+    """Return the delimiter that splits the first lines into the largest constant number of fields."""
+    # Only the beginning of a long text.
     begin = text[:_SNIFFED_CHARACTERS]
     lines = [line for line in begin.splitlines() if line.strip()][:_SNIFFED_LINES]
 
@@ -126,28 +126,28 @@ def _delimiter(text: str) -> str:
 
 
 def _decimal(text: str, delimiter: str) -> str:
-    """Return "comma" where semicolons divide, unless numbers there have points and none has a comma."""
+    """Return "comma" if the delimiter is a semicolon, unless numbers have points and none has a comma."""
     if delimiter != ";":
         return "point"
     cut = text if len(text) <= _SAMPLE else text[:_SAMPLE].rpartition(";")[0]
     fields = [field.strip().strip('"') for field in re.split(r"[;\n]", cut)]
     if any(re.fullmatch(r"[-+]?[\d.]*,\d+([eE][-+]?\d+)?", field) for field in fields):
         return "comma"
-    # A point before three digits may divide thousands.
+    # A point before three digits may separate thousands.
     pointed = [field for field in fields if re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", field)]
     return "point" if any(not re.fullmatch(r"[-+]?\d{1,3}\.\d{3}", field) for field in pointed) else "comma"
 
 
 def _has_header(text: str, delimiter: str) -> bool:
-    """Return whether the first line is not all numbers."""
+    """Return whether the first line has a field that is not a number."""
     begin = text[:_SAMPLE].strip().split("\n", 1)[0]
     try:
         fields = next(csv.reader(io.StringIO(begin), delimiter=delimiter), [])
     except csv.Error:
         return True
     number = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
-    told = [field for field in fields if field.strip()]
-    return not told or not all(number.fullmatch(field) for field in told)
+    values = [field for field in fields if field.strip()]
+    return not values or not all(number.fullmatch(field) for field in values)
 
 
 def _heading(text: str, delimiter: str, header: bool, name: str) -> tuple[list[str], int]:
@@ -166,7 +166,7 @@ def _heading(text: str, delimiter: str, header: bool, name: str) -> tuple[list[s
 
 
 def _fitting(text: str, delimiter: str, n_columns: int) -> tuple[str, int]:
-    """Return the lines that have no more fields than there are columns, and how many others there are."""
+    """Return the lines with at most as many fields as columns, and the number of other lines."""
     sink, skipped = io.StringIO(), 0
     writer = csv.writer(sink, delimiter=delimiter, lineterminator="\n")
     try:
@@ -176,17 +176,17 @@ def _fitting(text: str, delimiter: str, n_columns: int) -> tuple[str, int]:
             else:
                 skipped += 1
     except csv.Error:
-        skipped += 1  # A quotation mark that is never closed takes the rest with it.
+        skipped += 1  # An unclosed quotation mark swallows the following lines.
     return sink.getvalue(), skipped
 
 
 def _unnamed(name: str) -> str:
-    """Return the sentence for rows that are wider than the first line."""
+    """Return the message for rows with more fields than the first line."""
     return f"The rows of {name} have more fields than its first line names; name every column there."
 
 
 def _reason(error: Exception) -> str:
-    """Return what a parser says, and what to do about it."""
+    """Return the message of a parser, with advice."""
     said = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split()).rstrip(".")
     if "inside string" in said or "field limit" in said:
         return f"{said}. A quotation mark is opened and never closed; close it, or take it out."

@@ -1,4 +1,4 @@
-"""Read, describe and encode untrusted files in a process of its own, with limits of time and memory."""
+"""Read, describe and encode untrusted files in a subprocess with time and memory limits."""
 
 from __future__ import annotations
 
@@ -21,42 +21,33 @@ from fmviz.lab.tables.target import Target
 
 __all__ = ["describe_confined", "encode_confined", "read_confined"]
 
-# What an honest file takes, in bytes and seconds: at the start, and for every byte that is read. A table of
-# short words takes most.
+# The limits in bytes and seconds: a constant, and a multiple of the size. Tables of short words take most.
 _MEMORY, _MEMORY_EACH = 600e6, 18.0
 _SECONDS, _SECONDS_EACH = 20.0, 4e-7
 
 
-def read_confined(
-    data: bytes,
-    asked: Reading | None = None,
-    name: str = "The file",
-    within: Limits | None = None,
-    should_stop: Callable[[], bool] = never,
-) -> Source:
-    """As `fmviz.lab.tables.files.read`, with as much time and memory as an honest file of its size takes.
+def read_confined(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
+    """Read a file as `fmviz.lab.tables.files.read`, within time and memory limits by its size.
 
     Raises
     ------
     ValueError
-        As `read` does; or if it takes more.
-    StoppedError
-        If `should_stop` was true.
+        As `read`, or if a limit is exceeded.
     """
-    return _source(_read(_source_parts, data, asked, name, within, should_stop))
+    return _source(_read(False, data, asked, name, within, never))
 
 
 def describe_confined(
     data: bytes, asked: Reading, should_stop: Callable[[], bool] = never
 ) -> tuple[Source, tuple[Column, ...]]:
-    """Return a file as `read_confined` does, and what its columns are; () for libsvm."""
-    parts = _read(_described_parts, data, asked, "The file", UPLOADS, should_stop)
+    """Read a file as `read_confined`, and infer the types of its columns; () for libsvm."""
+    parts = _read(True, data, asked, "The file", UPLOADS, should_stop)
     columns = (Column(**{**column, "levels": tuple(column["levels"])}) for column in parts["columns"])
     return _source(parts), tuple(columns)
 
 
 def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
-    """As `fmviz.lab.tables.encoding.encode`, of all rows, within the limits of an upload; raises alike."""
+    """Encode all rows as `fmviz.lab.tables.encoding.encode`, within the limits of uploads."""
     parts = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
     encoding = parts["encoding"]
     return Encoded(
@@ -66,28 +57,20 @@ def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bo
         parts["dropped"],
         Target.from_dict(parts["target"]),
         None if encoding is None else TableEncoding.from_dict(encoding),
-        parts["lacking"],
+        parts["missing"],
         parts["unseen"],
     )
 
 
 def _read(
-    function: Callable[..., Any],
-    data: bytes,
-    asked: Reading | None,
-    name: str,
-    within: Limits | None,
-    should_stop: Callable[[], bool],
+    describe: bool, data: bytes, asked: Reading, name: str, within: Limits, should_stop: Callable[[], bool]
 ) -> dict[str, Any]:
-    asked, within = asked or Reading(), within or UPLOADS
     within.check(name, file=len(data))
-    # How much it unfolds to is seen by unfolding it alone.
+    limits: dict[str, Any] = {"name": name, "should_stop": should_stop}
+    # Its size is known only after decompression.
     if data.startswith(GZIP):
-        limits: dict[str, Any] = {"n_bytes": len(data), "name": name, "should_stop": should_stop}
-        data = _confined(_unfolded_parts, data, name, within, **limits)["data"]
-    return _confined(
-        function, data, asked, name, within, n_bytes=len(data), name=name, should_stop=should_stop
-    )
+        data = _confined(_unfolded_parts, data, name, within, n_bytes=len(data), **limits)["data"]
+    return _confined(_source_parts, describe, data, asked, name, within, n_bytes=len(data), **limits)
 
 
 def _confined(
@@ -127,19 +110,15 @@ def _unfolded_parts(data: bytes, name: str, within: Limits) -> dict[str, Any]:
     return {"data": unfolded(data, name, within)}
 
 
-def _source_parts(*arguments: Any) -> dict[str, Any]:
-    return _parts(read_unfolded(*arguments))
-
-
-def _described_parts(*arguments: Any) -> dict[str, Any]:
+def _source_parts(describe: bool, *arguments: Any) -> dict[str, Any]:
     source = read_unfolded(*arguments)
-    columns = () if source.table is None else described(source.table, source.reading.decimal)
-    return {**_parts(source), "columns": [asdict(column) for column in columns]}
-
-
-def _parts(source: Source) -> dict[str, Any]:
-    parts = {"reading": asdict(source.reading), "table": source.table, "y": source.y, "notes": source.notes}
-    return parts if source.X is None else {**parts, **_matrix_parts(source.X)}
+    columns = described(source.table, source.reading.decimal) if describe and source.table is not None else ()
+    return {
+        **{name: getattr(source, name) for name in ("table", "y", "notes")},
+        **({} if source.X is None else _matrix_parts(source.X)),
+        "reading": asdict(source.reading),
+        "columns": [asdict(column) for column in columns],
+    }
 
 
 def _encoded_parts(source: Source, recipe: Recipe) -> dict[str, Any]:
@@ -149,7 +128,7 @@ def _encoded_parts(source: Source, recipe: Recipe) -> dict[str, Any]:
     UPLOADS.check("This", features=X.shape[1], entries=int(entries))
     return {
         **_matrix_parts(X),
-        **{name: getattr(encoded, name) for name in ("y", "rows", "dropped", "lacking", "unseen")},
+        **{name: getattr(encoded, name) for name in ("y", "rows", "dropped", "missing", "unseen")},
         "target": asdict(encoded.target),
         "encoding": None if encoded.encoding is None else encoded.encoding.to_dict(),
     }

@@ -1,4 +1,4 @@
-"""The values of a column as words, as numbers or as dates, however people write them."""
+"""Convert the values of a column to words, numbers or dates, in the notations that people use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 STRAY = 0.05
-"""Up to this share of other words a column is still one of numbers, or of dates."""
+"""The largest share of other words in a column of numbers or dates."""
 
 _SAMPLE = 500
 _DATE_FORMATS = (
@@ -39,7 +39,7 @@ _DATE_FORMATS = (
     "%d %b %Y",
     "%b %d, %Y",
 )
-# Levels stand in the order of their letters.
+# Numbered, since levels are sorted alphabetically.
 _WEEKDAYS = ("1-Mon", "2-Tue", "3-Wed", "4-Thu", "5-Fri", "6-Sat", "7-Sun")
 _MONTHS = (
     *("01-Jan", "02-Feb", "03-Mar", "04-Apr", "05-May", "06-Jun"),
@@ -50,26 +50,26 @@ _MONTHS = (
 
 
 def is_number(values: pd.Series) -> bool:
-    """Return whether a column holds numbers, rather than words or truth values."""
+    """Return whether a column is numeric and not boolean."""
     return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
 
 
 def words_of(values: pd.Series) -> np.ndarray:
-    """Return values as words, None where one is missing; whole numbers without a point."""
+    """Return values as strings, None where one is missing; integers without a decimal point."""
     codes, different = pd.factorize(values)
     words = [f"{v:.15g}" if isinstance(v, float) else str(v) for v in different]
     return np.array([*words, None], dtype=object)[codes]
 
 
 def typed_words(values: pd.Series) -> pd.Series:
-    """Return words; finite numbers stay numbers, so that their levels are in order."""
+    """Return values as strings, but finite numbers as they are, so that levels sort numerically."""
     if is_number(values):
         return values.where(np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)))
     return pd.Series(words_of(values), index=values.index, name=values.name, dtype=object)
 
 
 def levels_of(values: pd.Series) -> list[str]:
-    """Return the different words of values of which none is missing: numbers by size, words by letters."""
+    """Return the unique values as strings, sorted numerically or alphabetically."""
     different = pd.Series(values.unique())
     if is_number(different):
         return list(dict.fromkeys(words_of(different.sort_values())))
@@ -77,7 +77,7 @@ def levels_of(values: pd.Series) -> list[str]:
 
 
 def some(words: Collection[str], most: int = 4) -> str:
-    """Return the first few words, for a sentence."""
+    """Return the first few words as a list in a sentence."""
     shown = ", ".join(map(str, list(words)[:most]))
     return shown + (", …" if len(words) > most else "")
 
@@ -86,10 +86,9 @@ def some(words: Collection[str], most: int = 4) -> str:
 
 
 def numbers_of(values: pd.Series, decimal: str = "point") -> np.ndarray:
-    """Return values as numbers, float64; NaN where one is missing, no number, infinite or beyond `LARGEST`.
+    """Return values as float64; NaN where one is missing, not a number, infinite or beyond `LARGEST`.
 
-    With `decimal` "point" a comma, with "comma" a point divides thousands, if three digits follow it; so do
-    blanks and apostrophes.
+    Thousands may be separated by blanks, by apostrophes, and by the sign that is not the decimal sign.
     """
     if is_number(values) or pd.api.types.is_bool_dtype(values):
         numbers = values.astype("float64").to_numpy(na_value=np.nan).copy()
@@ -109,28 +108,28 @@ def numbers_of(values: pd.Series, decimal: str = "point") -> np.ndarray:
 
 
 def _divided(words: pd.Series, decimal: str) -> np.ndarray:
-    """Return numbers with divided thousands; NaN for what is none."""
+    """Parse numbers with thousands separators; NaN for anything else."""
     point, divider = (",", "[.]") if decimal == "comma" else ("[.]", ",")
     divided = rf"[-+]?[0-9]{{1,3}}(?:(?:{divider}|[ \u00a0\u202f'’])[0-9]{{3}})+(?:{point}[0-9]*)?"
     plain = rf"[-+]?(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][-+]?[0-9]{{1,4}})?"
     fits = words.str.fullmatch(f"(?:{divided})|(?:{plain})").to_numpy(dtype=bool)
     bare = words[fits].str.replace(rf"{divider}|[ \u00a0\u202f'’]", "", regex=True)
-    found = np.full(len(words), np.nan)
-    found[fits] = pd.to_numeric(bare.str.replace(",", "."), errors="coerce").to_numpy(dtype=np.float64)
-    return found
+    numbers = np.full(len(words), np.nan)
+    numbers[fits] = pd.to_numeric(bare.str.replace(",", "."), errors="coerce").to_numpy(dtype=np.float64)
+    return numbers
 
 
 # ------------------------------------------------------------------------------------------------- dates
 
 
 def date_format(values: pd.Series) -> str:
-    """Return how dates are written, "datetime" where they are no text; "" where they are no dates."""
+    """Return the format of dates, "datetime" if they are not text, "" if they are not dates."""
     if pd.api.types.is_datetime64_any_dtype(values):
         return "datetime"
     if is_number(values) or pd.api.types.is_bool_dtype(values):
         return ""
     sample = pd.Series([str(value) for value in values.dropna().unique()[:_SAMPLE]], dtype="str")
-    # To try all formats on thousands of columns of words takes long.
+    # Trying all formats on thousands of columns of words takes long.
     dated = len(sample) > 0 and sample.str.contains("[0-9]").mean() > 1 - STRAY
     for form in _DATE_FORMATS if dated else ():
         if pd.to_datetime(sample, format=form, errors="coerce", utc=True).notna().mean() > 1 - STRAY:
@@ -139,7 +138,7 @@ def date_format(values: pd.Series) -> str:
 
 
 def dates_of(values: pd.Series, form: str) -> pd.Series:
-    """Return dates written as `date_format` says as times without a zone, NaT where one is none."""
+    """Parse dates of a format by `date_format`, without time zone; NaT where one does not parse."""
     if pd.api.types.is_datetime64_any_dtype(values):
         return values.dt.tz_localize(None) if values.dt.tz is not None else values
     if form == "datetime":
@@ -151,13 +150,13 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
 
 
 def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
-    """Return year, month, weekday and hour of dates as columns of their own, ``date.year`` and so on."""
-    found, name = dates_of(values, form), str(values.name)
+    """Return year, month, weekday and hour of dates as columns ``<name>.year`` and so on."""
+    dates, name = dates_of(values, form), str(values.name)
     return {
-        f"{name}.year": found.dt.year.astype("float64"),
-        f"{name}.month": _named(found.dt.month - 1, _MONTHS),
-        f"{name}.weekday": _named(found.dt.day_of_week, _WEEKDAYS),
-        f"{name}.hour": found.dt.hour.astype("float64"),
+        f"{name}.year": dates.dt.year.astype("float64"),
+        f"{name}.month": _named(dates.dt.month - 1, _MONTHS),
+        f"{name}.weekday": _named(dates.dt.day_of_week, _WEEKDAYS),
+        f"{name}.hour": dates.dt.hour.astype("float64"),
     }
 
 

@@ -1,4 +1,4 @@
-"""Uploads: the names of their data sets, the files that are kept, and what becomes of them."""
+"""Uploaded data sets."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _NAME = re.compile(r"own_[0-9a-f]{20}")
 
 
 def is_upload(name: object) -> bool:
-    """Return whether a name is that of an uploaded data set, which may or may not be on this computer."""
+    """Return whether a name has the form of an uploaded data set, stored here or not."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""An example table for the page Your data."""
+"""The example table of the page Your data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Example", "example"]
 
 
 class Example(NamedTuple):
-    """A file, its name, its target, and the columns of numbers that are names."""
+    """A file, its name, its target, and its numeric columns that are categories."""
 
     data: bytes
     name: str
@@ -19,7 +19,7 @@ class Example(NamedTuple):
 
 
 def example() -> Example:
-    """Return the sampled flights, or, where an installed package lacks them, the diabetes data."""
+    """Return the sampled flights, or the diabetes data where the package is installed without them."""
     path = Files().find("flights.csv")
     if path is not None and path.suffix == ".csv":
         return Example(path.read_bytes(), path.name, "late", ("month", "day"))

@@ -1,7 +1,7 @@
-"""The library of uploads: files by the hash of their bytes, data sets by that of file and recipe.
+"""Store uploaded files and their data sets on disk, under content hashes.
 
-Beside the run store, in a folder of its own, lies every file once, as ``file_<hash>``, and a JSON text for
-every data set, as ``own_<hash>.json``. Names are hashes, so that who does not know one cannot guess it.
+A folder beside the run store holds every file once, as ``file_<hash>``, and a JSON entry for every data set,
+as ``own_<hash>.json``. Names are hashes, so that they cannot be guessed.
 """
 
 from __future__ import annotations
@@ -43,46 +43,46 @@ __all__ = [
     "load",
     "name_of",
     "profile",
-    "put",
+    "save",
     "size_of_file",
     "sized",
     "title_of",
 ]
 
 VERSION = 1
-# Files that no set is made of are kept for so long.
+# Files without a data set are removed after this time.
 _IDLE_SECONDS = 7 * 86_400.0
 _FILE = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, eq=False)
 class Upload:
-    """A data set of one's own, as it is entered.
+    """The entry of an uploaded data set.
 
     Attributes
     ----------
     name : str
         ``own_`` and a hash of file and recipe.
     title : str
-        What it is called.
+        The title.
     file : str
         The hash of the file.
     recipe : Recipe
-        How the file becomes the data set.
+        The options of reading and encoding the file.
     task : str
         See `fmviz.lab.datasets.base.Task`.
     rows, features : int
         N and d.
     bytes : int
-        Of the file.
+        The size of the file.
     suggested : mapping
-        Settings for a first fit; a strength only if it was searched for.
+        Settings for a first fit; regularization strengths only if they were searched.
     created : float
         Seconds since the epoch.
     owner : str
-        Who brought it, and may delete it; empty where a program did, and everybody may.
+        The user who uploaded it and may delete it; empty if anybody may.
     suited : mapping of str to mapping
-        What else was found for some models.
+        Further settings by model.
     """
 
     name: str
@@ -99,13 +99,13 @@ class Upload:
     suited: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def has_strengths(self, model: str | None = None) -> bool:
-        """Return whether strengths were searched for a model; without a name for a machine each output."""
+        """Return whether strengths were searched for a model, by default for one machine for each output."""
         return "lambda_sparse" in (self.suggested if model is None else self.suited.get(model, {}))
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A file that was read, and what its columns are; () for libsvm."""
+    """A file as read, and the inferred types of its columns; () for libsvm."""
 
     source: Source
     columns: tuple[Column, ...]
@@ -115,13 +115,13 @@ class Profile:
 
 
 def file_of(data: bytes) -> str:
-    """Return the hash of a file that may be kept; raises ValueError where it is too large."""
+    """Return the hash of a file; raises ValueError if it is too large."""
     limits.UPLOADS.check("The file", file=len(data))
     return hashlib.sha256(data).hexdigest()[:32]
 
 
 def keep_file(data: bytes) -> str:
-    """Keep a file; return its hash. Raises ValueError where it is too large, or the disk is full."""
+    """Store a file and return its hash; raises ValueError if it is too large or the disk is full."""
     name = file_of(data)
     path = _file(name)
     try:
@@ -139,12 +139,12 @@ def keep_file(data: bytes) -> str:
 
 
 def kept_bytes() -> int:
-    """Return the bytes of all kept files."""
+    """Return the total size of all stored files."""
     return sum(path.stat().st_size for path in data_folder().glob("file_*"))
 
 
 def size_of_file(file: str) -> int | None:
-    """Return the bytes of a kept file; None where there is none of that hash."""
+    """Return the size of a stored file, or None if there is none of this hash."""
     try:
         return _file(file).stat().st_size
     except (OSError, ValueError):
@@ -166,7 +166,7 @@ def _bytes(file: str) -> bytes:
 
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Whoever reads at the same time must not find half of it.
+    # Written atomically: others may read at the same time.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix="new_")
     try:
         with os.fdopen(handle, "wb") as sink:
@@ -178,7 +178,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 _profiles: WeighedCache[Profile] = WeighedCache(4, lambda profile: profile.source.n_bytes)
-# One, which the page counts, enters and trains on in turn.
+# A single one, which the page measures, saves and trains on in turn.
 _encoded: WeighedCache[Encoded] = WeighedCache(1, lambda encoded: array_bytes(encoded.X, encoded.y))
 _sizes: WeighedCache[Size] = WeighedCache(64, lambda _: 0)
 
@@ -186,9 +186,9 @@ _sizes: WeighedCache[Size] = WeighedCache(64, lambda _: 0)
 def profile(
     file: str, reading: Reading, should_stop: Callable[[], bool] = never, data: bytes | None = None
 ) -> Profile:
-    """Read a file and describe its columns, once; `data` are its bytes where it is not kept.
+    """Read a file and infer its column types, cached; `data` are its bytes if it is not stored.
 
-    Raises ValueError with a sentence, or StoppedError if `should_stop` was true before it was read.
+    Raises ValueError, or StoppedError if `should_stop` becomes true.
     """
 
     def read() -> Profile:
@@ -199,7 +199,7 @@ def profile(
 
 
 def encoded(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
-    """Return what a recipe makes of a kept file; raises as `profile`."""
+    """Encode a stored file by a recipe, cached; raises as `profile`."""
 
     def encode() -> Encoded:
         return encode_confined(profile(file, recipe.reading, should_stop).source, recipe, should_stop)
@@ -208,7 +208,7 @@ def encoded(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) 
 
 
 def sized(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Size:
-    """Return the size of what a recipe makes of a kept file; raises as `profile`."""
+    """Return the size of a stored file encoded by a recipe; raises as `profile`."""
     return _sizes.get((file, recipe), lambda: Size.of(encoded(file, recipe, should_stop)))
 
 
@@ -216,16 +216,16 @@ def sized(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) ->
 
 
 def title_of(text: str) -> str:
-    """Return a name as a title: without folders, in one line, and without signs that Markdown takes up."""
+    """Return a file name as a title: one line without folders and without Markdown characters."""
     base = re.split(r"[\\/]", text)[-1]
     clean = " ".join(re.sub(r"[^\w\s.,;()+=@%&'’-]", " ", base).split()).strip("_-=+@ ")
     return clean[:80] or "My data"
 
 
 def name_of(file: str, recipe: Recipe) -> str:
-    """Return the name of the data set that a recipe makes of a file."""
-    told = json.dumps([VERSION, file, recipe.to_dict()], sort_keys=True)
-    return f"own_{hashlib.sha256(told.encode()).hexdigest()[:20]}"
+    """Return the name of the data set of a file and a recipe."""
+    text = json.dumps([VERSION, file, recipe.to_dict()], sort_keys=True)
+    return f"own_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def _entry(name: str) -> Path:
@@ -234,36 +234,36 @@ def _entry(name: str) -> Path:
     return data_folder() / f"{name}.json"
 
 
-def put(found: Upload) -> None:
+def save(upload: Upload) -> None:
     """Write the entry of a data set."""
-    told = {key: value for key, value in vars(found).items() if key not in ("recipe", "name")}
-    text = json.dumps({"version": VERSION, **told, "recipe": found.recipe.to_dict()}, ensure_ascii=False)
-    _write(_entry(found.name), text.encode())
+    entry = {key: value for key, value in vars(upload).items() if key not in ("recipe", "name")}
+    text = json.dumps({"version": VERSION, **entry, "recipe": upload.recipe.to_dict()}, ensure_ascii=False)
+    _write(_entry(upload.name), text.encode())
 
 
 def find(name: str) -> Upload | None:
-    """Return the data set of that name; None where it is not on this computer."""
+    """Return the entry of a data set, or None if it is not stored here."""
     try:
-        told = dict(json.loads(_entry(name).read_bytes()))
+        entry = dict(json.loads(_entry(name).read_bytes()))
         # Commit 2c2cf81 marked what was deleted, to remove it a week later.
-        if told.pop("version") != VERSION or told.pop("deleted", None) is not None:
+        if entry.pop("version") != VERSION or entry.pop("deleted", None) is not None:
             return None
-        found = Upload(**{**told, "name": name, "recipe": Recipe.from_dict(told["recipe"])})
+        upload = Upload(**{**entry, "name": name, "recipe": Recipe.from_dict(entry["recipe"])})
     except (OSError, LookupError, TypeError, ValueError):
         return None
-    return found if size_of_file(found.file) is not None else None
+    return upload if size_of_file(upload.file) is not None else None
 
 
 def load(name: str) -> Dataset:
-    """Return the data set of that name; raises ValueError where it is not here."""
-    found = find(name)
-    if found is None:
+    """Load a data set by name; raises ValueError if it is not stored here."""
+    upload = find(name)
+    if upload is None:
         raise ValueError(why_not(name))
-    return encoded(found.file, found.recipe).dataset(name, found.title)
+    return encoded(upload.file, upload.recipe).dataset(name, upload.title)
 
 
 def why_not(name: str) -> str | None:
-    """Return None, or the sentence that says why a set cannot be loaded."""
+    """Return the reason why a data set cannot be loaded, or None."""
     if find(name) is not None:
         return None
     return (
@@ -273,24 +273,24 @@ def why_not(name: str) -> str | None:
 
 
 def delete(name: str) -> bool:
-    """Delete a data set for good, and its file if it is the last one of it; return whether it was there."""
-    found = find(name)
-    if found is None:
+    """Delete a data set, and its file if no other uses it; return whether it existed."""
+    upload = find(name)
+    if upload is None:
         return False
     _entry(name).unlink(missing_ok=True)
     others = [find(entry.stem) for entry in data_folder().glob("own_*.json")]
-    if all(other is None or other.file != found.file for other in others):
-        _file(found.file).unlink(missing_ok=True)
+    if all(other is None or other.file != upload.file for other in others):
+        _file(upload.file).unlink(missing_ok=True)
     return True
 
 
 def _tidy() -> None:
-    """Remove files that no set is made of, and entries that cannot be read, once they are old."""
+    """Remove old files without a data set, and old unreadable entries."""
     folder, since = data_folder(), time.time() - _IDLE_SECONDS
     needed = set()
     for entry in folder.glob("own_*.json"):
-        if (found := find(entry.stem)) is not None:
-            needed.add(found.file)
+        if (upload := find(entry.stem)) is not None:
+            needed.add(upload.file)
         elif entry.stat().st_mtime < since:
             entry.unlink(missing_ok=True)
     for path in folder.glob("*_*"):

@@ -1,4 +1,4 @@
-"""How large the data set is that an upload becomes, and what training on it costs."""
+"""Compute the size of an encoded upload, and estimate the cost of training on it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fmviz.lab.tables.encoding import Encoded
 __all__ = ["Part", "Size"]
 
 _FLOAT, _INDEX = 8, 4
-# Seconds for an entry of X and a column of P, an epoch; measured, and rather too long.
+# Seconds per entry of X, column of P and epoch: a measured upper estimate.
 _SECONDS = 3e-9
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one column becomes: features, and entries that are not zero."""
+    """The features of one column, and their non-zero entries."""
 
     name: str
     kind: str
@@ -29,24 +29,24 @@ class Part:
 
 @dataclass(frozen=True)
 class Size:
-    """What a recipe makes of a file.
+    """The size of an encoded file.
 
     Attributes
     ----------
     rows, dropped : int
-        Rows that are kept, and those left out since something is missing.
+        The number of complete rows, and of rows dropped for a missing value.
     parts : tuple of Part
-        The columns; one for all of libsvm.
+        The columns; a single part for libsvm.
     task : str
         See `fmviz.lab.datasets.base.Task`.
     labels : tuple of str
-        The words for -1 and +1, or for the classes; of several columns their names.
+        The labels of -1 and +1, or of the classes; the names of several columns.
     counts : tuple of int
-        How many rows each class has, or each of several labels.
+        The number of rows of each class, or of each of several labels.
     sparse : bool
-        Whether the zeros of X take no memory.
+        Whether X is sparse.
     notes : tuple of str
-        A sentence for every column that was left out.
+        A sentence for every column without features.
     """
 
     rows: int
@@ -59,10 +59,10 @@ class Size:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, found: Encoded) -> Size:
-        """Measure; raises ValueError where a class has none of the rows that are kept."""
-        assert found.y is not None
-        target, encoding, y = found.target, found.encoding, found.y
+    def of(cls, encoded: Encoded) -> Size:
+        """Measure encoded data; raises ValueError if a class has no complete row."""
+        assert encoded.y is not None
+        target, encoding, y = encoded.target, encoded.encoding, encoded.y
         values = [-1, 1] if target.task == "binary" else range(len(target.labels))
         counts = tuple(int((y == value).sum()) for value in values) if target.labels else ()
         if target.task == "several":
@@ -82,7 +82,7 @@ class Size:
                 f"Of the rows without a missing value none is {target.labels[counts.index(0)]!r}. Impute "
                 "what is missing, or ignore columns."
             )
-        X: Any = found.X
+        X: Any = encoded.X
         sparse = sp.issparse(X)
         entries = np.bincount(X.indices, minlength=X.shape[1]) if sparse else (X != 0).sum(axis=0)
         parts: tuple[Part, ...] = (Part("all features", "number", entries.size, int(entries.sum())),)
@@ -96,7 +96,7 @@ class Size:
             )
         notes = () if encoding is None else encoding.notes
         labels = target.labels or target.outputs
-        return cls(len(y), found.dropped, parts, target.task, labels, counts, bool(sparse), notes)
+        return cls(len(y), encoded.dropped, parts, target.task, labels, counts, bool(sparse), notes)
 
     @property
     def features(self) -> int:
@@ -110,16 +110,16 @@ class Size:
 
     @property
     def bytes_of_X(self) -> int:
-        """What X takes by rows and by columns, as it does while a model is trained."""
+        """The memory of X, stored by rows and by columns as during training."""
         pointers = (self.rows + self.features + 2) * _FLOAT
         if self.sparse:
             return 2 * self.entries * (_FLOAT + _INDEX) + pointers
         return 2 * self.rows * self.features * _FLOAT + pointers
 
     def bytes_of_P(self, rank: int) -> int:
-        """Return what P takes."""
+        """Return the memory of P."""
         return self.features * rank * _FLOAT
 
     def seconds(self, rank: int, epochs: int) -> float:
-        """About how long so many epochs take, rather too long."""
+        """Return an upper estimate of the time of so many epochs."""
         return _SECONDS * self.entries * rank * epochs

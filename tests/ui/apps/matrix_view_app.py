@@ -55,8 +55,8 @@ if "tiles" in query:
     W = rng.standard_normal((12, 12)) * (rng.random((12, 12)) < 0.4)
     codes, scale = encode_codes(W + W.T)
     cells = np.flatnonzero(codes)
-    told = Intervals(cells, *np.outer([-0.25, 1.5, 0.98], np.ones(cells.size)))
-    frame = CodesFrame(codes, scale, caption="pooled", intervals=told)
+    intervals = Intervals(cells, *np.outer([-0.25, 1.5, 0.98], np.ones(cells.size)))
+    frame = CodesFrame(codes, scale, caption="pooled", intervals=intervals)
     panels.append(Panel("Tiles", [frame], row_labels=tiles, col_labels=tiles))
 matrix_view(
     panels,
