@@ -39,29 +39,6 @@ def test_the_strength_changes_counts_and_link():
     assert f"**{one.entries[one.at(1)]:,}** entr" in words(test)
 
 
-def test_a_deep_link_restores_everything():
-    given = {
-        "regularizers": "ti,ti_rows,omega_cs",
-        "distribution": "blocks",
-        "d": "31",
-        "k": "7",
-        "seed": "12",
-        "log2lambda": "-5",
-        "column": "3",
-        "y": "log",
-        "size": "large",
-    }
-    test = opened("prox", **given)
-    assert not test.warning
-    assert address(test) == given
-    assert test.number_input(key="shared_seed").value == 12
-    assert test.slider(key="prox_d").value == 31
-    assert test.selectbox(key="prox_distribution").value == "blocks"
-    assert test.select_slider(key="prox_log2lambda").value == -5
-    assert test.number_input(key="prox_column").value == 3
-    assert worked(test) == ["TI", "TI, by rows", "Ω_CS"]
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("query", "message"),
