@@ -19,13 +19,13 @@ SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validat
 
 def matrices(app: AppTest) -> list[dict[str, Any]]:
     """Return the headers of the views of matrices on the page."""
-    views = (one.proto for one in app.get("bidi_component"))
-    return [header_of(one.bytes) for one in views if one.component_name == "fmviz.matrix_view"]
+    views = (element.proto for element in app.get("bidi_component"))
+    return [header_of(view.bytes) for view in views if view.component_name == "fmviz.matrix_view"]
 
 
 def test_links_to_too_many_runs_and_to_none(store, sentences):
-    made = [store.begin(Experiment(**SMALL, seed=seed)) for seed in range(MOST + 2)]
-    app = page("compare", runs=",".join(made))
+    runs = [store.begin(Experiment(**SMALL, seed=seed)) for seed in range(MOST + 2)]
+    app = page("compare", runs=",".join(runs))
     sentences(app, "compare", "too many runs")
     assert {str(MOST + 2), str(MOST)} <= numbers(app)
     app = page("compare", runs="gone,lost")
@@ -41,8 +41,8 @@ def test_failed_runs_do_not_hide_the_older_ones(store):
 
 
 def test_runs_of_two_seeds_and_another_method(store, sentences):
-    made = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
-    runs = [tasks.manager().start(experiment).id for experiment in made]
+    experiments = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
+    runs = [tasks.manager().start(experiment).id for experiment in experiments]
     app = page("compare", view="runs")
     app.button(key="compare_newest").click().run()
     # Seeds are folded: two methods, and how far the seeds of one lie apart.
@@ -65,8 +65,8 @@ def test_runs_of_two_seeds_and_another_method(store, sentences):
 
 
 def test_runs_on_other_data_are_not_subtracted(store, sentences):
-    made = [Experiment(**SMALL), Experiment(**SMALL, dataset="planted_features")]
-    runs = [tasks.manager().start(experiment).id for experiment in made]
+    experiments = [Experiment(**SMALL), Experiment(**SMALL, dataset="planted_features")]
+    runs = [tasks.manager().start(experiment).id for experiment in experiments]
     sentences(page("compare", runs=",".join(runs)), "compare", "different data")
 
 
@@ -97,7 +97,7 @@ def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store
     app.run()
     (sent,) = matrices(app)
     assert [panel["title"] for panel in sent["panels"]] == ["TI", "CS"]
-    assert [one["label"] for one in sent["panels"][0]["classes"]] == [name.capitalize() for name in CLASSES]
+    assert [kind["label"] for kind in sent["panels"][0]["classes"]] == [name.capitalize() for name in CLASSES]
     table = app.dataframe[-1].value
     assert table["interactions"].iloc[1] in (10, 15)
     assert "CS cannot use 11 to 13 interactions" in words(app)

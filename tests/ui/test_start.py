@@ -67,7 +67,9 @@ def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
 
 def test_what_nothing_reads_is_not_drawn_and_kept_for_the_other_pages(store):
     test = page("start", seed="77", dataset="monks1")
-    assert not {"shared_seed", "shared_dataset"} & {one.key for one in [*test.selectbox, *test.number_input]}
+    assert not {"shared_seed", "shared_dataset"} & {
+        control.key for control in [*test.selectbox, *test.number_input]
+    }
     test.switch_page("pages/compare.py").run()
     assert test.selectbox(key="shared_dataset").value == "monks1"
     assert test.number_input(key="shared_seed").value == 77

@@ -427,4 +427,4 @@ def stale_label_app():
 
 def test_words_of_an_option_that_have_changed_are_no_choice():
     at = AppTest.from_function(stale_label_app).run()
-    assert [one.value for one in at.markdown] == ["auto", "cd", "cd"]
+    assert [line.value for line in at.markdown] == ["auto", "cd", "cd"]

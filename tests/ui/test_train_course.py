@@ -131,10 +131,10 @@ def test_planted_support_is_compared_pair_by_pair(store):
     view = the_job().view()
     learned = learned_support(view.thinned, None)
     assert np.triu(learned, 1).sum() == view.last["used_interactions"]
-    found = compare_supports(view.dataset.truth, learned)
-    assert found.f1 == pytest.approx(view.last["support_f1"])
-    assert found.exact == bool(view.last["support_recovered"])
-    assert sum(found.counts) == 100 * 99 // 2
+    support = compare_supports(view.dataset.truth, learned)
+    assert support.f1 == pytest.approx(view.last["support_f1"])
+    assert support.exact == bool(view.last["support_recovered"])
+    assert sum(support.counts) == 100 * 99 // 2
     assert address(app)["support"] == "1"
 
 

@@ -165,8 +165,8 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_train, manager, diagonal)
     view = job.view()
     look = Look(view.experiment.machine, 2)
     assert factors_repeat(look.model) == (diagonal == "1")
-    found = view.parameters
-    W = (found.P * found.coefficients) @ found.P.T
+    parameters = view.parameters
+    W = (parameters.P * parameters.coefficients) @ parameters.P.T
     assert look.interactions(view.thinned).matrix() == pytest.approx(W)
     assert figures(app)["Interactions"] == f"{view.last['used_interactions']:,}"
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
