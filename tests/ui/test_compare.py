@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
-from ui.driving import header_of, numbers, page, words
+from ui.driving import finish, header_of, numbers, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
@@ -84,8 +84,7 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
 
 def test_the_duel_shows_what_it_found(store):
     app = page("compare", dataset="balance_scale", target="10", fighters="ti,cs")
-    app.button(key="compare_duel").click().run()
-    app.run()
+    finish(app, "compare_duel")
     table = app.dataframe[-1].value
     assert list(table["label"]) == ["TI", "CS"]
 
@@ -93,8 +92,7 @@ def test_the_duel_shows_what_it_found(store):
 def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store):
     # Whole features have 10 pairs or 15.
     app = page("compare", dataset="monks1", target="12", fighters="ti,cs", accept="5", starts="informed")
-    app.button(key="compare_duel").click().run()
-    app.run()
+    finish(app, "compare_duel")
     (sent,) = matrices(app)
     assert [panel["title"] for panel in sent["panels"]] == ["TI", "CS"]
     assert [kind["label"] for kind in sent["panels"][0]["classes"]] == [name.capitalize() for name in CLASSES]
@@ -131,7 +129,6 @@ def test_models_of_any_data_under_one_strength(store):
 
 def test_an_empty_store_offers_an_example(store):
     app = page("compare", view="runs")
-    app.button(key="compare_example").click().run()
-    app.run()
+    finish(app, "compare_example")
     assert len(store.runs()) == 4
     assert len(app.dataframe[0].value.set_index("what").columns) == 2
