@@ -200,8 +200,7 @@ def test_the_best_fit_is_the_best_of_its_metric():
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_from_the_example_to_a_run(new_page, server, wait_idle, shoot):
-    page = new_page()
+def test_from_the_example_to_a_run(page, server, wait_idle, shoot):
     page.goto(
         f"{server.url}/path?dataset=balance_scale&points=5&rank=3&lambda_p=0.001&low=0.0001&high=1&target=4"
     )
@@ -219,19 +218,8 @@ def test_from_the_example_to_a_run(new_page, server, wait_idle, shoot):
     page.locator(".st-key-path_bracket .main-svg").first.wait_for(timeout=120_000)
     wait_idle(page)
     shoot(page, "path-1440-light")
-    shown = page.locator(".st-key-path_numbers").inner_text()
-    address_ = page.url
-
-    fresh = new_page(color_scheme="dark", viewport={"width": 700, "height": 900})
-    fresh.goto(address_)
-    fresh.locator(".st-key-path_bracket .main-svg").first.wait_for(timeout=120_000)
-    fresh.locator(".st-key-path_numbers").wait_for(timeout=120_000)
-    wait_idle(fresh)
-    assert fresh.locator(".st-key-path_numbers").inner_text() == shown
-    shoot(fresh, "path-700-dark")
-    link = fresh.locator(".st-key-path_point").get_by_role("link", name="Open in Train")
-    link.click()
-    fresh.wait_for_url("**/train?**")
-    fresh.get_by_text("Converged", exact=False).first.wait_for(timeout=120_000)
-    assert "lambda_sparse=0.001" in fresh.url
-    expect(fresh.locator(".st-key-train_matrix .numbers")).to_be_visible()
+    page.locator(".st-key-path_point").get_by_role("link", name="Open in Train").click()
+    page.wait_for_url("**/train?**")
+    page.get_by_text("Converged", exact=False).first.wait_for(timeout=120_000)
+    assert "lambda_sparse=0.001" in page.url
+    expect(page.locator(".st-key-train_matrix .numbers")).to_be_visible()
