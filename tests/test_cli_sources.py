@@ -1,4 +1,4 @@
-"""What commands read and write: files, pipes, devices, and a run store that is something else."""
+"""Inputs of commands: files, pipes and devices; and run stores that are other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sets: one contract for all of them, and what is particular to each."""
+"""The registry of data sets: a contract for all, and properties of each."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Experiments: validation, links, JSON, suggestions, and metrics of their runs."""
+
 from __future__ import annotations
 
 import dataclasses

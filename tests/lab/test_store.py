@@ -1,3 +1,5 @@
+"""The run store: writing, querying, resuming, errors, and several processes."""
+
 from __future__ import annotations
 
 import errno
