@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import bz2
 import importlib.util
-import io
 import lzma
 import os
 import pickle
@@ -770,26 +769,6 @@ def test_drawn_ratings():
     assert (pairs[:, 1] >= 100).all()
     assert len(np.unique(pairs, axis=0)) == y.size
     assert y.mean() == pytest.approx(3.5, abs=0.2)
-
-
-# Building as a user does it
-
-
-def test_build_check_compares_and_writes_nothing(build, monkeypatch, tmp_path, capsys):
-    source = made_up_flights()
-    monkeypatch.setattr(build, "flights_source", lambda folder: source)
-    monkeypatch.setattr(build, "HERE", tmp_path)
-    monkeypatch.setattr("sys.argv", ["build.py", "--check"])
-    with pytest.raises(SystemExit, match=r"To be rebuilt: planted_interactions\.csv, .*flights\.csv"):
-        build.main()
-    assert not list(tmp_path.iterdir())
-    monkeypatch.setattr("sys.argv", ["build.py"])
-    build.main()
-    assert len(list(tmp_path.iterdir())) == 5
-    monkeypatch.setattr("sys.argv", ["build.py", "--check"])
-    build.main()
-    assert "flights.csv" in capsys.readouterr().out
-    assert pd.read_csv(io.BytesIO((tmp_path / "monks1.csv").read_bytes())).shape == (432, 7)
 
 
 def test_planted_triples_explain_the_target():
