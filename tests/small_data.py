@@ -52,21 +52,21 @@ def some_zeros(start: Parameters, linear: bool = True, bias: bool = True, seed: 
     return start.replace(w=rng.normal(size=start.w.size) * linear, intercept=float(rng.normal()) * bias)
 
 
-def agree(found: Parameters, P: Any, w: Any, intercept: Any, abs: float, **tolerance: float) -> None:
+def agree(result: Parameters, P: Any, w: Any, intercept: Any, abs: float, **tolerance: float) -> None:
     """Assert that parameters are these, but for so much; P's tolerance may be another one."""
-    assert pytest.approx(P, abs=tolerance.get("in_P", abs)) == found.P
-    assert found.w == pytest.approx(w, abs=abs)
-    assert found.intercept == pytest.approx(float(np.squeeze(intercept)), abs=abs)
+    assert pytest.approx(P, abs=tolerance.get("in_P", abs)) == result.P
+    assert result.w == pytest.approx(w, abs=abs)
+    assert result.intercept == pytest.approx(float(np.squeeze(intercept)), abs=abs)
 
 
 def same_iterates(some: Any, others: Any, close: float = 0.0) -> None:
     """Assert that runs show the same parameters and objectives, to the last bit or so close."""
-    for one, other in zip(some, others, strict=True):
-        assert list(one.parameters) == list(other.parameters)
-        for name, array in one.parameters.items():
+    for first, other in zip(some, others, strict=True):
+        assert list(first.parameters) == list(other.parameters)
+        for name, array in first.parameters.items():
             np.testing.assert_allclose(other.parameters[name], array, rtol=0.0, atol=close, err_msg=name)
-        assert other.objective == pytest.approx(one.objective, rel=close, abs=0.0)
-        assert (one.epoch, one.status) == (other.epoch, other.status)
+        assert other.objective == pytest.approx(first.objective, rel=close, abs=0.0)
+        assert (first.epoch, first.status) == (other.epoch, other.status)
 
 
 def assert_resumable(
@@ -86,17 +86,17 @@ def assert_resumable(
     kept: list[bytes] = []
     once = {name: own.pop(name) for name in ("init_scale", "start") if name in own}
     more = {"keep": lambda take: kept.append(take().to_bytes()), "rng": np.random.default_rng(0)}
-    whole = list(run(problem, solver, budget, **once, **more, **own))
+    full = list(run(problem, solver, budget, **once, **more, **own))
     for packed in kept[:: max(1, len(kept) // (tried - 1))]:
         checkpoint = Checkpoint.from_bytes(packed)
         rng = np.random.default_rng(9)
-        rest = list(run(problem, solver, budget, resume=checkpoint, rng=rng, **own))
-        again = whole[len(whole) - len(rest) :]
-        assert rest[0].epoch == checkpoint.epoch
-        same_iterates(again, rest, close)
-        certified = [[np.isnan(one.certificate) for one in both[1:]] for both in (again, rest)]
+        remaining = list(run(problem, solver, budget, resume=checkpoint, rng=rng, **own))
+        again = full[len(full) - len(remaining) :]
+        assert remaining[0].epoch == checkpoint.epoch
+        same_iterates(again, remaining, close)
+        certified = [[np.isnan(item.certificate) for item in both[1:]] for both in (again, remaining)]
         assert certified[0] == certified[1]
-    return whole, len(kept)
+    return full, len(kept)
 
 
 def differences(f: Any, at: np.ndarray, h: float = 1e-6) -> np.ndarray:

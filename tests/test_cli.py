@@ -109,7 +109,6 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
                 yield f"start {seed}"
 
             yield from repro.once((seed,), steps)
-            repro.done += 1
 
     monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))
     line = ["paper", "made_up", "--jobs", "1", "--output", str(tmp_path)]

@@ -65,10 +65,10 @@ class Cluster:
             assert self.scheduler.poll() is None, (self._folder / "log.txt").read_text()
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        found = json.loads(self._address.read_text())["address"]
-        with Client(found, set_as_default=False) as client:
+        result = json.loads(self._address.read_text())["address"]
+        with Client(result, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=120)
-        return found
+        return result
 
     def close(self) -> None:
         for process in (*self.workers, self.scheduler):
@@ -88,12 +88,12 @@ def cluster(tmp_path) -> Iterator[Cluster]:
 def numbers(plan: SweepPlan, path: Path) -> list:
     """Every result but its times."""
     store = RunStore(path)
-    told = []
+    message = []
     for index, run in sorted(results(plan, store).items()):
         last = {name: value for name, value in run.last.items() if name != "seconds"}
-        told.append((index, run.status, store.parameters(run.id).P.tobytes(), json.dumps(last)))
+        message.append((index, run.status, store.parameters(run.id).P.tobytes(), json.dumps(last)))
     store.close()
-    return told
+    return message
 
 
 def test_a_cluster_gives_the_numbers_of_this_machine_and_outlives_a_worker(tmp_path, cluster):
@@ -122,9 +122,9 @@ def test_a_cluster_gives_the_numbers_of_this_machine_and_outlives_a_worker(tmp_p
     assert done < len(plan.cells), "the worker was lost while there was work to do"
     assert numbers(plan, there) == numbers(plan, here)
     assert len(numbers(plan, there)) == len(plan.cells) == 16
-    told = json.loads(out)
-    assert [row["fits"] for row in told["rows"]] == [4] * 4
-    assert not told["failures"]
+    message = json.loads(out)
+    assert [row["fits"] for row in message["rows"]] == [4] * 4
+    assert not message["failures"]
 
 
 @pytest.mark.parametrize("address", ["nonsense", ":::", "http://127.0.0.1:8786", "tcp://127.0.0.1:1"])
@@ -132,11 +132,11 @@ def test_what_is_no_address_is_told_at_once(tmp_path, address):
     file = tmp_path / "plan.toml"
     file.write_text(PLAN)
     line = ["sweep", str(file), "--store", str(tmp_path / "runs.sqlite"), "--dask", address]
-    begun = time.monotonic()
-    found = subprocess.run(
+    started = time.monotonic()
+    result = subprocess.run(
         [sys.executable, "-m", "fmviz", *line], capture_output=True, text=True, cwd=ROOT, timeout=120
     )
-    assert found.returncode == 2
-    assert f"The Dask scheduler {address!r} cannot be reached" in found.stderr
-    assert "Traceback" not in found.stderr
-    assert time.monotonic() - begun < 30
+    assert result.returncode == 2
+    assert f"The Dask scheduler {address!r} cannot be reached" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert time.monotonic() - started < 30

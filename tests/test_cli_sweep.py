@@ -65,14 +65,14 @@ def test_cost_progress_and_table(place, capsys):
 
 def test_the_table_holds_means_and_deviations(place, capsys):
     assert swept(place, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    message = json.loads(capsys.readouterr().out)
     plan, store = SweepPlan.from_text(PLAN), RunStore(place / "runs.sqlite")
-    found = results(plan, store)
+    result = results(plan, store)
     store.close()
-    assert told["metric"] == "train_rmse"
-    assert told["failures"] == {}
-    values = [found[i].last["train_rmse"] for i in (0, 1)]
-    row = told["rows"][0]
+    assert message["metric"] == "train_rmse"
+    assert message["failures"] == {}
+    values = [result[i].last["train_rmse"] for i in (0, 1)]
+    row = message["rows"][0]
     assert (row["regularizer"], row["lambda_sparse"], row["fits"]) == ("ti", 0.1, 2)
     assert row["mean"] == pytest.approx(sum(values) / 2)
     assert row["std"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
@@ -133,15 +133,15 @@ def test_ctrl_c_leaves_what_is_finished(place):
     store = RunStore(place / "runs.sqlite")
     deadline = time.monotonic() + 300
     # The store counts runs that have begun.
-    whole = SweepPlan.from_text(plan)
-    while len(results(whole, store)) < 3 and process.poll() is None and time.monotonic() < deadline:
+    full = SweepPlan.from_text(plan)
+    while len(results(full, store)) < 3 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "the same command goes on from here" in err
-    finished = len(results(whole, store))
+    finished = len(results(full, store))
     store.close()
     assert 3 <= finished < 2000
     assert "±" in out

@@ -1,4 +1,4 @@
-"""Reproduce the figures and tables of the papers and ship the results: `make results`.
+"""Make the figures and tables of the papers anew, and keep the results with the package: `make results`.
 
     python -m tools.results [--from-store] [NAME ...]
 
@@ -43,7 +43,7 @@ def without_paths(result: dict) -> dict:
     return {**result, "differences": words}
 
 
-def make(artefact: Artefact) -> None:
+def run(artefact: Artefact) -> None:
     """Run an artefact into the run store, telling how far it is."""
     budget = "full" if artefact.minutes["full"] <= MINUTES else "quick"
     for result in run_and_keep(artefact, budget, store):
@@ -59,11 +59,11 @@ def main() -> None:
     for name in arguments.names or ARTEFACTS:
         artefact = ARTEFACTS[name]
         if not arguments.from_store:
-            make(artefact)
-        if (known := stored(artefact)) is None:
+            run(artefact)
+        if (last := stored(artefact)) is None:
             print(f"{name}: the store has none.")
             continue
-        result, created = known
+        result, created = last
         picture = thumbnail.svg(
             papers.draw(artefact.picture.kind, result["tables"], **artefact.picture.options)
         )

@@ -10,10 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.training import X_TITLES, X, axis_type, metric_axis, thin
+from fmviz.figures.training import DASHES, X_TITLES, X, axis_type, finish, metric_axis, thin
 
 STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def run_styles(regularizers: Sequence[str]) -> list[tuple[str, str]]:
@@ -25,25 +24,11 @@ def run_styles(regularizers: Sequence[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _finish(figure: go.Figure, height: int, **layout: Any) -> go.Figure:
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 12, "t": 30, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        **layout,
-    )
-    figure.update_xaxes(automargin=True, zeroline=False)
-    figure.update_yaxes(automargin=True, zeroline=False)
-    return figure
-
-
 def overlay(
     histories: Sequence[tuple[str, str, pd.DataFrame]],
     column: str,
     title: str,
     x: X = "epoch",
-    height: int = 360,
 ) -> go.Figure:
     """Draw one column of the histories of several runs.
 
@@ -56,8 +41,6 @@ def overlay(
         What is drawn, and its name.
     x : {"epoch", "seconds"}
         The horizontal axis.
-    height : int
-        In pixels.
     """
     figure = go.Figure()
     values: list[float] = []
@@ -82,9 +65,10 @@ def overlay(
         )
     figure.update_xaxes(title=X_TITLES[x], rangemode="tozero")
     figure.update_yaxes(metric_axis(column, values), title=title)
-    return _finish(
+    return finish(
         figure,
-        height,
+        360,
+        30,
         hovermode="x unified",
         showlegend=True,
         # From the edge of the picture: many names on a narrow page leave little of the plot.
@@ -101,7 +85,6 @@ def trade_off(
     front: Sequence[bool],
     metric: str,
     title: str,
-    height: int = 360,
     what: str = "interactions",
     spread: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> go.Figure:
@@ -117,8 +100,6 @@ def trade_off(
         Which runs are on the Pareto front.
     metric, title : str
         The metric, and its name.
-    height : int
-        In pixels.
     what : str
         What is counted, in the plural.
     spread : (sequence of float, sequence of float), optional
@@ -159,14 +140,14 @@ def trade_off(
     drawn = x[np.isfinite(x) & np.isfinite(y)]
     figure.update_xaxes(title=f"used {what}", **axis_type(drawn))
     figure.update_yaxes(metric_axis(metric, y[np.isfinite(y)]), title=title)
-    return _finish(figure, height, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
+    return finish(figure, 360, 30, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
 
 
 def _bar(deviation: float) -> dict[str, Any] | None:
     return {"array": [deviation], "thickness": 1, "width": 3} if np.isfinite(deviation) else None
 
 
-def equal_sparsity(table: pd.DataFrame, metric: str, title: str, height: int = 300) -> go.Figure:
+def equal_sparsity(table: pd.DataFrame, metric: str, title: str) -> go.Figure:
     """Draw a metric of every regularizer at about the same number of interactions.
 
     Parameters
@@ -176,8 +157,6 @@ def equal_sparsity(table: pd.DataFrame, metric: str, title: str, height: int = 3
         does not reach the number is hatched: it is the nearest that it reaches.
     metric, title : str
         The column, and its name.
-    height : int
-        In pixels.
     """
     figure = go.Figure(
         go.Bar(
@@ -202,7 +181,7 @@ def equal_sparsity(table: pd.DataFrame, metric: str, title: str, height: int = 3
         )
     )
     # The numbers stand on the bars.
-    return _finish(figure, height, yaxis_visible=False)
+    return finish(figure, 300, 30, yaxis_visible=False)
 
 
 def against_strength(
@@ -212,7 +191,6 @@ def against_strength(
     error: str | None,
     metric: str,
     title: str,
-    height: int = 340,
 ) -> go.Figure:
     """Draw means against a strength, a curve for every data set and method.
 
@@ -226,8 +204,6 @@ def against_strength(
         The column of the bars.
     metric, title : str
         What the values are of, and its name.
-    height : int
-        In pixels.
     """
     figure = go.Figure()
     several = table["dataset"].nunique() > 1
@@ -251,9 +227,10 @@ def against_strength(
     )
     figure.update_xaxes(dtick=1, exponentformat="power", selector={"type": "log"})
     figure.update_yaxes(metric_axis(metric, table[value]), title=title)
-    return _finish(
+    return finish(
         figure,
-        height,
+        340,
+        30,
         hovermode="x unified",
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},

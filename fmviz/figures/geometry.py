@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.training import BLUE, ORANGE, PURPLE
+from fmviz.figures.training import BLUE, ORANGE, PURPLE, finish
 
 REACH = 2.0
 # What zeros the end of a way has: none, the first coordinate, the second, both.
@@ -286,7 +286,6 @@ def shrinkage(
     after: Sequence[tuple[str, str, np.ndarray]],
     present: float,
     axis: str,
-    height: int = 330,
 ) -> go.Figure:
     """Draw one entry after the operator against itself before it.
 
@@ -300,8 +299,6 @@ def shrinkage(
         The entry now, marked.
     axis : str
         The entry's name.
-    height : int
-        In pixels.
     """
     figure = go.Figure()
     figure.add_scatter(
@@ -333,22 +330,13 @@ def shrinkage(
             name=f"{label} now",
         )
     figure.add_vline(x=present, line={"color": palette.NEUTRAL, "width": 1})
+    finish(figure, 330, hovermode="closest")
     figure.update_xaxes(title=f"{axis} before", dtick=1, zeroline=True, zerolinecolor=palette.NEUTRAL)
     figure.update_yaxes(title=f"{axis} after", dtick=1, zeroline=True, zerolinecolor=palette.NEUTRAL)
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 34, "b": 8},
-        paper_bgcolor=_CLEAR,
-        plot_bgcolor=_CLEAR,
-        hovermode="closest",
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-    )
     return figure
 
 
-def column_bars(
-    before: np.ndarray, after: np.ndarray, threshold: float, soft: float, height: int = 330
-) -> go.Figure:
+def column_bars(before: np.ndarray, after: np.ndarray, threshold: float, soft: float) -> go.Figure:
     """Draw the entries of a column against the threshold of TI.
 
     Parameters
@@ -359,8 +347,6 @@ def column_bars(
         2λS: what every entry loses.
     soft : float
         λ, the threshold of ℓ₁, for comparison.
-    height : int
-        In pixels.
     """
     size, left = np.abs(before), np.abs(after)
     names = [f"p<sub>{j}</sub>" for j in range(1, size.size + 1)]
@@ -398,14 +384,6 @@ def column_bars(
             name=name,
             hovertemplate=f"{name} = %{{y:.4g}}<extra></extra>",
         )
-    figure.update_layout(
-        barmode="overlay",
-        bargap=0.35,
-        height=height,
-        margin={"l": 8, "r": 8, "t": 34, "b": 8},
-        paper_bgcolor=_CLEAR,
-        plot_bgcolor=_CLEAR,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-    )
-    figure.update_yaxes(title="|p|", rangemode="tozero", zeroline=False)
+    finish(figure, 330, barmode="overlay", bargap=0.35)
+    figure.update_yaxes(title="|p|", rangemode="tozero")
     return figure

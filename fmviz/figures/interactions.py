@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,13 +13,11 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from fmviz.figures import palette
 from fmviz.figures.tabular import literal
-from fmviz.figures.training import BLUE, ORANGE
+from fmviz.figures.training import BLUE, ORANGE, finish
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
 """The colours of what raises and of what lowers, those of the heatmaps."""
 _WIDTHS = (1.2, 2.2, 3.6, 5.5)
-_LABELLED = 26
-_NO_WIDTH = "\N{ZERO WIDTH SPACE}"
 
 
 def network(
@@ -32,7 +29,6 @@ def network(
     weight: np.ndarray,
     chosen: Sequence[int] = (),
     signed: bool = True,
-    height: int = 400,
 ) -> go.Figure:
     """Draw nodes and edges.
 
@@ -52,8 +48,6 @@ def network(
         Nodes that are marked.
     signed : bool
         Whether the sign of a weight says something.
-    height : int
-        In pixels.
     """
     figure = go.Figure()
     size = np.abs(weight)
@@ -77,7 +71,7 @@ def network(
                     hoverinfo="skip",
                 )
     order = np.argsort(-strength, kind="stable")
-    labelled = set(order[:_LABELLED].tolist()) | set(chosen)
+    labelled = set(order[:26].tolist()) | set(chosen)
     share = strength / max(strength.max(initial=0.0), 1e-300)
     figure.add_scatter(
         x=position[:, 0],
@@ -100,7 +94,7 @@ def network(
         },
         unselected={"marker": {"opacity": 1.0}, "textfont": {"color": None}},
     )
-    _finish(figure, height, showlegend=False, clickmode="event+select", dragmode="pan")
+    finish(figure, 400, 12, showlegend=False, clickmode="event+select", dragmode="pan")
     low, high = position.min(axis=0), position.max(axis=0)
     room = 0.08 * (high - low) + 0.35
     figure.update_xaxes(visible=False, range=[low[0] - room[0], high[0] + room[0]])
@@ -114,7 +108,6 @@ def waterfall(
     total: float,
     start: str,
     unit: str,
-    height: int | None = None,
 ) -> go.Figure:
     """Draw how terms add up to a prediction, from top to bottom.
 
@@ -128,13 +121,11 @@ def waterfall(
         What the sum is called.
     unit : str
         The title of the axis.
-    height : int, optional
-        In pixels; by default as the number of terms needs.
     """
     every = [*labels, start]
     shown = [_short(label, 46) for label in every]
     # The same words twice would be one bar.
-    shown = [text + _NO_WIDTH * shown[:at].count(text) for at, text in enumerate(shown)]
+    shown = [text + "\N{ZERO WIDTH SPACE}" * shown[:at].count(text) for at, text in enumerate(shown)]
     figure = go.Figure(
         go.Waterfall(
             orientation="h",
@@ -154,7 +145,7 @@ def waterfall(
             connector={"line": {"color": palette.NEUTRAL, "width": 1, "dash": "dot"}},
         )
     )
-    _finish(figure, height or 26 * len(every) + 70, showlegend=False)
+    finish(figure, 26 * len(every) + 70, 12, showlegend=False)
     # Values are written outside the bars, which a narrow window would cut off.
     figure.update_layout(margin_r=64)
     ends = np.cumsum(values)
@@ -163,19 +154,8 @@ def waterfall(
         ends = np.append(ends, 0.0)
     room = 0.16 * (float(np.ptp(ends)) or spread)
     figure.update_xaxes(title=unit, range=[ends.min() - room, ends.max() + room], zeroline=True)
-    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_yaxes(autorange="reversed")
     return figure
-
-
-def _finish(figure: go.Figure, height: int, **layout: Any) -> None:
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 12, "t": 12, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        **layout,
-    )
-    figure.update_xaxes(automargin=True, zeroline=False)
 
 
 def _short(text: str, most: int = 22) -> str:
@@ -253,15 +233,8 @@ def two_rows(
     )
     if pulls is not None and thresholds is not None:
         _pulls(figure, labels, values, pulls, thresholds)
-    figure.update_layout(
-        height=330 if held else 150,
-        margin={"l": 8, "r": 12, "t": 12, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 0.5, "yanchor": "bottom"},
-    )
-    figure.update_xaxes(automargin=True, zeroline=False, showgrid=False)
-    figure.update_yaxes(automargin=True, zeroline=False)
+    finish(figure, 330 if held else 150, 12, legend_y=0.5)
+    figure.update_xaxes(showgrid=False)
     figure.update_yaxes(autorange="reversed", showgrid=False, row=1, col=1)
     if held:
         figure.update_yaxes(rangemode="tozero", title_text="at zero entries", row=2, col=1)

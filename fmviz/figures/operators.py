@@ -10,10 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fmviz.figures.palette import NEUTRAL
+from fmviz.figures.training import DASHES, NONE, SYMBOLS, finish, log_counts_axis
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_DASHES = ("solid", "dash", "dot", "dashdot")
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon", "pentagon")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,6 @@ def counts_figure(
     total: int,
     current: int | None = None,
     y: Literal["linear", "log"] = "linear",
-    height: int = 320,
 ) -> go.Figure:
     """Draw counts against λ = 2^e.
 
@@ -67,22 +65,20 @@ def counts_figure(
         The exponent that is marked.
     y : {"linear", "log"}
         The scale of the counts. On the logarithmic one a count of 0 is drawn at 0.5, and named 0.
-    height : int
-        In pixels.
     """
     figure = go.Figure()
     x = list(exponents)
     for number, curve in enumerate(curves):
         counts = np.asarray(curve.counts)
-        shown = np.maximum(counts, 0.5) if y == "log" else counts
+        shown = np.maximum(counts, NONE) if y == "log" else counts
         figure.add_scatter(
             x=x,
             y=shown,
             mode="lines+markers",
             name=curve.label,
-            line={"color": curve.color, "width": 2.5, "dash": _DASHES[curve.reading % len(_DASHES)]},
+            line={"color": curve.color, "width": 2.5, "dash": DASHES[curve.reading % len(DASHES)]},
             marker={
-                "symbol": _SYMBOLS[number % len(_SYMBOLS)],
+                "symbol": SYMBOLS[number % len(SYMBOLS)],
                 # The later lines are smaller, so that those beneath show around them.
                 "size": max(6, 11 - number),
                 "color": curve.color,
@@ -105,36 +101,22 @@ def counts_figure(
                 "showarrow": False,
             },
         )
-    axis: dict[str, object] = {"title": {"text": what.capitalize()}}
-    if y == "log":
-        top = max(1.0, np.log10(max(total, 1)))
-        decades = range(int(np.ceil(top)) + 1)
-        axis |= {
-            "type": "log",
-            "range": [np.log10(0.5) - 0.1, top + 0.15],
-            "tickvals": [0.5, *(10.0**i for i in decades)],
-            "ticktext": ["0", *(f"{10**i:,}" for i in decades)],
-        }
-    else:
-        axis |= {"range": [-0.04 * max(total, 1), 1.06 * max(total, 1)], "tickformat": ",d"}
-        if total <= 8:  # else plotly puts ticks between whole numbers
-            axis["dtick"] = 1
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 40, "b": 8},
-        hovermode="x unified",
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
-        xaxis={
-            "title": {"text": "λ"},
-            "tickvals": x,
-            "ticktext": [power(e) for e in x],
-            "range": [min(x) - 0.5, max(x) + 0.5],
-            "zeroline": False,
-            "unifiedhovertitle": {"text": "λ = %{customdata[0]} = %{customdata[1]}"},
-        },
-        yaxis={"zeroline": False, **axis},
+    figure.update_xaxes(
+        title="λ",
+        tickvals=x,
+        ticktext=[power(e) for e in x],
+        range=[min(x) - 0.5, max(x) + 0.5],
+        unifiedhovertitle={"text": "λ = %{customdata[0]} = %{customdata[1]}"},
     )
-    return figure
+    figure.update_yaxes(title=what.capitalize())
+    if y == "log":
+        figure.update_yaxes(log_counts_axis(max(total, 10)))
+    else:
+        figure.update_yaxes(range=[-0.04 * max(total, 1), 1.06 * max(total, 1)], tickformat=",d")
+        if total <= 8:  # else plotly puts ticks between whole numbers
+            figure.update_yaxes(dtick=1)
+    legend = {"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}
+    return finish(figure, 320, 40, hovermode="x unified", legend=legend)
 
 
 def describe(exponents: Sequence[int], curves: Sequence[Curve], what: str, total: int) -> str:

@@ -32,11 +32,11 @@ def _values(rows: Sequence[Row], column: str) -> list[Any]:
 
 def _grouped(rows: Sequence[Row], by: str, value: str) -> dict[Any, list[float]]:
     """Return the values of one column by those of another, which rise."""
-    found: dict[Any, list[float]] = {}
+    groups: dict[Any, list[float]] = {}
     for row in rows:
         if row[value] is not None:
-            found.setdefault(row[by], []).append(row[value])
-    return dict(sorted(found.items()))
+            groups.setdefault(row[by], []).append(row[value])
+    return dict(sorted(groups.items()))
 
 
 def _standard_error(values: Sequence[float]) -> float:
@@ -183,10 +183,10 @@ def sparsity(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
             panels.add(
                 title,
                 method,
-                [max(one, 1.0) for one in used],
+                [max(count, 1.0) for count in used],
                 score,
                 "%{customdata[0]:,.0f} used: %{y:.5f}",
-                customdata=[[one] for one in used],
+                customdata=[[count] for count in used],
                 **style,
             )
 

@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fmviz.figures.palette import matrix_colors
+from fmviz.figures.training import evenly
 
 WIDTH = 367
 _TEXT = "#7d8590"
@@ -83,7 +84,8 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
                 f"{escape(axis.title.text)}</text>"
             )
         for trace in mine:
-            xs, ys = _thin(np.asarray(trace.x, float), np.asarray(trace.y, float))
+            kept = evenly(len(trace.x), _MOST)
+            xs, ys = np.asarray(trace.x, float)[kept], np.asarray(trace.y, float)[kept]
             out.append(
                 _path(
                     trace,
@@ -137,13 +139,6 @@ def _breadth(traces: list[Any], log: bool) -> tuple[float, float]:
     low, high = math.log10(values.min()), math.log10(values.max())
     margin = 0.04 * (high - low) or 0.5
     return low - margin, high + margin
-
-
-def _thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if x.size <= _MOST:
-        return x, y
-    kept = np.unique(np.linspace(0, x.size - 1, _MOST).round().astype(int))
-    return x[kept], y[kept]
 
 
 def _range(traces: list[Any], axis: Any, log: bool) -> tuple[float, float]:
@@ -259,11 +254,10 @@ def matrix_png(values: np.ndarray, *, dark: bool = False, grey_diagonal: bool = 
     rows = np.hstack([np.zeros((len(pixels), 1), np.uint8), pixels])  # each row begins with its filter: none
     head = struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], 8, 3, 0, 0, 0)
     parts = ((b"IHDR", head), (b"PLTE", _colors(dark)), (b"IDAT", zlib.compress(rows.tobytes(), 9)))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in (*parts, (b"IEND", b"")))
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in (*parts, (b"IEND", b""))
+    )
 
 
 def _colors(dark: bool) -> bytes:

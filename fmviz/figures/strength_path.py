@@ -10,40 +10,12 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
-from fmviz.figures.training import GREEN, metric_axis
+from fmviz.figures.training import GREEN, NONE, SYMBOLS, finish, log_counts_axis, metric_axis
 
 Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
-# Where a count of 0 stands on a logarithmic axis, and up to where counts need none.
-_NONE = 0.5
+# Up to here counts need no logarithmic axis.
 _FEW = 30
-_LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-
-
-def _finish(figure: go.Figure, height: int) -> go.Figure:
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 12, "t": 34, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        hovermode="closest",
-        legend=_LEGEND,
-    )
-    figure.update_xaxes(automargin=True, zeroline=False)
-    figure.update_yaxes(automargin=True, zeroline=False)
-    return figure
-
-
-def _log_counts(largest: float) -> dict[str, object]:
-    """Return a logarithmic axis of counts, on which 0 has a place and its name."""
-    decades = range(int(np.ceil(np.log10(max(largest, 1.0)))) + 1)
-    return {
-        "type": "log",
-        "range": [np.log10(_NONE) - 0.1, np.log10(max(largest, 1.0)) + 0.15],
-        "tickvals": [_NONE, *(10.0**i for i in decades)],
-        "ticktext": ["0", *(f"{10**i:,}" for i in decades)],
-    }
 
 
 def path(
@@ -94,8 +66,8 @@ def path(
         rows = rows.dropna(subset=[y])
         at, value = rows[x].to_numpy(dtype=float), rows[y].to_numpy(dtype=float)
         figure.add_scatter(
-            x=np.maximum(at, _NONE) if log_x else at,
-            y=np.maximum(value, _NONE) if counts and log_counts else value,
+            x=np.maximum(at, NONE) if log_x else at,
+            y=np.maximum(value, NONE) if counts and log_counts else value,
             customdata=[
                 [name, strength, f"{used:,}", f"{v:,.0f}" if counts else f"{v:.5g}"]
                 for strength, used, v in zip(
@@ -123,8 +95,8 @@ def path(
         if len(mine) and np.isfinite(mine[y].iloc[0]):
             at, value = float(mine[x].iloc[0]), float(mine[y].iloc[0])
             figure.add_scatter(
-                x=[max(at, _NONE) if log_x else at],
-                y=[max(value, _NONE) if counts and log_counts else value],
+                x=[max(at, NONE) if log_x else at],
+                y=[max(value, NONE) if counts and log_counts else value],
                 mode="markers",
                 marker={
                     "symbol": "circle-open",
@@ -137,7 +109,7 @@ def path(
                 name="chosen",
             )
     if log_x:
-        figure.update_xaxes(_log_counts(float(table[x].max())))
+        figure.update_xaxes(log_counts_axis(float(table[x].max())))
     elif x == "used_interactions":
         figure.update_xaxes(rangemode="tozero", tickformat=",d")
     else:
@@ -149,12 +121,12 @@ def path(
     figure.update_xaxes(title=X_TITLES[x])
     figure.update_yaxes(title=title)
     if counts and log_counts:
-        figure.update_yaxes(_log_counts(float(total or 1)))
+        figure.update_yaxes(log_counts_axis(float(total or 1)))
     elif counts:
         figure.update_yaxes(rangemode="tozero", tickformat=",d")
     else:
         figure.update_yaxes(metric_axis(y, table[y]))
-    return _finish(figure, height)
+    return finish(figure, height, hovermode="closest")
 
 
 def bracket(
@@ -163,7 +135,6 @@ def bracket(
     accept: tuple[int, int],
     *,
     color: str = palette.NEUTRAL,
-    height: int = 430,
 ) -> go.Figure:
     """Draw a search for a number of interactions: what every fit uses, and the interval as it narrows.
 
@@ -178,22 +149,20 @@ def bracket(
         What is accepted.
     color : str
         Of the fits.
-    height : int
-        In pixels.
     """
     figure = make_subplots(2, 1, shared_xaxes=True, row_heights=[0.58, 0.42], vertical_spacing=0.06)
     at = table["lambda_sparse"].to_numpy(dtype=float)
     used = table["used_interactions"].to_numpy(dtype=float)
     top = max([*used, accept[1], 1])
     log_counts = top > _FEW
-    shown = np.maximum(used, _NONE) if log_counts else used
+    shown = np.maximum(used, NONE) if log_counts else used
     number = np.arange(1, len(table) + 1)
     ends = [float(at.min()), float(at.max())] if len(at) else [1.0, 10.0]
     ends = [ends[0] / 1.5, ends[1] * 1.5]
     for place, level in enumerate(accept):
         figure.add_scatter(
             x=ends,
-            y=[max(level, _NONE)] * 2 if log_counts else [level] * 2,
+            y=[max(level, NONE)] * 2 if log_counts else [level] * 2,
             mode="lines",
             line={"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
             name=f"accepted {accept[0]:,} to {accept[1]:,}",
@@ -206,7 +175,7 @@ def bracket(
         )
     figure.add_scatter(
         x=ends,
-        y=[max(target, _NONE)] * 2 if log_counts else [target] * 2,
+        y=[max(target, NONE)] * 2 if log_counts else [target] * 2,
         mode="lines",
         line={"color": palette.NEUTRAL, "width": 2, "dash": "dash"},
         name=f"wanted {target:,}",
@@ -260,11 +229,11 @@ def bracket(
     figure.update_xaxes(title="λ", row=2, col=1)
     figure.update_yaxes(title="used interactions", row=1, col=1)
     if log_counts:
-        figure.update_yaxes(_log_counts(float(top)), row=1, col=1)
+        figure.update_yaxes(log_counts_axis(float(top)), row=1, col=1)
     else:
         figure.update_yaxes(rangemode="tozero", tickformat=",d", row=1, col=1)
     figure.update_yaxes(title="fit", range=[len(table) + 0.7, 0.3], tickformat="d", row=2, col=1)
-    return _finish(figure, height)
+    return finish(figure, 430, hovermode="closest")
 
 
 def describe_path(table: pd.DataFrame, y: str, title: str, x: Against = "lambda_sparse") -> str:

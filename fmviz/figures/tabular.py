@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ import plotly.graph_objects as go
 
 __all__ = ["csv", "defused", "literal", "spoken", "table"]
 
-_PLACES = ("x", "y", "z", "r", "theta", "lat", "lon")
-_OTHERS = ("text", "value", "values", "labels", "u", "v", "w", "i", "j", "k", "intensity")
-_GRIDS = frozenset({"heatmap", "contour", "surface", "histogram2d", "histogram2dcontour"})
+_PLACES = ("x", "y", "z")
+_GRIDS = ("heatmap", "surface")
 
 
 def table(figure: go.Figure) -> pd.DataFrame:
@@ -25,21 +23,21 @@ def table(figure: go.Figure) -> pd.DataFrame:
     Parameters
     ----------
     figure : plotly Figure
-        Of curves, points, bars, heatmaps, surfaces or meshes, with frames or without.
+        Of curves, points, bars, heatmaps or surfaces.
 
     Returns
     -------
     DataFrame
-        ``frame`` where the figure has frames, ``trace`` with the name of the trace, and what its points
-        have: ``x``, ``y``, ``z``, ``text``, ``error_x``, ``error_y``; a grid has a row a cell.
-        Traces that only catch the pointer, of opacity 0, are left out.
+        ``trace`` with the name of the trace, and what its points have: ``x``, ``y``, ``z``, ``text``,
+        ``error_x``, ``error_y``; a grid has a row a cell. Traces that only catch the pointer, of opacity 0,
+        are left out.
     """
-    parts = [part for frame, traces in _frames(figure) for part in _parts(frame, traces)]
+    parts = list(_parts(figure.data))
     if not parts:
         return pd.DataFrame({"trace": []})
     joined = pd.concat(parts, ignore_index=True)
-    first = [name for name in ("frame", "trace", *_PLACES) if name in joined]
-    return joined[[*first, *(name for name in joined if name not in first)]]
+    first = [name for name in ("trace", *_PLACES) if name in joined]
+    return joined[[*first, *joined.columns.difference(first, sort=False)]]
 
 
 def csv(figure: go.Figure) -> str:
@@ -53,33 +51,15 @@ def csv(figure: go.Figure) -> str:
     return found.to_csv(index=False, lineterminator="\n")
 
 
-def _frames(figure: go.Figure) -> Iterator[tuple[str | None, list[Any]]]:
-    if not figure.frames:
-        yield None, list(figure.data)
-        return
-    for number, frame in enumerate(figure.frames):
-        places = frame.traces if frame.traces is not None else range(len(frame.data))
-        traces = list(figure.data)
-        for place, change in zip(places, frame.data, strict=False):
-            merged = {**traces[place].to_plotly_json(), **change.to_plotly_json()}
-            merged["name"] = change.name or traces[place].name
-            traces[place] = type(traces[place])(**{**merged, "type": traces[place].type})
-        yield frame.name or str(number), traces
-
-
-def _parts(frame: str | None, traces: list[Any]) -> Iterator[pd.DataFrame]:
+def _parts(traces: Sequence[Any]) -> Iterator[pd.DataFrame]:
     for number, trace in enumerate(traces):
         if _given(trace, "opacity") == 0 or trace.visible is False:
             continue
-        columns = _columns(trace)
-        size = max((len(c) for c in columns.values()), default=0)
-        if not size:
-            continue
+        columns = _grid(trace) if trace.type in _GRIDS else _points(trace)
         name = trace.name or (f"trace {number + 1}" if len(traces) > 1 else trace.type)
-        head = {"trace": [name] * size}
-        if frame is not None:
-            head = {"frame": [frame] * size, **head}
-        yield pd.DataFrame({**head, **{key: _filled(column, size) for key, column in columns.items()}})
+        part = pd.DataFrame({key: pd.Series(column) for key, column in columns.items()})
+        if len(part):
+            yield part.assign(trace=name)
 
 
 def _given(trace: Any, name: str) -> Any:
@@ -90,69 +70,31 @@ def _given(trace: Any, name: str) -> Any:
         return None
 
 
-def _columns(trace: Any) -> dict[str, np.ndarray]:
-    if trace.type in _GRIDS and trace["z"] is not None:
-        return _grid(trace)
-    found = {}
-    for name in (*_PLACES, *_OTHERS):
+def _points(trace: Any) -> dict[str, np.ndarray]:
+    columns = {}
+    for name in (*_PLACES, "text"):
         value = _given(trace, name)
-        if value is not None and not isinstance(value, str) and np.ndim(array := _array(value)) == 1:
-            found[name] = array
-    size = max((len(c) for c in found.values()), default=0)
-    for name, other in (("x", "y"), ("y", "x")):
-        # What is left out plotly counts itself.
-        if name not in found and other in found and trace.type in ("scatter", "scattergl", "bar"):
-            start, step = trace[f"{name}0"] or 0, trace[f"d{name}"] or 1
-            found[name] = start + step * np.arange(size)
-    for name in ("error_x", "error_y", "error_z"):
-        bars = _given(trace, name)
-        if bars is not None and bars.array is not None:
-            found[name] = _flat(bars.array)
-            if bars.arrayminus is not None:
-                found[f"{name}_minus"] = _flat(bars.arrayminus)
-    return found
+        if value is not None and not isinstance(value, str):
+            columns[name] = np.asarray(value)
+    for name in ("error_x", "error_y"):
+        if (bars := _given(trace, name)) is not None and bars.array is not None:
+            columns[name] = np.asarray(bars.array)
+    return columns
 
 
 def _grid(trace: Any) -> dict[str, np.ndarray]:
-    z = np.atleast_2d(_array(trace.z))
-    rows, columns = z.shape
-    found = {}
-    for name, count, axis in (("x", columns, 1), ("y", rows, 0)):
-        given = trace[name]
-        place = np.arange(count) if given is None else _array(given)
+    z = np.asarray(trace.z)
+    columns = {}
+    for name, count, axis in (("x", z.shape[1], 1), ("y", z.shape[0], 0)):
+        place = np.arange(count) if trace[name] is None else np.asarray(trace[name])
         if place.ndim == 1:
-            # A cell may be given by its two edges.
-            place = place[:count]
             place = np.broadcast_to(place[None, :] if axis else place[:, None], z.shape)
-        found[name] = place.ravel()
-    found["z"] = z.ravel()
+        columns[name] = place.ravel()
+    columns["z"] = z.ravel()
     for name in ("text", "surfacecolor"):
-        value = _given(trace, name)
-        if value is not None and np.shape(array := _array(value)) == z.shape:
-            found[name] = array.ravel()
-    return found
-
-
-def _array(value: Any) -> np.ndarray:
-    """Return an array, decoded where it is spelled as plotly sends it to the browser."""
-    if isinstance(value, Mapping) and "bdata" in value:
-        flat = np.frombuffer(base64.b64decode(value["bdata"]), dtype=np.dtype(value["dtype"]))
-        shape = value.get("shape")
-        if shape is None:
-            return flat
-        sizes = shape.split(",") if isinstance(shape, str) else np.atleast_1d(shape)
-        return flat.reshape([int(size) for size in sizes])
-    return np.asarray(value)
-
-
-def _flat(value: Any) -> np.ndarray:
-    return np.array([]) if value is None else _array(value).ravel()
-
-
-def _filled(column: np.ndarray, size: int) -> Any:
-    if len(column) == size:
-        return column
-    return pd.Series(column).reindex(range(size)).to_numpy()
+        if (value := _given(trace, name)) is not None and np.shape(value) == z.shape:
+            columns[name] = np.asarray(value).ravel()
+    return columns
 
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")

@@ -10,10 +10,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fmviz.figures.palette import NEUTRAL
+from fmviz.figures.training import evenly
 
 WIDTH, HEIGHT = 300, 120
 _MARGIN = 8
-_MOST = 60
 
 
 def svg(figure: go.Figure) -> str:
@@ -86,10 +86,8 @@ def _curve(trace: Any, at_x: Scale, at_y: Scale) -> list[str]:
     if trace.mode == "markers":
         color = trace.marker.color
         return [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{color}"/>' for x, y in points]
-    if len(points) > _MOST:
-        kept = np.unique(np.linspace(0, len(points) - 1, _MOST).round().astype(int))
-        points = [points[i] for i in kept]
-    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    thinned = [points[i] for i in evenly(len(points), 60)]
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in thinned)
     return [f'<path d="M{path}" fill="none" stroke="{trace.line.color}" stroke-width="1.5"/>'] if path else []
 
 

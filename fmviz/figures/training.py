@@ -25,6 +25,10 @@ X_TITLES: dict[str, str] = {
     "used_bases": "bases in use",
 }
 MOST_POINTS = 2_000
+NONE = 0.5
+"""Where a count of 0 stands on a logarithmic axis."""
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon", "pentagon")
 
 # Readable on both themes, and apart under the common colour vision deficiencies.
 BLUE = "#3f88c5"
@@ -49,19 +53,14 @@ METRICS: dict[str, str] = {
 """The prediction metrics: the column is ``train_<name>`` or ``validation_<name>``."""
 
 
-def thin(history: pd.DataFrame, most: int = MOST_POINTS) -> pd.DataFrame:
-    """Return at most `most` rows, evenly spread, the first and the last among them."""
-    if len(history) <= most:
-        return history
-    kept = np.unique(np.linspace(0, len(history) - 1, most).round().astype(int))
-    return history.iloc[kept]
+def evenly(n: int, most: int) -> np.ndarray:
+    """Return at most `most` of the places 0, …, n − 1, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
-def useful_log(values: Sequence[float] | np.ndarray) -> bool:
-    """Tell whether a logarithmic axis shows more: all positive, and spread over more than a factor of 20."""
-    finite = np.asarray(values, dtype=float)
-    finite = finite[np.isfinite(finite)]
-    return bool(finite.size and finite.min() > 0 and finite.max() > 20 * finite.min())
+def thin(history: pd.DataFrame) -> pd.DataFrame:
+    """Return at most `MOST_POINTS` rows, evenly spread, the first and the last among them."""
+    return history.iloc[evenly(len(history), MOST_POINTS)]
 
 
 def metric_axis(name: str, values: Sequence[float] | np.ndarray) -> dict[str, object]:
@@ -73,15 +72,26 @@ def metric_axis(name: str, values: Sequence[float] | np.ndarray) -> dict[str, ob
 
 
 def axis_type(values: Sequence[float] | np.ndarray) -> dict[str, object]:
-    """Return a linear axis, or where it shows more a logarithmic one: its decades, also 2 and 5 where few."""
-    if not useful_log(values):
-        return {"type": "linear"}
+    """Return a linear axis, or a logarithmic one for positive values over more than a factor of 20."""
     finite = np.asarray(values, dtype=float)
     finite = finite[np.isfinite(finite)]
+    if not (finite.size and finite.min() > 0 and finite.max() > 20 * finite.min()):
+        return {"type": "linear"}
     return {
         "type": "log",
         "dtick": 1 if finite.max() > 300 * finite.min() else "D2",
         "exponentformat": "power",
+    }
+
+
+def log_counts_axis(largest: float) -> dict[str, object]:
+    """Return a logarithmic axis of counts, on which 0 has a place and its name."""
+    decades = range(int(np.ceil(np.log10(max(largest, 1.0)))) + 1)
+    return {
+        "type": "log",
+        "range": [np.log10(NONE) - 0.1, np.log10(max(largest, 1.0)) + 0.15],
+        "tickvals": [NONE, *(10.0**i for i in decades)],
+        "ticktext": ["0", *(f"{10**i:,}" for i in decades)],
     }
 
 
@@ -108,22 +118,33 @@ def _line(
     )
 
 
-def _finish(figure: go.Figure, x: X, height: int, revision: str) -> go.Figure:
+def finish(figure: go.Figure, height: int, top: int = 34, **layout: object) -> go.Figure:
+    """Set what all figures share: a transparent ground, narrow margins, a legend above."""
     figure.update_layout(
         height=height,
-        margin={"l": 8, "r": 12, "t": 34, "b": 8},
-        hovermode="x unified",
+        margin={"l": 8, "r": 12, "t": top, "b": 8},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        **{"legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}}
+        | layout,
+    )
+    figure.update_layout(layout, overwrite=True)
+    figure.update_xaxes(automargin=True, zeroline=False)
+    figure.update_yaxes(automargin=True, zeroline=False)
+    return figure
+
+
+def _finish(figure: go.Figure, x: X, revision: str, **axis: object) -> go.Figure:
+    figure.update_xaxes(title_text=X_TITLES[x], rangemode="tozero", **axis)
+    return finish(
+        figure,
+        290,
+        hovermode="x unified",
         showlegend=len(figure.data) > 1,
         # The same revision keeps zoom and hidden curves while points are added; the axis is part of it.
         uirevision=f"{revision}:{x}",
         transition={"duration": 0},
     )
-    figure.update_xaxes(automargin=True, zeroline=False, rangemode="tozero")
-    figure.update_yaxes(automargin=True, zeroline=False)
-    return figure
 
 
 def objective(
@@ -133,7 +154,6 @@ def objective(
     parts: bool = False,
     terms: Mapping[str, str] | None = None,
     color: str = palette.NEUTRAL,
-    height: int = 290,
     revision: str = "",
 ) -> go.Figure:
     """Draw the objective against epochs or seconds.
@@ -150,8 +170,6 @@ def objective(
         Other names of parts than those in `PARTS`.
     color : str
         The colour of the total.
-    height : int
-        In pixels.
     revision : str
         Names the run: another one forgets the zoom.
 
@@ -167,8 +185,7 @@ def objective(
                 name = (terms or {}).get(column, name)
                 figure.add_trace(_line(history, x, column, name, part_color, dash="dot", width=1.6))
     figure.update_yaxes(axis_type(history["objective"]))
-    figure.update_xaxes(title_text=X_TITLES[x])
-    return _finish(figure, x, height, revision)
+    return _finish(figure, x, revision)
 
 
 def sparsity(
@@ -178,7 +195,6 @@ def sparsity(
     true_features: int | None = None,
     true_interactions: Mapping[str, int] | None = None,
     parts: Mapping[str, str] | None = None,
-    height: int = 290,
     revision: str = "",
 ) -> go.Figure:
     """Draw the used interactions above the used features, each with the true number dashed if known.
@@ -187,7 +203,7 @@ def sparsity(
     ----------
     history : DataFrame
         Columns ``epoch``, ``seconds``, ``used_interactions``, ``used_features``.
-    x, height, revision
+    x, revision
         As in `objective`.
     true_features : int, optional
         How many there are in truth.
@@ -229,8 +245,8 @@ def sparsity(
             )
             named = True
     figure.update_yaxes(rangemode="tozero", nticks=4)
-    figure.update_xaxes(title_text=X_TITLES[x], row=2, col=1)
-    return _finish(figure, x, height, revision)
+    figure.update_xaxes(rangemode="tozero")
+    return _finish(figure, x, revision, row=2, col=1)
 
 
 def metric_names(history: Container[str]) -> list[str]:
@@ -243,7 +259,6 @@ def prediction(
     metric: str,
     x: X = "epoch",
     *,
-    height: int = 290,
     revision: str = "",
 ) -> go.Figure:
     """Draw a metric on the training rows and, where some were kept out, on the validation rows.
@@ -254,7 +269,7 @@ def prediction(
         Columns ``epoch``, ``seconds``, ``train_<metric>`` and perhaps ``validation_<metric>``.
     metric : str
         A key of `METRICS`.
-    x, height, revision
+    x, revision
         As in `objective`.
 
     Returns
@@ -269,11 +284,10 @@ def prediction(
         figure.add_trace(_line(history, x, column, name, color))
     values = np.concatenate([history[column].to_numpy(dtype=float) for column, _, _ in present])
     figure.update_yaxes(metric_axis(metric, values), title_text=METRICS[metric])
-    figure.update_xaxes(title_text=X_TITLES[x])
-    return _finish(figure, x, height, revision)
+    return _finish(figure, x, revision)
 
 
-def recovery(history: pd.DataFrame, x: X = "epoch", *, height: int = 290, revision: str = "") -> go.Figure:
+def recovery(history: pd.DataFrame, x: X = "epoch", *, revision: str = "") -> go.Figure:
     """Draw how far the planted structure is found: F1 of the support and estimation error.
 
     A thick green line at 1 marks the epochs at which the support is exactly the true one.
@@ -283,7 +297,7 @@ def recovery(history: pd.DataFrame, x: X = "epoch", *, height: int = 290, revisi
     history : DataFrame
         Columns ``epoch``, ``seconds``, of pairs ``support_f1``, ``support_recovered`` and perhaps
         ``estimation_error``, of triples ``support_f1_3`` and ``support_recovered_3``; of either or of both.
-    x, height, revision
+    x, revision
         As in `objective`.
 
     Returns
@@ -324,21 +338,10 @@ def recovery(history: pd.DataFrame, x: X = "epoch", *, height: int = 290, revisi
         errors = errors[np.isfinite(errors)]
         top = max(top, 1.05 * min(float(errors.max(initial=0.0)), 5.0))
     figure.update_yaxes(range=[0, top])
-    figure.update_xaxes(title_text=X_TITLES[x])
-    return _finish(figure, x, height, revision)
+    return _finish(figure, x, revision)
 
 
-_LEVELS = 3
-_LINE_HEIGHT = 13  # pixels
-
-
-def mark_epochs(
-    figure: go.Figure,
-    history: pd.DataFrame,
-    x: str,
-    words: Mapping[int, str],
-    looked_at: int | None = None,
-) -> go.Figure:
+def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping[int, str]) -> go.Figure:
     """Draw a labelled vertical line over all panels at some epochs; return the figure.
 
     Parameters
@@ -351,26 +354,28 @@ def mark_epochs(
         The horizontal axis.
     words : mapping of int to str
         What to write beside the line of an epoch.
-    looked_at : int, optional
-        An epoch that is marked by a thin line without words.
     """
-
-    def place(epoch: int) -> float:
-        return float(np.interp(epoch, history["epoch"], history[x]))
-
-    if looked_at is not None:
-        figure.add_shape(_vertical(place(looked_at), "dot", 1.0))
     for number, (epoch, text) in enumerate(words.items()):
-        figure.add_shape(_vertical(place(epoch), "dash", 1.4))
+        place = float(np.interp(epoch, history["epoch"], history[x]))
+        figure.add_shape(
+            type="line",
+            x0=place,
+            x1=place,
+            y0=0.0,
+            y1=1.0,
+            xref="x",
+            yref="paper",
+            line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"},
+        )
         figure.add_annotation(
-            x=place(epoch),
+            x=place,
             y=1.0,
             xref="x",
             yref="paper",
             xanchor="left",
             yanchor="top",
             xshift=3,
-            yshift=-_LINE_HEIGHT * (number % _LEVELS),
+            yshift=-13 * (number % 3),  # three lines of 13 pixels
             text=text,
             showarrow=False,
             font={"size": 11, "color": palette.NEUTRAL},
@@ -378,23 +383,10 @@ def mark_epochs(
     return figure
 
 
-def _vertical(x: float, dash: str, width: float) -> dict[str, object]:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "y0": 0.0,
-        "y1": 1.0,
-        "xref": "x",
-        "yref": "paper",
-        "line": {"color": palette.NEUTRAL, "width": width, "dash": dash},
-    }
-
-
 _POSITIVE, _NEGATIVE = palette.LIGHT.positive[2], palette.LIGHT.negative[2]
 
 
-def signed_bars(values: np.ndarray, *, x: str, y: str, height: int = 250) -> go.Figure:
+def signed_bars(values: np.ndarray, *, x: str, y: str) -> go.Figure:
     """Draw signed numbers as bars in the order given, the colours those of the matrices.
 
     Parameters
@@ -403,8 +395,6 @@ def signed_bars(values: np.ndarray, *, x: str, y: str, height: int = 250) -> go.
         The numbers; an exact zero gets a grey mark, so that it is seen to be one.
     x, y : str
         The titles of the axes.
-    height : int
-        In pixels.
 
     Returns
     -------
@@ -432,28 +422,21 @@ def signed_bars(values: np.ndarray, *, x: str, y: str, height: int = 250) -> go.
                 showlegend=False,
             )
         )
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 12, "t": 8, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        bargap=0.25,
-        transition={"duration": 0},
-    )
-    figure.update_xaxes(title_text=x, automargin=True, showgrid=False, nticks=8)
-    figure.update_yaxes(title_text=y, automargin=True, zeroline=True, zerolinecolor=palette.NEUTRAL)
+    finish(figure, 250, top=8, bargap=0.25, transition={"duration": 0})
+    figure.update_xaxes(title_text=x, showgrid=False, nticks=8)
+    figure.update_yaxes(title_text=y, zeroline=True, zerolinecolor=palette.NEUTRAL)
     return figure
 
 
 _BINS = 60
-_RED = "#c23b3b"
 _ROWS: dict[str, str] = {
     "kept": BLUE,
     "set aside": ORANGE,
     "wrong, set aside": GREEN,
-    "wrong, kept": _RED,
+    "wrong, kept": "#c23b3b",
 }
 """What becomes of rows."""
+_LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.08, "yanchor": "bottom"}
 
 
 def residuals(
@@ -501,13 +484,12 @@ def residuals(
             annotation={"text": words, "font": {"size": 12, "color": NEUTRAL}, "yref": "paper", "y": 1.0},
             annotation_position="top right",
         )
-    figure.update_layout(barmode="stack", bargap=0.0)
-    figure.update_xaxes(title_text=title, range=[low, high], zeroline=False)
-    figure.update_yaxes(title_text="rows", zeroline=False)
-    return _transparent(figure)
+    figure.update_xaxes(title_text=title, range=[low, high])
+    figure.update_yaxes(title_text="rows")
+    return finish(figure, 300, barmode="stack", bargap=0.0, legend=_LEGEND, showlegend=True)
 
 
-def spectrum(values: np.ndarray, edge: float | None, most: int = 30) -> go.Figure:
+def spectrum(values: np.ndarray, edge: float | None) -> go.Figure:
     """Draw eigenvalues, the largest first: those beyond √ε₃ are free.
 
     Parameters
@@ -516,10 +498,8 @@ def spectrum(values: np.ndarray, edge: float | None, most: int = 30) -> go.Figur
         Of this machine's Z.
     edge : float or None
         √ε₃; None without a cap.
-    most : int
-        So many are drawn.
     """
-    values = np.sort(values[values > 0.0])[::-1][:most]
+    values = np.sort(values[values > 0.0])[::-1][:30]
     free = np.ones(values.size, dtype=bool) if edge is None else values > edge
     figure = go.Figure()
     names = ("free", "shrunk") if edge is not None else ("this machine", "")
@@ -544,21 +524,6 @@ def spectrum(values: np.ndarray, edge: float | None, most: int = 30) -> go.Figur
             },
             annotation_position="top right" if edge <= 0.9 * high else "bottom right",
         )
-    figure.update_layout(barmode="overlay", bargap=0.25)
-    figure.update_xaxes(title_text="eigenvalue of Z, by size", zeroline=False)
-    figure.update_yaxes(title_text="λ", range=[0.0, high], zeroline=False)
-    return _transparent(figure)
-
-
-def _transparent(figure: go.Figure) -> go.Figure:
-    figure.update_layout(
-        height=300,
-        margin={"l": 8, "r": 12, "t": 34, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.08, "yanchor": "bottom"},
-        showlegend=True,
-    )
-    figure.update_xaxes(automargin=True)
-    figure.update_yaxes(automargin=True)
-    return figure
+    figure.update_xaxes(title_text="eigenvalue of Z, by size")
+    figure.update_yaxes(title_text="λ", range=[0.0, high])
+    return finish(figure, 300, barmode="overlay", bargap=0.25, legend=_LEGEND, showlegend=True)

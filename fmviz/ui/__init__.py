@@ -1,1 +1,1 @@
-"""The Streamlit side: the only importer of streamlit inside fmviz."""
+"""The Streamlit pages; nothing else in fmviz imports streamlit."""

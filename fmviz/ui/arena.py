@@ -1,4 +1,4 @@
-"""Trained models of several regularizers side by side: along λ, epoch by epoch, and why they differ."""
+"""Draw models of several regularizers side by side: along λ, epoch by epoch, and why a pair is zero."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def draw(
         Whether every pair has the colour of what it is in truth, which has to be known.
     """
     strength, along = names
-    nearest = min(plan.lambdas, key=lambda one: abs(one - settings[strength]))
+    nearest = min(plan.lambdas, key=lambda value: abs(value - settings[strength]))
     if settings[strength] != nearest:
         settings.set(**{strength: nearest})
     left, right = st.columns([5, 2], gap="medium", vertical_alignment="bottom")
@@ -111,7 +111,7 @@ def draw(
         driver = settings.key(strength) if settings.shows(strength) else nearest
         watch(task, partial(_draw_path, plan, driver, f"{settings.page}_models", height, compared))
     chosen = [PENALTIES[name] for name in plan.regularizers]
-    if words := [f"**{one.label}**, {one.stands_for}." for one in chosen if one.stands_for]:
+    if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
         st.caption(" ".join(words))
     if pair is not None:
         _draw_why(settings, plan, task.view(), nearest, pair, called)
@@ -161,18 +161,18 @@ def _draw_path(
         failure(view)
         return
     dataset = _data(plan)
-    found: dict[str, dict[float, np.ndarray]] = {name: {} for name in plan.regularizers}
+    matrices: dict[str, dict[float, np.ndarray]] = {name: {} for name in plan.regularizers}
     for fit in view.items:
         if fit.parameters is not None:
-            found[fit.experiment.regularizer][fit.experiment.lambda_sparse] = fit.parameters.P
+            matrices[fit.experiment.regularizer][fit.experiment.lambda_sparse] = fit.parameters.P
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
 
     def frame(name: str, strength: float) -> Frame:
-        key, made = f"{strength:g}", found[name]
-        if not made:
+        key, strengths = f"{strength:g}", matrices[name]
+        if not strengths:
             return _waiting(dataset, plan.base.rank, key, compared)
-        nearest = min(made, key=lambda one: abs(math.log(one / strength)))
-        picture = fitted(made[nearest], key, dataset, compared)
+        nearest = min(strengths, key=lambda value: abs(math.log(value / strength)))
+        picture = fitted(strengths[nearest], key, dataset, compared)
         if nearest == strength:
             return picture
         return replace(picture, caption=f"So far, at λ = {nearest:g}: {picture.caption}")
@@ -225,14 +225,14 @@ def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: t
     story = why_zero(problem, fit.parameters, *pair)
     st.markdown(plain(f"{story.sentence(names)} {story.reason(names)}"))
     rows = (story.one, story.other)
-    held = []
+    arrays = []
     if story.thresholded and not story.shared.size:
-        held = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
+        arrays = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
     chart(
         two_rows(
             [names[j] for j in pair],
             np.stack([row.values for row in rows]),
-            *held,
+            *arrays,
             dark=st.context.theme.type == "dark",
         ),
         key="arena_why",

@@ -1,4 +1,4 @@
-"""Charts that do not flicker while their data changes, each with its data and picture to download.
+"""Draw charts that do not flicker when their data change, with downloads of data and picture.
 
 `st.plotly_chart` names a chart by its data, also where it has a key: at every update the browser throws the
 chart away and builds another, shows nothing in between, and sometimes keeps a wrong width. So while a run
@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.figures import sketch, tabular
-from fmviz.ui.components.picture_buttons import picture_buttons
+from fmviz.ui.components import picture_buttons
 
 # Zoom and pan answer to the mouse. The one button of the toolbar is hidden, and pressed from our own menu.
 _CONFIG = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}

@@ -1,4 +1,4 @@
-"""Escapes user text for Markdown."""
+"""Escape user text for Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Geometry: unit balls, the flow of the operators, and why TI zeroes what is relatively small."""
+"""The page Geometry: unit balls, flows of proximal operators, and their thresholds."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def _panel(
     )
     place = settings["plane"] if settings["dims"] == "2" else settings["solid"]
     levels = _levels(settings["dims"], place, name)
-    key = f"geometry_{name}"
+    key, height = f"geometry_{name}", _LARGE if large else _SMALL
     said = f"{PENALTIES[name].label} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
     if settings["dims"] == "2":
         ways, codes = _ways(place, name, strength)
@@ -236,7 +236,8 @@ def _panel(
             section.axes,
             color=color,
             lattice=_LATTICE,
-        ).update_layout(height=_LARGE if large else _SMALL)
+            height=height,
+        )
         chart(
             figure,
             key,
@@ -245,8 +246,7 @@ def _panel(
             selection_mode="points",
         )
     else:
-        figure = figures.space(levels[0], path, point, moved, section.axes, color=color)
-        figure.update_layout(height=_LARGE if large else _SMALL)
+        figure = figures.space(levels[0], path, point, moved, section.axes, color=color, height=height)
         chart(figure, key, f"Unit ball of Ω in three dimensions. {said}")
     _numbers(section, name, point, moved, strength, large=large)
 

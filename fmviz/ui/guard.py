@@ -1,4 +1,4 @@
-"""Turns exceptions of a page or fragment into a message with a way out."""
+"""Turn exceptions of a page or fragment into a message with a way out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from fmviz.lab.background.pool import pages
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation
-from fmviz.ui.components.pulse import pulse
+from fmviz.ui.components import pulse
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 

@@ -1,4 +1,4 @@
-"""The pages of the dashboard: scripts, labels and icons, the order of the sidebar, and links to them."""
+"""The list of pages, their order in the sidebar, and links to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of several outputs is looked at: a class, a label or a target."""
+"""Choose which output of a model to show: a class, a label or a target."""
 
 from __future__ import annotations
 

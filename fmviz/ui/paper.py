@@ -1,4 +1,4 @@
-"""The page Papers: figures and tables reproduced, and what the papers say of them checked."""
+"""The page Papers: reproduced figures and tables, and checks of the papers' statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the proximal operators: one P, several operators, every λ = 2^e."""
+"""The page Operators: several proximal operators on one matrix P, over a grid of λ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the dashboard is served: under which names, with which headers, and a warning where others reach it."""
+"""Serve the dashboard: allowed hosts, response headers, and a warning where others can reach it."""
 
 from __future__ import annotations
 

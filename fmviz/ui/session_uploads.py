@@ -1,4 +1,4 @@
-"""The uploads that a session knows: those it has made, and those that a link has named."""
+"""Track the uploads that a browser session may see."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def owner() -> str:
         _, mask, masked, _ = st.context.cookies["_streamlit_xsrf"].strip('"').split("|")
         # Every answer masks the same token anew.
         pairs = zip(bytes.fromhex(masked), cycle(bytes.fromhex(mask)), strict=False)
-        token = bytes(one ^ other for one, other in pairs)
+        token = bytes(byte ^ other for byte, other in pairs)
     except (KeyError, ValueError):
         token = st.session_state.setdefault(_OWNER, secrets.token_bytes(16))
     return hashlib.sha256(token).hexdigest()[:20]

@@ -1,4 +1,4 @@
-"""The frame of every page: navigation, shared settings, status, lessons, and the answer to errors.
+"""The frame of every page: navigation, shared settings, server status, lessons and error messages.
 
 A page's view is one function::
 

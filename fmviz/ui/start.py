@@ -1,4 +1,4 @@
-"""The start page: what this is, trained models to play with, and links into telling states of other pages."""
+"""The start page: trained models to explore, and links to presets of other pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fits begin, and from which λ on there is no interaction, as several pages put it."""
+"""Controls for the starting point of fits, and the strength λ that leaves no interaction."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def follow_data(
 
 def draw_thresholds(*experiments: Experiment) -> None:
     """Draw from which λ on there is no interaction, as a line under the control of λ."""
-    found: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for experiment in experiments:
         if words := _threshold(experiment):
-            found.setdefault(words, []).append(ALL_PENALTIES[experiment.regularizer].label)
+            reasons.setdefault(words, []).append(ALL_PENALTIES[experiment.regularizer].label)
     if len(experiments) == 1:
-        lines = list(found)
+        lines = list(reasons)
     else:
-        lines = [f"{', '.join(names)}: {words[0].lower()}{words[1:]}" for words, names in found.items()]
+        lines = [f"{', '.join(names)}: {words[0].lower()}{words[1:]}" for words, names in reasons.items()]
     if lines:
         st.caption(f":material/vertical_align_top: {' '.join(lines)}", help=_HELP)
 
@@ -60,10 +60,10 @@ def _threshold(experiment: Experiment) -> str | None:
     """Return in words from which λ on there is no interaction, or None where that cannot be said."""
     if dataset_spec(experiment.dataset).unavailable() is not None:
         return None
-    found = lambda_max(experiment)
-    if found is None:
+    bound = lambda_max(experiment)
+    if bound is None:
         return None
-    low, high = found
+    low, high = bound
     if experiment.machine.multi_output:
         return f"No basis remains from $\\lambda = {low:.3g}$ on."
     if high == 0.0:

@@ -1,4 +1,4 @@
-"""The page Sweeps: many fits, declared at once, estimated, watched, stopped and resumed."""
+"""The page Sweeps: declare, estimate, watch, stop and resume many fits."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def render() -> None:
             f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
             f"{settings['high']:g} · {settings['seeds']:,} seeds"
         )
-        with shell.settings_box("sweeps_box", line, folded=_begun(settings)):
+        with shell.settings_box("sweeps_box", line, folded=_is_started(settings)):
             plan = _declare(settings)
         if plan is not None:
             _run(settings, plan, runs)
@@ -125,7 +125,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
         return None
 
 
-def _begun(settings: Settings) -> bool:
+def _is_started(settings: Settings) -> bool:
     """Return whether the sweep of the form has begun, so that there is something to see."""
     try:
         return not settings["own"] and manager().get(f"sweep:{_name(_form_plan(settings))}") is not None

@@ -1,4 +1,4 @@
-"""How much visitors may upload, each session and all of them: counted before anything is read."""
+"""Limit the size of uploads, per session and in total, before anything is read."""
 
 from __future__ import annotations
 

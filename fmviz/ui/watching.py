@@ -1,4 +1,4 @@
-"""Background tasks on a page: their progress, their end, and why one failed."""
+"""Show the progress, the result or the error of a background task on a page."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ def done(
     tasks = manager()
 
     def once(should_stop: Callable[[], bool]) -> Iterator[str]:
-        found = make(should_stop)
-        if isinstance(found, Iterator):
-            yield from found
+        task = make(should_stop)
+        if isinstance(task, Iterator):
+            yield from task
         yield ""
 
     def loading(view: TaskView) -> None:

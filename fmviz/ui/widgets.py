@@ -1,4 +1,4 @@
-"""Controls bound to settings, and small blocks that several pages share.
+"""Controls bound to settings, and small blocks that several pages use.
 
 Every control takes the page's `Settings` and the name of a setting, takes its help and bounds from the
 setting's declaration, and returns the present value.
@@ -110,7 +110,7 @@ def start_of(widget: Callable[..., Any], value: Any, *args: Any) -> dict[str, An
         return {} if outside else {"value": value}
     options = list(args[0])
     if isinstance(value, tuple):
-        return {"default": [one for one in value if one in options]}
+        return {"default": [item for item in value if item in options]}
     if value not in options:
         return {}
     if "index" in takes:
@@ -276,16 +276,16 @@ def scale(
     spec = settings.spec(name)
     low = max(spec.low or 0.0, lowest)
     high = min(spec.high or highest, highest)
-    whole = spec.kind == "int"
+    integer = spec.kind == "int"
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     options: set[Any] = {x for e in decades for step in steps if low <= (x := float(f"{step:g}e{e}")) <= high}
     if (spec.low or 0.0) <= 0.0:
         options.add(0.0)
-    if whole:
+    if integer:
         options = {int(value) for value in options if value == int(value)}
     options.add(settings[name])
     label = title_of(name) if label is None else label
-    words = "{:,}" if whole else "{:g}"
+    words = "{:,}" if integer else "{:g}"
     show: dict[str, Any] = {"format_func": words.format, "help": help, "disabled": disabled, "then": then}
     return float(control(settings, name, st.select_slider, label, sorted(options), **show))
 
@@ -328,7 +328,7 @@ def several(
 
 def regularizers(settings: Settings, name: str) -> tuple[str, ...]:
     """Draw pills for a `Several` setting whose choices are regularizers; return the chosen names in order."""
-    labels = {one: penalty.label for one, penalty in PENALTIES.items()}
+    labels = {name: penalty.label for name, penalty in PENALTIES.items()}
     return several(settings, name, "Regularizers Ω", labels=labels, first=FIRST_REGULARIZERS)
 
 
@@ -351,7 +351,7 @@ def folded(
     opened = f"fmviz:more:{settings.key(name)}"
     present = settings[name]
     kept = {*first, *(present if isinstance(present, tuple) else (present,))}
-    shown = [one for one in choices if one in kept]
+    shown = [choice for choice in choices if choice in kept]
     if not first or settings.is_expert or st.session_state.get(opened) or len(shown) == len(choices):
         return list(choices), dict(words), None
 

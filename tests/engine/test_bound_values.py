@@ -164,8 +164,8 @@ def test_estimators_take_values_and_can_be_cloned():
         max_iter=3,
         tol=0.0,
     )
-    one, other = (clone(each).set_params(random_state=0).fit(X, Y) for each in (machine, named))
-    assert np.array_equal(one.P_, other.P_)
+    first, other = (clone(each).set_params(random_state=0).fit(X, Y) for each in (machine, named))
+    assert np.array_equal(first.P_, other.P_)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Scaled(L1):
 
 SOLVERS_OF_KERNELS = [
     PCD(),
-    *(pytest.param(one, marks=pytest.mark.slow) for one in (PBCD(), PSGD(eta0=0.01), APGD())),
+    *(pytest.param(item, marks=pytest.mark.slow) for item in (PBCD(), PSGD(eta0=0.01), APGD())),
 ]
 
 

@@ -46,9 +46,9 @@ def test_gradient_is_the_finite_difference(loss, sparse):
     def risk(name, array):
         return problem.parts(here.replace(**{name: array}))["loss"]
 
-    for name, found in (("P", in_P), ("w", in_w), ("intercept", in_b)):
+    for name, result in (("P", in_P), ("w", in_w), ("intercept", in_b)):
         expected = differences(lambda array, name=name: risk(name, array), np.asarray(here[name]))
-        assert found == pytest.approx(expected, abs=1e-7)
+        assert result == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,9 @@ def test_resumed_runs_have_the_same_iterates(model, model_params, solver, regula
     if solver.endswith("sgd") or "katyusha" in solver:
         own = {**own, "eta0": 0.01}
     budget = Budget(EPOCHS, tol=0.0, certify_every=4)
-    whole, kept = assert_resumable(problem, solver, budget, init_scale=0.3, **own)
+    uninterrupted, kept = assert_resumable(problem, solver, budget, init_scale=0.3, **own)
     assert bool(kept) == bool(SOLVERS[solver].on(problem).memory)
-    assert whole[-1].epoch == EPOCHS
+    assert uninterrupted[-1].epoch == EPOCHS
 
 
 def test_a_checkpoint_costs_nothing_until_it_is_taken():

@@ -37,28 +37,28 @@ def some(model: str, d: int, rank: int) -> Parameters:
 @pytest.mark.parametrize(("d", "rank"), [(1, 1), (3, 5), (7, 2), (40, 3)])
 def test_models_of_pairs_become_columns_that_predict_alike(name, params, kernel, d, rank):
     here, model = some(name, d, rank), get_model(name, params)
-    found, direct = to_expansion(model, here), get_model("expansion", {"kernel": kernel})
+    result, direct = to_expansion(model, here), get_model("expansion", {"kernel": kernel})
     design = Design(np.random.default_rng(1).normal(size=(9, d)))
-    assert direct.predict(design, found) == pytest.approx(model.predict(design, here), abs=1e-10)
+    assert direct.predict(design, result) == pytest.approx(model.predict(design, here), abs=1e-10)
     U, V = here.P[:, :rank], here.P[:, rank:]
     W = {"lifted": lambda: 0.5 * (U @ V.T + V @ U.T), "qr": lambda: here.W}.get(
         name, lambda: (here.P * here.multipliers) @ here.P.T
     )()
     assert to_weights(model, here) == pytest.approx(W, abs=1e-12)
-    assert to_weights(direct, found) == pytest.approx(W, abs=1e-11)
+    assert to_weights(direct, result) == pytest.approx(W, abs=1e-11)
     assert to_weights(model, here) is not here.W
-    assert found.P.shape[1] <= min(2 * rank, d)
-    assert pytest.approx(np.eye(found.P.shape[1]), abs=1e-12) == found.P.T @ found.P
-    assert (np.diff(np.abs(found.coefficients)) <= 0).all()
+    assert result.P.shape[1] <= min(2 * rank, d)
+    assert pytest.approx(np.eye(result.P.shape[1]), abs=1e-12) == result.P.T @ result.P
+    assert (np.diff(np.abs(result.coefficients)) <= 0).all()
     # The trace norm is the expansion's shrinkage at its least.
-    assert np.abs(found.coefficients).sum() == pytest.approx(np.linalg.norm(W, "nuc"))
-    assert direct.shrinkage(found) <= model.shrinkage(here) * (1 + 1e-12)
+    assert np.abs(result.coefficients).sum() == pytest.approx(np.linalg.norm(W, "nuc"))
+    assert direct.shrinkage(result) <= model.shrinkage(here) * (1 + 1e-12)
     if name == "convex_fm":
-        assert model.shrinkage(found) == pytest.approx(model.shrinkage(here))
-        assert direct.shrinkage(found) == pytest.approx(model.shrinkage(here))
+        assert model.shrinkage(result) == pytest.approx(model.shrinkage(here))
+        assert direct.shrinkage(result) == pytest.approx(model.shrinkage(here))
     # Features out of use stay so, to the bit.
-    assert not found.P[d // 2].any()
-    assert name != "fm" or (found.coefficients > 0).all()
+    assert not result.P[d // 2].any()
+    assert name != "fm" or (result.coefficients > 0).all()
 
 
 @pytest.mark.parametrize("name", ["lifted", "fm", "qr"])
@@ -75,10 +75,10 @@ def test_many_features_need_no_square_matrix():
     P[rng.choice(d, 1_000, replace=False)] = rng.normal(size=(1_000, 6))
     P[-5:] = rng.normal(size=(5, 6))
     here = Parameters(P, np.zeros(d), 0.0)
-    found = fmviz.to_expansion("lifted", here)
+    result = fmviz.to_expansion("lifted", here)
     X = sp.random_array((20, d), density=1e-3, rng=rng, format="csr")
     design = Design(X)
-    assert get_model("expansion").predict(design, found) == pytest.approx(
+    assert get_model("expansion").predict(design, result) == pytest.approx(
         get_model("lifted").predict(design, here), abs=1e-9
     )
 

@@ -82,8 +82,8 @@ def solve(problem: Problem, solver: str | None = None, epochs=5000, tol=1e-10, s
     return list(iterate(problem, given, budget, rng=np.random.default_rng(seed), **more))
 
 
-def weights_of(found: Parameters) -> np.ndarray:
-    return (found.P * found.multipliers) @ found.P.T if found.W is None else found.W
+def weights_of(result: Parameters) -> np.ndarray:
+    return (result.P * result.multipliers) @ result.P.T if result.W is None else result.W
 
 
 def dense(problem: Problem) -> np.ndarray:
@@ -258,13 +258,13 @@ def test_operators_are_certified():
         assert ((soft_threshold(V, t) == 0) == (np.abs(V) <= t)).all()
         if t == 0:
             continue
-        found = prox_trace_l1(V, 0.4 * t, 0.3 * t, most=5000)
-        assert spectral_norm(found.S) <= 0.4 * t * (1 + 1e-8)
-        rest = V - found.W - found.S
-        assert np.abs(rest).max() <= 0.3 * t * (1 + 1e-8) + 1e-14 * size
-        assert abs(np.vdot(rest, found.W) - 0.3 * t * np.abs(found.W).sum()) <= 1e-8 * size**2 * d
+        result = prox_trace_l1(V, 0.4 * t, 0.3 * t, most=5000)
+        assert spectral_norm(result.S) <= 0.4 * t * (1 + 1e-8)
+        residual = V - result.W - result.S
+        assert np.abs(residual).max() <= 0.3 * t * (1 + 1e-8) + 1e-14 * size
+        assert abs(np.vdot(residual, result.W) - 0.3 * t * np.abs(result.W).sum()) <= 1e-8 * size**2 * d
         assert (
-            abs(np.vdot(found.S, found.W) - 0.4 * t * spectral_value(TRACE_NORM, found.W))
+            abs(np.vdot(result.S, result.W) - 0.4 * t * spectral_value(TRACE_NORM, result.W))
             <= 1e-7 * size**2 * d
         )
 
@@ -275,18 +275,18 @@ def test_counts_are_structural_and_skip_columns_without_weight():
     P[[0, 1], 0] = 1.0
     P[[1, 2, 3], 1] = 5e-324
     P[[4, 5], 2] = 1.0
-    found = Parameters(P, np.zeros(6), 0.0, coefficients=np.array([1.0, -2.0, 0.0]))
-    assert model.used_features(found) == 4
-    assert model.used_interactions(found) == 4
-    assert model.used_by_order(found) == {2: 4}
-    assert used_pairs(found).sum() == 8
-    ranked = pairs_of(model, found, entries=True).ranked()
+    result = Parameters(P, np.zeros(6), 0.0, coefficients=np.array([1.0, -2.0, 0.0]))
+    assert model.used_features(result) == 4
+    assert model.used_interactions(result) == 4
+    assert model.used_by_order(result) == {2: 4}
+    assert used_pairs(result).sum() == 8
+    ranked = pairs_of(model, result, entries=True).ranked()
     assert list(zip(ranked.i.tolist(), ranked.j.tolist(), strict=True)) == [(0, 1), (1, 2), (1, 3), (2, 3)]
     assert ranked.weight[0] == 1.0
     P[[1, 2, 3], 1] = 1.0
-    assert interaction_weights(found)[1, 2] == -2.0
-    W = weights_of(found) - np.diag(np.diagonal(weights_of(found)))
-    assert support_f1(W, found) == 1.0
+    assert interaction_weights(result)[1, 2] == -2.0
+    W = weights_of(result) - np.diag(np.diagonal(weights_of(result)))
+    assert support_f1(W, result) == 1.0
 
 
 # ---------------------------------------------------------------------------------------------- the optimum
@@ -309,12 +309,12 @@ def check_optimum(problem: Problem, **own) -> Parameters:
 @pytest.mark.parametrize("refit", ["factors", "matrix"])
 def test_optimum_of_machines_is_that_of_a_generic_solver(loss, kind, refit):
     problem = build(kind, loss, d=6, rank=6, storage="sparse" if refit == "matrix" else "dense")
-    found = check_optimum(problem, refit=refit)
-    used = found.multipliers != 0
-    assert found.P[:, used].T @ found.P[:, used] == pytest.approx(np.eye(used.sum()), abs=1e-12)
-    assert not found.P[:, ~used].any()
-    shrunk = 0.05 * np.abs(found.multipliers).sum()
-    assert problem.parts(found)["penalty_p"] == pytest.approx(shrunk, rel=1e-12)
+    result = check_optimum(problem, refit=refit)
+    used = result.multipliers != 0
+    assert result.P[:, used].T @ result.P[:, used] == pytest.approx(np.eye(used.sum()), abs=1e-12)
+    assert not result.P[:, ~used].any()
+    shrunk = 0.05 * np.abs(result.multipliers).sum()
+    assert problem.parts(result)["penalty_p"] == pytest.approx(shrunk, rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", SMOOTH)
@@ -342,9 +342,9 @@ def test_variants_agree_with_a_generic_solver(loss, kind, more):
     problem = build(
         kind, loss, **({"lambda_p": 0.03, "lambda_sparse": 0.03} if kind == "qr" else {}), d=5, rank=5, **more
     )
-    found = check_optimum(problem)
-    assert problem.fit_linear or not found.w.any()
-    assert problem.fit_intercept or found.intercept == 0.0
+    result = check_optimum(problem)
+    assert problem.fit_linear or not result.w.any()
+    assert problem.fit_intercept or result.intercept == 0.0
 
 
 @pytest.mark.parametrize(
@@ -412,9 +412,9 @@ def test_a_certificate_with_less_to_spend_is_looser_and_still_a_bound(monkeypatc
     spent = []
 
     def counted(*args, **options):
-        found = prox_trace_l1(*args, **options)
-        spent.append(found.rounds)
-        return found
+        result = prox_trace_l1(*args, **options)
+        spent.append(result.rounds)
+        return result
 
     monkeypatch.setattr(quadratic, "prox_trace_l1", counted)
     monkeypatch.setattr(quadratic, "_THOROUGH", allowance)
@@ -557,12 +557,12 @@ def test_bad_input_is_a_sentence(call, words, monkeypatch):
 def test_the_strongest_of_many_pairs_are_the_first_of_all():
     rng = np.random.default_rng(0)
     W = symmetric(rng, 30).round(0)  # with ties
-    whole = GivenPairs.of(W).ranked()
-    assert whole.weight.size == whole.total == np.count_nonzero(np.triu(W, 1))
+    full = GivenPairs.of(W).ranked()
+    assert full.weight.size == full.total == np.count_nonzero(np.triu(W, 1))
     for top in (1, 7, 100, 1000):
         few = GivenPairs.of(W).ranked(top)
         for name in ("i", "j", "weight"):
-            assert getattr(few, name).tolist() == getattr(whole, name)[:top].tolist()
+            assert getattr(few, name).tolist() == getattr(full, name)[:top].tolist()
     assert GivenPairs.of(np.eye(3)).ranked(5).weight.size == 0
 
 
@@ -588,8 +588,8 @@ def test_where_a_run_starts_does_not_matter():
     warm = solve(problem, start=fresh.parameters)
     assert warm[0].objective == pytest.approx(fresh.objective, rel=1e-13)
     assert warm[-1].epoch <= 3
-    one, two = (solve(build(d=250, n=60, lambda_p=0.2), epochs=3, seed=4)[-1].parameters for _ in range(2))
-    assert np.array_equal(one.P, two.P)
+    first, two = (solve(build(d=250, n=60, lambda_p=0.2), epochs=3, seed=4)[-1].parameters for _ in range(2))
+    assert np.array_equal(first.P, two.P)
 
 
 def test_lanczos_finds_the_same_optimum(monkeypatch):
@@ -668,10 +668,10 @@ def test_features_without_a_pair_get_exact_zeros(small, monkeypatch):
         )
         live = features_of_pairs(problem.design, diagonal)
         assert live.tolist() == [j for j in range(12) if j not in dead]
-        found = solve(problem)[-1]
-        assert np.flatnonzero(~found.parameters.P.any(axis=1)).tolist() == dead
-        assert found.used_features == 12 - len(dead)
-        assert found.certificate < 1e-5
+        result = solve(problem)[-1]
+        assert np.flatnonzero(~result.parameters.P.any(axis=1)).tolist() == dead
+        assert result.used_features == 12 - len(dead)
+        assert result.certificate < 1e-5
 
 
 SQUARES = [[1.0], [2.0], [4.0]], [1.0, 4.0, 16.0]

@@ -38,7 +38,9 @@ def test_larger_sets_equal_a_look_at_each(k, degree):
         P = rng.random((16, k)) < density
         P[5:9] = P[4]  # rows that are alike
         P = P * 1.0
-        wanted = sum(P[list(one)].all(axis=0).any() for one in combinations(range(16), degree))
+        wanted = sum(
+            P[list(combination)].all(axis=0).any() for combination in combinations(range(16), degree)
+        )
         assert used_subsets(P, degree) == {degree: wanted}
     # More rows than a word has bits.
     P = np.zeros((200, 2))
@@ -60,15 +62,15 @@ def test_large_d_needs_no_square_table():
 def test_ranked_pairs_are_the_largest(top):
     rng = np.random.default_rng(1)
     P = rng.normal(size=(700, 4)) * (rng.random((700, 4)) < 0.05)
-    found = pairs_of(get_model("fm"), Parameters(P, np.zeros(700), 0.0)).ranked(top)
+    result = pairs_of(get_model("fm"), Parameters(P, np.zeros(700), 0.0)).ranked(top)
     W = P @ P.T
     a, b = np.nonzero(np.triu(used_mask(P), 1))
     order = np.lexsort((b, a, -np.abs(W[a, b])))[:top]
-    assert np.array_equal(found.i, a[order])
-    assert np.array_equal(found.j, b[order])
-    assert found.weight == pytest.approx(W[a, b][order])
+    assert np.array_equal(result.i, a[order])
+    assert np.array_equal(result.j, b[order])
+    assert result.weight == pytest.approx(W[a, b][order])
 
 
 def test_ranked_pairs_of_nothing():
-    found = pairs_of(get_model("fm"), Parameters(np.zeros((4, 2)), np.zeros(4), 0.0)).ranked()
-    assert (found.i.size, found.j.size, found.weight.size) == (0, 0, 0)
+    result = pairs_of(get_model("fm"), Parameters(np.zeros((4, 2)), np.zeros(4), 0.0)).ranked()
+    assert (result.i.size, result.j.size, result.weight.size) == (0, 0, 0)

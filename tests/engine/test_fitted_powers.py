@@ -44,17 +44,17 @@ def test_the_objective_does_not_change_with_the_scale_of_columns(kernel, degree)
     rng = np.random.default_rng(1)
     P, c = rng.normal(size=(5, 3)), rng.normal(size=3)
     t = np.array([0.1, 3.0, 20.0])
-    one = problem.objective(Parameters(P, np.zeros(5), 0.0, coefficients=c))
+    item = problem.objective(Parameters(P, np.zeros(5), 0.0, coefficients=c))
     two = problem.objective(Parameters(P * t, np.zeros(5), 0.0, coefficients=c / t**degree))
-    assert two == pytest.approx(one, rel=1e-12)
+    assert two == pytest.approx(item, rel=1e-12)
     # With λ fixed the paper's square is what stands there.
     fixed = build(kernel, degree, "signs")
     here = Parameters(P, np.zeros(5), 0.0, coefficients=np.ones(3))
     assert fixed.model.shrinkage(here) == pytest.approx((P**2).sum())
     norms = np.linalg.norm(P, axis=0)
     assert problem.model.shrinkage(here) == pytest.approx((norms**degree).sum())
-    for one, power in ((problem, "³⁴"[degree - 3]), (fixed, "²")):
-        assert f"‖pₛ‖{power}" in one.model.notation.shrinkage_term
+    for item, power in ((problem, "³⁴"[degree - 3]), (fixed, "²")):
+        assert f"‖pₛ‖{power}" in item.model.notation.shrinkage_term
 
 
 def test_a_large_strength_leaves_nothing_and_does_not_run_off():
@@ -70,13 +70,13 @@ def test_steps_minimise_along_an_entry(degree):
     rng = np.random.default_rng(0)
     for _ in range(100):
         p, g = rng.normal(size=2) * 10.0 ** rng.uniform(-3, 3, 2)
-        h, c, rest = 10.0 ** rng.uniform(-4, 4, 3)
-        rest *= rng.integers(0, 2)
+        h, c, remaining = 10.0 ** rng.uniform(-4, 4, 3)
+        remaining *= rng.integers(0, 2)
 
-        def value(q, p=p, g=g, h=h, c=c, rest=rest):
-            return g * (q - p) + 0.5 * h * (q - p) ** 2 + c * (rest + q * q) ** (0.5 * degree)
+        def value(q, p=p, g=g, h=h, c=c, remaining=remaining):
+            return g * (q - p) + 0.5 * h * (q - p) ** 2 + c * (remaining + q * q) ** (0.5 * degree)
 
-        q = step(p, g, h, c, rest, degree)
+        q = step(p, g, h, c, remaining, degree)
         far = abs(p - g / h)
         probes = np.concatenate([q * (1 + np.array([-1e-3, 1e-3])), far * np.linspace(-1, 1, 201), [0.0, p]])
         best = min(value(probe) for probe in probes)

@@ -103,5 +103,5 @@ def test_a_cache_that_cannot_be_written_is_read(tmp_path):
 
 def test_kernels_are_compiled_where_no_cache_can_be(tmp_path):
     (tmp_path / "file").write_text("not a folder")
-    found = in_a_process(tmp_path, tmp_path / "file")
-    assert (found["hits"], found["writable"], found["temporary"]) == (0, False, [])
+    result = in_a_process(tmp_path, tmp_path / "file")
+    assert (result["hits"], result["writable"], result["temporary"]) == (0, False, [])

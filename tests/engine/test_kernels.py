@@ -81,10 +81,7 @@ SINGLE = [
 FACTORIES = (
     *((pcd, name) for name in ("entry_sweep", "dense_entry_sweep", "pair_entry_sweep")),
     *((pbcd, name) for name in ("row_sweep", "pair_row_sweep")),
-    *(
-        (psgd, name)
-        for name in ("lazy_entries", "lazy_rows", "coupled_entries", "coupled_rows", "dense_steps")
-    ),
+    *((psgd, name) for name in ("lazy_steps", "dense_steps")),
     *((anova, name) for name in ("anova_tables", "anova_of_rows", "anova_slopes_of_rows")),
     *((subsets, name) for name in ("subsets_tables", "subsets_of_rows", "subsets_slopes_of_rows")),
     (_sweeping, "linear_sweep"),
@@ -213,15 +210,15 @@ def test_column_kernels_agree_with_python(kernel, storage, monkeypatch):
 
     compiled = run()
     in_python(monkeypatch)
-    for one, two in zip(compiled, run(), strict=True):
-        assert one == pytest.approx(two, abs=1e-12)
+    for first, two in zip(compiled, run(), strict=True):
+        assert first == pytest.approx(two, abs=1e-12)
 
 
 def test_products_of_components_agree_with_python():
     rng = np.random.default_rng(0)
-    A, u, found = rng.normal(size=(9, 6)), rng.normal(size=6), np.zeros(9)
-    entry_sweep.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, found)
-    assert found == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
+    A, u, result = rng.normal(size=(9, 6)), rng.normal(size=6), np.zeros(9)
+    entry_sweep.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, result)
+    assert result == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
 
 
 @pytest.mark.sample(2)
@@ -249,10 +246,10 @@ def test_operator_kernels_agree_with_python(algorithm):
         M = rng.normal(size=(2, int(rng.integers(1, 40))))
         M = np.round(M) if trial % 3 == 0 else M
         strength = float(10.0 ** rng.uniform(-4, 4))
-        one, two = np.empty_like(M), np.empty_like(M)
-        compiled(M, strength, one)
+        first, two = np.empty_like(M), np.empty_like(M)
+        compiled(M, strength, first)
         plain(M, strength, two)
-        assert np.array_equal(one, two)
+        assert np.array_equal(first, two)
 
 
 @pytest.mark.parametrize("degree", [2, 3, 5, 7])
@@ -261,10 +258,10 @@ def test_power_operator_agrees_with_python(degree):
     for _ in range(50):
         M = rng.normal(size=(2, int(rng.integers(1, 12))))
         strength = float(10.0 ** rng.uniform(-3, 3))
-        one, two = np.empty_like(M), np.empty_like(M)
-        powers.prox_power_rows(M, strength, degree, one)
+        first, two = np.empty_like(M), np.empty_like(M)
+        powers.prox_power_rows(M, strength, degree, first)
         python_version(powers.prox_power_rows)(M, strength, degree, two)
-        assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
+        assert first == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 
 def test_counting_kernels_agree_with_python():
@@ -272,11 +269,11 @@ def test_counting_kernels_agree_with_python():
 
     def both(kernel, *given):
         # Each with arrays of its own, to be written to.
-        one, two = (
+        first, two = (
             run(*(np.copy(a) if isinstance(a, np.ndarray) else a for a in given))
             for run in (kernel, python_version(kernel))
         )
-        assert one == two
+        assert first == two
 
     for k in (1, 5, 64, 65, 200):
         patterns = counting.support_patterns(rng.normal(size=(30, k)) * (rng.random((30, k)) < 1.5 / k))
@@ -293,14 +290,14 @@ def test_counting_kernels_agree_with_python():
 def declared_kernels() -> set[str]:
     """Return the names of all kernels and factories of kernels in the engine's sources."""
     engine = Path(fmviz.engine.__file__).parent
-    found = set()
+    result = set()
     for path in engine.rglob("*.py"):
         module = ".".join(path.relative_to(engine).with_suffix("").parts)
         for node in ast.parse(path.read_text()).body:
             decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else ()
             if {ast.unparse(d).split("(")[0] for d in decorators} & {"cached_factory", "named"}:
-                found.add(f"{module}.{node.name}")
-    return found
+                result.add(f"{module}.{node.name}")
+    return result
 
 
 def test_no_kernel_is_left_out():
@@ -336,12 +333,9 @@ def test_no_kernel_is_left_out():
         "solvers.kernels.matrix_factorization.pair_entry_sweep",
         "solvers.kernels.matrix_factorization.pair_row_sweep",
         "solvers.kernels.row_sweep.row_sweep",
-        "solvers.stochastic.coupled_entries.coupled_entries",
-        "solvers.stochastic.psgd.coupled_rows",
         "solvers.stochastic.dense_steps.dense_steps",
         "solvers.stochastic.katyusha.katyusha_steps",
-        "solvers.stochastic.lazy.lazy_entries",
-        "solvers.stochastic.lazy.lazy_rows",
+        "solvers.stochastic.lazy.lazy_steps",
         "solvers.stochastic.monotone.risk_by_rows",
     }, "a new kernel needs a test that compares it with its Python source"
 
@@ -379,10 +373,10 @@ def test_a_kernel_is_known_by_what_it_closes_over_not_by_how_its_file_was_read()
         view = PENALTIES["ti"].entry
         return python_version(entry_sweep.dense_entry_sweep(scalar_loss, view, unit_weight, False))
 
-    one = sweep("squared")
+    first = sweep("squared")
     # As from bytecode: equal strings are other objects.
-    read = marshal.loads(marshal.dumps(one.__code__))
-    again = FunctionType(read, one.__globals__, one.__name__, one.__defaults__, one.__closure__)
-    again.__qualname__ = one.__qualname__
-    assert _identity(again) == _identity(one)
-    assert _identity(sweep("logistic")) != _identity(one)
+    read = marshal.loads(marshal.dumps(first.__code__))
+    again = FunctionType(read, first.__globals__, first.__name__, first.__defaults__, first.__closure__)
+    again.__qualname__ = first.__qualname__
+    assert _identity(again) == _identity(first)
+    assert _identity(sweep("logistic")) != _identity(first)

@@ -49,9 +49,9 @@ def test_theorem_2_lifted_direct_and_trace_norm_have_one_minimum(kernel, loss):
         return build_problem(X, y, loss=loss, model=model, model_params=params, lambda_p=lam, **more)
 
     lifted = problem("lifted", kernel=kernel)
-    one = best_of(lifted, "cd", 2)
+    first = best_of(lifted, "cd", 2)
     # The dual feasible gradient proves that this is the global minimum over all W.
-    f = lifted.predict(one.parameters)
+    f = lifted.predict(first.parameters)
     G = X.T @ (X * (slow_fm.SLOPE[loss](f, y) / y.size)[:, None])
     if kernel == "anova":
         G = 0.5 * (G - np.diag(np.diag(G)))
@@ -59,27 +59,27 @@ def test_theorem_2_lifted_direct_and_trace_norm_have_one_minimum(kernel, loss):
     direct = problem("expansion", kernel=kernel)
     # Not multi-convex in (λ, P): some starts end in other local minima.
     two = best_of(direct, "cd", 10)
-    assert two.objective == pytest.approx(one.objective, rel=1e-5)
-    found = to_expansion(lifted.model, one.parameters)
-    rank = found.P.shape[1]
+    assert two.objective == pytest.approx(first.objective, rel=1e-5)
+    result = to_expansion(lifted.model, first.parameters)
+    rank = result.P.shape[1]
     assert 0 < rank <= 5
     padded = Parameters(
-        np.pad(found.P, ((0, 0), (0, 16 - rank))),
-        found.w,
-        found.intercept,
-        coefficients=np.pad(found.coefficients, (0, 16 - rank)),
+        np.pad(result.P, ((0, 0), (0, 16 - rank))),
+        result.w,
+        result.intercept,
+        coefficients=np.pad(result.coefficients, (0, 16 - rank)),
     )
-    assert direct.objective(padded) == pytest.approx(one.objective, rel=1e-8)
+    assert direct.objective(padded) == pytest.approx(first.objective, rel=1e-8)
     diagonal = kernel == "polynomial"
     *_, convex = iterate(
         problem("convex_fm", diagonal=diagonal), "gcd", Budget(200, tol=1e-10, report_every=None)
     )
-    assert convex.objective == pytest.approx(one.objective, rel=1e-5)
+    assert convex.objective == pytest.approx(first.objective, rel=1e-5)
     # The optimum is a point of the expansion with the same value.
     assert direct.objective(convex.parameters) == pytest.approx(convex.objective, rel=1e-8)
     if kernel == "anova":
         *_, three = iterate(problem("qr"), "exact_pgd", Budget(3_000, tol=1e-10, report_every=None))
-        assert three.objective == pytest.approx(one.objective, rel=1e-5)
+        assert three.objective == pytest.approx(first.objective, rel=1e-5)
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4])
@@ -92,8 +92,8 @@ def test_equal_factors_are_the_direct_model_at_the_same_price(degree):
     lifted = build_problem(X, y, model="lifted", model_params=params, **more)
     P = np.random.default_rng(0).normal(size=(4, 3))
     w = np.ones(4)
-    one = direct.objective(Parameters(P, w, 0.5, coefficients=np.ones(3)))
-    assert lifted.objective(Parameters(np.tile(P, degree), w, 0.5)) == pytest.approx(one, rel=1e-12)
+    first = direct.objective(Parameters(P, w, 0.5, coefficients=np.ones(3)))
+    assert lifted.objective(Parameters(np.tile(P, degree), w, 0.5)) == pytest.approx(first, rel=1e-12)
 
 
 def test_a_factor_that_dies_takes_its_column_out_of_use():

@@ -24,27 +24,27 @@ def sparse_factors(m: int, d: int = 6, k: int = 3, seed: int = 0) -> np.ndarray:
 def test_ranked_products_are_all_used_ones_by_size(m, repeated):
     U = sparse_factors(m)
     wanted = slow_lifted.weights(U, np.ones(3), repeated)
-    found, weight = ranked_matchings(U, repeated=repeated)
-    got = {tuple(int(j) for j in one): w for one, w in zip(found, weight, strict=True)}
+    result, weight = ranked_matchings(U, repeated=repeated)
+    got = {tuple(int(j) for j in item): w for item, w in zip(result, weight, strict=True)}
     assert got.keys() == wanted.keys()
-    assert all(got[one] == pytest.approx(wanted[one], rel=1e-12, abs=1e-14) for one in wanted)
+    assert all(got[item] == pytest.approx(wanted[item], rel=1e-12, abs=1e-14) for item in wanted)
     assert (np.diff(np.abs(weight)) <= 0).all()
     top, top_weight = ranked_matchings(U, 5, repeated=repeated)
-    np.testing.assert_array_equal(top, found[:5])
+    np.testing.assert_array_equal(top, result[:5])
     np.testing.assert_allclose(top_weight, weight[:5], rtol=1e-14)
     if not repeated:
-        assert len(found) == used_matchings(U)
-        for one in found[:5]:
-            assert matching_weight(U, one) == pytest.approx(got[tuple(int(j) for j in one)], rel=1e-12)
+        assert len(result) == used_matchings(U)
+        for item in result[:5]:
+            assert matching_weight(U, item) == pytest.approx(got[tuple(int(j) for j in item)], rel=1e-12)
 
 
 def test_a_held_feature_leaves_the_products_of_the_others():
     U, c = sparse_factors(3), np.array([1.0, -2.0, 0.5])
     wanted = slow_lifted.weights(U, c, False)
     for j in range(6):
-        rest, coefficients = contracted_factors(U, c, j)
+        remaining, coefficients = contracted_factors(U, c, j)
         for pair in ((a, b) for a in range(6) for b in range(a) if j not in (a, b)):
-            weight = matching_weight(rest * np.stack([coefficients, np.ones(9)])[:, None], pair)
+            weight = matching_weight(remaining * np.stack([coefficients, np.ones(9)])[:, None], pair)
             assert weight == pytest.approx(wanted.get(tuple(sorted((j, *pair))), 0.0), abs=1e-12)
 
 
@@ -66,8 +66,8 @@ def test_little_is_visited_where_few_weights_are_large():
     rng = np.random.default_rng(0)
     U = 1e-3 * rng.normal(size=(3, 300, 4))
     U[:, :6] += rng.normal(size=(3, 6, 4))
-    found, _ = ranked_matchings(U, 10, effort=1e7)
-    assert found.max() < 6
+    result, _ = ranked_matchings(U, 10, effort=1e7)
+    assert result.max() < 6
     with pytest.raises(ValueError, match=r"more than 1e\+07 multiplications"):
         ranked_matchings(np.ones((3, 300, 4)), effort=1e7)
 

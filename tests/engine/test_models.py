@@ -95,18 +95,18 @@ def test_gradients_and_curvatures_are_finite_differences(case, loss):
     def risk(name, array):
         return problem.empirical_risk(problem.predict(here.replace(**{name: array})))
 
-    for name, found in zip(
+    for name, result in zip(
         ["P", "w", "intercept"], problem.model.gradient(problem.design, here, slope), strict=True
     ):
         expected = differences(lambda array, name=name: risk(name, array), np.asarray(here[name]))
-        assert found == pytest.approx(expected, abs=1e-5), name
+        assert result == pytest.approx(expected, abs=1e-5), name
     if loss == "squared" and case in ("fm", *MULTILINEAR, *LIFTED):
         # Along an entry the squared error is a parabola.
-        for (j, s), found in np.ndenumerate(curvature(problem, here)):
+        for (j, s), result in np.ndenumerate(curvature(problem, here)):
             E = np.zeros_like(here.P)
             E[j, s] = 1.0
             second = risk("P", here.P + E) - 2.0 * risk("P", here.P) + risk("P", here.P - E)
-            assert found == pytest.approx(second, rel=1e-8, abs=1e-9)
+            assert result == pytest.approx(second, rel=1e-8, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -175,14 +175,14 @@ def compare(case, solver, regularizer, storage, loss, tolerance):
     for i in range(2):
         method.epoch()
         at = oracle_epoch(case, solver, problem, X, y, weights, at, draw, schedule, i)
-    found, P = method.parameters(), at[0]
-    agree(found, *at[:3], abs=tolerance)
-    assert found.multipliers == pytest.approx(at[3], abs=tolerance)
+    result, P = method.parameters(), at[0]
+    agree(result, *at[:3], abs=tolerance)
+    assert result.multipliers == pytest.approx(at[3], abs=tolerance)
     if stochastic or regularizer in ("l1", "l21"):
-        assert ((found.P == 0) == (np.abs(P) < 1e-13 if case in LIFTED else P == 0)).all()
+        assert ((result.P == 0) == (np.abs(P) < 1e-13 if case in LIFTED else P == 0)).all()
     else:
         # Where a column dies, slopes and thresholds both are products of next to nothing.
-        assert found.P[np.abs(P) > 1e-12].all()
+        assert result.P[np.abs(P) > 1e-12].all()
 
 
 WAYS = [("dense", "squared"), ("sparse", "logistic"), ("binary", "huber")]
@@ -248,10 +248,10 @@ def test_a_column_without_coefficient_rests():
     method = make_solver("sgd", problem, monotone=False)
     method.start(here, np.random.default_rng(0))
     method.epoch()
-    found = method.parameters()
-    resting = found.multipliers == 0.0
+    result = method.parameters()
+    resting = result.multipliers == 0.0
     assert resting.any()
-    assert (found.P[:, resting] == here.P[:, resting]).all()
+    assert (result.P[:, resting] == here.P[:, resting]).all()
 
 
 # --------------------------------------------------------------------------------------- counts and choices

@@ -20,9 +20,9 @@ def filled(model: Model) -> Parameters:
     return Parameters.unpack(numbers, shapes)
 
 
-def same(one: Parameters, other: Parameters) -> bool:
-    return list(one) == list(other) and all(
-        one[name].shape == other[name].shape and np.array_equal(one[name], other[name]) for name in one
+def same(item: Parameters, other: Parameters) -> bool:
+    return list(item) == list(other) and all(
+        item[name].shape == other[name].shape and np.array_equal(item[name], other[name]) for name in item
     )
 
 

@@ -35,17 +35,17 @@ def started(X: np.ndarray, solver: str, P: np.ndarray, **settings):
 def test_the_partners_are_found(make):
     X = make()
     design = Design(sp.csr_array(X))
-    found = design.partners
+    result = design.partners
     assert design.layout == "pairs"
     assert design.storage.name == "binary"
-    assert np.array_equal(np.flatnonzero(X[0]), [found.first[0], found.second[0]])
-    assert (found.first < found.second).all()
-    assert np.array_equal(np.eye(D)[found.first] + np.eye(D)[found.second], X)
+    assert np.array_equal(np.flatnonzero(X[0]), [result.first[0], result.second[0]])
+    assert (result.first < result.second).all()
+    assert np.array_equal(np.eye(D)[result.first] + np.eye(D)[result.second], X)
     _, indices, indptr = design.columns
     for j in range(D):
         for i in range(indptr[j], indptr[j + 1]):
-            assert X[indices[i], found.other[i]] == 1.0
-            assert found.other[i] != j
+            assert X[indices[i], result.other[i]] == 1.0
+            assert result.other[i] != j
 
 
 def test_what_is_no_pair_has_no_partners():
@@ -70,11 +70,11 @@ def test_the_warm_up_has_problems_of_every_layout(layout):
 def test_predictions_are_the_models():
     X, P, w = pairs(), RNG.normal(size=(D, 4)), RNG.normal(size=D)
     design = Design(sp.csr_array(X))
-    found = predict_pairs(design, design.partners, P, w, 0.3)
-    assert found == pytest.approx(slow_fm.predict(X, w, P, 0.3), abs=1e-13)
+    result = predict_pairs(design, design.partners, P, w, 0.3)
+    assert result == pytest.approx(slow_fm.predict(X, w, P, 0.3), abs=1e-13)
     plain = X @ w + 0.3
     python_version(add_products)(design.partners.first, design.partners.second, P, plain)
-    assert found == pytest.approx(plain, abs=1e-14)
+    assert result == pytest.approx(plain, abs=1e-14)
 
 
 @pytest.mark.parametrize(("regularizer", "solver"), [("omega_ti", "pcd"), ("omega_cs", "pbcd")])

@@ -97,9 +97,9 @@ def test_a_dead_column_takes_up_what_the_others_left():
 def test_the_first_step_is_the_best_one_along_its_direction(weighted):
     c = np.random.default_rng(1).uniform(0.5, 2.0, 200) if weighted else None
     problem = problem_of(sample_weight=c)
-    one = run(problem, epochs=1, revive=True)[-1].parameters
-    assert one.P.any(axis=0).tolist() == [True, False, False]
-    objectives = [problem.objective(one.replace(P=t * one.P)) for t in (0.99, 1.0, 1.01)]
+    first = run(problem, epochs=1, revive=True)[-1].parameters
+    assert first.P.any(axis=0).tolist() == [True, False, False]
+    objectives = [problem.objective(first.replace(P=t * first.P)) for t in (0.99, 1.0, 1.01)]
     assert min(objectives) == objectives[1] < problem.objective(zeros(problem))
 
 
@@ -117,8 +117,8 @@ def test_nothing_changes_where_nothing_is_gained(regularizer, more):
     start = problem.start(0.3, np.random.default_rng(0))
     start.P[:, 2] = 0.0
     plain, with_it = (run(problem, 30, 0.0, start=start, **own) for own in ({}, {"revive": True}))
-    for one, other in zip(plain, with_it, strict=True):
-        assert np.array_equal(one.parameters.P, other.parameters.P)
+    for first, other in zip(plain, with_it, strict=True):
+        assert np.array_equal(first.parameters.P, other.parameters.P)
 
 
 def test_nothing_is_drawn_where_nothing_is_dead():
@@ -135,8 +135,8 @@ def test_nothing_is_drawn_where_nothing_is_dead():
 def test_runs_are_the_same_for_the_same_seed_and_go_on_from_checkpoints():
     problem, budget = problem_of("sparse", loss="huber"), Budget(25, tol=0.0)
     own = {"revive": True, "active_sweeps": 3, "anderson": 3}
-    whole, _ = assert_resumable(problem, "pcd", budget, start=zeros(problem), **own)
-    same_iterates(whole, run(problem, 25, 0.0, **own))
+    full, _ = assert_resumable(problem, "pcd", budget, start=zeros(problem), **own)
+    same_iterates(full, run(problem, 25, 0.0, **own))
 
 
 def test_other_models_say_that_they_have_no_such_columns():

@@ -35,7 +35,7 @@ CASES = [
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize(("loss", "regularizer", "inner"), CASES, ids=lambda one: str(one))
+@pytest.mark.parametrize(("loss", "regularizer", "inner"), CASES, ids=lambda value: str(value))
 def test_the_smoothed_objective_never_rises(loss, regularizer, inner):
     for seed in range(3):
         problem = build(loss, regularizer, seed=seed, lambda_sparse=0.0 if regularizer == "l2" else 0.01)

@@ -58,8 +58,8 @@ def solve(problem: Problem, solver=None, epochs=40, tol=1e-7, **more):
     return list(iterate(problem, solver or TwoStage(), budget, rng=np.random.default_rng(0), **more))
 
 
-def weights_of(found: Parameters) -> np.ndarray:
-    return (found.P * found.multipliers) @ found.P.T
+def weights_of(result: Parameters) -> np.ndarray:
+    return (result.P * result.multipliers) @ result.P.T
 
 
 def generic(problem: Problem) -> float:
@@ -177,9 +177,9 @@ def test_mini_batches_lower_the_objective_and_bound_the_rank(sparse):
     problem = build(rank=2, n=200, sparse=sparse)
     snapshots = solve(problem, IncrementalSVD(batch_size=25), epochs=15)
     assert snapshots[-1].objective < 0.95 * snapshots[1].objective
-    found = snapshots[-1].parameters
-    assert found.P.shape == (6, 2)
-    assert pytest.approx(np.diag((found.multipliers > 0).astype(float)), abs=1e-12) == found.P.T @ found.P
+    result = snapshots[-1].parameters
+    assert result.P.shape == (6, 2)
+    assert pytest.approx(np.diag((result.multipliers > 0).astype(float)), abs=1e-12) == result.P.T @ result.P
 
 
 def test_the_incremental_decomposition_is_the_dense_one():
@@ -192,10 +192,10 @@ def test_the_incremental_decomposition_is_the_dense_one():
         if step % 50 == 0:
             A = P @ rng.normal(size=(values.size, c))  # Nothing new.
         P, values = updated(P, 0.97 * values, A, signs, rank)
-        found, vectors = np.linalg.eigh(0.97 * Z + (A * signs) @ A.T)
-        kept = np.argsort(-found)[:rank]
-        kept = kept[found[kept] > 0]
-        Z = (vectors[:, kept] * found[kept]) @ vectors[:, kept].T
+        result, vectors = np.linalg.eigh(0.97 * Z + (A * signs) @ A.T)
+        kept = np.argsort(-result)[:rank]
+        kept = kept[result[kept] > 0]
+        Z = (vectors[:, kept] * result[kept]) @ vectors[:, kept].T
         assert values.size <= rank
         if step % 100 == 99:
             P, values = orthonormalised(P, values)
@@ -264,12 +264,12 @@ def test_caps_are_found_from_the_data():
         lambda_sparse=0.0,
     )
     solver = TwoStage(accuracy=1e-6)
-    found = estimate_caps(problem, Caps(), solver, np.random.default_rng(0))
-    *_, end = iterate(found.problem, solver, Budget(3, report_every=None), start=found.start)
-    assert int(found.problem.model.free(end.parameters.multipliers).sum()) == 2
+    result = estimate_caps(problem, Caps(), solver, np.random.default_rng(0))
+    *_, end = iterate(result.problem, solver, Budget(3, report_every=None), start=result.start)
+    assert int(result.problem.model.free(end.parameters.multipliers).sum()) == 2
     assert np.linalg.norm(weights_of(end.parameters) - Z) < 0.1 * np.linalg.norm(Z)
-    loss = found.problem.loss
-    aside = np.abs(found.problem.predict(end.parameters) - y) > loss.epsilon + loss.cap
+    loss = result.problem.loss
+    aside = np.abs(result.problem.predict(end.parameters) - y) > loss.epsilon + loss.cap
     assert 2 * (aside & outlier).sum() >= 0.9 * (aside.sum() + outlier.sum())
     given = estimate_caps(problem, Caps(0.1, 2.0, 0.3, 0.5), solver, np.random.default_rng(0)).problem
     assert (given.loss, given.model.cap, given.lambda_p) == (CappedInsensitive(0.1, 2.0), 0.3, 0.5)

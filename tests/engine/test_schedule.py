@@ -72,8 +72,8 @@ def test_changes_made_on_the_way_are_those_declared(model, solver, regularizer):
 
 def test_an_epoch_belongs_to_the_strengths_under_which_it_was_made():
     problem = build()
-    found = run(problem, "pcd", Schedule(CHANGES))
-    for snapshot, strength in ((found[4], 0.01), (found[5], 0.05), (found[15], 0.05), (found[16], 0.002)):
+    result = run(problem, "pcd", Schedule(CHANGES))
+    for snapshot, strength in ((result[4], 0.01), (result[5], 0.05), (result[15], 0.05), (result[16], 0.002)):
         omega = problem.penalty.value(snapshot.parameters.P)
         assert snapshot.penalty_sparse == pytest.approx(strength * omega)
         assert snapshot.objective == pytest.approx(
@@ -85,13 +85,13 @@ def test_an_epoch_belongs_to_the_strengths_under_which_it_was_made():
 
 def test_what_follows_a_change_is_a_run_from_there():
     problem = build()
-    found = run(problem, "pcd", Schedule([(10, "lambda_sparse", 0.1)]))
+    result = run(problem, "pcd", Schedule([(10, "lambda_sparse", 0.1)]))
     fresh = problem.at(lambda_sparse=0.1)
-    start = found[10].parameters
-    rest = list(iterate(fresh, "pcd", Budget(EPOCHS - 10, tol=0.0), start=start))
-    for one, other in zip(found[11:], rest[1:], strict=True):
-        assert np.array_equal(one.parameters.P, other.parameters.P)
-        assert one.objective == other.objective
+    start = result[10].parameters
+    remaining = list(iterate(fresh, "pcd", Budget(EPOCHS - 10, tol=0.0), start=start))
+    for first, other in zip(result[11:], remaining[1:], strict=True):
+        assert np.array_equal(first.parameters.P, other.parameters.P)
+        assert first.objective == other.objective
 
 
 def test_a_run_does_not_converge_before_its_last_change():

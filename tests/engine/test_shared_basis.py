@@ -96,11 +96,11 @@ def test_gradients_of_both_layers_are_finite_differences(kernel):
     both = BothLayers(problem, kernel == "polynomial", 3)
     T = np.random.default_rng(1).normal(size=both.layer(H).shape)
     _, in_H, in_T = both.value_and_gradients(H, T)
-    for found, expected in (
+    for result, expected in (
         (in_H, differences(lambda H: both.value_and_gradients(H, T)[0], H)),
         (in_T, differences(lambda T: both.value_and_gradients(H, T)[0], T)),
     ):
-        assert found == pytest.approx(expected, abs=1e-8)
+        assert result == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_the_sweeps_of_the_output_layer_agree_with_their_python_source(monkeypat
 
 
 @pytest.mark.parametrize(
-    "penalty", ["l1_l2", *(pytest.param(one, marks=pytest.mark.slow) for one in ("l1", "l1_linf"))]
+    "penalty", ["l1_l2", *(pytest.param(item, marks=pytest.mark.slow) for item in ("l1", "l1_linf"))]
 )
 def test_refits_of_both_layers_agree_and_do_not_rise(penalty):
     problem = small_problem(penalty=penalty, n=40, d=3, share=0.02)
@@ -155,13 +155,13 @@ def test_projections_are_nearest_points(penalty):
     for _ in range(10):
         V = rng.normal(size=(5, 3))
         radius = 0.5 * problem.penalty.value(V)
-        found = project(problem.penalty, V, radius)
-        assert problem.penalty.value(found) <= radius * (1.0 + 1e-12)
+        result = project(problem.penalty, V, radius)
+        assert problem.penalty.value(result) <= radius * (1.0 + 1e-12)
         # ⟨V − found, U − found⟩ ≤ 0 for every U of the ball.
         for _ in range(20):
             U = rng.normal(size=(5, 3))
             U *= radius / problem.penalty.value(U)
-            assert float(((V - found) * (U - found)).sum()) <= 1e-9
+            assert float(((V - result) * (U - result)).sum()) <= 1e-9
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
@@ -184,9 +184,9 @@ def test_selection_is_monotone_and_bounds_are_above_it(p, kernel):
         assert bound.value <= 1.02 * max(sizes.values())
         if p == 1.0:
             assert bound.value == pytest.approx(sizes["exact"], rel=1e-9)
-        H, found = select(gradient, p, "eigen", 5, rng)
+        H, result = select(gradient, p, "eigen", 5, rng)
         assert np.linalg.norm(H, axis=0) == pytest.approx(1.0)
-        assert all(one >= other for one, other in pairwise(found))
+        assert all(first >= other for first, other in pairwise(result))
 
 
 def test_the_refinement_recovers_the_power_method():
@@ -205,8 +205,8 @@ def test_quartic_bounds_are_ordered():
     tight, loose = sum_of_squares_bound(G), one_parameter_bound(G)
     h = rng.normal(size=(6, 20_000))
     h /= np.linalg.norm(h, axis=0)
-    found = np.linalg.norm(np.einsum("ds,cde,es->cs", h, G, h), axis=0).max()
-    assert found <= tight <= loose
+    result = np.linalg.norm(np.einsum("ds,cde,es->cs", h, G, h), axis=0).max()
+    assert result <= tight <= loose
 
 
 def test_inertia_and_probable_bounds_are_above_the_largest_eigenvalue():

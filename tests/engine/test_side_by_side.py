@@ -37,9 +37,9 @@ def three_classes(**about):
 def test_one_output_is_a_problem_as_ever():
     assert isinstance(build(X, X[:, 0]), Problem)
     assert isinstance(build(X, Target.of_labels(X[:, 0] > 0), **ABOUT), Problem)
-    found = three_classes()
-    assert isinstance(found, SideBySide)
-    assert len({id(one.design) for one in found.machines}) == 1
+    result = three_classes()
+    assert isinstance(result, SideBySide)
+    assert len({id(machine.design) for machine in result.machines}) == 1
 
 
 @pytest.mark.parametrize("y", [np.zeros((3, 2)), Target.of_labels([1, 2, 3])])
@@ -63,14 +63,14 @@ def test_each_machine_makes_the_epochs_that_it_would_make_alone(y, about):
     start = problem.start(0.1, np.random.default_rng(1))
     *_, end = iterate(problem, "pcd", Budget(epochs=4), start=start)
     alone = [
-        [*drive.iterate(one, "pcd", Budget(epochs=4), start=start.of_output(c))][-1]
-        for c, one in enumerate(problem.machines)
+        [*drive.iterate(item, "pcd", Budget(epochs=4), start=start.of_output(c))][-1]
+        for c, item in enumerate(problem.machines)
     ]
     for name, array in end.parameters.items():
-        assert np.array_equal(array, [one.parameters[name] for one in alone]), name
-    assert end.objective == pytest.approx(np.mean([one.objective for one in alone]))
+        assert np.array_equal(array, [item.parameters[name] for item in alone]), name
+    assert end.objective == pytest.approx(np.mean([item.objective for item in alone]))
     assert end.objective == pytest.approx(problem.objective(end.parameters))
-    assert end.certificate == max(one.certificate for one in alone) == certify_all(problem, end.parameters)
+    assert end.certificate == max(item.certificate for item in alone) == certify_all(problem, end.parameters)
     assert problem.predict(end.parameters).shape == (40, len(alone))
     assert problem.empirical_risk(problem.predict(end.parameters)) == pytest.approx(end.loss)
     assert end.epoch == 4
@@ -82,12 +82,12 @@ def test_an_epoch_is_one_of_each_that_has_not_converged():
     assert strong.lambda_sparse.tolist() == [10.0, 0.01, 0.01]
     assert problem.lambda_sparse == 0.01
     snapshots = [*iterate(strong, "pcd", Budget(epochs=400), rng=np.random.default_rng(0))]
-    assert [one.epoch for one in snapshots] == [*range(len(snapshots))]
+    assert [snapshot.epoch for snapshot in snapshots] == [*range(len(snapshots))]
     end = snapshots[-1]
     assert end.status.converged
     assert end.status.message == f"All 3 outputs converged, the last one after {end.epoch} epochs."
     assert not end.parameters.P[0].any()
-    assert all(one.status is None for one in snapshots[:-1])
+    assert all(snapshot.status is None for snapshot in snapshots[:-1])
 
 
 def test_the_status_says_which_outputs_did_not_converge():
@@ -122,11 +122,11 @@ def test_what_is_not_looked_at_on_the_way_is_not_made():
 
 
 def test_runs_that_are_left_are_closed_and_tell_what_they_remember():
-    told = []
-    run = iterate(three_classes(), "psgd", leave=told.append, rng=np.random.default_rng(0))
+    messages = []
+    run = iterate(three_classes(), "psgd", leave=messages.append, rng=np.random.default_rng(0))
     [*islice(run, 3)]
     run.close()
-    assert len(told[0]["machines"]) == 3
+    assert len(messages[0]["machines"]) == 3
 
 
 def test_a_start_for_another_number_of_outputs_is_refused():
@@ -140,10 +140,10 @@ def test_rows_are_chosen_of_all_outputs():
     rows = np.array([0, 3, 5, 7])
     part = three_classes(sample_weight=np.arange(1.0, 41.0)).of_rows(rows)
     assert np.array_equal(part.y, CLASSES.values[rows])
-    for whole, one in zip(three_classes().machines, part.machines, strict=True):
-        assert np.array_equal(one.y, whole.y[rows])
-        assert one.design is part.design
-        assert one.unit_weights.mean() == pytest.approx(1.0)
+    for full, item in zip(three_classes().machines, part.machines, strict=True):
+        assert np.array_equal(item.y, full.y[rows])
+        assert item.design is part.design
+        assert item.unit_weights.mean() == pytest.approx(1.0)
 
 
 def _sparse(shape, rng):
@@ -158,13 +158,13 @@ def test_what_any_machine_uses_is_counted_once(model, rank):
     chosen, d = get_model(model), 6
     each = []
     for _ in range(3):
-        found = {name: _sparse(shape, rng) for name, shape in chosen.shapes(d, rank).items()}
+        result = {name: _sparse(shape, rng) for name, shape in chosen.shapes(d, rank).items()}
         if model == "qr":
-            found["W"] = np.triu(found["W"], 1) + np.triu(found["W"], 1).T
-        each.append(Parameters(**found))
+            result["W"] = np.triu(result["W"], 1) + np.triu(result["W"], 1).T
+        each.append(Parameters(**result))
     pairs = set()
-    for one in each:
-        table = pairs_of(chosen, one, entries=True).ranked(None)
+    for item in each:
+        table = pairs_of(chosen, item, entries=True).ranked(None)
         pairs |= set(zip(table.i.tolist(), table.j.tolist(), strict=True))
     used = union(chosen, Parameters.stacked(each))
     assert chosen.used_interactions(used) == len(pairs)
@@ -184,8 +184,8 @@ def test_predictions_are_those_of_each():
     problem = three_classes()
     parameters = problem.start(1.0, np.random.default_rng(0))
     f = predict(problem.model, Design(X), parameters)
-    for c, one in enumerate(problem.machines):
-        assert np.array_equal(f[:, c], one.predict(parameters.of_output(c)))
-        assert certify(one, parameters.of_output(c)) <= certify_all(problem, parameters)
+    for c, item in enumerate(problem.machines):
+        assert np.array_equal(f[:, c], item.predict(parameters.of_output(c)))
+        assert certify(item, parameters.of_output(c)) <= certify_all(problem, parameters)
     assert parameters.n_machines == 3
     assert parameters.intercept.shape == (3,)

@@ -49,11 +49,11 @@ def test_iterates_are_those_of_the_rounded_values(solver, form):
     some = X[:, :40]
     half = Design(FORMS[form](some), "float32")
     rounded = Design(FORMS[form](some.astype(np.float32).astype(np.float64)))
-    one, two = last(half, solver), last(rounded, solver)
-    assert one.objective == pytest.approx(two.objective, rel=1e-10)
+    first, two = last(half, solver), last(rounded, solver)
+    assert first.objective == pytest.approx(two.objective, rel=1e-10)
     scale = np.abs(two.parameters.w).max()
-    assert np.abs(one.parameters.w - two.parameters.w).max() <= 1e-10 * scale
-    assert pytest.approx(two.parameters.P, rel=1e-10, abs=1e-12) == one.parameters.P
+    assert np.abs(first.parameters.w - two.parameters.w).max() <= 1e-10 * scale
+    assert pytest.approx(two.parameters.P, rel=1e-10, abs=1e-12) == first.parameters.P
 
 
 def test_the_certificate_holds_to_double_precision():
@@ -86,8 +86,8 @@ def test_sums_over_pairs_are_taken_in_double_precision(form):
     W = RNG.normal(size=(270, 270))
     W += W.T
     assert pair_sums(design, W) == pytest.approx(pair_sums(rounded, W), rel=1e-11, abs=1e-11)
-    found = pair_sums_transposed(design, Y)
-    assert found == pytest.approx(pair_sums_transposed(rounded, Y), rel=1e-12, abs=1e-12)
+    result = pair_sums_transposed(design, Y)
+    assert result == pytest.approx(pair_sums_transposed(rounded, Y), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS)

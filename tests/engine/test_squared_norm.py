@@ -50,13 +50,15 @@ def test_algorithms_agree_with_the_oracle_at_every_length(shape):
         p = SHAPES[shape](rng, d)
         scale = np.abs(p).max() or 1.0
         for strength in STRENGTHS:
-            found = {one: apply(one, p, strength) / scale for one in squared_norm.ALGORITHMS}
-            for q in found.values():
-                assert np.abs(q - found["sort"]).max() <= 1e-12, (d, strength)
+            result = {
+                algorithm: apply(algorithm, p, strength) / scale for algorithm in squared_norm.ALGORITHMS
+            }
+            for q in result.values():
+                assert np.abs(q - result["sort"]).max() <= 1e-12, (d, strength)
             # The oracle is quadratic in d, and subtracts what is nearly equal where λ is large.
             if d <= 65 and strength <= 10.0:
                 expected = np.sign(p) * slow_stochastic.squared(np.abs(p / scale), strength)
-                assert np.abs(found["filter"] - expected).max() <= 1e-12, (d, strength)
+                assert np.abs(result["filter"] - expected).max() <= 1e-12, (d, strength)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -104,11 +106,11 @@ def test_long_vectors_agree_with_python(algorithm):
     plain = squared_norm.prox_each_row.__wrapped__(algorithm)
     for d, strength in ((2500, 1e-4), (2500, 0.1), (2500, 1e4), (8200, 0.5)):
         M = rng.normal(size=(1, d))
-        one, two = np.empty_like(M), np.empty_like(M)
-        squared_norm.prox_each_row(algorithm)(M, strength, one)
+        first, two = np.empty_like(M), np.empty_like(M)
+        squared_norm.prox_each_row(algorithm)(M, strength, first)
         plain(M, strength, two)
         # Sums in another order.
-        assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
+        assert first == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 
 def test_a_zero_has_no_sign():

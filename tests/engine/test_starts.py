@@ -57,30 +57,30 @@ def test_the_interval_is_proved_from_both_sides(seed, share):
         problem = Problem.build(
             X, y, penalty=name, loss=loss, lambda_w=1e-3, lambda_p=share * spectral, rank=2
         )
-        found = zero_threshold(problem, linear)
-        assert 0.0 < found.lower <= found.upper <= 2.0 * found.lower
+        result = zero_threshold(problem, linear)
+        assert 0.0 < result.lower <= result.upper <= 2.0 * result.lower
         # Below the lower end the objective falls along the direction.
-        below = problem.at(lambda_sparse=0.999 * found.lower)
+        below = problem.at(lambda_sparse=0.999 * result.lower)
         at_zero = below.objective(linear)
         falls = [
-            below.objective(linear.replace(P=np.outer(size * found.direction, [1.0, 0.0]))) < at_zero
+            below.objective(linear.replace(P=np.outer(size * result.direction, [1.0, 0.0]))) < at_zero
             for size in 10.0 ** np.arange(-4.0, 0.0)
         ]
         assert any(falls)
         # At the upper end no P of any rank gains: M + S is small enough, and S is positive semidefinite.
         M = matrix_of(problem, linear)
-        S = np.zeros_like(M) if found.dual is None else found.dual
+        S = np.zeros_like(M) if result.dual is None else result.dual
         assert np.linalg.eigvalsh(S)[0] >= -1e-12 * np.abs(M).max()
-        rest = M + S
-        if found.dual is None:
+        remaining = M + S
+        if result.dual is None:
             # The bound of the pairs alone: λ_p takes the diagonal.
-            rest = rest + problem.lambda_p * np.eye(len(M))
+            remaining = remaining + problem.lambda_p * np.eye(len(M))
         off = ~np.eye(len(M), dtype=bool)
         if name.startswith("omega"):
-            assert 2.0 * np.abs(rest[off]).max() <= found.upper * (1 + 1e-9)
-            assert rest.diagonal().max() <= 1e-12 * np.abs(M).max()
-        elif found.upper < 0.999 * (spectral - problem.lambda_p):
-            assert max(np.abs(rest[off]).max(), rest.diagonal().max()) <= found.upper * (1 + 1e-9)
+            assert 2.0 * np.abs(remaining[off]).max() <= result.upper * (1 + 1e-9)
+            assert remaining.diagonal().max() <= 1e-12 * np.abs(M).max()
+        elif result.upper < 0.999 * (spectral - problem.lambda_p):
+            assert max(np.abs(remaining[off]).max(), remaining.diagonal().max()) <= result.upper * (1 + 1e-9)
 
 
 @pytest.mark.slow
@@ -93,11 +93,11 @@ def test_the_upper_end_is_that_of_a_generic_solver(name, share):
         linear = linear_fit(base)
         lambda_p = share * zero_threshold(base, linear).lower
         problem = Problem.build(X, y, penalty=name, lambda_w=1e-3, lambda_p=lambda_p, rank=2)
-        found = zero_threshold(problem, linear)
+        result = zero_threshold(problem, linear)
         M = matrix_of(problem, linear)
         scale = np.abs(M).max()
         best = scale * generic_threshold(M / scale, name.startswith("omega"))
-        assert best * (1.0 - 1e-5) <= found.upper <= best * (1.0 + 1e-2)
+        assert best * (1.0 - 1e-5) <= result.upper <= best * (1.0 + 1e-2)
 
 
 def test_the_exact_ones_and_those_that_are_none():
@@ -124,13 +124,13 @@ def test_the_exact_ones_and_those_that_are_none():
 
 def test_many_features_get_the_simple_bounds(monkeypatch):
     X, y = drawn(2, d=12)
-    whole = {name: fmviz.lambda_max(X, y, regularizer=name, lambda_w=0.1) for name in ("l2", *HARD)}
+    full = {name: fmviz.lambda_max(X, y, regularizer=name, lambda_w=0.1) for name in ("l2", *HARD)}
     monkeypatch.setattr(module, "SMALL", 2)
     monkeypatch.setattr(module, "DENSE", 3)
     monkeypatch.setattr(lowrank, "DENSE", 3)
     monkeypatch.setattr(lowrank, "_BLOCK", 5)
     for kind in (np.asarray, sp.csr_array):
-        for name, sharp in whole.items():
+        for name, sharp in full.items():
             simple = fmviz.lambda_max(kind(X), y, regularizer=name, lambda_w=0.1)
             assert simple.lower <= sharp.lower * (1 + 1e-6)
             assert sharp.upper <= simple.upper * (1 + 1e-6)
@@ -242,13 +242,13 @@ def test_validation_finds_strengths_that_predict():
     X, y = planted()
     rng = np.random.default_rng(0)
     problem = Problem.build(X, y, rank=5)
-    told = []
-    found = choose_strengths(problem, default_folds(y, False, rng)[:2], rng, tell=told.append)
-    assert found.trials == told
-    assert found.best.loss == found.frame["validation_loss"].min()
+    messages = []
+    result = choose_strengths(problem, default_folds(y, False, rng)[:2], rng, tell=messages.append)
+    assert result.trials == messages
+    assert result.best.loss == result.frame["validation_loss"].min()
     # The linear fit explains next to nothing.
-    assert found.best.loss < 0.05 * 0.5 * np.var(y)
-    assert found.start.P.shape == (20, 5)
+    assert result.best.loss < 0.05 * 0.5 * np.var(y)
+    assert result.start.P.shape == (20, 5)
 
 
 @pytest.mark.parametrize("solver", ["pbcd_ls", "pcd"])

@@ -136,8 +136,8 @@ for settings in ({"regularizer": "cs"}, {"regularizer": "ti", "dataset": "monks1
 
 @pytest.mark.slow
 def test_kernels_just_compiled_round_like_those_of_the_cache(tmp_path):
-    told = [fresh(ITERATES, FMVIZ_CACHE_DIR=str(tmp_path)) for _ in range(2)]
-    assert told[0] == told[1]
+    outputs = [fresh(ITERATES, FMVIZ_CACHE_DIR=str(tmp_path)) for _ in range(2)]
+    assert outputs[0] == outputs[1]
 
 
 def test_the_warm_up_covers_the_data_sets_of_every_installation(monkeypatch):

@@ -61,12 +61,12 @@ def epochs(problem, solver, count=6, **own):
     return [s.parameters for s in iterate(problem, solver, budget, init_scale=0.5, rng=rng, **own)]
 
 
-def close(one: Parameters, other: Parameters) -> None:
-    np.testing.assert_allclose(one.P, other.P, rtol=1e-10, atol=1e-12)
+def close(item: Parameters, other: Parameters) -> None:
+    np.testing.assert_allclose(item.P, other.P, rtol=1e-10, atol=1e-12)
     # What is next to nothing may be a rounding error in either.
-    assert np.array_equal(np.abs(one.P) > 1e-12, np.abs(other.P) > 1e-12)
-    np.testing.assert_allclose(one.w, other.w, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(one.intercept, other.intercept, rtol=1e-10, atol=1e-12)
+    assert np.array_equal(np.abs(item.P) > 1e-12, np.abs(other.P) > 1e-12)
+    np.testing.assert_allclose(item.w, other.w, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(item.intercept, other.intercept, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.pairwise(1)
@@ -76,12 +76,12 @@ def test_all_steps_of_a_sweep_make_the_compiled_epoch(solver, regularizer, own):
     more = ({"layout": "sparse"}, {"layout": "binary"}, {"loss": "logistic"}, {"weighted": True})
     for setting in ({}, *(more if regularizer in ("ti", "cs") and solver != "cd" and not own else ())):
         problem = build(regularizer, **setting)
-        found = epochs(problem, solver, **own)
-        for done, (before, after) in enumerate(itertools.pairwise(found)):
+        result = epochs(problem, solver, **own)
+        for done, (before, after) in enumerate(itertools.pairwise(result)):
             steps = list(steps_of_epoch(problem, get_solver(solver, own), before, epochs=done))
             reached = replay(before, steps)
             # At its end a run drops the entries below the rounding of f.
-            close(without_rounding(problem, reached) if after is found[-1] else reached, after)
+            close(without_rounding(problem, reached) if after is result[-1] else reached, after)
             each = 15 if SWEEPS[solver] == "entry" else 5
             assert len(steps) == 1 + 5 + each
             assert len({(step.kind, step.j, step.s) for step in steps}) == len(steps)
@@ -117,10 +117,10 @@ def test_the_halves_of_a_proximal_gradient_step_are_the_solvers_own(solver, regu
         memory = remember(method)
         steps = list(steps_of_epoch(problem, solver, before, memory=memory))
         method.epoch()
-        after, found = method.parameters(), replay(before, steps)
-        assert np.array_equal(found.P, after.P)
-        assert np.array_equal(found.w, after.w)
-        assert found.intercept == after.intercept
+        after, result = method.parameters(), replay(before, steps)
+        assert np.array_equal(result.P, after.P)
+        assert np.array_equal(result.w, after.w)
+        assert result.intercept == after.intercept
         kinds |= {step.kind for step in steps}
         # The gradient half sets nothing to zero; the operator does.
         halfway = next(step for step in steps if step.kind == "gradient")

@@ -82,14 +82,14 @@ def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone):
         for _ in range(3):
             for method in methods:
                 assert np.isfinite(method.epoch())
-            one, two = (method.parameters() for method in methods)
+            first, two = (method.parameters() for method in methods)
             assert np.abs(two.P).max() < 100
-            assert np.abs(one.P - two.P).max() < 1e-9
-            assert np.abs(one.w - two.w).max() < 1e-9
-            assert abs(one.intercept - two.intercept) < 1e-9
-            assert ((np.abs(one.P) > 1e-12) == (np.abs(two.P) > 1e-12)).all()
-        alive += np.count_nonzero(one.P)
-        dead += np.count_nonzero(start.P) - np.count_nonzero(one.P)
+            assert np.abs(first.P - two.P).max() < 1e-9
+            assert np.abs(first.w - two.w).max() < 1e-9
+            assert abs(first.intercept - two.intercept) < 1e-9
+            assert ((np.abs(first.P) > 1e-12) == (np.abs(two.P) > 1e-12)).all()
+        alive += np.count_nonzero(first.P)
+        dead += np.count_nonzero(start.P) - np.count_nonzero(first.P)
     assert alive > 100
     assert dead > 100 or regularizer == "l2"
 

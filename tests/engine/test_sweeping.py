@@ -217,10 +217,10 @@ def test_extrapolation_finds_the_limit_of_an_affine_map():
         assert not noted(of, theta[::-1].copy(), 7.0)
         theta = fixed + M @ (theta - fixed)
     assert noted(of, theta[::-1].copy(), 7.0)
-    found = of.point()
-    assert found[:3] == pytest.approx(fixed, abs=1e-5)
+    result = of.point()
+    assert result[:3] == pytest.approx(fixed, abs=1e-5)
     # What stays the same in all iterates stays exactly.
-    assert found[3] == 7.0
+    assert result[3] == 7.0
 
 
 def test_iterates_are_forgotten_where_other_entries_are_zero():
@@ -258,7 +258,7 @@ def test_iterates_are_noted_by_features_whatever_the_order_of_their_solver():
 
 @pytest.mark.needs_jit
 def test_a_sweep_ends_with_its_relative_change_compiled_and_in_python():
-    compiled = numba.njit(lambda outcomes, made, P, moved: end_sweep(outcomes, made, P, moved))
+    compiled = numba.njit(lambda outcomes, created, P, moved: end_sweep(outcomes, created, P, moved))
     P = np.array([4.0, -1.0, 0.0, 2.0])
     for moved, expected in ((2.0, 0.5), (8.0, 1.0), (0.0, 0.0), (np.inf, np.inf), (np.nan, np.inf)):
         for end in (end_sweep, compiled):
@@ -315,18 +315,18 @@ def test_the_combination_has_the_smallest_step(sized):
     rng = np.random.default_rng(1)
     iterates, first = rng.normal(size=(6, 11)), 7
     sizes = rng.uniform(0.5, 2.0, 11) if sized else np.empty(0)
-    found, slow = np.empty(11), np.empty(11)
-    assert combine(iterates, sizes, first, found)
+    result, slow = np.empty(11), np.empty(11)
+    assert combine(iterates, sizes, first, result)
     assert python_version(combine)(iterates, sizes, first, slow)
-    assert found == pytest.approx(slow, rel=1e-9)
+    assert result == pytest.approx(slow, rel=1e-9)
     scales = np.ones(11)
     if sized:
         for part in (slice(first), slice(first, None)):
             scales[part] = sizes[part] / np.linalg.norm(sizes[part] * iterates[-1, part])
     steps = np.diff(iterates, axis=0) * scales
     # With c = (1 − Σ rest, rest) the smallest ‖Σ c_i steps_i‖ is a least squares problem.
-    rest = np.linalg.lstsq((steps[1:] - steps[0]).T, -steps[0], rcond=None)[0]
-    assert found == pytest.approx(np.append(1.0 - rest.sum(), rest) @ iterates[1:], rel=1e-6)
+    remaining = np.linalg.lstsq((steps[1:] - steps[0]).T, -steps[0], rcond=None)[0]
+    assert result == pytest.approx(np.append(1.0 - remaining.sum(), remaining) @ iterates[1:], rel=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.0, np.inf, np.nan])

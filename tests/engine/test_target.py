@@ -89,7 +89,7 @@ def test_scores_become_what_the_target_holds(target, scores, expected):
 
 def test_every_output_has_a_target_of_its_own():
     def values(target):
-        return [one.values.tolist() for one in target.outputs()]
+        return [output.values.tolist() for output in target.outputs()]
 
     assert values(Target.of_labels(list("bac"))) == [[-1, 1, -1], [1, -1, -1], [-1, -1, 1]]
     assert values(Target.of_labels([2, 1, 3], ordered=True)) == [[-1, 1, -1], [1, 1, -1]]

@@ -31,14 +31,14 @@ def factors(seed: int, d: int = 9, k: int = 4, density: float = 0.6):
 def brute(P, c, degree: int, repeated: bool):
     """Return every used product and its weight, largest first."""
     choose = itertools.combinations_with_replacement if repeated else itertools.combinations
-    found = []
+    result = []
     for subset in choose(range(P.shape[0]), degree):
         columns = [s for s in range(P.shape[1]) if c[s] != 0 and all(P[j, s] != 0 for j in subset)]
         if columns:
             arrangements = len(set(itertools.permutations(subset))) if repeated else 1
             weight = sum(c[s] * np.prod([P[j, s] for j in subset]) for s in columns)
-            found.append((subset, arrangements * weight))
-    return sorted(found, key=lambda one: -abs(one[1]))
+            result.append((subset, arrangements * weight))
+    return sorted(result, key=lambda value: -abs(value[1]))
 
 
 @pytest.mark.parametrize("repeated", [False, True])
@@ -124,12 +124,12 @@ def test_spectrum_is_that_of_the_matrix(d, k):
 def test_dummy_features_add_lower_orders(kernel, dummies):
     rng = np.random.default_rng(0)
     X, P, gamma = rng.normal(size=(5, 6)), rng.normal(size=(6, 2)), rng.normal(size=(dummies, 2))
-    whole = kernel.values(Design(augmented(X, dummies)), np.vstack([P, gamma]))
+    full = kernel.values(Design(augmented(X, dummies)), np.vstack([P, gamma]))
     parts = sum(
         weight * (type(kernel)(t).values(Design(X), P) if t else 1.0)
         for t, weight in kernel.split(gamma).items()
     )
-    assert parts == pytest.approx(whole, rel=1e-10)
+    assert parts == pytest.approx(full, rel=1e-10)
 
 
 @pytest.mark.parametrize(

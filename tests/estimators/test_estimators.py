@@ -190,7 +190,7 @@ def test_predictions_weights_and_counts_are_those_of_the_products(case):
     for m in fitted.used_interactions_:
         table = fitted.interactions(order=m)
         assert (np.diff(table.weight.abs()) <= 0).all()
-        got = {tuple("abcdef".index(one) for one in row[:-1]): row[-1] for row in table.to_numpy()}
+        got = {tuple("abcdef".index(item) for item in row[:-1]): row[-1] for row in table.to_numpy()}
         of_order = {key: weight for key, weight in wanted.items() if len(key) == m}
         assert got == pytest.approx(of_order, rel=1e-9, abs=1e-12)
         distinct = [key for key in got if len(set(key)) == m]
@@ -225,9 +225,9 @@ def test_a_planted_triple_is_found_and_squares_are_weighed():
 @pytest.mark.slow
 def test_groups_of_pairs_and_triples_are_found():
     lifted = fmviz.LiftedRegressor(rank=4, degree=3, augment=True, init_scale=0.5, random_state=0)
-    found = lifted.fit(X[:, :5], TRIPLE)
-    assert found.interactions(top=1).iloc[0, :3].astype(int).tolist() == [0, 1, 2]
-    assert found.interactions(top=1, order=2).iloc[0, :2].astype(int).tolist() == [3, 4]
+    result = lifted.fit(X[:, :5], TRIPLE)
+    assert result.interactions(top=1).iloc[0, :3].astype(int).tolist() == [0, 1, 2]
+    assert result.interactions(top=1, order=2).iloc[0, :2].astype(int).tolist() == [3, 4]
     table, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
     fitted = fmviz.QuadraticRegressor(
         lambda_trace=1.0, lambda_sparse=0.3, fit_linear=False, fit_intercept=False
@@ -260,13 +260,13 @@ OF_ORDER = {
 
 @pytest.mark.parametrize(
     ("classifier", "loss", "order"),
-    [(one, loss, 2) for one in ANY_LOSS for loss in ("logistic", "squared_hinge", "squared", "huber")]
+    [(item, loss, 2) for item in ANY_LOSS for loss in ("logistic", "squared_hinge", "squared", "huber")]
     + [
-        pytest.param(one, "logistic", order, marks=() if at == 0 and order == 3 else pytest.mark.slow)
+        pytest.param(item, "logistic", order, marks=() if at == 0 and order == 3 else pytest.mark.slow)
         for order, some in OF_ORDER.items()
-        for at, one in enumerate(some)
+        for at, item in enumerate(some)
     ],
-    ids=lambda one: type(one).__name__ if hasattr(one, "fit") else str(one),
+    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else str(value),
 )
 def test_classifiers_take_any_labels(classifier, loss, order):
     labels = np.where(X[:, :order].prod(axis=1) > 0, "yes", "no")
@@ -390,8 +390,8 @@ def test_cross_validation_chooses_what_predicts():
     assert machine.path_["validation_loss"].min() < np.var(Y) / 2
     assert machine.lambda_sparse_ in set(machine.path_["lambda_sparse"])
     assert machine.status_.converged
-    one = fmviz.FactorizationMachineRegressorCV(rank=3, cv=2, one_se=True, random_state=0).fit(X, Y)
-    assert one.lambda_sparse_ >= machine.lambda_sparse_
+    first = fmviz.FactorizationMachineRegressorCV(rank=3, cv=2, one_se=True, random_state=0).fit(X, Y)
+    assert first.lambda_sparse_ >= machine.lambda_sparse_
     binary = np.where(np.median(Y) < Y, "yes", "no")
     classifier = fmviz.FactorizationMachineClassifierCV(rank=3, cv=2, random_state=0).fit(X, binary)
     assert classifier.predict_proba(X).shape == (len(X), 2)

@@ -77,10 +77,10 @@ def test_other_rows_or_strengths_take_the_parameters_alone():
     machine = clone(MACHINE).set_params(solver="apgd", max_iter=5, warm_start=True).fit(X, Y)
     P = machine.P_
     machine.set_params(lambda_sparse=0.1, max_iter=1).fit(X[:50], Y[:50])
-    anew = clone(machine)
-    anew.P_, anew.w_, anew.intercept_ = P, np.zeros(5), 0.0
+    fresh = clone(machine)
+    fresh.P_, fresh.w_, fresh.intercept_ = P, np.zeros(5), 0.0
     assert machine.history_["objective"].iloc[1] <= machine.history_["objective"].iloc[0]
-    assert anew.fit(X[:50], Y[:50]).n_iter_ == 1
+    assert fresh.fit(X[:50], Y[:50]).n_iter_ == 1
 
 
 def test_parameters_set_by_hand_are_where_a_warm_start_begins():
@@ -193,21 +193,21 @@ def test_no_random_state_is_the_global_one():
 @pytest.mark.parametrize("solver", ["psgd", "sgd", "mb_psgd"])
 def test_parts_that_are_everything_are_epochs(solver):
     machine = on(solver, solver_params={"eta0": 0.01}, max_iter=4)
-    whole = clone(machine).fit(X, Y)
+    full = clone(machine).fit(X, Y)
     for _ in range(4):
         machine.partial_fit(X, Y)
-    assert pytest.approx(whole.P_, rel=1e-12) == machine.P_
+    assert pytest.approx(full.P_, rel=1e-12) == machine.P_
 
 
 def test_parts_carry_the_count_of_steps_and_their_scale():
     machine = on("psgd", solver_params={"eta0": 0.01})
-    whole = clone(machine)
+    full = clone(machine)
     for rows in np.split(np.arange(60), 4):
         machine.partial_fit(X[rows], Y[rows])
     memory = machine._memory.state
     assert memory["_t"] == 60
-    whole.partial_fit(X, Y)
-    assert whole._memory.state["_t"] == 60
+    full.partial_fit(X, Y)
+    assert full._memory.state["_t"] == 60
     # Steps that are too long are shortened for the rows to come.
     wild = on("psgd", solver_params={"eta0": 10.0})
     scales = []
@@ -324,7 +324,7 @@ def test_weights_are_repeated_rows_wherever_rounding_would_decide(name, storage)
     weighted, repeated = (getattr(fmviz, name)(random_state=0, max_iter=5) for _ in range(2))
     weighted.fit(storage(X), y, sample_weight=weights)
     repeated.fit(storage(X[again]), y[again])
-    scores = [getattr(one, "decision_function", one.predict)(X) for one in (weighted, repeated)]
+    scores = [getattr(item, "decision_function", item.predict)(X) for item in (weighted, repeated)]
     assert np.abs(scores[0] - scores[1]).max() <= 1e-9
 
 
@@ -332,8 +332,8 @@ def test_weights_are_repeated_rows_wherever_rounding_would_decide(name, storage)
 def test_rows_are_merged_by_x_and_y(storage):
     X = np.array([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0], [1.0, 0.0], [3.0, 0.0]])
     y = np.array([1.0, 1.0, 1.0, 5.0, 1.0])
-    found, target, weights = merged_rows(storage(X), Target.of(y), [0.5, 1.0, 0.25, 1.0, 0.0])
-    dense = found.toarray() if sp.issparse(found) else found
+    result, target, weights = merged_rows(storage(X), Target.of(y), [0.5, 1.0, 0.25, 1.0, 0.0])
+    dense = result.toarray() if sp.issparse(result) else result
     rows = sorted(zip(dense[:, 0], target.values, weights, strict=True))
     assert rows == [(1.0, 1.0, 0.75), (1.0, 5.0, 1.0), (2.0, 1.0, 1.0)]
 
@@ -362,10 +362,10 @@ def test_features_that_are_never_met_have_parameters_of_0(machine, y, form):
     where = np.nonzero(few)
     wide = form((few[where], (where[0], MET[where[1]])), shape=(60, 200_000))
     machine = clone(machine).set_params(max_iter=5, tol=0.0, random_state=0)
-    found, alone = clone(machine).fit(wide, y), clone(machine).fit(form(few), y)
-    np.testing.assert_array_equal(found.P_[..., MET, :], alone.P_[..., :5, :])
-    np.testing.assert_array_equal(found.w_[..., MET], alone.w_)
-    assert np.count_nonzero(found.P_[..., :200_000, :]) == np.count_nonzero(alone.P_[..., :5, :])
-    np.testing.assert_allclose(found.predict(wide), alone.predict(form(few)), rtol=1e-12)
-    shape = found.P_.shape
-    assert found.set_params(warm_start=True).fit(wide, y).P_.shape == shape
+    result, alone = clone(machine).fit(wide, y), clone(machine).fit(form(few), y)
+    np.testing.assert_array_equal(result.P_[..., MET, :], alone.P_[..., :5, :])
+    np.testing.assert_array_equal(result.w_[..., MET], alone.w_)
+    assert np.count_nonzero(result.P_[..., :200_000, :]) == np.count_nonzero(alone.P_[..., :5, :])
+    np.testing.assert_allclose(result.predict(wide), alone.predict(form(few)), rtol=1e-12)
+    shape = result.P_.shape
+    assert result.set_params(warm_start=True).fit(wide, y).P_.shape == shape

@@ -38,23 +38,23 @@ class Given(ClassifierMixin, BaseEstimator):
 
 
 def test_expected_relevance_is_that_of_mcrank():
-    found = fmviz.OrdinalRegressor(Given()).fit(X, Y)
-    assert np.array_equal(found.estimator_.seen_, np.column_stack([Y <= 1, Y <= 2]))
+    result = fmviz.OrdinalRegressor(Given()).fit(X, Y)
+    assert np.array_equal(result.estimator_.seen_, np.column_stack([Y <= 1, Y <= 2]))
     # p(y ≤ 1) = 0.5 and p(y ≤ 2) = 0.3 are sorted; the expected relevance does not care.
-    assert np.allclose(found.predict_proba(X[:1]), [[0.3, 0.2, 0.5]])
-    assert np.allclose(found.predict(X), 3.0 - 0.5 - 0.3)
+    assert np.allclose(result.predict_proba(X[:1]), [[0.3, 0.2, 0.5]])
+    assert np.allclose(result.predict(X), 3.0 - 0.5 - 0.3)
 
 
 @pytest.mark.parametrize("levels", [2, 3])
 def test_it_takes_any_classifier_with_probabilities(levels):
     y = np.minimum(Y, levels)
     assert not get_tags(LogisticRegression()).classifier_tags.multi_label
-    found = fmviz.OrdinalRegressor(LogisticRegression(C=100.0)).fit(X, y)
-    p = found.predict_proba(X)
+    result = fmviz.OrdinalRegressor(LogisticRegression(C=100.0)).fit(X, y)
+    p = result.predict_proba(X)
     assert p.shape == (90, levels)
     assert np.allclose(p.sum(axis=1), 1.0)
     assert (p >= 0.0).all()
-    assert rmse(y, found.predict(X)) < 0.2
+    assert rmse(y, result.predict(X)) < 0.2
 
 
 @pytest.mark.slow
@@ -70,11 +70,11 @@ def test_scikit_learn_has_nothing_to_say_but_that_regressors_have_no_probabiliti
 
 def test_many_values_are_cut_into_levels():
     y = np.exp(X[:, 0])
-    found = fmviz.OrdinalRegressor(Given((0.25, 0.5, 0.75)), max_levels=4).fit(X, y)
-    assert found.classes_.size == 4
-    assert np.isclose(found.classes_ @ [23, 22, 22, 23], y.sum(), rtol=0.02)
+    result = fmviz.OrdinalRegressor(Given((0.25, 0.5, 0.75)), max_levels=4).fit(X, y)
+    assert result.classes_.size == 4
+    assert np.isclose(result.classes_ @ [23, 22, 22, 23], y.sum(), rtol=0.02)
     with pytest.raises(ValueError, match="one class only, 1"):
-        found.fit(X, np.ones(90))
+        result.fit(X, np.ones(90))
 
 
 def test_ranking_is_that_of_scikit_learn_with_exponential_gain():

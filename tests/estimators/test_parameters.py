@@ -27,7 +27,7 @@ pytestmark = [
 
 def parameters_of(estimator: type) -> dict[str, inspect.Parameter]:
     _, *listed = inspect.signature(estimator.__init__).parameters.values()
-    return {one.name: one for one in listed}
+    return {item.name: item for item in listed}
 
 
 SHORT = {
@@ -45,10 +45,10 @@ def short(estimator: type) -> dict[str, float]:
 def documented(estimator: type) -> dict[str, str]:
     """Return the parameters of a docstring with their types and defaults, empty where it refers to others."""
     body = inspect.getdoc(estimator).split("Parameters\n----------\n")[1].split("\n\n")[0]
-    found = {}
+    result = {}
     for names, about in re.findall(r"^(\w+(?:, \w+)*)(?: : (.*))?$", body, re.M):
-        found |= dict.fromkeys(names.split(", "), about)
-    return found
+        result |= dict.fromkeys(names.split(", "), about)
+    return result
 
 
 def as_written(default: object) -> str:
@@ -63,25 +63,27 @@ def as_written(default: object) -> str:
 def test_every_parameter_is_written_out_and_stored_as_given(estimator):
     assert "__init__" in vars(estimator)
     listed = parameters_of(estimator)
-    for one in listed.values():
-        assert one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
-        assert one.annotation is not one.empty
-        assert one.default is not one.empty
+    for item in listed.values():
+        assert item.kind in (item.KEYWORD_ONLY, item.POSITIONAL_OR_KEYWORD)
+        assert item.annotation is not item.empty
+        assert item.default is not item.empty
     given = {name: object() for name in listed}
     stored = estimator(**given)
     assert all(stored.get_params(deep=False)[name] is value for name, value in given.items())
 
 
-@pytest.mark.parametrize("estimator", [one for one in ESTIMATORS if one.__name__.endswith("Classifier")])
+@pytest.mark.parametrize(
+    "estimator", [estimator for estimator in ESTIMATORS if estimator.__name__.endswith("Classifier")]
+)
 def test_a_classifier_has_the_defaults_of_its_regressor_but_for_loss_and_class_weight(estimator):
     regressor = getattr(estimators, estimator.__name__.replace("Classifier", "Regressor"))
-    expected = {name: one.default for name, one in parameters_of(regressor).items()}
+    expected = {name: item.default for name, item in parameters_of(regressor).items()}
     if "loss" in expected:
         expected["loss"] = "logistic"
-    found = {name: one.default for name, one in parameters_of(estimator).items()}
-    assert found.pop("class_weight", None) is None
-    assert found == expected
-    assert list(found) == list(expected)
+    result = {name: item.default for name, item in parameters_of(estimator).items()}
+    assert result.pop("class_weight", None) is None
+    assert result == expected
+    assert list(result) == list(expected)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

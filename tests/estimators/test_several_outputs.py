@@ -47,20 +47,20 @@ def test_classes_stand_on_a_first_axis():
 
 def test_strengths_that_follow_the_data_are_those_of_each_output():
     fitted = fmviz.FactorizationMachineClassifier(2, max_iter=2, random_state=0).fit(X, CLASSES)
-    rest = fmviz.FactorizationMachineClassifier(2, max_iter=2, random_state=0).fit(X, CLASSES == "mid")
+    remaining = fmviz.FactorizationMachineClassifier(2, max_iter=2, random_state=0).fit(X, CLASSES == "mid")
     assert fitted.lambda_sparse_.shape == (3,)
-    assert fitted.lambda_sparse_[1] == rest.lambda_sparse_
-    assert fitted.lambda_w_ == rest.lambda_w_
+    assert fitted.lambda_sparse_[1] == remaining.lambda_sparse_
+    assert fitted.lambda_w_ == remaining.lambda_w_
 
 
 def test_interactions_are_told_by_output():
     fitted = machine(max_iter=60).fit(X, CLASSES)
     every = fitted.interactions(top=2)
     assert set(every["output"]) <= set(NAMES)
-    one = fitted.interactions(top=2, output="top")
-    assert one.iloc[0, :2].tolist() == [0, 1]
+    first = fitted.interactions(top=2, output="top")
+    assert first.iloc[0, :2].tolist() == [0, 1]
     shown = every[every["output"] == "top"].drop(columns="output").reset_index(drop=True)
-    assert shown.equals(one)
+    assert shown.equals(first)
     assert fitted.interactions(output=2).equals(fitted.interactions(output="top"))
     with pytest.raises(
         ValueError, match=r"output = 'best' is none of this model; it has 'low', 'mid', 'top'"
@@ -84,7 +84,7 @@ def test_interactions_are_told_by_output():
         fmviz.QuadraticClassifier(max_iter=3),
         fmviz.ConvexFMClassifier(2, max_iter=2, random_state=0),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda value: type(value).__name__,
 )
 def test_relatives_take_classes_and_dummy_features(estimator):
     fitted = clone(estimator).set_params(warm_start=True).fit(X, CLASSES)
@@ -105,8 +105,8 @@ def test_ten_fits_of_one_epoch_are_one_of_ten():
     steps = machine(warm_start=True, max_iter=1, tol=0.0)
     for _ in range(10):
         steps.fit(X, CLASSES)
-    whole = machine(max_iter=10, tol=0.0).fit(X, CLASSES)
-    assert np.allclose(steps.P_, whole.P_, rtol=0, atol=1e-12)
+    full = machine(max_iter=10, tol=0.0).fit(X, CLASSES)
+    assert np.allclose(steps.P_, full.P_, rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="a warm start goes on from a fit of"):
         steps.fit(X, np.where(CLASSES == "low", "none", CLASSES))
 
@@ -143,9 +143,9 @@ def test_rows_may_have_several_labels():
     labels = np.column_stack([CLASSES == "top", X[:, 2] > 0]).astype(int)
     fitted = machine(max_iter=60).fit(X, labels)
     assert fitted.classes_.tolist() == [0, 1]
-    found = fitted.predict(X)
-    assert np.mean(found == labels) > 0.85
-    assert set(np.unique(found)) == {0, 1}
+    result = fitted.predict(X)
+    assert np.mean(result == labels) > 0.85
+    assert set(np.unique(result)) == {0, 1}
     assert not np.allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
     with pytest.raises(ValueError, match="rows with several labels have none"):
         machine(class_weight="balanced").fit(X, labels)

@@ -44,8 +44,8 @@ def score(name, data, seed, what="y", factor=1.0):
     X, y, clean = data(seed)
     in_X, in_y = (1.0, factor) if what == "y" else (factor, 1.0)
     fitted = getattr(fmviz, name)(random_state=0).fit(in_X * X, in_y * y)
-    rest = clean - fitted.predict(in_X * X) / in_y
-    return 1.0 - np.square(rest).mean() / clean.var()
+    residual = clean - fitted.predict(in_X * X) / in_y
+    return 1.0 - np.square(residual).mean() / clean.var()
 
 
 @pytest.mark.pairwise(1)
@@ -121,9 +121,9 @@ def test_strengths_follow_units_that_round_nothing(name, own, tolerance):
 def test_the_whole_strength_leaves_no_interaction_and_less_of_it_does(name, strength):
     X, y = one_pair(0)[:2]
     machine = getattr(fmviz, name)
-    whole = getattr(machine(random_state=0).fit(X, y), f"{strength}_") / 0.15
+    full = getattr(machine(random_state=0).fit(X, y), f"{strength}_") / 0.15
     for share, some in ((1.01, False), (0.97, True)):
-        fitted = machine(random_state=0, **{strength: share * whole}).fit(X, y)
+        fitted = machine(random_state=0, **{strength: share * full}).fit(X, y)
         assert (fitted.n_used_interactions_ > 0) == some
 
 

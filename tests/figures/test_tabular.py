@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import io
-import json
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-from plotly.subplots import make_subplots
 
 from fmviz.figures import tabular
 from fmviz.figures.interactions import waterfall
@@ -43,11 +41,6 @@ def test_what_only_catches_the_pointer_and_what_is_hidden_is_left_out():
     assert tabular.csv(go.Figure()) == "trace\n"
 
 
-def test_bars_count_themselves_where_no_places_are_given():
-    found = tabular.table(go.Figure(go.Bar(y=[4, 5, 6], x0=10, dx=5)))
-    assert found["x"].tolist() == [10, 15, 20]
-
-
 def test_a_heatmap_is_a_row_a_cell():
     figure = go.Figure(go.Heatmap(z=[[1, 0], [0, 2], [3, 4]], x=["a", "b"], y=[10, 20, 30]))
     found = tabular.table(figure)
@@ -63,40 +56,12 @@ def test_a_heatmap_is_a_row_a_cell():
     assert bare[["x", "y"]].values.tolist() == [[0, 0], [1, 0], [0, 1], [1, 1]]
 
 
-def test_surfaces_and_meshes_keep_three_coordinates():
+def test_surfaces_keep_three_coordinates():
     x, y = np.meshgrid([0.0, 1.0], [5.0, 6.0])
     surface = tabular.table(go.Figure(go.Surface(x=x, y=y, z=x * y, surfacecolor=x + y)))
     assert surface[["x", "y", "z", "surfacecolor"]].values.tolist()[3] == [1.0, 6.0, 6.0, 7.0]
-    mesh = tabular.table(
-        go.Figure(go.Mesh3d(x=[0, 1, 0, 0], y=[0, 0, 1, 0], z=[0, 0, 0, 1], i=[0], j=[1], k=[2]))
-    )
-    assert len(mesh) == 4
-    assert mesh["i"].tolist()[0] == 0
     points = tabular.table(go.Figure(go.Scatter3d(x=[1], y=[2], z=[3])))
     assert points[["x", "y", "z"]].values.tolist() == [[1, 2, 3]]
-
-
-def test_arrays_as_the_browser_gets_them_are_decoded():
-    z = np.array([[1.5, -2.0, 0.0], [0.25, 0.0, 7.0]])
-    figure = make_subplots(rows=1, cols=2)
-    figure.add_trace(go.Heatmap(z=z, name="W"), 1, 1)
-    figure.add_trace(go.Scatter(x=np.arange(3), y=np.array([1, 2, 3], dtype="i2"), name="n"), 1, 2)
-    sent = json.loads(figure.to_json())
-    assert "bdata" in sent["data"][0]["z"]
-    found = tabular.table(go.Figure(sent, skip_invalid=True))
-    assert found["z"].tolist()[:6] == z.ravel().tolist()
-    assert found["y"].tolist()[6:] == [1, 2, 3]
-
-
-def test_frames_are_told_apart():
-    figure = go.Figure(
-        go.Scatter(x=[0, 1], y=[0, 1], name="flow"),
-        frames=[go.Frame(name=f"λ {i}", data=[go.Scatter(x=[0, 1], y=[i, 2 * i])]) for i in (1, 2)],
-    )
-    found = tabular.table(figure)
-    assert found["frame"].tolist() == ["λ 1", "λ 1", "λ 2", "λ 2"]
-    assert found["y"].tolist() == [1, 2, 2, 4]
-    assert set(found["trace"]) == {"flow"}
 
 
 HOSTILE = "<b>=1+1</b> & <a href='javascript:alert(1)'>x</a>"

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 from by_name import iterate
-from lab.courses import trace
 from lab.tiny_papers import TINY
 
 from fmviz.engine.drive import Budget
@@ -40,7 +39,6 @@ from fmviz.lab.papers.atarashi2021 import (
     experiment,
     fit,
     pairs_of,
-    panel_of_fig8,
     parts,
     problem_of_fig8,
     problem_of_table3,
@@ -49,7 +47,6 @@ from fmviz.lab.papers.atarashi2021 import (
     search,
     settled,
     tuned,
-    weighted_ends,
     weighted_race,
     weights_l1,
 )
@@ -133,66 +130,6 @@ def test_pictures_hold_every_pair(fig2):
     assert pairs.sum() == pytest.approx(2 * count, rel=1e-3)
 
 
-def counts(method: str, shares, features, seed: int = 0):
-    return [
-        {
-            "method": LABELS[method], "seed": seed, "log2_lambda": e, "interactions": 0,
-            "features": f, "share": s,
-        }
-        for e, (s, f) in enumerate(zip(shares, features, strict=True))
-    ]  # fmt: skip
-
-
-def test_checks_of_the_operators_follow_from_counts():
-    tables = {
-        "counts": [
-            *counts("l1", (1, 1, 0.5, 0), (9, 9, 9, 0)),
-            *counts("l21", (1, 0.5, 0.5, 0), (9, 9, 9, 0)),
-            *counts("ti", (1, 0.5, 0.2, 0.1), (10, 10, 10, 10)),
-            *counts("ti_rows", (1, 0.5, 0.2, 0), (10, 10, 9, 10)),
-            *counts("cs", (1, 0.5, 0.2, 0.1), (10, 8, 3, 1)),
-        ]
-    }
-    settings = {"d": 10}
-
-    def verdicts(key, tables):
-        return [check.verdict for check in ARTEFACTS[FIG2].judge(tables, settings) if check.statement == key]
-
-    assert verdicts("all_or_nothing", tables) == ["holds", "does not hold"]
-    assert verdicts("moderately_sparse", tables) == ["holds", "does not hold", "holds"]
-    assert verdicts("ti_features", tables) == ["holds", "does not hold"]
-    assert verdicts("cs_features", tables) == ["holds"]
-    for course in ((10, 4, 3, 1), (10, 8, 9, 1), (10, 10, 10, 10)):
-        sudden = {"counts": counts("cs", (1, 0.5, 0.2, 0.1), course)}
-        assert verdicts("cs_features", sudden) == ["does not hold"]
-
-
-def times(**paths):
-    return {
-        "times": [
-            {"panel": "σ = 1, λ = 0.1", "method": ALGORITHMS[name], "d": d, "microseconds": t}
-            for name, path in paths.items()
-            for d, t in path.items()
-        ]
-    }
-
-
-@pytest.mark.parametrize(
-    ("sort", "mostly", "small"),
-    [
-        ({16: 0.5, 64: 2.0, 256: 3.0, 1024: 9.0}, "holds", "holds"),
-        ({16: 0.5, 64: 0.5, 256: 3.0, 1024: 9.0}, "does not hold", "does not hold"),
-        ({16: 1.0, 64: 1.02, 256: 0.98, 1024: 1.0}, "does not hold", "holds"),
-        ({16: 2.0}, "holds", "not settled"),
-    ],
-)
-def test_checks_of_fig_10_follow_from_times(sort, mostly, small):
-    random = dict.fromkeys(sort, 1.0)
-    settings = {"sigma": [1.0], "lambda": [0.1]}
-    checks = list(ARTEFACTS["atarashi2021_fig10"].judge(times(sort=sort, random=random), settings))
-    assert {check.statement: check.verdict for check in checks} == {"mostly": mostly, "small": small}
-
-
 def test_fig_10_times_the_algorithms_on_the_vectors_of_the_paper():
     asked = iter([False] * 3)
     given = {
@@ -223,38 +160,6 @@ def test_fig_4_fits_what_the_paper_says(monkeypatch):
     fit = fitted[0]
     assert Run.prepare(fit).dataset.X.shape == (200, 100)
     assert (fit.rank, fit.lambda_p, fit.lambda_sparse, fit.fit_linear) == (30, 0.1, 2.0**-10, False)
-
-
-def panel_scores(panel: str, **courses):
-    return [
-        {"panel": panel, "method": method, "lambda_sparse": 2.0**e, "value": value}
-        for method, values in courses.items()
-        for e, value in enumerate(values)
-    ]
-
-
-def test_checks_of_fig_4_follow_from_scores():
-    one = ARTEFACTS["atarashi2021_fig4"]
-    rows = [
-        *panel_scores(
-            "Estimation error", TI=(1, 0.3, 1), CS=(0.2, 0.3, 1), L21=(0.9, 0.25, 1), L1=(1, 0.2, 1)
-        ),
-        *panel_scores("F1", TI=(0.95, 1, 0.1), CS=(1, 1, 1), L21=(0, 0.8, 0), L1=(0.9, 0.9, 0)),
-        *panel_scores("PSSR", TI=(1, 1, 0), CS=(0, 1, 0), L21=(0, 1, 0), L1=(0, 0, 0)),
-    ]
-    settings = one.configured(log2_lambda=[0, 2])
-    checks = list(one.judge({"scores": rows}, settings))
-    assert [(check.statement, check.case, check.verdict) for check in checks] == [
-        ("cs_widest", "Estimation error", "holds"),
-        ("cs_widest", "F1", "holds"),
-        ("cs_widest", "PSSR", "does not hold"),
-        ("ti_next", "F1", "not settled"),
-        ("ti_next", "PSSR", "holds"),
-    ]
-    assert checks[2].measured.endswith("TI 2, CS 1, L21 1, L1 0.")
-    nobody = panel_scores("PSSR", TI=(0, 0, 0), CS=(0, 0, 0), L21=(0, 0, 0), L1=(0, 0, 0))
-    for unsettled, given in ((nobody, settings), (rows, one.configured(log2_lambda=[0, 3]))):
-        assert {check.verdict for check in one.judge({"scores": unsettled}, given)} == {"not settled"}
 
 
 # Figure 3
@@ -578,10 +483,6 @@ def test_a_failed_fit_of_table_3_is_a_row():
 # Figures 5 and 7
 
 
-def panel_of(name, strength):
-    return f"{name}, λ = {strength:g}"
-
-
 def test_the_weights_of_both_models_are_measured_alike():
     P = np.random.default_rng(0).normal(size=(7, 3))
     W = P @ P.T
@@ -617,64 +518,6 @@ def test_to_settle_is_to_stay():
     ]
     assert settled(course) == 3.0
     assert settled(course[-1:]) == 4.0
-
-
-def ends(panel, objectives, settled=None, seeds=(0, 1, 2, 3)):
-    base = dict.fromkeys(WEIGHTED, 5.0)
-    late = dict.fromkeys(WEIGHTED, 2.0)
-    return [
-        {
-            "panel": panel, "method": method, "seed": seed, "objective": (base | objectives)[method],
-            "settled": (late | (settled or {}))[method],
-        }
-        for method in WEIGHTED
-        for seed in seeds
-    ]  # fmt: skip
-
-
-def test_statements_of_fig_5_follow_from_ends():
-    settings = FIG5.configured("full")
-    of = panel_of
-    first, second = settings["settings"]
-    tables = {
-        "ends": [
-            *ends(of(first, 0.1), {"TI": 1.0, "SLQR": 0.5}),
-            *ends(of(first, 1.0), {"TI": 1.0, "SLQR": 1.05}),
-            *ends(of(second, 0.1), {"TI": 1.0, "CS": 1.1}, {"TI": 1.0, "CS": 1.5}),
-            *ends(of(second, 1.0), {"TI": 1.0, "CS": 5.5}, {"TI": 1.0, "CS": 2.5}),
-        ]
-    }
-    assert verdicts(FIG5, tables, settings) == {
-        ("ti_lowest", "λ = 0.1, all methods"): "does not hold",
-        ("ti_lowest", "λ = 0.1, without SLQR"): "holds",
-        ("ti_lowest", "λ = 1, all methods"): "holds",
-        ("ti_lowest", "λ = 1, without SLQR"): "holds",
-        ("remarkable", "λ = 1, all methods"): "does not hold",
-        ("remarkable", "λ = 1, without SLQR"): "holds",
-        ("both_lowest", "λ = 0.1, all methods"): "holds",
-        ("both_lowest", "λ = 0.1, without SLQR"): "holds",
-        ("both_lowest", "λ = 1, all methods"): "does not hold",
-        ("both_lowest", "λ = 1, without SLQR"): "does not hold",
-        ("both_fastest", "λ = 0.1"): "holds",
-        ("both_fastest", "λ = 1"): "does not hold",
-    }
-    # Starts that lack the end of a method do not count.
-    few = {"ends": [row for row in tables["ends"] if (row["method"], row["seed"]) != ("SLQR", 3)]}
-    assert all(len(found) == 3 for found in weighted_ends(few, of(first, 1.0), "objective").values())
-    none = {"ends": [row for row in tables["ends"] if row["method"] != "SLQR"]}
-    assert set(verdicts(FIG5, none, settings).values()) == {"not settled"}
-
-
-def test_statements_of_fig_7_follow_from_times():
-    settings = FIG7.configured("full", data=["x"])
-    times = dict.fromkeys(WEIGHTED, 2.5) | {"TI": 1.0, "CS": 1.1}
-    tables = {"trace": [], "ends": []}
-    for strength in settings["lambda"]:
-        panel = panel_of("x", strength)
-        tables["ends"] += ends(panel, {}, seeds=(0,))
-        tables["trace"] += trace(panel, times)
-        times = times | {"L1": 1.5}
-    assert list(verdicts(FIG7, tables, settings).values()) == ["holds", "does not hold"]
 
 
 # Figure 6
@@ -765,64 +608,3 @@ def test_of_several_steps_the_best_is_shown():
         assert course[-1]["objective"] == pytest.approx(best["objective"])
         assert len({row["objective"] for row in course if row["epoch"] == 0}) == 1
     assert panel == f"{DRAWN}, TI"
-
-
-def raced(artefact, settings, panel, lines, times, eta=None):
-    rows = [
-        {
-            "panel": panel, "method": one.label, "seed": 0, "eta0": own.get("eta0"), "objective": 1.0,
-            "diverged": own.get("eta0") == eta,
-        }
-        for one in lines
-        for own in one.tries
-    ]  # fmt: skip
-    return {"ends": rows, "trace": trace(panel, {one.label: times[one.label] for one in lines})}
-
-
-def merged(*tables):
-    return {name: [row for one in tables for row in one[name]] for name in ("ends", "trace")}
-
-
-SLOW = dict.fromkeys(("PCD", "PBCD", "APGD", "nmAPGD", "PSGD", "MB-PSGD", "Katyusha", "MB-Katyusha"), 4.0)
-
-
-def test_statements_of_fig_8_follow_from_times():
-    settings = FIG8.configured("full")
-    tables = []
-    for letter, n in product(LETTERS, settings["N"]):
-        fast = {"PCD": 1.0} if n == 200 else {"PSGD": 1.0, "Katyusha": 3.0 if letter != "c" else 9.0}
-        panel, lines = (
-            panel_of_fig8(letter, n),
-            racers(LETTERS[letter][1], settings["eta0"], mini_batches=False),
-        )
-        tables.append(raced(FIG8, settings, panel, lines, SLOW | fast))
-    found = list(verdicts(FIG8, merged(*tables), settings).values())
-    assert found == ["holds", "holds", "holds", "does not hold"]
-
-
-def test_statements_of_fig_9_follow_from_times():
-    settings = FIG9.configured("full")
-    tables = []
-    for name, regularizer in product((ML100K, A9A), ("ti", "cs")):
-        fast = {"PCD": 1.0, "PBCD": 1.0, "MB-PSGD": 2.0, "MB-Katyusha": 2.0}
-        if name == A9A:
-            fast |= {"PSGD": 0.5, "nmAPGD": 1.5}
-        panel, lines = (
-            f"{name}, {regularizer.upper()}",
-            racers(regularizer, settings["eta0"], mini_batches=True),
-        )
-        tables.append(raced(FIG9, settings, panel, lines, SLOW | fast, eta=1.0))
-    found = verdicts(FIG9, merged(*tables), settings)
-    by_set = {
-        name: {key: verdict for (key, case), verdict in found.items() if case == f"{name}, TI"}
-        for name in (ML100K, A9A)
-    }
-    assert by_set[ML100K] == dict.fromkeys(("coordinate", "stochastic", "mini_batches", "behind"), "holds")
-    assert by_set[A9A] == {
-        "coordinate": "does not hold",
-        "stochastic": "does not hold",
-        "mini_batches": "not settled",
-        "behind": "holds",
-    }
-    assert ("behind", f"{A9A}, CS") not in found
-    assert found["diverges", "all"] == "holds"

@@ -12,16 +12,15 @@ from fmviz.lab.papers import ARTEFACTS, blondel2016
 from fmviz.lab.papers.blondel2016 import (
     AFTER,
     ANOVA,
-    DIRECT,
     DRAWN,
     HOMOGENEOUS,
     KERNEL,
     KERNELS,
-    LBFGS,
     LIFTED,
     NYSTROEM,
     RANDOM,
     RATERS,
+    SETS,
     fit_fig3,
     fit_fig4,
     halves,
@@ -29,9 +28,9 @@ from fmviz.lab.papers.blondel2016 import (
     predict_fig4,
     problem_of_fig1,
     ratings,
+    rows_of,
     rows_of_fig1,
     rows_of_fig2,
-    rows_of_fig4,
     starts_of_fig2,
     tuned,
 )
@@ -124,7 +123,7 @@ def test_the_machines_of_fig_4(monkeypatch):
     cubic = captured(monkeypatch, fit_fig4, method=HOMOGENEOUS, data="diabetes", bases=12)
     assert (cubic["rank"], cubic["shape"]) == (4, (90, 11))
     at = cubic["problem"].start(0.1, np.random.default_rng(0))
-    target = rows_of_fig4("diabetes")[1][:90]
+    target = rows_of(SETS, "diabetes")[1][:90]
     left = cubic["problem"].predict(at) - (target - target.mean())
     paper = 0.5 * np.square(left).sum() + 3.0 * np.square(at.P).sum()
     assert 90 * cubic["problem"].objective(at) == pytest.approx(paper)
@@ -147,64 +146,6 @@ def test_peers_of_fig_4_minimise_what_they_should():
     assert predicted(NYSTROEM) == pytest.approx(dual, rel=1e-4)
     weights = np.linalg.solve(kernel.T @ kernel + 0.7 * np.eye(30), kernel.T @ y)
     assert predicted(RANDOM) == pytest.approx((1.0 + Z @ X.T) ** 3 @ weights, rel=1e-4)
-
-
-def test_statements_of_fig_2_follow_from_times():
-    def rows(panel, **paths):
-        for method, path in paths.items():
-            for epoch, (seconds, objective) in enumerate(path):
-                yield {
-                    "panel": panel, "method": names[method], "seed": 0, "epoch": epoch, "seconds": seconds,
-                    "objective": objective,
-                }  # fmt: skip
-
-    names = {"cd": LIFTED, "direct": DIRECT, "lbfgs": LBFGS, "sgd": "Direct (SGD), η₀ = 0.1"}
-    trace = [
-        *rows("A²", cd=[(0, 1), (2, 0.1)], direct=[(0, 1), (3, 0.1)], lbfgs=[(0, 1), (9, 0.1)]),
-        *rows("H²", cd=[(0, 1), (2, 0.1)], lbfgs=[(0, 1), (1, 0.1)], sgd=[(0, 1), (1, 0.108), (9, 0.105)]),
-    ]
-    ends = [
-        {"panel": panel, "method": method} for panel, method in {(r["panel"], r["method"]) for r in trace}
-    ]
-    checks = ARTEFACTS["blondel2016_fig2"].judge({"trace": trace, "ends": ends}, {"eta0": [0.1]})
-    assert {check.statement: check.verdict for check in checks} == {
-        "anova_similar": "holds",
-        "anova_lbfgs": "holds",
-        "homogeneous_lbfgs": "does not hold",
-        "homogeneous_sgd": "not settled",
-    }
-
-
-def test_statements_of_fig_3_and_4_follow_from_scores():
-    better = {
-        "A² (augment)": 0.90, "A² (linear combination)": 0.91, "A² (linear combination, w free)": 0.92,
-        "H² (augment)": 0.95, "H² (linear combination)": 0.92, "H² (linear combination, w free)": 0.96,
-    }  # fmt: skip
-    rows = [
-        {"data": "x", "method": m, "bases": k, "seed": 0, "score": s}
-        for m, s in better.items()
-        for k in (2, 4)
-    ]
-    checks = ARTEFACTS["blondel2016_fig3"].judge({"data": [{"data": "x"}], "test": rows}, {"bases": [2, 4]})
-    assert [check.verdict for check in checks] == ["holds"] * 3 + ["does not hold", "holds"]
-    close = [row | {"score": 0.9} for row in rows]
-    checks = ARTEFACTS["blondel2016_fig3"].judge({"data": [{"data": "x"}], "test": close}, {"bases": [2, 4]})
-    assert [check.verdict for check in checks] == ["not settled"] + ["holds"] * 4
-    scores = {
-        HOMOGENEOUS: (0.5, 0.55, 0.56), ANOVA: (0.4, 0.5, 0.54), NYSTROEM: (0.1, 0.2, 0.552),
-        RANDOM: (0.1, 0.2, 0.3),
-    }  # fmt: skip
-    rows = [
-        {"data": "x", "method": m, "bases": k, "seed": 0, "score": s}
-        for m, path in scores.items()
-        for k, s in zip((3, 6, 12), path, strict=True)
-    ]
-    rows.append({"data": "x", "method": KERNEL, "bases": 0, "seed": 0, "score": 0.555})
-    checks = ARTEFACTS["blondel2016_fig4"].judge(
-        {"data": [{"data": "x"}], "test": rows}, {"bases": [3, 6, 12]}
-    )
-    assert [check.verdict for check in checks] == ["holds", "holds"]
-    assert "(lifted) 6" in checks[0].measured
 
 
 def test_a_failed_fit_is_left_out():

@@ -8,31 +8,18 @@ import numpy as np
 import pytest
 
 from fmviz.lab.papers import ARTEFACTS
+from fmviz.lab.papers.blondel2017 import DATA as BEST_DATA
 from fmviz.lab.papers.blondel2017 import (
-    ACCURACY,
-    BIASES,
-    EARLY,
     EIGEN,
-    FM,
-    FULL,
-    HINGE,
     KERNEL,
-    LATE,
     LETTER,
     MACHINES,
-    MOVIELENS,
     NYSTROEM,
-    OBJECTIVE,
     ONE_BY_ONE,
-    OUTPUT,
     PRINTED,
     PRINTED4,
-    RANDOM_REFINED,
-    REFINED,
     REFITTED,
     SATIMAGE,
-    SEGMENT,
-    SELECTIONS,
     SETS,
     START,
     TABLE2,
@@ -50,7 +37,6 @@ from fmviz.lab.papers.blondel2017 import (
     split_of,
     validated,
 )
-from fmviz.lab.papers.blondel2017 import DATA as BEST_DATA
 from fmviz.lab.papers.blondel2017 import RANDOM as RANDOM_BASES
 from fmviz.lab.papers.reproduction import Reproduction
 
@@ -130,37 +116,6 @@ def test_cells_stand_beside_what_is_printed(monkeypatch):
     assert printed_on(PRINTED, KERNEL, WINE) == ()
 
 
-def test_statements_of_table_2_follow_from_accuracies():
-    output = dict(zip(map(output_layer, ("ℓ₁", "ℓ₁/ℓ₂", "ℓ₁/ℓ∞")), (80.0, 85.0, 79.0), strict=True))
-    full = dict(zip(map(both_layers, ("ℓ₁", "ℓ₁/ℓ₂", "ℓ₁/ℓ∞")), (88.0, 89.5, 87.0), strict=True))
-    start = {random_start(title): 84.0 for title in ("ℓ₁", "ℓ₁/ℓ₂", "ℓ₁/ℓ∞")}
-    rows = [
-        *scored(VOWEL_TEST, output | full | {ONE_BY_ONE: 79.5}, used=15),
-        *scored(VOWEL_TEST, start, used=50),
-    ]
-    found = verdicts("table2", {"data": of(VOWEL_TEST), "test": rows})
-    assert found["groups", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
-    assert found["groups", f"{VOWEL_TEST}, ℓ₁/ℓ∞"] == "does not hold"
-    assert found["catches_up", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
-    assert found["catches_up", f"{VOWEL_TEST}, ℓ₁/ℓ∞"] == "not settled"
-    assert found["still_better", VOWEL_TEST] == "holds"
-    assert found["random", output_layer("ℓ₁")] == "does not hold"
-    assert found["random", both_layers("ℓ₁")] == "holds"
-    assert found["sparser", f"{VOWEL_TEST}, ℓ₁"] == "holds"
-    assert found["one_by_one", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
-    assert found["one_by_one", f"{VOWEL_TEST}, ℓ₁"] == "does not hold"
-
-
-def test_statements_of_table_4_follow_from_accuracies_and_times():
-    hinge, logistic = output_layer("ℓ₁", HINGE), output_layer("ℓ₁")
-    rows = scored(SEGMENT, {logistic: 96.0, hinge: 95.5})
-    rows = [row | {"seconds": 0.4 if row["method"] == hinge else 1.0} for row in rows]
-    found = verdicts("table4", {"data": of(SEGMENT), "test": rows})
-    case = f"{SEGMENT}, {logistic}"
-    assert (found["comparable", case], found["faster", case]) == ("holds", "holds")
-    assert found["comparable", f"{SEGMENT}, {both_layers('ℓ₁')}"] == "not settled"
-
-
 def test_statements_of_fig_3_follow_from_accuracies():
     rows = []
     for size in range(5, 55, 5):
@@ -178,64 +133,12 @@ def test_statements_of_fig_3_follow_from_accuracies():
     assert found["kernel", SATIMAGE] == "not settled"
 
 
-def test_statements_of_fig_2_follow_from_medians():
-    values = {REFINED: (1.0, 0.9), RANDOM_REFINED: (0.9, 0.95), START: (0.9, 0.897)}
-    rows = [
-        {"panel": SEGMENT, "seed": 0, "method": method, "stage": stage, "y": y}
-        for method in SELECTIONS
-        for stage, y in zip((EARLY, LATE), values.get(method, (0.8, 0.8)), strict=True)
-    ]
-    found = verdicts("fig2", {"data": of(SEGMENT), "ratios": rows})
-    early, late = f"{SEGMENT}, early", f"{SEGMENT}, late"
-    assert (found["nearly", early], found["nearly", late]) == ("holds", "does not hold")
-    assert (found["over_random", early], found["over_random", late]) == ("holds", "does not hold")
-    assert (found["over_start", early], found["over_start", late]) == ("holds", "not settled")
-    assert found["data", late] == "holds"
-
-
 def test_eigen_steps_are_never_below_their_start():
     *_, last = ARTEFACTS["blondel2017_fig2"].run("quick", data=[WINE], iterations=3, early=2)
     by_step = {(row["iteration"], row["method"]): row["y"] for row in last.tables["ratios"]}
     for step, method in product((1, 2, 3), (START, BEST_DATA, RANDOM_BASES)):
         assert by_step[step, method] <= by_step[step, EIGEN] + 1e-9
     assert by_step[1, EIGEN] <= 1.0 + 1e-9
-
-
-def test_statements_of_fig_5_follow_from_the_steps():
-    values = {("objective", OUTPUT): 0.2, ("objective", FULL): 0.1}
-    values |= {("accuracy", OUTPUT): 90.0, ("accuracy", FULL): 92.0}
-    rows = [
-        {
-            "panel": f"{SEGMENT}: {panel}", "method": method, "seed": seed, "x": step,
-            "y": values[panel.split(",")[0], method] - (0.01 * seed + 0.01 * step) * (method == FULL),
-        }
-        for panel, method, seed, step in product(
-            (OBJECTIVE, ACCURACY), (OUTPUT, FULL), SPLITS, (1, 2)
-        )
-    ]  # fmt: skip
-    tables = {"data": of(SEGMENT), "lines": rows}
-    found = verdicts("fig5", tables)
-    assert (found["objective", SEGMENT], found["accuracy", SEGMENT]) == ("does not hold", "holds")
-    rows[0]["y"] = 0.0
-    assert verdicts("fig5", tables)["objective", SEGMENT] == "holds"
-
-
-def test_statements_of_fig_4_follow_from_the_measures():
-    machine = "ℓ₁/ℓ∞, several outputs"
-    rows = [
-        {
-            "data": MOVIELENS, "method": method, "bases": 30, "seed": seed,
-            "RMSE": 0.95 + 0.001 * seed - lead * (1.0 + 0.1 * seed), "nDCG@1": 0.72 + lead, "nDCG@5": 0.75,
-        }
-        for method, lead in ((machine, 0.01), (FM, 0.0), (BIASES, 0.02))
-        for seed in SPLITS
-    ]  # fmt: skip
-    found = verdicts("fig4", {"data": of(MOVIELENS), "test": rows})
-    case = f"{MOVIELENS}, {{}}, ℓ₁/ℓ∞ against {{}}".format
-    assert found["single", case("RMSE", "FM")] == "holds"
-    assert found["single", case("nDCG@5", "FM")] == "not settled"
-    assert found["single", case("RMSE", "PN")] == "not settled"
-    assert found["baselines", case("nDCG@1", BIASES)] == "does not hold"
 
 
 def test_every_printed_number_is_of_a_method_that_is_run():

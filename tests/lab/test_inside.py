@@ -42,27 +42,27 @@ def test_stops_are_rows_columns_or_halves(changes, block, stops):
     assert block_name(experiment) == block
     assert why_no_grain(experiment, 4, "block") is None
     start = parameters(experiment, 0)
-    found = look_inside(experiment, start, 0, "block")
-    assert found.stops == stops
-    np.testing.assert_allclose(found.at(len(stops)).P, parameters(experiment, 1).P, rtol=1e-9, atol=1e-12)
-    assert found.at(0).P.tolist() == start.P.tolist()
-    made = [step for stop in range(1, len(stops) + 1) for step in found.made(stop)]
-    assert len(made) == len(found.steps)
+    result = look_inside(experiment, start, 0, "block")
+    assert result.stops == stops
+    np.testing.assert_allclose(result.at(len(stops)).P, parameters(experiment, 1).P, rtol=1e-9, atol=1e-12)
+    assert result.at(0).P.tolist() == start.P.tolist()
+    taken = [step for stop in range(1, len(stops) + 1) for step in result.made(stop)]
+    assert len(taken) == len(result.steps)
     for stop in range(1, len(stops) + 1):
-        assert headline(found.made(stop), NAMES)
-        assert all(isinstance(text, str) for text in formula(found.made(stop)[-1]))
+        assert headline(result.made(stop), NAMES)
+        assert all(isinstance(text, str) for text in formula(result.made(stop)[-1]))
 
 
 def test_steps_after_a_change_have_the_new_strength():
     experiment = dataclasses.replace(BASE, changes=((3, "lambda_sparse", 0.5),))
-    found = look_inside(experiment, parameters(experiment, 3), 3, "entry")
-    np.testing.assert_allclose(found.at(17).P, parameters(experiment, 4).P, rtol=1e-9, atol=1e-12)
+    result = look_inside(experiment, parameters(experiment, 3), 3, "entry")
+    np.testing.assert_allclose(result.at(17).P, parameters(experiment, 4).P, rtol=1e-9, atol=1e-12)
 
 
 def test_words_tell_why_an_entry_is_zero_or_not():
     experiment = dataclasses.replace(BASE, lambda_sparse=0.5)
-    found = look_inside(experiment, parameters(experiment, 0), 0, "entry")
-    entries = [step for step in found.steps if step.kind == "entry"]
+    result = look_inside(experiment, parameters(experiment, 0), 0, "entry")
+    entries = [step for step in result.steps if step.kind == "entry"]
     for step in entries:
         zero = step.after[0] == 0.0
         assert ("exactly zero" in meaning(step)) == zero

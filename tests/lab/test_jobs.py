@@ -73,7 +73,7 @@ class Fake:
             self.closed = True
 
 
-def held(fake: Fake | None = None, **limits: Any) -> tuple[TaskManager, InlineExecutor]:
+def paused_executor(fake: Fake | None = None, **limits: Any) -> tuple[TaskManager, InlineExecutor]:
     executor = InlineExecutor(hold=True)
     prepare = {} if fake is None else {"prepare": lambda experiment: fake}
     return TaskManager(executor, **prepare, limits=Limits(**limits)), executor  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def held(fake: Fake | None = None, **limits: Any) -> tuple[TaskManager, InlineEx
 
 def run(fake: Fake) -> JobView:
     """Return the view of a job at its end."""
-    manager, executor = held(fake)
+    manager, executor = paused_executor(fake)
     job = manager.start(SHORT)
     executor.run()
     return job.view()
@@ -96,15 +96,15 @@ def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
 
 @pytest.fixture
 def threaded() -> Iterator[Callable[..., TaskManager]]:
-    made: list[TaskManager] = []
+    created: list[TaskManager] = []
 
     def make(workers: int = 2, **options: object) -> TaskManager:
-        made.append(TaskManager(ThreadPool(workers), **options))  # type: ignore[arg-type]
-        return made[-1]
+        created.append(TaskManager(ThreadPool(workers), **options))  # type: ignore[arg-type]
+        return created[-1]
 
     before = threading.active_count()
     yield make
-    for manager in made:
+    for manager in created:
         manager.shutdown()
     assert threading.active_count() == before
 
@@ -161,7 +161,7 @@ def test_a_job_can_begin_with_its_start_alone():
 
 
 def test_steps_add_up_while_they_wait():
-    manager, executor = held(Fake())
+    manager, executor = paused_executor(Fake())
     job = manager.start(SHORT, steps=1)
     job.step()
     job.step()
@@ -170,7 +170,7 @@ def test_steps_add_up_while_they_wait():
 
 
 def test_a_paused_job_gives_its_place_back_and_goes_on():
-    manager, executor = held(Fake(seconds=0.02))
+    manager, executor = paused_executor(Fake(seconds=0.02))
     job = manager.start(SHORT)
     assert job.state is TaskState.QUEUED
     executor.run(1)
@@ -187,7 +187,7 @@ def test_a_paused_job_gives_its_place_back_and_goes_on():
 
 
 def test_pause_and_play_before_the_first_slice_runs_it_once():
-    manager, executor = held(Fake(epochs=4))
+    manager, executor = paused_executor(Fake(epochs=4))
     job = manager.start(SHORT)
     job.pause()
     job.play()
@@ -198,7 +198,7 @@ def test_pause_and_play_before_the_first_slice_runs_it_once():
 @pytest.mark.parametrize("how", ["queued", "running", "paused"])
 def test_stop_ends_a_job_from_every_state(how):
     fake = Fake(seconds=0.02)
-    manager, executor = held(fake)
+    manager, executor = paused_executor(fake)
     job = manager.start(SHORT)
     if how != "queued":
         executor.run(1)
@@ -277,14 +277,14 @@ def test_a_pace_slows_down(threaded):
 
 def test_two_jobs_share_a_worker_until_one_pauses(threaded):
     manager = threaded(1, prepare=lambda experiment: Fake(seconds=0.001))
-    one, other = (manager.start(SHORT, owner=name) for name in "ab")
-    wait_for(lambda: min(one.view().epoch, other.view().epoch) > 20)
-    assert manager.running() == [one, other]
-    one.pause()
-    wait_for(lambda: one.state is TaskState.PAUSED and not one._inside)
-    stood_at, began = one.view().epoch, other.view().epoch
+    first, other = (manager.start(SHORT, owner=name) for name in "ab")
+    wait_for(lambda: min(first.view().epoch, other.view().epoch) > 20)
+    assert manager.running() == [first, other]
+    first.pause()
+    wait_for(lambda: first.state is TaskState.PAUSED and not first._inside)
+    stood_at, began = first.view().epoch, other.view().epoch
     wait_for(lambda: other.view().epoch > began + 50)
-    assert one.view().epoch == stood_at
+    assert first.view().epoch == stood_at
 
 
 def test_many_jobs_take_no_more_threads_than_workers(threaded):
@@ -317,7 +317,7 @@ def test_controls_from_many_threads_lose_nothing(threaded):
 
 
 def test_a_third_run_of_a_session_stops_its_oldest():
-    manager, _ = held(Fake())
+    manager, _ = paused_executor(Fake())
     first, second, third = (manager.start(SHORT, owner="me") for _ in range(3))
     other = manager.start(SHORT, owner="you")
     assert [job.state for job in (first, second, third, other)] == [
@@ -329,7 +329,7 @@ def test_a_third_run_of_a_session_stops_its_oldest():
 
 
 def test_who_comes_late_waits_in_line():
-    manager, executor = held(Fake(), active=2, waiting=2)
+    manager, executor = paused_executor(Fake(), active=2, waiting=2)
     first, second, third, fourth = (manager.start(SHORT, owner=str(n)) for n in range(4))
     assert [job.view().message for job in (third, fourth)] == [
         "Waiting: 1st in line.",
@@ -368,7 +368,7 @@ def test_long_epochs_of_some_do_not_hold_up_others(threaded):
 
 
 def test_jobs_are_found_by_id_and_handed_over():
-    manager, _ = held(Fake())
+    manager, _ = paused_executor(Fake())
     job = manager.start(SHORT, owner="before the reload")
     assert manager.job(job.id) is job
     assert manager.job(job.id, owner="after it") is job
@@ -378,7 +378,7 @@ def test_jobs_are_found_by_id_and_handed_over():
 
 
 def test_the_least_looked_at_are_dropped():
-    manager, executor = held(Fake(epochs=2), jobs=3)
+    manager, executor = paused_executor(Fake(epochs=2), jobs=3)
     started = []
     for n in range(5):
         started.append(manager.start(SHORT, owner=str(n)))
@@ -442,7 +442,7 @@ def test_caches_are_bounded_by_weight(monkeypatch):
 
 
 def test_an_orphan_pauses_and_is_dropped_later():
-    manager, executor = held(Fake(seconds=0.01), orphan_seconds=0.02, forget_seconds=0.05)
+    manager, executor = paused_executor(Fake(seconds=0.01), orphan_seconds=0.02, forget_seconds=0.05)
     job: Job = manager.start(SHORT)
     time.sleep(0.03)
     executor.run()

@@ -105,14 +105,14 @@ def test_numbers_are_right_within_their_tolerance():
 
 
 def test_there_are_lessons_enough_and_each_leads_on():
-    found = lessons()
-    listed = [lesson for lesson in found.values() if lesson.listed]
+    result = lessons()
+    listed = [lesson for lesson in result.values() if lesson.listed]
     assert len(listed) >= 6
     assert all(5 <= lesson.minutes <= 10 and len(lesson.steps) >= 5 for lesson in listed)
     assert all(sum(step.question is not None for step in lesson.steps) >= 3 for lesson in listed)
-    assert all(lesson.next in ("", *found) for lesson in found.values())
-    assert all(lesson.steps for lesson in found.values())
-    assert all(step.reveal for lesson in found.values() for step in lesson.steps if step.question)
+    assert all(lesson.next in ("", *result) for lesson in result.values())
+    assert all(lesson.steps for lesson in result.values())
+    assert all(step.reveal for lesson in result.values() for step in lesson.steps if step.question)
 
 
 STEPS = [

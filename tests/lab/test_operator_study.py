@@ -90,15 +90,15 @@ def test_digest_sees_every_entry_and_the_shape():
 def test_study_agrees_with_the_public_functions(name, distribution):
     P = lab.sample(30, 5, distribution, 1)
     variant = lab.VARIANTS[name]
-    one = lab.study(P, variant)
+    first = lab.study(P, variant)
     for at, e in enumerate(lab.EXPONENTS):
         Q = fmviz.prox(variant.name, P, 2.0**e, **variant.params)
-        np.testing.assert_array_equal(one.Q[at], Q)
-        assert one.interactions[at] == used_interactions(Q)
-        assert one.features[at] == used_features(Q)
-        assert one.entries[at] == np.count_nonzero(Q)
-    assert one.certificates.max() <= 1e-10
-    assert not one.Q.flags.writeable
+        np.testing.assert_array_equal(first.Q[at], Q)
+        assert first.interactions[at] == used_interactions(Q)
+        assert first.features[at] == used_features(Q)
+        assert first.entries[at] == np.count_nonzero(Q)
+    assert first.certificates.max() <= 1e-10
+    assert not first.Q.flags.writeable
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -57,6 +57,13 @@ def test_our_results_are_of_the_protocols_of_today():
     assert sum(path.stat().st_size for path in shipped.FOLDER.glob("*.gz")) < 1_500_000
 
 
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_the_verdicts_on_our_numbers_stay(name):
+    (budget,) = (budget for artefact, budget in shipped.shipped_results() if artefact == name)
+    ours = Result.from_dict(shipped.shipped_result(name, budget))
+    assert tuple(ARTEFACTS[name].judge(ours.tables, ours.settings)) == ours.checks
+
+
 def test_a_result_is_shipped_and_read_back(monkeypatch, tmp_path):
     ours = last_shipped(ARTEFACTS["atarashi2021_fig10"], "full")
     last = replace(ours, settings={"data": ["here", "elsewhere"]}, data={"here": "1f"})

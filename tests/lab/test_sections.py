@@ -11,8 +11,8 @@ from programs import printed
 from fmviz.lab.operators import geometry as lab
 from fmviz.operators import certificate, prox, regularizer_value
 
-SECTIONS = {f"plane {name}": one for name, one in lab.PLANES.items()}
-SECTIONS |= {f"solid {name}": one for name, one in lab.SOLIDS.items()}
+SECTIONS = {f"plane {name}": item for name, item in lab.PLANES.items()}
+SECTIONS |= {f"solid {name}": item for name, item in lab.SOLIDS.items()}
 CASES = [(section, name) for section in SECTIONS for name in lab.NAMES]
 # Where a section has a formula of its own for a regularizer; elsewhere that of the whole matrix is shown.
 OWN = [(section, name) for section, name in CASES if name in SECTIONS[section].formulas]
@@ -66,9 +66,9 @@ def test_the_boundary_of_a_ball_is_exact(which, name):
     section = SECTIONS[which]
     directions = lab.circle(41) if len(section.cells) == 2 else lab.sphere(9)
     for level in (0.25, 1.0, 4.0):
-        found = lab.boundary(section, name, directions, level)
-        assert found.shape == directions.shape
-        flat = found.reshape(-1, found.shape[-1])
+        result = lab.boundary(section, name, directions, level)
+        assert result.shape == directions.shape
+        flat = result.reshape(-1, result.shape[-1])
         assert np.allclose(lab.values(section, name, flat), level, rtol=1e-12)
     # The corners of the picture are corners of the ball.
     axes = np.eye(len(section.cells))

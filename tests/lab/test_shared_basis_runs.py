@@ -49,34 +49,34 @@ def test_every_kind_of_target_is_fitted_measured_and_reported(task):
     experiment = replace(suggested("iris", "shared_basis"), loss=loss, **FEW)
     run = prepare(data, experiment, np.arange(60), np.arange(60, 80))
     end = run.end()
-    model, found = run.problem.model, end.parameters
+    model, result = run.problem.model, end.parameters
     assert end.metrics["used_bases"] == 2
     assert {"train_loss", "validation_loss"} <= end.metrics.keys()
     assert end.metrics["validation_loss"] == pytest.approx(
-        run.problem.on_rows(*run.validation).empirical_risk(model.predict(run.validation[0], found))
+        run.problem.on_rows(*run.validation).empirical_risk(model.predict(run.validation[0], result))
     )
-    assert list(pair_table(model, found, data, 1)["output"]) == list(data.outputs)
-    outcome = Outcome("t", experiment, model, "", [end.record()], found, data)
+    assert list(pair_table(model, result, data, 1)["output"]) == list(data.outputs)
+    outcome = Outcome("t", experiment, model, "", [end.record()], result, data)
     page = html(outcome)
     assert all(name.replace("≤", "&le;") in page or name in page for name in data.outputs)
     assert "The bases that the outputs share" in page
     # What a store and an archive hold of it.
-    packed = pack_parameters(found)
-    assert unpacked_shapes(packed) == {name: array.shape for name, array in found.items()}
+    packed = pack_parameters(result)
+    assert unpacked_shapes(packed) == {name: array.shape for name, array in result.items()}
     again = unpack_parameters(packed)
-    assert all(np.array_equal(array, again[name]) for name, array in found.items())
+    assert all(np.array_equal(array, again[name]) for name, array in result.items())
 
 
 def test_the_loss_of_levels_is_that_of_their_labels():
     F, levels = np.random.default_rng(0).normal(size=(6, 2)), np.arange(6) % 3
     ordered = Target.of_labels(levels, ordered=True)
     labels = Target.of(np.where(levels[:, None] <= np.arange(2), 1.0, -1.0))
-    one, other = (loss_of_outputs(get_loss("logistic"), target) for target in (ordered, labels))
-    for made, known in zip(
-        one.value_and_gradient(F, ordered.values), other.value_and_gradient(F, labels.values), strict=True
+    first, other = (loss_of_outputs(get_loss("logistic"), target) for target in (ordered, labels))
+    for created, known in zip(
+        first.value_and_gradient(F, ordered.values), other.value_and_gradient(F, labels.values), strict=True
     ):
-        np.testing.assert_allclose(made, known)
-    np.testing.assert_allclose(one.curvature(F, ordered.values), other.curvature(F, labels.values))
+        np.testing.assert_allclose(created, known)
+    np.testing.assert_allclose(first.curvature(F, ordered.values), other.curvature(F, labels.values))
 
 
 @pytest.mark.parametrize("model", ["shared_basis", "fm"])
@@ -84,11 +84,11 @@ def test_a_contrast_is_the_difference_of_two_outputs(model):
     data = dataset("class")
     experiment = replace(suggested("iris", model), **{**FEW, "solver_params": ()})
     run = prepare(data, experiment, np.arange(80))
-    found = run.end().parameters
+    result = run.end().parameters
     machine = run.problem.model
-    single, parameters = contrast(machine, found, 2, 0)
+    single, parameters = contrast(machine, result, 2, 0)
     design = Design(data.X)
-    each = [one.predict(design, p) for one, p in (machine.of_output(found, c) for c in (2, 0))]
+    each = [item.predict(design, p) for item, p in (machine.of_output(result, c) for c in (2, 0))]
     np.testing.assert_allclose(single.predict(design, parameters), each[0] - each[1], atol=1e-10)
 
 
@@ -109,7 +109,7 @@ def test_its_strength_is_chosen_by_validation():
     experiment = replace(suggested("iris", "shared_basis"), rank=4)
     run = prepare(dataset("class"), experiment, np.arange(60), np.arange(60, 80))
     assert can_be_tuned(run.problem)
-    settings, found = finished(tuned(run, quick=True))
-    assert settings["lambda_sparse"] == pytest.approx(found.best.lambda_sparse, rel=1e-3)
-    assert found.best.loss == min(trial.loss for trial in found.trials)
+    settings, result = finished(tuned(run, quick=True))
+    assert settings["lambda_sparse"] == pytest.approx(result.best.lambda_sparse, rel=1e-3)
+    assert result.best.loss == min(trial.loss for trial in result.trials)
     assert isinstance(run, Run)

@@ -66,9 +66,9 @@ def test_an_informed_path_goes_the_way_its_regularizer_needs_and_a_search_along_
     best = table.groupby("regularizer")["support_f1"].max()
     assert best["ti"] > 0.95
     assert best["l1"] > 0.8
-    *_, found = search(replace(base, regularizer="ti"), 360)
-    assert found.status == "found"
-    assert found.metrics["support_f1"] > 0.95
+    *_, result = search(replace(base, regularizer="ti"), 360)
+    assert result.status == "found"
+    assert result.metrics["support_f1"] > 0.95
 
 
 def test_whole_paths_are_taken_over_and_others_are_not():

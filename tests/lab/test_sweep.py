@@ -68,8 +68,8 @@ def threads_of(_item: int) -> tuple[int, list[int], str | None, str | None]:
 def compiled_by(experiment: Experiment) -> tuple[int, int, int]:
     Run.prepare(experiment).end()
     stats = [kernel.stats for kernel in KERNELS.values()]
-    hits = max((n for one in stats for n in one.cache_hits.values()), default=0)
-    return os.getpid(), sum(n for one in stats for n in one.cache_misses.values()), hits
+    hits = max((n for stat in stats for n in stat.cache_hits.values()), default=0)
+    return os.getpid(), sum(n for stat in stats for n in stat.cache_misses.values()), hits
 
 
 def killed_at(bad: int, item: int) -> str:
@@ -177,9 +177,9 @@ def test_an_enclosing_configuration_chooses_the_backend():
 
 
 def test_workers_have_one_thread_each():
-    found = [result for _, result in workers.stream(threads_of, range(8), is_lost, n_jobs=2)]
-    assert os.getpid() not in {pid for pid, *_ in found}
-    for _, pools, omp, numba_threads in found:
+    actual = [result for _, result in workers.stream(threads_of, range(8), is_lost, n_jobs=2)]
+    assert os.getpid() not in {pid for pid, *_ in actual}
+    for _, pools, omp, numba_threads in actual:
         assert set(pools) <= {1}
         assert omp == "1"
         assert numba_threads == "1"
@@ -217,8 +217,8 @@ def test_a_worker_that_dies_takes_its_own_item_only():
 
 
 def test_a_lost_fit_is_a_row(monkeypatch):
-    def dies(_function, waiting, begun, *_rest):
-        begun.extend(waiting)
+    def dies(_function, waiting, started, *_remaining):
+        started.extend(waiting)
         raise BrokenProcessPool
 
     monkeypatch.setattr(workers, "_results", dies)

@@ -67,7 +67,7 @@ def test_suggestions_fill_in_what_is_not_said():
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("plan", "sentence"),
     [
         ({"sede": 3}, "A sweep has no part 'sede'; its parts are title"),
         ({"seeds": "three"}, "seeds = 'three'; give a number of seeds"),
@@ -96,9 +96,9 @@ def test_suggestions_fill_in_what_is_not_said():
         ({"dataset": {"dataset": "nothing"}, "suggested": True}, "The data set = 'nothing'"),
     ],
 )
-def test_bad_plans_get_a_sentence(told, sentence):
+def test_bad_plans_get_a_sentence(plan, sentence):
     with pytest.raises(ValueError, match=sentence):
-        SweepPlan.from_dict(told)
+        SweepPlan.from_dict(plan)
 
 
 @pytest.mark.parametrize("text", ["[[", "{", "= 3"])

@@ -35,20 +35,20 @@ def store(tmp_path):
 
 def numbers(store, plan):
     """Everything that a sweep has found, but its times."""
-    told = []
+    message = []
     for index, run in sorted(results(plan, store).items()):
         P = store.parameters(run.id).P
         trace = [{k: v for k, v in r.items() if k != "seconds"} for r in store.trace(run.id)]
-        told.append((index, run.status, P.tobytes(), json.dumps(trace)))
-    return told
+        message.append((index, run.status, P.tobytes(), json.dumps(trace)))
+    return message
 
 
 def test_a_sweep_leaves_every_fit_in_the_store(store):
     plan = small(title="mine")
-    found = list(carry_out(plan, store, n_jobs=1, sweep="s"))
-    assert sorted(fit.index for fit in found) == list(range(8))
-    assert all(fit.fresh and fit.run.status == "epochs" and fit.run.sweep == "s" for fit in found)
-    for fit in found[::3]:
+    result = list(carry_out(plan, store, n_jobs=1, sweep="s"))
+    assert sorted(fit.index for fit in result) == list(range(8))
+    assert all(fit.fresh and fit.run.status == "epochs" and fit.run.sweep == "s" for fit in result)
+    for fit in result[::3]:
         end = Run.prepare(plan.cells[fit.index]).end()
         assert np.array_equal(store.parameters(fit.run.id).P, end.parameters.P)
         record = end.record()
@@ -64,9 +64,9 @@ def test_finished_cells_are_taken_from_the_store(store):
     first = list(carry_out(plan, store, n_jobs=1, should_stop=lambda: store.count() >= 3))
     assert len(first) == 3
     assert cost(plan, store, n_jobs=1).stored == 3
-    rest = list(carry_out(plan, store, n_jobs=1))
-    assert [fit.fresh for fit in rest] == [False] * 3 + [True] * 5
-    assert {fit.index for fit in rest} == set(range(8))
+    remaining = list(carry_out(plan, store, n_jobs=1))
+    assert [fit.fresh for fit in remaining] == [False] * 3 + [True] * 5
+    assert {fit.index for fit in remaining} == set(range(8))
     assert all(not fit.fresh for fit in carry_out(plan, store, n_jobs=1))
     assert "all of which are in the store already" in cost(plan, store).sentence()
     assert store.count() == 8
@@ -90,8 +90,8 @@ def test_a_fit_that_fails_is_a_row_and_the_others_go_on(store, monkeypatch):
         return real(experiment)
 
     monkeypatch.setattr(sweep_run, "_completed", broken)
-    found = list(carry_out(small(), store, n_jobs=1))
-    failed = [fit.run for fit in found if fit.run.status == "failed"]
+    result = list(carry_out(small(), store, n_jobs=1))
+    failed = [fit.run for fit in result if fit.run.status == "failed"]
     assert len(failed) == 4
     assert failed[0].message == "Unexpected ZeroDivisionError: far off"
     assert "broken" in failed[0].details
@@ -100,10 +100,10 @@ def test_a_fit_that_fails_is_a_row_and_the_others_go_on(store, monkeypatch):
 
 
 def test_the_cost_is_told_before(store):
-    told = cost(small(), store, n_jobs=2)
-    assert (told.fits, told.stored, told.workers) == (8, 0, 2)
-    assert told.seconds > 0
-    assert told.sentence().startswith("8 fits; about")
+    message = cost(small(), store, n_jobs=2)
+    assert (message.fits, message.stored, message.workers) == (8, 0, 2)
+    assert message.seconds > 0
+    assert message.sentence().startswith("8 fits; about")
     unavailable = cost(small(datasets=[{"dataset": "movielens_100k"}]), store, n_jobs=1)
     assert len(unavailable.notes) in (0, 2)
 

@@ -19,18 +19,18 @@ from fmviz.lab.background.thinned import (
 def test_thinning_keeps_the_largest_rows():
     P = np.zeros((1000, 2))
     P[::2, 0] = np.arange(500) + 1.0
-    found = ThinnedFactors.of(P, most=100)
-    assert found.n_dropped == 400
-    assert found.rows.size == 100
-    assert found.values[:, 0].min() == 401.0
-    assert (np.diff(found.rows) > 0).all()
+    result = ThinnedFactors.of(P, most=100)
+    assert result.n_dropped == 400
+    assert result.rows.size == 100
+    assert result.values[:, 0].min() == 401.0
+    assert (np.diff(result.rows) > 0).all()
 
 
 def test_few_factors_are_kept_whole():
     P = np.random.default_rng(0).normal(size=(20, 3)) * (np.arange(20) % 2)[:, None]
-    found = thin(Parameters(P, np.zeros(20), 0.0))
-    assert np.array_equal(found.dense(), P)
-    assert np.array_equal(found.tiles() != 0, (P @ P.T != 0) & ~np.eye(20, dtype=bool))
+    result = thin(Parameters(P, np.zeros(20), 0.0))
+    assert np.array_equal(result.dense(), P)
+    assert np.array_equal(result.tiles() != 0, (P @ P.T != 0) & ~np.eye(20, dtype=bool))
 
 
 @pytest.mark.parametrize("d", [1, 7, EXACT_FEATURES, EXACT_FEATURES + 1, 1300])
@@ -39,13 +39,13 @@ def test_weights_are_kept_whole_or_as_tiles_without_their_diagonal(d):
     W = rng.normal(size=(d, d)) * (rng.random((d, d)) < 1e-3)
     W = W + W.T + np.eye(d)
     before = W.copy()
-    found = thin(Parameters.of_weights(W))
-    assert isinstance(found, ThinnedWeights)
-    assert found.n_features == d
+    result = thin(Parameters.of_weights(W))
+    assert isinstance(result, ThinnedWeights)
+    assert result.n_features == d
     assert np.array_equal(W, before)
     if d <= EXACT_FEATURES:
         np.fill_diagonal(W, 0.0)
-        assert np.array_equal(found.values, W)
-        assert not np.shares_memory(found.values, W)
+        assert np.array_equal(result.values, W)
+        assert not np.shares_memory(result.values, W)
     else:
-        assert np.array_equal(found.values, GivenPairs.of(W).pooled(N_TILES))
+        assert np.array_equal(result.values, GivenPairs.of(W).pooled(N_TILES))

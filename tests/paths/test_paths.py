@@ -65,9 +65,11 @@ def test_each_fit_goes_on_where_the_last_one_ended():
     points = list(iterate_path(problem, [0.01, 0.1, 1.0], orders=("up",), random_state=3))
     start = problem.start(0.01, np.random.default_rng(3))
     for point in points:
-        one = replace(problem, lambda_sparse=point.lambda_sparse)
+        at_strength = replace(problem, lambda_sparse=point.lambda_sparse)
         # A path's own settings of the solver, see `iterate_path`.
-        *_, end = iterate(one, "pcd", budget=Budget(epochs=1_000), start=start, active_sweeps=10, anderson=5)
+        *_, end = iterate(
+            at_strength, "pcd", budget=Budget(epochs=1_000), start=start, active_sweeps=10, anderson=5
+        )
         start = end.parameters
         assert np.array_equal(start.P, point.snapshot.parameters.P)
         assert end.certificate == point.snapshot.certificate
@@ -79,8 +81,8 @@ def test_a_solver_with_settings_keeps_them_on_a_path():
     chosen = PCD(order="features")
     (point,) = iterate_path(problem, [0.1], solver=chosen, random_state=3)
     start = problem.start(0.01, np.random.default_rng(3))
-    one = replace(problem, lambda_sparse=0.1)
-    *_, end = iterate(one, chosen, budget=Budget(epochs=1_000), start=start)
+    at_strength = replace(problem, lambda_sparse=0.1)
+    *_, end = iterate(at_strength, chosen, budget=Budget(epochs=1_000), start=start)
     assert np.array_equal(end.parameters.P, point.snapshot.parameters.P)
     with pytest.raises(ValueError, match="leave anderson out"):
         iterate_path(problem, [0.1], solver=chosen, anderson=5)

@@ -14,13 +14,13 @@ def test_it_says_what_it_is(store):
     app = page("about")
     said = words(app)
     assert "JMLR" in said or "Journal of Machine Learning Research" in said
-    assert all(one.title in said for one in DATASETS.values())
+    assert all(dataset.title in said for dataset in DATASETS.values())
     assert "saddle escape" in said, "the glossary"
     assert "`fmviz doctor`" in said
 
 
 def test_every_key_of_a_button_is_told():
-    told = {key for keys in KEYS.values() for key, _ in keys}
+    message = {key for keys in KEYS.values() for key, _ in keys}
     for path in (ROOT / "fmviz" / "ui").rglob("*.py"):
         for key in re.findall(r'shortcut="([^"]+)"', path.read_text(encoding="utf-8")):
-            assert key in told, f"{key} of {path.name} is not on the About page"
+            assert key in message, f"{key} of {path.name} is not on the About page"

@@ -218,8 +218,8 @@ def test_strengths_are_searched_and_a_link_finds_them_again(store, sentences, mo
     sentences(app, "data", "strengths searched")
     (run,) = store.runs()
     assert (run.settings["rank"], run.settings["seed"], run.settings["start"]) == (2, 3, "informed")
-    told = [block.value for block in app.code if "first_fit(" in block.value]
-    printed = run_here(told[0], tmp_path)
+    message = [block.value for block in app.code if "first_fit(" in block.value]
+    printed = run_here(message[0], tmp_path)
     assert all(line in words(app) for line in printed.splitlines() if line.startswith(("Chosen", "Averaged")))
     # A server that still knows the search shows it at once, another one makes it again.
     again = page("data", **address(app))

@@ -76,18 +76,18 @@ Bindings = dict[str, list[ast.expr | None]]
 @cache
 def bindings(function: ast.FunctionDef | ast.Module) -> Bindings:
     """Return what may be in each variable of a function; None for what cannot be followed."""
-    found: Bindings = defaultdict(list)
+    result: Bindings = defaultdict(list)
 
     def bind(target: ast.AST, value: ast.expr | None) -> None:
         match target, value:
             case ast.Name(), _:
-                found[target.id].append(value)
+                result[target.id].append(value)
             case ast.Tuple(), ast.Tuple() if len(target.elts) == len(value.elts):
-                for one, other in zip(target.elts, value.elts, strict=True):
-                    bind(one, other)
+                for first, other in zip(target.elts, value.elts, strict=True):
+                    bind(first, other)
             case ast.Tuple(), ast.Call(func=ast.Name(id="zip"), args=args) if len(args) == len(target.elts):
-                for one, other in zip(target.elts, args, strict=True):
-                    bind(one, other)
+                for first, other in zip(target.elts, args, strict=True):
+                    bind(first, other)
             case ast.Tuple(), ast.Call(func=ast.Name(id="enumerate"), args=[over, *_]):
                 bind(target.elts[0], ast.Constant(0))
                 bind(target.elts[1], over)
@@ -95,8 +95,8 @@ def bindings(function: ast.FunctionDef | ast.Module) -> Bindings:
                 for row in value.elts:
                     bind(target, row)
             case ast.Tuple(), _:
-                for one in target.elts:
-                    bind(one, value)
+                for first in target.elts:
+                    bind(first, value)
             case ast.Starred(), _:
                 bind(target.value, value)
 
@@ -112,10 +112,10 @@ def bindings(function: ast.FunctionDef | ast.Module) -> Bindings:
             case ast.withitem(optional_vars=ast.expr()):
                 bind(node.optional_vars, node.context_expr)
             case ast.ExceptHandler(name=str()):
-                found[node.name].append(None)
+                result[node.name].append(None)
             case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr="append" | "extend" | "insert")):
-                found[name.id].append(node.args[-1])
-    return found
+                result[name.id].append(node.args[-1])
+    return result
 
 
 class Sources:
@@ -129,7 +129,7 @@ class Sources:
         for path in sorted([*ROOT.glob("fmviz/**/*.py"), *ROOT.glob("pages/*.py"), ROOT / "app.py"]):
             module = ast.parse(path.read_text(encoding="utf-8"))
             if "fmviz" not in path.parts or "ui" in path.parts:
-                body = [one for one in module.body if not isinstance(one, ast.FunctionDef | ast.ClassDef)]
+                body = [item for item in module.body if not isinstance(item, ast.FunctionDef | ast.ClassDef)]
                 self._walk(module, bindings(ast.Module(body, [])), None)
             for node in ast.walk(module):
                 self.homes[node] = path.relative_to(ROOT)
@@ -147,18 +147,18 @@ class Sources:
 
     def raw(self) -> list[str]:
         """Return where text that may be anybody's is given to Streamlit."""
-        found = []
+        result = []
         for name, calls in list(self.calls.items()):
             for call, bound, within in calls:
-                shown = [one.value for one in call.keywords if one.arg == "help"]
+                shown = [keyword.value for keyword in call.keywords if keyword.arg == "help"]
                 if name in MARKDOWN and isinstance(call.func, ast.Attribute):
                     shown += call.args[:1]
-                found += [
+                result += [
                     f"{self.homes[call]}:{text.lineno}: {ast.unparse(text)}"
                     for text in shown
                     if not self.ours(text, bound, within)
                 ]
-        return sorted(found)
+        return sorted(result)
 
     def ours(
         self,
@@ -221,7 +221,7 @@ class Sources:
         name = called(call)
         functions = self.functions[name]
         if name.startswith("_"):
-            functions = [one for one in functions if self.homes[one] == self.homes[call]]
+            functions = [function for function in functions if self.homes[function] == self.homes[call]]
         key = f"{name} of {self.homes[call]}", ""
         if key not in self.known:
             self.known[key] = True
@@ -245,19 +245,19 @@ class Sources:
         key = f"{self.homes[function]}:{function.lineno}", name
         if key not in self.known:
             self.known[key] = True
-            names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-            every = {*names, *(one.arg for one in function.args.kwonlyargs)}
+            names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+            every = {*names, *(kwonlyarg.arg for kwonlyarg in function.args.kwonlyargs)}
             given = []
             for call, bound, within in list(self.calls[function.name]):
                 if not self._reaches(call, function):
                     continue
-                by_name = {one.arg: one.value for one in call.keywords}
+                by_name = {keyword.arg: keyword.value for keyword in call.keywords}
                 value = by_name.get(name)
                 if value is None and name in names and (place := names.index(name)) < len(call.args):
                     value = call.args[place]
                 if value is not None:
                     given.append((value, bound, within))
-            self.known[key] = name in every and bool(given) and all(self.ours(*one) for one in given)
+            self.known[key] = name in every and bool(given) and all(self.ours(*item) for item in given)
         return self.known[key]
 
 

@@ -100,7 +100,8 @@ def misread(page: Any) -> list[str]:
     return sorted({f"{role}: {name}" for role, name in named if role not in apart and _MISREAD.search(name)})
 
 
-LOOKS = [(scheme, width) for width in (1440, 700, 390) for scheme in ("light", "dark")]
+LOOKS = [("light", 1440), ("dark", 1440), ("dark", 700), ("dark", 390), ("light", 390), ("light", 700)]
+_SETTLED = "() => !document.getAnimations().some((one) => one instanceof CSSTransition)"
 
 
 def look(page: Any, name: str, scheme: str, width: int) -> list[str]:
@@ -152,6 +153,7 @@ def test_every_page_in_both_themes_wide_and_narrow(page, opened, wait_idle, shoo
             page.set_viewport_size({"width": width, "height": 1000})
             page.wait_for_timeout(250)
             wait_idle(page, 60)
+            page.wait_for_function(_SETTLED)
             problems += look(page, name, scheme, width)
             shoot(page, f"{name}-{scheme}-{width}")
     assert not problems, "\n".join(problems)

@@ -19,13 +19,13 @@ from fmviz.ui.train.settings import OWN
 
 def states():
     """Every different page and what is set, hidden and locked on it, the longest lists first."""
-    found = {}
+    result = {}
     for lesson in lessons().values():
         for step in lesson.steps:
             for state in (step.before, step.after):
                 if state is not None:
-                    found[state.page, tuple(sorted(state.query().items()))] = (lesson.name, state)
-    return list(found.values())
+                    result[state.page, tuple(sorted(state.query().items()))] = (lesson.name, state)
+    return list(result.values())
 
 
 @pytest.mark.parametrize("name", ["prox", "start", "train", "path"])
@@ -91,7 +91,7 @@ def test_a_lesson_is_walked_from_prediction_to_answer(store):
 
 def predict(app: AppTest, choice: str) -> None:
     """Press one of the choices, which reveals the answer."""
-    (button,) = [one for one in app.button if one.label == choice]
+    (button,) = [item for item in app.button if item.label == choice]
     button.click().run()
 
 
@@ -102,8 +102,8 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     assert "A hundred times dearer" in words(app)
     assert not store.runs()
     predict(app, "Both errors fall")
-    (told,) = [item.value for item in app.info if "Not that one" in item.value]
-    assert "On training rows it rises, on the others it falls" in told
+    (message,) = [item.value for item in app.info if "Not that one" in item.value]
+    assert "On training rows it rises, on the others it falls" in message
     (run,) = store.runs()
     assert f"{run.last['used_interactions']:,} interactions" in words(app)
 
@@ -170,14 +170,14 @@ def settings_of(name: str) -> Settings:
     return Settings(name, TABLES[name])
 
 
-@pytest.mark.parametrize("one", presets(), ids=lambda one: one.title)
-def test_presets_are_states_of_their_page(one):
-    settings = settings_of(one.target.script[6:-3])
-    for name, text in one.query.items():
+@pytest.mark.parametrize("entry", presets(), ids=lambda value: value.title)
+def test_presets_are_states_of_their_page(entry):
+    settings = settings_of(entry.target.script[6:-3])
+    for name, text in entry.query.items():
         item = settings.table[name]
         assert item.check(from_link(item, text)) is not None
-    if one.target.script == "pages/train.py":
-        experiment, notices = Experiment.from_query(one.query)
+    if entry.target.script == "pages/train.py":
+        experiment, notices = Experiment.from_query(entry.query)
         assert not notices
         assert experiment.why_not() is None
 
@@ -187,13 +187,13 @@ def test_presets_are_states_of_their_page(one):
 )
 def test_presets_are_in_the_popover_of_their_page_and_set_it(name, place, store):
     app = page(name)
-    mine = [one for one in presets() if one.target.script == f"pages/{name}.py"]
+    mine = [preset for preset in presets() if preset.target.script == f"pages/{name}.py"]
     assert len(mine) >= 3
     app.button(key=f"{name}_preset_{place}").click().run()
     assert not app.warning
-    table, left = settings_of(name).table, address(app)
+    table, remaining = settings_of(name).table, address(app)
     for key, text in mine[place].query.items():
-        shown = from_link(table[key], left[key]) if key in left else table[key].default
+        shown = from_link(table[key], remaining[key]) if key in remaining else table[key].default
         assert shown == from_link(table[key], text) or key == "play"
     if name == "train":
         assert len(store.runs()) == 1

@@ -38,18 +38,18 @@ GIVEN: dict[str, str] = {
 @pytest.fixture
 def seen(monkeypatch) -> list[Settings]:
     """The settings of the pages that were drawn, the last one last."""
-    found: list[Settings] = []
+    result: list[Settings] = []
     real = shell.page
 
     @contextmanager
     def noted(title: str, settings: Settings) -> Any:
-        found.append(settings)
+        result.append(settings)
         with real(title, settings) as same:
             yield same
 
     monkeypatch.setattr(shell, "page", noted)
     monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
-    return found
+    return result
 
 
 def other(item: Setting) -> str | None:
@@ -70,7 +70,7 @@ def other(item: Setting) -> str | None:
     if item.kind == "bool":
         return to_link(item, not item.default)
     if item.kind == "choice":
-        return next((str(one) for one in reversed(item.choices) if one != item.default), None)
+        return next((str(choice) for choice in reversed(item.choices) if choice != item.default), None)
     step = 1 if item.kind == "int" else (abs(item.default) / 4 or 0.01)
     for value in (item.default + step, item.default - step):
         try:
@@ -82,9 +82,9 @@ def other(item: Setting) -> str | None:
 
 def query_of(app: AppTest) -> dict[str, str]:
     """Return what the address bar says, without the name that a server gives to a run."""
-    found = {name: one[0] if isinstance(one, list) else one for name, one in app.query_params.items()}
-    found.pop("run", None)
-    return found
+    result = {name: item[0] if isinstance(item, list) else item for name, item in app.query_params.items()}
+    result.pop("run", None)
+    return result
 
 
 def state_of(app: AppTest, settings: Settings) -> dict[str, Any]:
@@ -96,15 +96,15 @@ def state_of(app: AppTest, settings: Settings) -> dict[str, Any]:
     }
 
 
-def told(app: AppTest) -> list[str]:
+def all_texts(app: AppTest) -> list[str]:
     """Return all texts and tables of the page but times and the names of runs."""
     parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.warning, *app.error]
     texts = [part.value for part in parts]
-    texts += [f"{one.label} {one.value}" for one in app.metric if one.label != "Solver time"]
+    texts += [f"{item.label} {item.value}" for item in app.metric if item.label != "Solver time"]
     texts += [f"{label} {value}" for label, value in figures(app).items() if label != "Solver time"]
-    texts += [re.sub(r"&run=\w+", "", one.value) for one in app.code if one.language == "python"]
-    for one in app.dataframe:
-        frame = one.value
+    texts += [re.sub(r"&run=\w+", "", item.value) for item in app.code if item.language == "python"]
+    for item in app.dataframe:
+        frame = item.value
         kept = [name for name in frame if not re.search("second|when|run|id", str(name), re.IGNORECASE)]
         texts.append(pd.DataFrame(frame[kept]).to_csv())
     return sorted(re.sub(r"\d+(\.\d+)? m?s\b|&run=\w+", "…", text) for text in texts)
@@ -112,12 +112,12 @@ def told(app: AppTest) -> list[str]:
 
 def active(app: AppTest) -> list[str]:
     """Return the texts of a page in which an address of somebody else is a link, a picture or a formula."""
-    found = []
-    for one in (element for element in elements_of(app._tree) if element.type not in ("code", "page_link")):
-        parts = [getattr(one, name, "") for name in ("label", "help")]
-        parts += [getattr(one, "value", "")] if one.type in MARKDOWN else []
-        found += [text for text in parts if isinstance(text, str) and re.search(r"\w://x\.|www\.x", text)]
-    return found
+    result = []
+    for item in (element for element in elements_of(app._tree) if element.type not in ("code", "page_link")):
+        parts = [getattr(item, name, "") for name in ("label", "help")]
+        parts += [getattr(item, "value", "")] if item.type in MARKDOWN else []
+        result += [text for text in parts if isinstance(text, str) and re.search(r"\w://x\.|www\.x", text)]
+    return result
 
 
 def fresh_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
@@ -150,9 +150,9 @@ def test_every_setting_of_every_page_goes_through_its_link(store, seen, name, tm
     second = page(name, **written)
     assert state_of(second, seen[-1]) == state
     assert query_of(second) == written
-    assert not [text for text in told(second) if "From the link" in text or "The link sets" in text]
+    assert not [text for text in all_texts(second) if "From the link" in text or "The link sets" in text]
     if "run" not in first.query_params:
-        assert told(second) == told(first)
+        assert all_texts(second) == all_texts(first)
     elsewhere.close()
 
 
@@ -172,9 +172,9 @@ def test_links_of_chance_open_a_page(store, seen, names, seed):
         names[name] = [*seen[-1].table, "run", "hide", "lock", "level", "left", "right"]
     query = {dice.choice(names[name]): dice.choice(TEXTS) for _ in range(dice.randint(1, 6))}
     app = page(name, **query)
-    said = told(app)
+    said = all_texts(app)
     assert not active(app), query
-    assert not [one for one in said if "defect of fmviz" in one or "Traceback" in one], query
+    assert not [item for item in said if "defect of fmviz" in item or "Traceback" in item], query
 
 
 @pytest.mark.sample(3)
@@ -250,12 +250,12 @@ def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monke
     if press:
         first.button(key=press).click().run()
         first.run()
-    written = {key: one[0] if isinstance(one, list) else one for key, one in first.query_params.items()}
+    written = {key: item[0] if isinstance(item, list) else item for key, item in first.query_params.items()}
     elsewhere = fresh_server(tmp_path, monkeypatch)
     second = page(opened, **written)
     second.run()
-    again = [text for text in told(second) if "not on this server" not in text]
-    assert again == told(first)
+    again = [text for text in all_texts(second) if "not on this server" not in text]
+    assert again == all_texts(first)
     assert state_of(second, seen[-1]) == state_of(first, seen[-1])
     elsewhere.close()
 
@@ -278,19 +278,19 @@ def test_the_address_bar_of_one_browser_opens_the_same_in_another(new_page, serv
             ".st-key-train_report",
         ),
     ):
-        one = new_page()
-        one.goto(f"{server.url}/{path}")
-        one.locator(there).wait_for()
+        first = new_page()
+        first.goto(f"{server.url}/{path}")
+        first.locator(there).wait_for()
         if path.startswith("prox"):
-            one.locator(".st-key-prox_log2lambda").get_by_role("slider").focus()
-            one.keyboard.press("ArrowRight")
-            one.wait_for_url("**log2lambda=-2**")
-        wait_idle(one, 60, calm=1)
-        said = one.evaluate(_SAID)
+            first.locator(".st-key-prox_log2lambda").get_by_role("slider").focus()
+            first.keyboard.press("ArrowRight")
+            first.wait_for_url("**log2lambda=-2**")
+        wait_idle(first, 60, calm=1)
+        said = first.evaluate(_SAID)
         assert len(said) >= 4
         other = new_page(apart=True)
-        other.goto(one.url)
+        other.goto(first.url)
         other.locator(there).wait_for()
         wait_idle(other, 60, calm=1)
         assert other.evaluate(_SAID) == said
-        assert other.url == one.url
+        assert other.url == first.url

@@ -182,8 +182,7 @@ def in_pieces(made: list[str]):
     """A runner of three parts, which says what it makes."""
 
     def runner(repro):
-        repro.total = 3
-        for number in range(3):
+        for number in repro.each(range(3)):
 
             def steps(number=number):
                 made.append(f"piece {number}")
@@ -191,10 +190,7 @@ def in_pieces(made: list[str]):
                 repro.row("counts", **values, log2_lambda=0, interactions=1)
                 yield f"piece {number}"
 
-            if repro.should_stop():
-                return
             yield from repro.once((number,), steps)
-            repro.done += 1
             yield "next"
 
     return runner

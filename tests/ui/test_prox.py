@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
-from ui.driving import address
+from ui.driving import address, words
+from ui.driving import page as opened
 
 from fmviz.lab import operators as lab
 from fmviz.ui.widgets import power_label
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def worked(test: AppTest) -> list[str]:
@@ -22,24 +19,12 @@ def worked(test: AppTest) -> list[str]:
     return [tab.label for tab in test.tabs]
 
 
-def app(**query: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-    test.switch_page("pages/prox.py")
-    for name, value in query.items():
-        test.query_params[name] = value
-    return test.run()
-
-
 def fine(test: AppTest) -> bool:
     return not test.exception and not test.error
 
 
-def words(test: AppTest) -> str:
-    return "\n".join(element.value for element in [*test.markdown, *test.caption])
-
-
 def test_it_opens_with_four_operators():
-    test = app()
+    test = opened("prox")
     assert fine(test)
     assert address(test) == {"distribution": "blocks", "d": "40", "k": "8"}
     said = words(test)
@@ -50,7 +35,7 @@ def test_it_opens_with_four_operators():
 
 
 def test_the_strength_changes_counts_and_link():
-    test = app(d="20", k="4")
+    test = opened("prox", d="20", k="4")
     test.select_slider(key="prox_log2lambda").set_value(1).run()
     assert fine(test)
     assert address(test) == {"d": "20", "k": "4", "log2lambda": "1"}
@@ -70,7 +55,7 @@ def test_a_deep_link_restores_everything():
         "y": "log",
         "size": "large",
     }
-    test = app(**given)
+    test = opened("prox", **given)
     assert fine(test)
     assert not test.warning
     assert address(test) == given
@@ -80,17 +65,6 @@ def test_a_deep_link_restores_everything():
     assert test.select_slider(key="prox_log2lambda").value == -5
     assert test.number_input(key="prox_column").value == 3
     assert worked(test) == ["TI", "TI, by rows", "Ω_CS"]
-
-
-def test_settings_survive_a_visit_to_another_page():
-    test = app(d="25", log2lambda="2", regularizers="cs")
-    test.switch_page("app.py")
-    test.query_params.clear()
-    test.run()
-    test.switch_page("pages/prox.py").run()
-    assert test.slider(key="prox_d").value == 25
-    assert test.select_slider(key="prox_log2lambda").value == 2
-    assert address(test) == {"d": "25", "log2lambda": "2", "regularizers": "cs"}
 
 
 @pytest.mark.sample(3)
@@ -110,14 +84,14 @@ def test_settings_survive_a_visit_to_another_page():
     ],
 )
 def test_a_bad_value_in_the_link_is_named_and_replaced(query, message):
-    test = app(**query)
+    test = opened("prox", **query)
     assert fine(test)
     assert message in "\n".join(w.value for w in test.warning)
     assert address(test) == {}
 
 
 def test_no_operator_is_not_an_error():
-    test = app(regularizers="none")
+    test = opened("prox", regularizers="none")
     assert fine(test)
     assert "No operator is chosen" in test.info[0].value
     test.button(key="prox_default_regularizers").click().run()
@@ -128,13 +102,13 @@ def test_no_operator_is_not_an_error():
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", lab.VARIANTS)
 def test_every_operator_can_be_shown(name):
-    test = app(regularizers=name, d="12", k="3")
+    test = opened("prox", regularizers=name, d="12", k="3")
     assert fine(test)
     assert len(worked(test)) == 1
 
 
 def test_powers_have_their_degree():
-    test = app(regularizers="ti_power,cs_power,l1", d="12", k="3", degree="4", log2lambda="-1")
+    test = opened("prox", regularizers="ti_power,cs_power,l1", d="12", k="3", degree="4", log2lambda="-1")
     assert fine(test)
     assert test.slider(key="prox_degree").value == 4
     latex = [item.value for item in test.latex]
@@ -147,16 +121,16 @@ def test_powers_have_their_degree():
     assert fine(test)
     assert address(test)["degree"] == "2"
     assert any(r"\|p_{:,s}\|_1^{2}" in item.value for item in test.latex)
-    assert not [item for item in app(regularizers="ti,l1").slider if item.key == "prox_degree"]
+    assert not [item for item in opened("prox", regularizers="ti,l1").slider if item.key == "prox_degree"]
 
 
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 1), (1, 60), (400, 60)])
 def test_the_smallest_and_the_largest_matrix(d, k):
-    assert fine(app(d=str(d), k=str(k), column="60"))
+    assert fine(opened("prox", d=str(d), k=str(k), column="60"))
 
 
 def test_pasted_text():
-    test = app(source="pasted")
+    test = opened("prox", source="pasted")
     assert fine(test)
     assert "Paste a matrix" in test.info[0].value
     test.button(key="prox_example").click().run()
@@ -175,14 +149,14 @@ def test_pasted_text():
 
 
 def test_pasted_numbers_are_those_that_are_counted():
-    test = app(source="pasted", matrix="3 0\n0 2\n1 1", regularizers="l1", log2lambda="0")
+    test = opened("prox", source="pasted", matrix="3 0\n0 2\n1 1", regularizers="l1", log2lambda="0")
     assert fine(test)
     assert "**0** interactions" in words(test)
     assert "All zero from λ = 3, the largest |p|." in words(test)
 
 
 def test_the_experiment_of_the_paper_is_one_click_away():
-    test = app(d="5", k="2", distribution="laplace", regularizers="l2", log2lambda="4")
+    test = opened("prox", d="5", k="2", distribution="laplace", regularizers="l2", log2lambda="4")
     test.button(key="prox_as_in_paper").click().run()
     assert fine(test)
     assert address(test) == {"regularizers": "l1,l21,ti,ti_rows,cs", "log2lambda": "4"}
@@ -212,22 +186,6 @@ def open_prox(page, url: str) -> None:
     page.wait_for_function(painted(8))
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-def test_page_to_painted_heatmaps(new_page, server, wait_idle, shoot, record_property):
-    open_prox(new_page(apart=True), f"{server.url}/prox")  # warm
-    seconds = []
-    for _ in range(3):
-        page = new_page(apart=True)
-        start = time.perf_counter()
-        open_prox(page, f"{server.url}/prox")
-        seconds.append(time.perf_counter() - start)
-    record_property("page_to_painted", seconds)
-    print("page to painted heatmaps:", [f"{x:.2f} s" for x in seconds])
-    wait_idle(page)
-    shoot(page, "prox-1440-light")
-
-
 PRESS = """async () => {
   const box = document.querySelector('.st-key-prox_log2lambda');
   const thumb = box.querySelector('input[type=range], [role=slider]');
@@ -245,25 +203,18 @@ PRESS = """async () => {
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait_idle, record_property):
+def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait_idle):
     open_prox(page, f"{server.url}/prox")
     wait_idle(page)
     slider = page.get_by_role("slider", name="Strength λ")
-    took = []
     for e in (-2, -1, 0):
         page.evaluate(PRESS)
-        start = time.perf_counter()
         page.keyboard.press("ArrowRight")
         page.evaluate("window.__changed")
-        took.append(time.perf_counter() - start)
         expect(slider).to_have_attribute("aria-valuetext", power_label(e))
-    record_property("key_to_picture", took)
-    print("arrow key to picture:", [f"{1000 * x:.0f} ms" for x in took])
-    start = time.perf_counter()
     page.wait_for_url("**/prox?level=simple&distribution=blocks&d=40&k=8&log2lambda=0")
     one = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
     page.get_by_text(f"{one.interactions[one.at(0)]:,} interactions").first.wait_for()
-    print("and to the words and the link:", f"{time.perf_counter() - start:.2f} s")
     wait_idle(page)
     assert page.locator(".st-key-prox_verdicts").get_by_text(f"{one.interactions[one.at(0)]:,}").count() == 1
 
@@ -281,34 +232,6 @@ def test_fast_keys_are_not_lost(page, server, wait_idle):
     page.wait_for_url("**/prox?level=simple&distribution=blocks&d=40&k=8&log2lambda=5")
     wait_idle(page)
     expect(slider).to_have_attribute("aria-valuetext", power_label(5))
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_a_copied_address_opens_the_same_state(page, new_page, server, wait_idle, shoot):
-    open_prox(page, f"{server.url}/prox?distribution=blocks&d=40&k=6&seed=3&log2lambda=-4&size=large")
-    wait_idle(page)
-    page.get_by_role("slider", name="Strength λ").focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("() => !location.search.includes('log2lambda')")  # the default is left out
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("() => location.search.includes('log2lambda=-2')")
-    other = new_page(color_scheme="dark")
-    open_prox(other, page.url)
-    wait_idle(other)
-    given = {name: value[0] for name, value in parse_qs(urlsplit(other.url).query).items()}
-    assert given == {
-        "distribution": "blocks",
-        "d": "40",
-        "k": "6",
-        "seed": "3",
-        "level": "simple",
-        "log2lambda": "-2",
-        "size": "large",
-    }
-    captions = [x.locator(".st-key-prox_verdicts").inner_text() for x in (page, other)]
-    assert captions[0] == captions[1]
-    shoot(other, "prox-1440-dark-large")
 
 
 @pytest.mark.slow

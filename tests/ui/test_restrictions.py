@@ -24,8 +24,8 @@ def keys(app: AppTest) -> set[str]:
 
 
 def level(app: AppTest) -> str:
-    found = app.query_params["level"]
-    return found[0] if isinstance(found, list) else found
+    result = app.query_params["level"]
+    return result[0] if isinstance(result, list) else result
 
 
 def test_hidden_controls_are_not_drawn_and_keep_their_values(store):
@@ -136,7 +136,7 @@ def test_who_comes_first_meets_few_pages_and_four_regularizers():
     app = page("prox", k="30")
     labels = [link.proto.label for link in app.sidebar.get("page_link")]
     assert labels[:5] == ["Start", "Lessons", "Operators", "Train", "Your data"]
-    (folded,) = [one for one in app.sidebar.get("expander") if one.proto.label == "Research"]
+    (folded,) = [item for item in app.sidebar.get("expander") if item.proto.label == "Research"]
     assert len(folded.get("page_link")) == len(labels) - 5
     pills = app.get("button_group")[0]
     offered = [option.content for option in pills.proto.options]
@@ -221,6 +221,7 @@ def test_the_sidebar_leads_to_pages_as_they_were_left():
     app.query_params["level"] = "expert"
     app.run()
     assert (level(app), address(app)) == ("expert", {"d": "30"})
+    assert app.slider(key="prox_d").value == 30
 
 
 def test_the_keys_of_a_page_are_told(store):

@@ -26,12 +26,12 @@ SMALL = {"rank": 3, "max_epochs": 5, "tol": 0.0}
 @pytest.fixture
 def some(store) -> list[str]:
     """Three runs, the newest first: TI, CS, and CS on other data."""
-    made = [
+    created = [
         Experiment(**SMALL, regularizer="cs", dataset="planted_features"),
         Experiment(**SMALL, regularizer="cs", validation=0.2),
         Experiment(**SMALL),
     ]
-    return [tasks.manager().start(experiment).id for experiment in made][::-1]
+    return [tasks.manager().start(experiment).id for experiment in created][::-1]
 
 
 def test_without_runs_there_is_a_way_to_one(store):
@@ -48,7 +48,7 @@ def test_all_runs_are_listed(some):
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "result"),
     [
         ({"penalty": "ti"}, 1),
         ({"data": "planted_features"}, 1),
@@ -57,9 +57,9 @@ def test_all_runs_are_listed(some):
         ({"origin": "page"}, 3),
     ],
 )
-def test_filters_are_in_the_link(some, query, found):
+def test_filters_are_in_the_link(some, query, result):
     (table,) = page("runs", **query).dataframe
-    assert len(table.value) == found
+    assert len(table.value) == result
 
 
 def test_filters_that_let_nothing_through_can_be_taken_off(some):
@@ -71,7 +71,7 @@ def test_filters_that_let_nothing_through_can_be_taken_off(some):
 
 def test_deleting_asks_first_and_is_final(some, store, monkeypatch):
     # AppTest cannot pick rows.
-    monkeypatch.setattr(view, "_table", lambda found: [run for run in found if run.id in some[:2]])
+    monkeypatch.setattr(view, "_table", lambda result: [run for run in result if run.id in some[:2]])
     app = page("runs")
     assert all(f"**{plain(title_of_run(run))}**" in words(app) for run in store.get_many(some[:2]))
     app.button(key="runs_delete").click().run()

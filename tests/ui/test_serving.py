@@ -75,7 +75,7 @@ def test_uploads_are_counted_before_they_are_read(monkeypatch, store):
         upload_quota, "Runtime", SimpleNamespace(exists=lambda: True, instance=lambda: runtime)
     )
     # Two at once: one that is being received counts.
-    waiting = serving.Guard(endless)(put("b", "0", b"50"), None, None)
+    waiting = serving.Guard(endless)(placed("b", "0", b"50"), None, None)
     waiting.send(None)
     answers = [upload(stored, session, str(n)) for session in "ab" for n in range(6)]
     assert [status for status, _ in answers] == [204] * 4 + [413] * 2 + [204] + [413] * 5
@@ -88,7 +88,7 @@ def test_uploads_are_counted_before_they_are_read(monkeypatch, store):
     assert upload(stored, "a", "0")[0] == 204
 
 
-def put(session: str, file: str, length: bytes | None) -> dict:
+def placed(session: str, file: str, length: bytes | None) -> dict:
     headers = [(b"host", b"localhost"), *([] if length is None else [(b"content-length", length)])]
     path = f"/_stcore/upload_file/{session}/{file}"
     return {"type": "http", "method": "PUT", "path": path, "headers": headers}
@@ -115,7 +115,7 @@ def upload(stored, session: str, file: str, length: bytes | None = b"50") -> tup
         sent.append(message)
 
     with pytest.raises(StopIteration):
-        serving.Guard(streamlit)(put(session, file, length), None, send).send(None)
+        serving.Guard(streamlit)(placed(session, file, length), None, send).send(None)
     return sent[0]["status"], sent[1]["body"].decode()
 
 
@@ -186,7 +186,7 @@ def test_a_page_keeps_its_end(tmp_path, monkeypatch, heard):
     with ThreadPoolExecutor(1) as thread:
         sent = thread.submit(lambda: asyncio.run(asked_as_it_ends(path))).result()
     finished = [message for message in sent if message.HasField("script_finished")]
-    texts = [one.delta.new_element.text.body for one in sent if one.delta.new_element.HasField("text")]
+    texts = [item.delta.new_element.text.body for item in sent if item.delta.new_element.HasField("text")]
     # Where the second case fails, Streamlit has mended it, and `hear_endings` can go.
     assert ("the end" in texts) == heard
     assert len(finished) == 1 + heard

@@ -72,18 +72,18 @@ def test_nothing_to_fit_is_a_sentence(store):
 
 
 def test_tables_of_a_sweep(store):
-    found = [(fit.index, fit.run) for fit in carry_out(PLAN, store, n_jobs=1)]
-    table = fits_table(PLAN, found)
+    result = [(fit.index, fit.run) for fit in carry_out(PLAN, store, n_jobs=1)]
+    table = fits_table(PLAN, result)
     assert len(table) == 8
     assert set(table["method"]) == {"TI", "CS"}
     metric = main_metric(table)
     assert metric.startswith("validation_")
     means = means_table(table, list(PLAN.grid), metric)
     assert list(means["fits"]) == [2] * 4
-    one = table[(table["method"] == "CS") & (table["lambda_sparse"] == 0.01)]
+    first = table[(table["method"] == "CS") & (table["lambda_sparse"] == 0.01)]
     row = means[(means["method"] == "CS") & (means["lambda_sparse"] == 0.01)].iloc[0]
-    assert row["mean"] == pytest.approx(one[metric].mean())
-    assert row["interactions"] == pytest.approx(one["used_interactions"].mean())
+    assert row["mean"] == pytest.approx(first[metric].mean())
+    assert row["interactions"] == pytest.approx(first["used_interactions"].mean())
     best = best_runs(table, list(PLAN.grid), metric, most=40)
     methods = table.set_index("run").loc[best, "method"]
     assert list(methods) == ["TI"] * 2 + ["CS"] * 2

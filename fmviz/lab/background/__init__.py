@@ -1,1 +1,1 @@
-"""Work in the background: training runs, other tasks, and many fits on all cores."""
+"""Background work: training runs, other tasks, and many fits on all cores."""

@@ -1,4 +1,4 @@
-"""A training run in the background: a task that can also be paused, stepped, slowed down and changed."""
+"""A training run in the background that can be paused, stepped, slowed down and changed."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class Job(Task):
     ) -> Job:
         """Return the job of a run that has ended, as the store tells it."""
         job = cls(run.experiment, owner, executor)
-        job.id, job._saved, job._dataset, job._begun = run.id, True, dataset, True
+        job.id, job._saved, job._dataset, job._has_started = run.id, True, dataset, True
         job._recall(trace)
         if parameters is not None:
             job._last = Snapshot.of_record(run.last, parameters, Status.of(run.status, run.message))
@@ -245,13 +245,13 @@ class Job(Task):
     def step(self) -> None:
         """Make exactly one epoch more, then pause; the first step of a new job also makes epoch 0."""
         with self._lock:
-            fresh = not self._begun and self._wanted == 0
+            fresh = not self._has_started and self._wanted == 0
             self._want(self._wanted + (2 if fresh else 1))
 
     def begin(self) -> None:
         """Make epoch 0, the start, if there is none yet; then pause."""
         with self._lock:
-            if not self._begun and self._wanted == 0:
+            if not self._has_started and self._wanted == 0:
                 self._want(1)
 
     def pause(self) -> None:
@@ -307,8 +307,8 @@ class Job(Task):
         """
         with self._lock:
             done = self._epoch
-            anew = bool(self._wishes) or any(change.epoch == done for change in self.experiment.changes)
-            if self._inside or self._kept is None or anew:
+            changed = bool(self._wishes) or any(change.epoch == done for change in self.experiment.changes)
+            if self._inside or self._kept is None or changed:
                 return None
             kept = self._kept()
             return kept.memory if kept.epoch == done else None
@@ -341,7 +341,7 @@ class Job(Task):
                 arrays += self._last.parameters.values()
             results = array_bytes(*arrays) + 1_500 * len(self._history.items())
             data = (self._dataset, *(() if self._run is None else self._run.designs))
-            return {id(self): results} | {id(one): one.n_bytes for one in data if one is not None}
+            return {id(self): results} | {id(array): array.n_bytes for array in data if array is not None}
 
     # -------------------------------------------------------------------------------------- under the lock
 

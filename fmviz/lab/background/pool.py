@@ -1,4 +1,4 @@
-"""A small pool of threads with due times, a line of those who wait for it, and a synchronous one for tests.
+"""Thread pool that runs time slices of tasks when they are due, and a synchronous one for tests.
 
 That of `concurrent.futures` knows no due times, and waits for its threads when the process ends: Ctrl-C would
 take as long as the fits at work.
@@ -102,7 +102,7 @@ class ThreadPool:
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._idle = self._spare = 0
-        self._begun = time.monotonic()
+        self._started_at = time.monotonic()
         self._closed = False
         self._watch: threading.Timer | None = None
 
@@ -147,7 +147,7 @@ class ThreadPool:
             return None
 
     def _pop(self, now: float) -> Task:
-        self._begun = now
+        self._started_at = now
         return heapq.heappop(self._waiting)[2]
 
     def _work(self) -> None:
@@ -169,7 +169,7 @@ class ThreadPool:
             self._watch = None
             now = time.monotonic()
             stuck = not self._closed and not self._idle and bool(self._waiting)
-            stuck = stuck and now - max(self._begun, self._waiting[0][0]) >= _STUCK
+            stuck = stuck and now - max(self._started_at, self._waiting[0][0]) >= _STUCK
             self._look_again()
             if not stuck or self._spare >= _MOST_SPARE * self.workers:
                 return

@@ -1,4 +1,4 @@
-"""Work in the background: in slices, watched and stopped from any thread.
+"""Background tasks that run in time slices and can be watched and stopped from any thread.
 
 A task is an iterator. A worker draws from it for a moment and puts it behind the others that wait, so that
 more tasks than workers all progress, and one that waits holds no worker. Pages read `Task.view`, which never
@@ -115,7 +115,7 @@ class Task:
         self._version = 0
         self._wanted = 0.0  # how many results may still be drawn
         self._pace = 0.0
-        self._begun = self._scheduled = self._inside = False
+        self._has_started = self._scheduled = self._inside = False
         self._started = self._seen = time.monotonic()
         self._ended: float | None = None
 
@@ -153,7 +153,7 @@ class Task:
 
     def weights(self) -> dict[int, int]:
         """Return about how much memory it keeps, by the ids of what may be shared with others."""
-        return {id(one): one.n_bytes for one in self._items if hasattr(one, "n_bytes")}
+        return {id(item): item.n_bytes for item in self._items if hasattr(item, "n_bytes")}
 
     @property
     def n_bytes(self) -> int:
@@ -187,7 +187,7 @@ class Task:
             if self._state.ended:
                 return
             self._wanted = results
-            if self._begun:
+            if self._has_started:
                 self._set(TaskState.RUNNING, self._working)
             else:
                 self._set(TaskState.QUEUED, "Waiting for a free worker.")
@@ -206,7 +206,7 @@ class Task:
         if self._state.ended:
             return False
         # What has begun learns of the stop by itself, and may have something to say at its end.
-        if self._stop.is_set() and not self._begun:
+        if self._stop.is_set() and not self._has_started:
             self._set(TaskState.STOPPED, "Stopped on request.")
             return False
         return True
@@ -253,8 +253,8 @@ class Task:
             self._inside = self._scheduled = go_on = self._may_go_on()
             if go_on:
                 self._wanted -= 1
-                if not self._begun:
-                    self._begun = True
+                if not self._has_started:
+                    self._has_started = True
                     self._set(TaskState.RUNNING, self._loading)
             return go_on
 

@@ -1,4 +1,4 @@
-"""All that a server does in the background: started, found by name, limited, and finally dropped."""
+"""Manager of all background tasks of a server: start, find, limit and drop them."""
 
 from __future__ import annotations
 
@@ -127,20 +127,20 @@ class TaskManager:
         forget = {Job: self.limits.forget_seconds, Task: math.inf}
         counted: set[int] = set()
 
-        def stays(one: Task) -> bool:
-            return one is task or one.state.active
+        def stays(other: Task) -> bool:
+            return other is task or other.state.active
 
-        for one in sorted(self._tasks.values(), key=lambda one: (not stays(one), one.idle_seconds)):
-            kind = Job if isinstance(one, Job) else Task
+        for other in sorted(self._tasks.values(), key=lambda task: (not stays(task), task.idle_seconds)):
+            kind = Job if isinstance(other, Job) else Task
             places[kind] -= 1
             # What several have in common, as the data set, is counted with the first that stays.
-            weights = {key: size for key, size in one.weights().items() if key not in counted}
+            weights = {key: size for key, size in other.weights().items() if key not in counted}
             counted |= weights.keys()
             room -= sum(weights.values())
             full = places[kind] < 0 or (any(weights.values()) and room < 0)
-            if not stays(one) and (full or one.idle_seconds > forget[kind]):
-                one.stop()
-                del self._tasks[one.id]
+            if not stays(other) and (full or other.idle_seconds > forget[kind]):
+                other.stop()
+                del self._tasks[other.id]
         return task
 
     # -------------------------------------------------------------------------------------- training runs
@@ -217,8 +217,8 @@ class TaskManager:
 
     def made_elsewhere(self, run: str) -> bool:
         """Return whether another process is at work on a run of the store."""
-        found = self._open_store().get_many([run]) if self._open_store is not None else []
-        return bool(found) and not found[0].ended and self.job(run) is None
+        stored = self._open_store().get_many([run]) if self._open_store is not None else []
+        return bool(stored) and not stored[0].ended and self.job(run) is None
 
     def reopen(self, run: str, owner: str = "") -> Job | None:
         """Return the job of a run of the store that has ended, or None where there is no such run.
@@ -231,12 +231,12 @@ class TaskManager:
         if self._open_store is None:
             return None
         store = self._open_store()
-        found = next(iter(store.get_many([run])), None)
-        if found is None or not found.ended or found.resumable:
+        stored = next(iter(store.get_many([run])), None)
+        if stored is None or not stored.ended or stored.resumable:
             return None
-        experiment = found.experiment
+        experiment = stored.experiment
         dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-        job = Job.reopened(found, store.trace(run), store.parameters(run), dataset, owner, self.executor)
+        job = Job.reopened(stored, store.trace(run), store.parameters(run), dataset, owner, self.executor)
         with self._lock:
             self._enter(job)
         return job
@@ -254,8 +254,8 @@ class TaskManager:
     def jobs(self, owner: str | None = None) -> list[Job]:
         """Return the training runs, oldest first; of one session with `owner`."""
         with self._lock:
-            found = [task for task in self._tasks.values() if isinstance(task, Job)]
-            return [job for job in found if owner is None or job.owner == owner]
+            jobs = [task for task in self._tasks.values() if isinstance(task, Job)]
+            return [job for job in jobs if owner is None or job.owner == owner]
 
     def _train(self, experiment: Experiment, owner: str, recorder: Recorder | None) -> Job:
         """Return a new job of a session, which has its oldest ones stopped if it has too many."""

@@ -1,4 +1,4 @@
-"""What is kept of an epoch for its picture: the parameters, reduced to what can be drawn."""
+"""Reduce the parameters of an epoch to what its picture shows, to save memory."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class ThinnedOutputs:
     @property
     def values(self) -> np.ndarray:
         """What is kept of all, in one dimension."""
-        return np.concatenate([one.values.ravel() for one in self.each])
+        return np.concatenate([weights.values.ravel() for weights in self.each])
 
 
 @dataclass(frozen=True, eq=False)

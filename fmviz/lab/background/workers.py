@@ -1,4 +1,4 @@
-"""Many independent tasks on all cores: streamed, one thread each, and safe from a worker that dies."""
+"""Run independent tasks in parallel processes, stream their results, and survive a worker's death."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def stream(
     """
     waiting = dict(enumerate(items))
     while waiting:
-        begun: list[int] = []
+        started: list[int] = []
         try:
-            for index, result in _results(function, waiting, begun, n_jobs, backend):
+            for index, result in _results(function, waiting, started, n_jobs, backend):
                 del waiting[index]
                 yield index, result
         except BrokenProcessPool:
             # One of those that were at work killed its process, and all others went with it. Alone it takes
             # nothing with it.
-            for index in [i for i in begun if i in waiting]:
+            for index in [i for i in started if i in waiting]:
                 item = waiting.pop(index)
                 try:
                     (pair,) = _results(function, {index: item}, [], 2, backend)
@@ -76,7 +76,7 @@ def stream(
 def _results(
     function: Callable[[Item], Result],
     waiting: dict[int, Item],
-    begun: list[int],
+    started: list[int],
     n_jobs: int,
     backend: str | None,
 ) -> Generator[Numbered[Result]]:
@@ -85,7 +85,7 @@ def _results(
     def calls() -> Iterator[Any]:
         # joblib draws from here in threads of its own.
         for index, item in tasks:
-            begun.append(index)
+            started.append(index)
             yield delayed(_on_one_thread)(function, index, item, os.getpid())
 
     if backend is None:

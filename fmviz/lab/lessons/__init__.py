@@ -1,1 +1,1 @@
-"""Lessons: their steps, and the numbers in them."""
+"""Lessons: their steps, and the numbers in their texts."""

@@ -1,4 +1,4 @@
-"""Lessons: Markdown files with a small header, split into steps that are shown above the real pages.
+"""Parse lessons: Markdown files whose steps are shown above the pages they are about.
 
 A lesson is one file in ``fmviz/lessons``. It begins with a header in TOML between lines ``+++``; every
 heading ``# …`` begins a step. A step may begin with a TOML block that says which page is shown beneath, in
@@ -82,8 +82,8 @@ class State:
 
     def query(self) -> dict[str, str]:
         """Return the query parameters of a link to it."""
-        rest = {"hide": self.hide, "lock": self.lock}
-        return {**self.settings, **{name: text for name, text in rest.items() if text}}
+        restrictions = {"hide": self.hide, "lock": self.lock}
+        return {**self.settings, **{name: text for name, text in restrictions.items() if text}}
 
 
 @dataclass(frozen=True)
@@ -228,21 +228,21 @@ def _state(
 def fill(text: str, values: Mapping[str, float]) -> str:
     """Return a text with its numbers ``[[name:format]]`` filled in; a minus sign is a real one."""
 
-    def number(found: re.Match[str]) -> str:
-        value, form = values[found[1]], found[2] or ""
-        whole = float(value).is_integer() and not form.endswith(("f", "%", "e"))
-        return with_minus(f"{int(value) if whole else value:{form}}")
+    def number(match: re.Match[str]) -> str:
+        value, form = values[match[1]], match[2] or ""
+        integer = float(value).is_integer() and not form.endswith(("f", "%", "e"))
+        return with_minus(f"{int(value) if integer else value:{form}}")
 
     return _NUMBER.sub(number, text)
 
 
 def numbers_in(text: str) -> set[str]:
     """Return the names of the numbers that a text wants."""
-    return {found[1] for found in _NUMBER.finditer(text)}
+    return {match[1] for match in _NUMBER.finditer(text)}
 
 
 @functools.cache
 def lessons() -> dict[str, Lesson]:
     """Return all lessons by their names, in order."""
-    found = [parse(path.stem, path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.md"))]
-    return {lesson.name: lesson for lesson in sorted(found, key=lambda lesson: lesson.order)}
+    parsed = [parse(path.stem, path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.md"))]
+    return {lesson.name: lesson for lesson in sorted(parsed, key=lambda lesson: lesson.order)}

@@ -1,4 +1,4 @@
-"""The numbers in lessons, computed by the engine from the settings of the page that is shown.
+"""Compute the numbers in lessons from the settings of the page that is shown.
 
 A step names them under ``find``. A text is an expression of the numbers before it; a table names a quantity
 of `QUANTITIES` with ``of`` and its arguments. Each quantity takes the settings of the step, as the query
@@ -226,11 +226,11 @@ def calculate(step: Step) -> Iterator[tuple[str, float]]:
     """Yield the numbers of a step, each with its name; ValueError where one cannot be calculated."""
     values: Values = {}
     query = step.after.settings if step.after is not None else {}
-    for name, told in step.find.items():
-        if isinstance(told, str):
-            values[name] = evaluate(told, values)
+    for name, expected in step.find.items():
+        if isinstance(expected, str):
+            values[name] = evaluate(expected, values)
         else:
-            arguments = dict(told)
+            arguments = dict(expected)
             quantity = one_of(f"The quantity of {name!r}", arguments.pop("of", None), tuple(QUANTITIES))
             values[name] = QUANTITIES[quantity](query, **arguments)
         yield name, values[name]

@@ -1,4 +1,4 @@
-"""Proximal operators applied to one matrix: the matrix, the results, and sentences about them."""
+"""Proximal operators applied to a matrix: the matrix, the results, and sentences about them."""
 
 from __future__ import annotations
 

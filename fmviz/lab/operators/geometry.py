@@ -266,15 +266,15 @@ def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float
         return np.asarray(prox_of(section, name, np.array([point]), strength)[0])
 
     end = at(_NEVER)
-    found: list[float | None] = []
+    strengths: list[float | None] = []
     for i, value in enumerate(point):
         if value == 0.0:
-            found.append(0.0)
+            strengths.append(0.0)
         elif end[i] != 0.0:
-            found.append(None)
+            strengths.append(None)
         else:
-            found.append(first_strength(lambda strength, i=i: at(strength)[i] == 0.0))  # type: ignore[misc]
-    return found
+            strengths.append(first_strength(lambda strength, i=i: at(strength)[i] == 0.0))  # type: ignore[misc]
+    return strengths
 
 
 def shrink_curve(

@@ -1,4 +1,4 @@
-"""The matrix P that operators are applied to: random or pasted."""
+"""Draw or parse the matrix P that proximal operators are applied to."""
 
 from __future__ import annotations
 

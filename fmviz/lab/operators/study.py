@@ -1,4 +1,4 @@
-"""Proximal operators on one matrix P, over a grid of strengths ([A] Figs. 1 and 2).
+"""Apply proximal operators to a matrix P over a grid of strengths ([A] Figs. 1 and 2).
 
 [A] is atarashi2021, sections 3.1 and 8.1: P of size 200 × 30 from N(0, 1), λ = 2⁻⁷ … 2⁷.
 """
@@ -66,18 +66,18 @@ def with_degree(variant: Variant, degree: int) -> Variant:
 
 
 def _variants() -> dict[str, Variant]:
-    found: dict[str, Variant] = {}
+    variants: dict[str, Variant] = {}
     for name, penalty in PENALTIES.items():
         if not penalty.exact_prox:
             continue
-        found[name] = Variant(name, name, penalty, penalty.label)
+        variants[name] = Variant(name, name, penalty, penalty.label)
         for spec in penalty.params:
             for choice in spec.choices if spec.kind == "choice" else ():
                 if choice != spec.default:
                     other = get_penalty(name, {spec.name: choice})
                     label = f"{penalty.label}, by {choice}"
-                    found[f"{name}_{choice}"] = Variant(f"{name}_{choice}", name, other, label)
-    return found
+                    variants[f"{name}_{choice}"] = Variant(f"{name}_{choice}", name, other, label)
+    return variants
 
 
 VARIANTS: dict[str, Variant] = _variants()
@@ -177,17 +177,17 @@ def counts_table(studies: Sequence[Study]) -> pd.DataFrame:
     tables = (
         pd.DataFrame(
             {
-                "regularizer": one.variant.name,
-                "params": " ".join(f"{name}={value}" for name, value in one.variant.params.items()),
-                "log2_lambda": one.exponents,
-                "lambda": np.exp2(one.exponents),
-                "used_interactions": one.interactions,
-                "used_features": one.features,
-                "nonzero_entries": one.entries,
-                "certificate": one.certificates,
+                "regularizer": result.variant.name,
+                "params": " ".join(f"{name}={value}" for name, value in result.variant.params.items()),
+                "log2_lambda": result.exponents,
+                "lambda": np.exp2(result.exponents),
+                "used_interactions": result.interactions,
+                "used_features": result.features,
+                "nonzero_entries": result.entries,
+                "certificate": result.certificates,
             }
         )
-        for one in studies
+        for result in studies
     )
     return pd.concat(tables, ignore_index=True)
 
@@ -203,15 +203,15 @@ def strength_in_words(value: float) -> str:
     return text
 
 
-def what_is_special(P: np.ndarray, one: Study) -> list[str]:
+def what_is_special(P: np.ndarray, shown: Study) -> list[str]:
     """Return sentences about an operator on this P, each computed from the data."""
     if not P.any():
         return ["P is all zero, and so is every result."]
-    said = [_end(P, one)]
+    said = [_end(P, shown)]
     d = P.shape[0]
     start = used_interactions(P)
     if start:
-        share = one.interactions / start
+        share = shown.interactions / start
         between = int(((share >= 0.01) & (share <= 0.99)).sum())
         everything, nothing = int((share > 0.99).sum()), int((share < 0.01).sum())
         if everything == len(share):
@@ -221,38 +221,39 @@ def what_is_special(P: np.ndarray, one: Study) -> list[str]:
                 f"Sparse (1 to 99 % of the interactions) at {between} of {len(share)} strengths; "
                 f"all or nearly all at {everything}, none or nearly none at {nothing}."
             )
-    first, last = int(one.features[0]), int(one.features[-1])
+    first, last = int(shown.features[0]), int(shown.features[-1])
     said.append(
         f"Used features: {first} of {d} at every strength."
-        if (one.features == first).all()
+        if (shown.features == first).all()
         else f"Used features: from {first} to {last} of {d}."
     )
     return said
 
 
-def _end(P: np.ndarray, one: Study) -> str:
-    if one.zero_from is not None:
+def _end(P: np.ndarray, shown: Study) -> str:
+    if shown.zero_from is not None:
         size, norm = float(np.abs(P).max()), float(unit_rows(P)[0].max())
         why = ""
-        if math.isclose(one.zero_from, size, rel_tol=1e-9):
+        if math.isclose(shown.zero_from, size, rel_tol=1e-9):
             why = ", the largest |p|"
-        elif math.isclose(one.zero_from, norm, rel_tol=1e-9):
+        elif math.isclose(shown.zero_from, norm, rel_tol=1e-9):
             why = ", the largest row norm"
-        return f"All zero from λ = {strength_in_words(one.zero_from)}{why}."
-    left = one.survivors
-    if np.array_equal(left, P != 0):
+        return f"All zero from λ = {strength_in_words(shown.zero_from)}{why}."
+    survivors = shown.survivors
+    if np.array_equal(survivors, P != 0):
         return "Never all zero: it shrinks, and drops nothing."
-    count = int(left.sum())
+    count = int(survivors.sum())
     entries = "entry survives" if count == 1 else "entries survive"
-    return f"Never all zero (θ ≥ 1): {count} {entries} any λ{_whose(P, left, one.variant.penalty.row_wise)}."
+    owners = _whose(P, survivors, shown.variant.penalty.row_wise)
+    return f"Never all zero (θ ≥ 1): {count} {entries} any λ{owners}."
 
 
-def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
-    rows = np.flatnonzero(left.any(axis=1))
-    if row_wise and rows.size == 1 and np.array_equal(left[rows[0]], P[rows[0]] != 0):
+def _whose(P: np.ndarray, survivors: np.ndarray, row_wise: bool) -> str:
+    rows = np.flatnonzero(survivors.any(axis=1))
+    if row_wise and rows.size == 1 and np.array_equal(survivors[rows[0]], P[rows[0]] != 0):
         return f", the strongest row, j = {rows[0]}"
     for axis, name in ((0, "column"), (1, "row")):
-        if (left.sum(axis=axis) == P.any(axis=axis)).all():
+        if (survivors.sum(axis=axis) == P.any(axis=axis)).all():
             return f", the largest of each {name}"
     return ""
 
@@ -279,9 +280,9 @@ def paper_claim(by_columns: Study, by_rows: Study) -> str:
     return f"Measured here, {measured['columns']}; {measured['rows']}. {verdict}"
 
 
-def _course(one: Study) -> str:
-    first, last = int(one.features[0]), int(one.features[-1])
-    if (one.features == first).all():
+def _course(shown: Study) -> str:
+    first, last = int(shown.features[0]), int(shown.features[-1])
+    if (shown.features == first).all():
         return f"{first} at every λ"
     return f"from {first} at λ = 2⁻⁷ to {last} at λ = 2⁷"
 

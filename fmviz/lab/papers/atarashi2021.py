@@ -23,11 +23,10 @@ from fmviz.engine.penalties.operators.squared_norm import prox_squared_l1
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
 from fmviz.lab.datasets import make_sparse_interactions
-from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.operators import VARIANTS, pairs, sample, study
 from fmviz.lab.papers import courses
-from fmviz.lab.papers.base import Published, declared, figure, load
+from fmviz.lab.papers.base import Published, declared, figure, rows_of
 from fmviz.lab.papers.courses import MUCH, SHARE, Line, Times, in_words, median_times, n_runs, race, sooner
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, grouped, names_of, rows_where
 from fmviz.lab.papers.verdicts import Finding, Said, Verdict, agreed, by_balance, by_majority, listed, verdict
@@ -91,13 +90,8 @@ def planted(setting: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return data.X, data.y
 
 
-def all_rows(data: str, drawn: int) -> tuple[Any, np.ndarray]:
-    """Return all rows of one of `SETS`, or of so many ratings, about, that are drawn."""
-    if data == DRAWN:
-        users, items = max(10, drawn // 106), max(10, drawn // 60)
-        return rated_items(drawn, users, items, 4, np.random.default_rng(0))
-    dataset = load(SETS, data)
-    return dataset.X, dataset.y
+all_rows = partial(rows_of, SETS)
+"""Returns all rows of one of `SETS`, or of so many ratings, about, that are drawn."""
 
 
 @lru_cache(maxsize=2)
@@ -1180,7 +1174,7 @@ ARTEFACTS = (
         _FIG2,
         name="atarashi2021_fig1",
         title="Fig. 1: proximal operators of L1 and L21",
-        statements=tuple(one for one in _FIG2.statements if one.key == "all_or_nothing"),
+        statements=tuple(said for said in _FIG2.statements if said.key == "all_or_nothing"),
         # The first one is about TI.
         differences=_FIG2.differences[1:],
         settings={**_FIG2.settings, "methods": ["l1", "l21"]},

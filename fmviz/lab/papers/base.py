@@ -11,11 +11,13 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
+from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.reproduction import Pieces, Reproduction, Row, Settings, Stopped, Tables, rows_where
 from fmviz.lab.papers.verdicts import Finding, Verdict
 from fmviz.lab.runner import load_dataset
@@ -319,6 +321,15 @@ def load(sets: Mapping[str, Mapping[str, Any]], name: str) -> Any:
     """Return one of the data sets that a paper declares."""
     own = dict(sets[name])
     return load_dataset(own.pop("name"), **own)
+
+
+def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) -> tuple[Any, np.ndarray]:
+    """Return X and y of a data set that a paper declares, else of so many ratings, about, that are drawn."""
+    if name in sets:
+        dataset = load(sets, name)
+        return dataset.X, dataset.y
+    # As many users and items as let every one of them have the ratings that MovieLens has.
+    return rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
 
 
 def figure(

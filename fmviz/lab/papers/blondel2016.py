@@ -17,8 +17,8 @@ from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.datasets.drawn import rated_items, text_like
-from fmviz.lab.papers.base import declared, figure, load
+from fmviz.lab.datasets.drawn import text_like
+from fmviz.lab.papers.base import declared, figure, load, rows_of
 from fmviz.lab.papers.courses import (
     SHARE,
     STAGES,
@@ -372,22 +372,15 @@ RATERS = {
 _COMPARABLE = 0.005
 
 
-@lru_cache(maxsize=2)
-def ratings(data: str, n: int) -> tuple[Any, np.ndarray]:
-    """Return users and items one-hot, and ratings; n of them where they are drawn, about."""
-    if data == MOVIELENS:
-        dataset = load(SETS, data)
-        return dataset.X, dataset.y
-    # As many users and items as let every one of them have the ratings that MovieLens has.
-    users, items = max(10, n // 106), max(10, n // 60)
-    return rated_items(n, users, items, 4, np.random.default_rng(0))
+ratings = lru_cache(maxsize=2)(partial(rows_of, SETS))
+"""Returns users and items one-hot, and ratings; about so many where they are drawn."""
 
 
 def fit_fig3(
     trial: Row, train: np.ndarray, test: np.ndarray, *, epochs: int, tol: float, drawn: int
 ) -> float:
     """Return the RMSE on the test rows after a fit on the training rows."""
-    X, y = ratings(trial["data"], drawn)
+    X, y = ratings(trial["data"], drawn=drawn)
     kernel, variant = RATERS[trial["method"]]
     dummies, per_row = int(variant == AUGMENT), trial["beta"] / train.size
     about: dict[str, Any] = {
@@ -415,7 +408,7 @@ def fig3(repro: Reproduction) -> Iterator[str]:
     """Predict ratings by A² and H², with every way of first-order terms."""
     settings = repro.settings
     fixed = {name: settings[name] for name in ("epochs", "tol", "drawn")}
-    read, names = partial(ratings, n=settings["drawn"]), repro.available(DRAWN)
+    read, names = partial(ratings, drawn=settings["drawn"]), repro.available(DRAWN)
     kinds = list(product(RATERS, settings["bases"]))
     yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min, **fixed)
 
@@ -462,15 +455,9 @@ _SAME_SCORE, _FEWER = 0.01, 2.0
 _CUBIC: Mapping[str, Any] = {"kernel": "polynomial", "degree": 3, "coef0": 1, "gamma": 1}
 
 
-def rows_of_fig4(data: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return all rows of a data set."""
-    dataset = load(SETS, data)
-    return np.asarray(dataset.X), dataset.y
-
-
 def fit_fig4(trial: Row, train: np.ndarray, test: np.ndarray, **limits: Any) -> float:
     """Return R² on the test rows, after a fit on the training rows with their mean taken off the target."""
-    X, y = rows_of_fig4(trial["data"])
+    X, y = rows_of(SETS, trial["data"])
     mean = y[train].mean()
     predicted = predict_fig4(trial, X[train], y[train] - mean, X[test], **limits)
     return float(1.0 - np.mean((y[test] - mean - predicted) ** 2) / np.var(y[test]))
@@ -513,7 +500,7 @@ def fig4(repro: Reproduction) -> Iterator[str]:
     grid = [float(beta) for beta in np.logspace(*settings["grid"])]
     limits = {name: settings[name] for name in ("epochs", "tol")}
     kinds, names = _kinds_of_fig4(settings), repro.available(DIABETES)
-    yield from tuned(repro, rows_of_fig4, names, kinds, grid, fit_fig4, max, **limits)
+    yield from tuned(repro, partial(rows_of, SETS), names, kinds, grid, fit_fig4, max, **limits)
 
 
 def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:

@@ -23,8 +23,7 @@ from fmviz.engine.shared_basis.path import Step, accuracy_on, largest_strength, 
 from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
-from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.base import Published, declared, figure, load
+from fmviz.lab.papers.base import Published, declared, figure, load, rows_of
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, grouped, names_of, rows_where
 from fmviz.lab.papers.verdicts import Finding, Said, by_majority, by_margin, listed, standard_error, verdict
 from fmviz.metrics import ndcg, rmse
@@ -530,11 +529,7 @@ class Rated(NamedTuple):
 @lru_cache(maxsize=1)
 def ratings(data: str, drawn: int) -> Rated:
     """Return users and items one-hot with their ratings; about so many, where they are drawn."""
-    if data == MOVIELENS:
-        dataset = load(SETS, data)
-        X, y = dataset.X, dataset.y
-    else:
-        X, y = rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
+    X, y = rows_of(SETS, data, drawn)
     # Both ones of a row; users come first.
     return Rated(X, y, sp.csr_array(X).indices.reshape(-1, 2).min(axis=1))
 

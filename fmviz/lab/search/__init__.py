@@ -1,1 +1,1 @@
-"""Many fits: paths along λ, searches for a number of interactions, comparisons at equal sparsity, sweeps."""
+"""Many fits: regularization paths, searches for a number of interactions, and sweeps."""

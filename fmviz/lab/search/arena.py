@@ -1,4 +1,4 @@
-"""Four regularizers on two planted groups: what the start page shows, and the tour asks about."""
+"""Fit four regularizers on planted groups for the start page and the tour."""
 
 from __future__ import annotations
 

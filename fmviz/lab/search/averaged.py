@@ -1,4 +1,4 @@
-"""Predictions averaged over samples of a Bayesian machine, beside those of a run."""
+"""Compare a fit with predictions averaged over samples of a Bayesian factorization machine."""
 
 from __future__ import annotations
 
@@ -105,7 +105,11 @@ class Baseline:
         n, d = design.n_samples, design.n_features
         # Without linear weights no number can be taken from them.
         levels = (
-            [np.array(one.columns) for one in Attributes(prepared.dataset).all if one.in_every_row]
+            [
+                np.array(attribute.columns)
+                for attribute in Attributes(prepared.dataset).all
+                if attribute.in_every_row
+            ]
             if prepared.problem.fit_linear
             else []
         )
@@ -119,8 +123,8 @@ class Baseline:
     def centered(self, P: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return ⟨p_i − p̄, p_j − p̄⟩ for pairs (i, j), shape (n,)."""
         means = self.shares @ P
-        one, two = (P[features] - means[self.attribute[features]] for features in (i, j))
-        return np.einsum("pk,pk->p", one, two)
+        first, second = (P[features] - means[self.attribute[features]] for features in (i, j))
+        return np.einsum("pk,pk->p", first, second)
 
     def own(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return the other terms of the weights of pairs (i, j), shape (n,)."""
@@ -169,8 +173,8 @@ class Average:
             return cls(small, None, None, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation
         sampled, own = (
-            -found["rmse"] if "rmse" in found else found["auc"]
-            for found in (
+            -averages["rmse"] if "rmse" in averages else averages["auc"]
+            for averages in (
                 quality(y, posterior.scores(design.matrix)),
                 quality(y, prepared.problem.model.predict(design, parameters)),
             )

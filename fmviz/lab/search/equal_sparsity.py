@@ -1,4 +1,4 @@
-"""Comparison at equal sparsity: for each regularizer, the λ that uses a given number of interactions."""
+"""Compare regularizers at equal sparsity: find the λ of each that uses a given number of interactions."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def at_equal_sparsity(
         for name in regularizers
     ]
     return two_at_a_time(
-        lambda ends: [_to_the_nearest(one, target, accept, ends) for one in each], should_stop
+        lambda ends: [_to_the_nearest(candidate, target, accept, ends) for candidate in each], should_stop
     )
 
 
@@ -208,8 +208,8 @@ def _to_the_nearest(
         probes.append(probe)
         if probe.status == "not reachable":
             # The first of the nearest, by the ratio of the numbers.
-            used = [one.used_interactions or math.inf for one in probes]
-            nearest = min(zip(used, probes, strict=True), key=lambda one: abs(math.log(one[0] / target)))[1]
+            used = [probe.used_interactions or math.inf for probe in probes]
+            nearest = min(zip(used, probes, strict=True), key=lambda pair: abs(math.log(pair[0] / target)))[1]
             yield replace(_fit(run, nearest, final=True), status="nearest", message=probe.message)
 
 

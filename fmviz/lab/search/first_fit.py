@@ -1,4 +1,4 @@
-"""A first look at data: strengths chosen by validation, a fit with them, and an average beside it."""
+"""Fit a new data set without settings: strengths by validation, and an averaged model beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths along λ for several regularizers, on the data of an experiment."""
+"""Fit several regularizers along a grid of strengths λ."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def range_to_empty(base: Experiment, regularizers: Sequence[str]) -> tuple[float
     is known the ends are those of `suggested_range`.
     """
     each = [replace(base, regularizer=name, regularizer_params=()) for name in regularizers]
-    known = [found[1] for one in each if (found := lambda_max(one)) and found[1]]
-    known = known or [top for one in each if (top := emptying_strength(one))]
+    known = [bound[1] for variant in each if (bound := lambda_max(variant)) and bound[1]]
+    known = known or [top for variant in each if (top := emptying_strength(variant))]
     if not known:
         return suggested_range(base.dataset)
     decade = 10.0 ** math.floor(math.log10(max(known)))
@@ -212,8 +212,8 @@ def two_at_a_time(
         try:
             while idle or at_work:
                 while idle and len(at_work) < 2:
-                    one = heappop(idle)
-                    at_work[pool.submit(next, one[-1], None)] = (time.perf_counter(), *one)
+                    following = heappop(idle)
+                    at_work[pool.submit(next, following[-1], None)] = (time.perf_counter(), *following)
                 # Those whose streams are at work again, or have to wait.
                 yield from fits
                 fits = []

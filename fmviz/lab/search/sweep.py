@@ -1,4 +1,4 @@
-"""Sweeps: many experiments (seeds × strengths × methods) on all cores."""
+"""Fit many experiments (seeds × strengths × methods) on all cores."""
 
 from __future__ import annotations
 

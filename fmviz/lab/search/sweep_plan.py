@@ -1,4 +1,4 @@
-"""A sweep, declared: data sets × methods × grids × seeds."""
+"""Declare a sweep: data sets × methods × grids of settings × seeds."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class SweepPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is written in a file."""
-        told = {
+        tables = {
             "title": self.title,
             "suggested": self.suggested,
             "base": self.base,
@@ -129,7 +129,7 @@ class SweepPlan:
             "grid": self.grid,
             "seeds": self.seeds,
         }
-        return dict(plain(told))
+        return dict(plain(tables))
 
     def to_json(self) -> str:
         """Return the plan as JSON."""
@@ -137,51 +137,51 @@ class SweepPlan:
 
     def to_toml(self) -> str:
         """Return the plan as a TOML file, for people to edit."""
-        told = self.to_dict()
-        lines = [f"{name} = {to_toml(told[name])}" for name in ("title", "suggested", "seeds")]
-        tables = [(f"[{name}]", told[name]) for name in ("base", "grid")]
-        tables += [(f"[[{name}]]", part) for name in ("dataset", "method") for part in told[name]]
+        plan = self.to_dict()
+        lines = [f"{name} = {to_toml(plan[name])}" for name in ("title", "suggested", "seeds")]
+        tables = [(f"[{name}]", plan[name]) for name in ("base", "grid")]
+        tables += [(f"[[{name}]]", part) for name in ("dataset", "method") for part in plan[name]]
         for heading, part in tables:
             lines += ["", heading, *(f"{name} = {to_toml(value)}" for name, value in part.items())]
         return "\n".join(lines) + "\n"
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> SweepPlan:
+    def from_dict(cls, given: Mapping[str, Any]) -> SweepPlan:
         """Read what `to_dict` wrote, or a person.
 
         ``seeds`` may be a number n for 0, …, n − 1; a grid may be ``{from = 1e-3, to = 1, count = 7}``,
         evenly spaced on a log scale; ``dataset`` and ``method`` may be single tables.
         """
-        unknown = sorted(set(told) - set(_KNOWN))
+        unknown = sorted(set(given) - set(_KNOWN))
         if unknown:
             raise ValueError(f"A sweep has no part {unknown[0]!r}; its parts are {', '.join(_KNOWN)}.")
-        seeds = told.get("seeds", 1)
+        seeds = given.get("seeds", 1)
         if isinstance(seeds, int) and not isinstance(seeds, bool):
             # Before they are listed, which a slip of the keyboard would make last for ever.
             seeds = range(_checked_count(seeds))
         if not isinstance(seeds, range | list) or not all(type(seed) is int for seed in seeds):
             raise ValueError(f"seeds = {seeds!r}; give a number of seeds, or a list of them.")
-        from_data = told.get("suggested", False)
+        from_data = given.get("suggested", False)
         if not isinstance(from_data, bool):
             raise ValueError(f"suggested = {from_data!r}; give true or false.")
         return cls(
-            datasets=_tables("dataset", told.get("dataset", {"dataset": "planted_interactions"})),
-            methods=_tables("method", told.get("method", {})),
-            grid=told.get("grid", {}),
+            datasets=_tables("dataset", given.get("dataset", {"dataset": "planted_interactions"})),
+            methods=_tables("method", given.get("method", {})),
+            grid=given.get("grid", {}),
             seeds=seeds,
-            base=told.get("base", {}),
+            base=given.get("base", {}),
             suggested=from_data,
-            title=str(told.get("title", "")),
+            title=str(given.get("title", "")),
         )
 
     @classmethod
     def from_text(cls, text: str) -> SweepPlan:
         """Read a plan from TOML or JSON text; raises ValueError with a sentence on anything else."""
         try:
-            told = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+            given = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
         except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
             raise ValueError(f"This is no sweep ({error}). A small one is\n\n{_EXAMPLE}") from None
-        return cls.from_dict(told)
+        return cls.from_dict(given)
 
     @classmethod
     def from_file(cls, path: str | Path) -> SweepPlan:

@@ -1,4 +1,4 @@
-"""Runs a declared sweep: cost estimated, results stored, on this machine's cores or a Dask cluster."""
+"""Run a declared sweep on local cores or a Dask cluster, and tabulate its results."""
 
 from __future__ import annotations
 
@@ -340,14 +340,14 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
     """
     keys = ["dataset", "method", "regularizer", *grid]
     groups = table.dropna(subset=[metric]).groupby(keys, sort=False, dropna=False)
-    found = groups.agg(
+    means = groups.agg(
         fits=(metric, "size"),
         mean=(metric, "mean"),
         std=(metric, "std"),
         interactions=("used_interactions", "mean"),
         interactions_std=("used_interactions", "std"),
     )
-    return found.reset_index()
+    return means.reset_index()
 
 
 def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) -> list[str]:
@@ -371,6 +371,6 @@ def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) 
     keys = ["dataset", "method"]
     order = means.sort_values(["mean", "interactions"], ascending=[ascending, True])
     best = order.drop_duplicates(keys).sort_index()
-    found = best[[*keys, *grid]].merge(table.dropna(subset=[metric]), on=[*keys, *grid])
+    matched = best[[*keys, *grid]].merge(table.dropna(subset=[metric]), on=[*keys, *grid])
     seeds = max(1, most // max(1, len(best)))
-    return list(found.groupby(keys, sort=False).head(seeds)["run"])
+    return list(matched.groupby(keys, sort=False).head(seeds)["run"])

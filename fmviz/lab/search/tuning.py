@@ -1,4 +1,4 @@
-"""Strengths of a run that are chosen by validation on its training rows."""
+"""Choose the strengths of an experiment by validation on its training rows."""
 
 from __future__ import annotations
 
@@ -61,25 +61,25 @@ def tuned(
     # Whether it takes the problem is said before a minute of fits.
     solver.on(problem.machines[0])
     if together:
-        (whole,) = problem.machines
+        (machine,) = problem.machines
         quickly: dict[str, Any] = {"count": 7, "patience": 2} if quick else {}
         basis = yield from search_basis_strength(
-            whole, folds[:2] if quick else folds, rng, solver=solver, should_stop=should_stop, **quickly
+            machine, folds[:2] if quick else folds, rng, solver=solver, should_stop=should_stop, **quickly
         )
         return {
             "lambda_w": float(f"{basis.best.lambda_w:.4g}"),
             "lambda_sparse": float(f"{basis.best.lambda_sparse:.4g}"),
         }, basis
     chosen = "auto" if experiment.solver == "auto" else solver
-    found = yield from search_strengths(problem, folds, rng, solver=chosen, should_stop=should_stop, **size)
-    best = found.best
+    search = yield from search_strengths(problem, folds, rng, solver=chosen, should_stop=should_stop, **size)
+    best = search.best
     settings = {
         "lambda_w": best.lambda_w,
         "lambda_p": best.lambda_p,
         "lambda_sparse": best.lambda_sparse,
-        "init_scale": found.init_scale,
+        "init_scale": search.init_scale,
     }
-    return {name: float(f"{value:.4g}") for name, value in settings.items()} | {"start": "informed"}, found
+    return {name: float(f"{value:.4g}") for name, value in settings.items()} | {"start": "informed"}, search
 
 
 def with_strengths(prepared: Run, settings: dict[str, Any]) -> Experiment:

@@ -1,4 +1,4 @@
-"""The columns of an uploaded file, in a table whose types can be corrected."""
+"""Table of the columns of an uploaded file, in which their types can be corrected."""
 
 from __future__ import annotations
 
@@ -37,27 +37,34 @@ class Corrections(Text):
         if not text:
             return ""
         try:
-            told = {str(name): Choice(str(name), *map(str, one)) for name, one in json.loads(text).items()}  # type: ignore[arg-type]
+            corrections = {
+                str(name): Choice(str(name), *map(str, values))  # type: ignore[arg-type]
+                for name, values in json.loads(text).items()
+            }
         except (AttributeError, TypeError, json.JSONDecodeError):
             raise ValueError(f"{self.name} = {text[:60]!r} holds no corrections of columns.") from None
-        return _text({name: (one.kind, one.missing) for name, one in told.items()})
+        return _text({name: (choice.kind, choice.missing) for name, choice in corrections.items()})
 
 
-def _text(told: Mapping[str, tuple[str, str]]) -> str:
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else ""
+def _text(corrections: Mapping[str, tuple[str, str]]) -> str:
+    return json.dumps(corrections, ensure_ascii=False, separators=(",", ":")) if corrections else ""
 
 
 def choices(corrections: str) -> list[Choice]:
     """Return the choices that corrections hold."""
-    told = json.loads(corrections) if corrections else {}
-    return [Choice(name, *one) for name, one in told.items()]
+    given = json.loads(corrections) if corrections else {}
+    return [Choice(name, *values) for name, values in given.items()]
 
 
 def corrections_of(first: Recipe, wanted: Recipe) -> str:
     """Return the corrections that make a recipe from the first one."""
-    at_first = {one.name: one for one in first.columns}
+    at_first = {column.name: column for column in first.columns}
     return _text(
-        {one.name: (one.kind, one.missing) for one in wanted.columns if one != at_first.get(one.name)}
+        {
+            column.name: (column.kind, column.missing)
+            for column in wanted.columns
+            if column != at_first.get(column.name)
+        }
     )
 
 
@@ -133,16 +140,16 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
 def _table(recipe: Recipe, columns: tuple[Column, ...], target: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "Column": [one.name for one in columns],
-            "Use as": [KIND_WORDS[one.kind] for one in recipe.columns],
-            "Missing": [one.missing for one in columns],
-            "If missing": [MISSING_WORDS[one.missing] for one in recipe.columns],
-            "Different": [one.different for one in columns],
-            "Examples": [one.examples for one in columns],
-            "Note": ["The target." if one.name == target else one.note for one in columns],
+            "Column": [column.name for column in columns],
+            "Use as": [KIND_WORDS[column.kind] for column in recipe.columns],
+            "Missing": [column.missing for column in columns],
+            "If missing": [MISSING_WORDS[column.missing] for column in recipe.columns],
+            "Different": [column.different for column in columns],
+            "Examples": [column.examples for column in columns],
+            "Note": ["The target." if column.name == target else column.note for column in columns],
         }
     )
 
 
 def _key(words: Mapping[str, str], word: str | None, present: str) -> str:
-    return next((key for key, one in words.items() if one == word), present)
+    return next((key for key, label in words.items() if label == word), present)

@@ -247,19 +247,19 @@ def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
 
 
 def _example(settings: Settings) -> None:
-    found = example()
-    told = Recipe(columns=tuple(Choice(word, "word") for word in found.words))
-    corrections = columns.corrections_of(Recipe(), told)
-    _take(settings, found.data, found.name, target=found.target, columns=corrections, rare=5)
+    sample = example()
+    word_recipe = Recipe(columns=tuple(Choice(word, "word") for word in sample.words))
+    corrections = columns.corrections_of(Recipe(), word_recipe)
+    _take(settings, sample.data, sample.name, target=sample.target, columns=corrections, rare=5)
 
 
-def open_set(settings: Settings, one: Upload) -> None:
+def open_set(settings: Settings, upload: Upload) -> None:
     """Look at the file of a data set again, with all that was decided about it."""
-    recipe = one.recipe
+    recipe = upload.recipe
     settings.reset()
     settings.set(
-        file=one.file,
-        title=one.title,
+        file=upload.file,
+        title=upload.title,
         columns=columns.corrections_of(Recipe(), recipe),
         target=recipe.target,
         task=recipe.task,
@@ -316,7 +316,9 @@ def _file(settings: Settings, linked: bool) -> None:
     first = first_recipe(profile.source, profile.columns, plain=True)
     recipe = _recipe(settings, first)
     line = f"{settings['target']} · rank {settings['rank']} · {settings['validation']:.0%} for validation"
-    with shell.settings_box("data_box", plain(line), folded=strengths.begun(settings, recipe), border=False):
+    with shell.settings_box(
+        "data_box", plain(line), folded=strengths.is_started(settings, recipe), border=False
+    ):
         st.subheader("Check")
         for note in profile.source.notes:
             st.info(plain(note), icon=":material/info:")
@@ -349,13 +351,13 @@ def _recipe(settings: Settings, first: Recipe) -> Recipe:
 def _adopt(settings: Settings, profile: Profile) -> None:
     """Suggest what nobody has said yet."""
     first = first_recipe(profile.source, profile.columns)
-    names = [one.name for one in profile.columns] or [first.target]
+    names = [column.name for column in profile.columns] or [first.target]
     if settings["target"] not in names and first.target:
         # Links tell how columns differ from the plain rules, so that those of earlier versions stay the same.
         plainly = first_recipe(profile.source, profile.columns, plain=True)
-        told = settings["columns"] or columns.corrections_of(plainly, first)
-        told = told if len(told) <= _LONGEST_CORRECTIONS else ""
-        settings.set(target=first.target, rare=first.rare, columns=told)
+        corrections = settings["columns"] or columns.corrections_of(plainly, first)
+        corrections = corrections if len(corrections) <= _LONGEST_CORRECTIONS else ""
+        settings.set(target=first.target, rare=first.rare, columns=corrections)
 
 
 def _unreadable(settings: Settings, view: TaskView) -> None:
@@ -374,8 +376,8 @@ def _first_rows(profile: Profile) -> None:
         assert source.X is not None
         assert source.y is not None
         rows = [source.X[[i]].tocoo() for i in range(min(_ROWS, source.y.size))]
-        told = [" ".join(f"{j + 1}:{v:.6g}" for j, v in zip(r.coords[1], r.data, strict=True)) for r in rows]
-        shown = pd.DataFrame({"target": source.y[: len(rows)], "features": [text[:300] for text in told]})
+        lines = [" ".join(f"{j + 1}:{v:.6g}" for j, v in zip(r.coords[1], r.data, strict=True)) for r in rows]
+        shown = pd.DataFrame({"target": source.y[: len(rows)], "features": [text[:300] for text in lines]})
         n = f"{source.y.size:,} rows, {source.X.shape[1]:,} features, {source.X.nnz:,} values"
     st.caption(f"The first rows of {n}.")
     st.dataframe(
@@ -389,18 +391,20 @@ def _cell(value: Any) -> str:
     return str(value)[:200]
 
 
-def _reading(settings: Settings, found: Reading | None, *, expanded: bool) -> None:
+def _reading(settings: Settings, reading: Reading | None, *, expanded: bool) -> None:
     """Draw how the file is read; what was detected stands beside "auto"."""
-    words = "" if found is None else f": {_WORDS[found.kind]}"
-    if found is not None and found.kind == "table":
-        words += f", {_WORDS[found.encoding]}, {plain(found.delimiter)}, decimal {plain(found.decimal)}"
+    words = "" if reading is None else f": {_WORDS[reading.kind]}"
+    if reading is not None and reading.kind == "table":
+        words += f", {_WORDS[reading.encoding]}, {plain(reading.delimiter)}, decimal {plain(reading.decimal)}"
     with st.expander(f"How it is read{words}", icon=":material/tune:", expanded=expanded, key="data_reading"):
         for names in (("kind", "encoding", "delimiter", "header"), ("decimal", "lines", "skip")):
             for column, name in zip(st.columns(4), names, strict=False):
                 labels = {value: _WORDS.get(value, value) for value in CHOICES.get(name, ())}
-                if found is not None and "auto" in labels:
-                    told = getattr(found, name)
-                    labels["auto"] = f"auto: {_WORDS.get(told, told)}" if settings[name] == "auto" else "auto"
+                if reading is not None and "auto" in labels:
+                    detected = getattr(reading, name)
+                    labels["auto"] = (
+                        f"auto: {_WORDS.get(detected, detected)}" if settings[name] == "auto" else "auto"
+                    )
                 with column:
                     widgets.param(
                         settings,
@@ -425,7 +429,7 @@ _FEW = 12
 
 def draw_aim(settings: Settings, profile: Profile) -> None:
     """Draw the target, the task and the class to tell from the others."""
-    columns = {one.name: one for one in profile.columns}
+    columns = {column.name: column for column in profile.columns}
     with st.container(border=True, key="data_aim"):
         left, middle, right = st.columns([2, 2, 2])
         with left:
@@ -493,14 +497,14 @@ def _ask_for_order(settings: Settings, target: Column) -> None:
         return
     numbers = target.kind == "number"
     levels = ascending(target.levels)
-    told = ", ".join(levels or (sorted(target.levels, key=_size) if numbers else target.levels))
+    listed = ", ".join(levels or (sorted(target.levels, key=_size) if numbers else target.levels))
 
     def take(task: str, order: str = "") -> None:
         settings.set(task=task, order=order)
 
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_order"):
         st.markdown(
-            f":material/help: **{plain(target.name)}** has {target.different:,} values: {plain(told)}. Are "
+            f":material/help: **{plain(target.name)}** has {target.different:,} values: {plain(listed)}. Are "
             "they classes, or is there an order in them?",
             width="stretch",
         )
@@ -528,7 +532,7 @@ def _positive(settings: Settings, profile: Profile) -> bool:
         return False
     if (y := profile.source.y) is not None:
         return bool(y.min() > 0.0) and np.unique(y).size > 2
-    return any(one.positive for one in profile.columns if one.name == settings["target"])
+    return any(column.positive for column in profile.columns if column.name == settings["target"])
 
 
 def _also(settings: Settings, names: list[str]) -> None:
@@ -558,8 +562,8 @@ def _classes(profile: Profile) -> list[str]:
     y = profile.source.y
     if y is None:
         return []
-    found = sorted(set(y.tolist()))
-    return [f"{value:.15g}" for value in found] if len(found) <= 50 else []
+    values = sorted(set(y.tolist()))
+    return [f"{value:.15g}" for value in values] if len(values) <= 50 else []
 
 
 _MESSAGE = "fmviz:data:told"
@@ -569,46 +573,46 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
     """Draw the data sets of this session; `open_set` looks at the file of one again."""
     if (message := st.session_state.get(_MESSAGE)) is not None:
         widgets.dismissible("data", message, _MESSAGE)
-    found = [one for one in map(library.find, session_uploads.mine()) if one is not None]
-    if not found:
+    uploads = [upload for upload in map(library.find, session_uploads.mine()) if upload is not None]
+    if not uploads:
         return
     st.subheader("My data sets")
-    for one in found:
+    for upload in uploads:
         with st.container(
-            border=True, horizontal=True, vertical_alignment="center", key=f"data_set_{one.name}"
+            border=True, horizontal=True, vertical_alignment="center", key=f"data_set_{upload.name}"
         ):
             st.markdown(
-                f"**{plain(one.title)}** · {one.rows:,} rows, {one.features:,} features · "
-                f"{in_words(one.bytes)}",
+                f"**{plain(upload.title)}** · {upload.rows:,} rows, {upload.features:,} features · "
+                f"{in_words(upload.bytes)}",
                 width="stretch",
             )
             navigation.page_link(
                 navigation.TRAIN,
-                train_query(replace(suggested(one.name), seed=settings["seed"])),
+                train_query(replace(suggested(upload.name), seed=settings["seed"])),
                 label="Train",
             )
             st.button(
                 "Open",
                 icon=":material/edit:",
-                key=f"data_open_{one.name}",
+                key=f"data_open_{upload.name}",
                 on_click=open_set,
-                args=(settings, one),
+                args=(settings, upload),
                 help="Look at its columns, and encode it in another way.",
             )
-            if one.owner in ("", session_uploads.owner()):
+            if upload.owner in ("", session_uploads.owner()):
                 widgets.confirm_delete(
-                    f"data_delete_{one.name}",
-                    f"**{plain(one.title)}** and its file go for good; links and runs can no longer load "
+                    f"data_delete_{upload.name}",
+                    f"**{plain(upload.title)}** and its file go for good; links and runs can no longer load "
                     "these data.",
-                    partial(_delete, settings, one),
+                    partial(_delete, settings, upload),
                 )
             else:
                 st.button(
                     "Take off the list",
                     icon=":material/playlist_remove:",
-                    key=f"data_delete_{one.name}",
+                    key=f"data_delete_{upload.name}",
                     on_click=_take_off,
-                    args=(settings, one),
+                    args=(settings, upload),
                     help="Only the browser that brought it can delete it.",
                 )
     st.caption(
@@ -617,16 +621,16 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
     )
 
 
-def _take_off(settings: Settings, one: Upload) -> None:
-    session_uploads.forget(one.name)
-    if settings["dataset"] == one.name:
+def _take_off(settings: Settings, upload: Upload) -> None:
+    session_uploads.forget(upload.name)
+    if settings["dataset"] == upload.name:
         settings.set(dataset=next(iter(DATASETS)))
 
 
-def _delete(settings: Settings, one: Upload) -> None:
-    library.delete(one.name)
-    _take_off(settings, one)
-    st.session_state[_MESSAGE] = f"{one.title} was deleted."
+def _delete(settings: Settings, upload: Upload) -> None:
+    library.delete(upload.name)
+    _take_off(settings, upload)
+    st.session_state[_MESSAGE] = f"{upload.title} was deleted."
 
 
 _WANTED = "fmviz:data:wanted"
@@ -687,11 +691,11 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
             f"({positives / size.rows:.0%}), **{plain(size.labels[0])}** is −1."
         )
     elif has_outputs(size):
-        told = [f"**{plain(name)}**" for name in size.labels]
+        labels = [f"**{plain(name)}**" for name in size.labels]
         if size.counts:
-            told = [f"{words} ({n:,})" for words, n in zip(told, size.counts, strict=True)]
-        more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
-        goal = f"{plain(_outputs(settings, size))}: {', '.join(told[:_NAMED])}{more}."
+            labels = [f"{words} ({n:,})" for words, n in zip(labels, size.counts, strict=True)]
+        more = f" and {len(labels) - _NAMED:,} more" if len(labels) > _NAMED else ""
+        goal = f"{plain(_outputs(settings, size))}: {', '.join(labels[:_NAMED])}{more}."
     else:
         goal = "A number, standardised: an error of 1 is one standard deviation."
     lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""

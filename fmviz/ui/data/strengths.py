@@ -1,4 +1,4 @@
-"""Strengths for an upload, chosen by validation: the search, its progress and its results."""
+"""Choose strengths for an upload by validation: the search, its progress and its results."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _key(settings: Settings, recipe: Recipe) -> str:
     return f"strengths:{library.name_of(settings['file'], recipe)}:{_changes(settings)}"
 
 
-def begun(settings: Settings, recipe: Recipe) -> bool:
+def is_started(settings: Settings, recipe: Recipe) -> bool:
     """Return whether a search has begun, so that there is something to see."""
     return manager().get(_key(settings, recipe)) is not None
 
@@ -127,8 +127,8 @@ def _draw(settings: Settings, view: TaskView) -> None:
         st.caption(f"Stopped after {len(trials)} fits. The results so far are shown.")
     if fit is not None:
         st.markdown(plain(fit.message))
-        told = metrics_in_words(fit.end.metrics, load_dataset(fit.experiment.dataset))
-        st.caption(plain(", ".join(told)) + ".")
+        measured = metrics_in_words(fit.end.metrics, load_dataset(fit.experiment.dataset))
+        st.caption(plain(", ".join(measured)) + ".")
     if average is not None:
         st.markdown(plain(average.message))
     if len(trials) > 1:
@@ -142,9 +142,9 @@ def _draw(settings: Settings, view: TaskView) -> None:
 def _model(fit: FirstFit, average: Average | None) -> bytes:
     """Return what `fmviz fit` writes as model.npz."""
     experiment = fit.experiment
-    found = library.find(experiment.dataset)
-    assert found is not None, "the data set was entered"
-    own = library.encoded(found.file, found.recipe)
+    upload = library.find(experiment.dataset)
+    assert upload is not None, "the data set was entered"
+    own = library.encoded(upload.file, upload.recipe)
     sink = io.BytesIO()
     SavedModel(
         fit.end.parameters,

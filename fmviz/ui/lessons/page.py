@@ -1,4 +1,4 @@
-"""The lessons: what each is about, how long it takes, and how far the reader is."""
+"""The page Lessons: topic, duration and progress of each lesson."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def render() -> None:
 
 
 def _card(number: int, lesson: Lesson, settings: Settings, *, first: bool) -> None:
-    told, total = panel.progress(lesson.name), len(lesson.steps)
-    tick = " :green[:material/check_circle:]" if told.done else ""
+    reached, total = panel.progress(lesson.name), len(lesson.steps)
+    tick = " :green[:material/check_circle:]" if reached.done else ""
     st.markdown(f"#### {number:,} · {plain(lesson.title)}{tick}\n\n{lesson.question}")
-    if told.done:
+    if reached.done:
         words, verb, step = "Finished", "Again", 1
-    elif told.reached:
-        words, verb, step = f"Step {told.reached:,} of {total:,}", "Go on", told.reached
+    elif reached.reached:
+        words, verb, step = f"Step {reached.reached:,} of {total:,}", "Go on", reached.reached
     else:
         words, verb, step = f"{total:,} steps", "Begin", 1
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
@@ -55,7 +55,7 @@ def _card(number: int, lesson: Lesson, settings: Settings, *, first: bool) -> No
             type="primary" if first else "secondary",
             on_click=panel.begin,
             args=(lesson, step, settings.page),
-            kwargs={"again": told.done},
+            kwargs={"again": reached.done},
         )
-        icon = ":material/task_alt: " if told.done else ":material/schedule: "
+        icon = ":material/task_alt: " if reached.done else ":material/schedule: "
         st.caption(f"{icon}{words} · {lesson.minutes:,} min", width="content")

@@ -1,4 +1,4 @@
-"""The panel of a lesson above its page: text, prediction, answer, and the next step."""
+"""The panel of a lesson above a page: text, prediction, answer, and the next step."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Progress:
 
 def progress(name: str) -> Progress:
     """Return how far this session's reader is in a lesson."""
-    found: dict[str, Progress] = st.session_state.setdefault("fmviz:lessons", {})
-    return found.setdefault(name, Progress())
+    stored: dict[str, Progress] = st.session_state.setdefault("fmviz:lessons", {})
+    return stored.setdefault(name, Progress())
 
 
 def state_of(lesson: Lesson, number: int) -> State | None:
@@ -156,8 +156,8 @@ def draw(settings: Settings) -> None:
             _finished(settings, lesson)
             return
         step, state = lesson.steps[number - 1], state_of(lesson, number)
-        told = progress(lesson.name)
-        told.reached = max(told.reached, number)
+        reader = progress(lesson.name)
+        reader.reached = max(reader.reached, number)
         elsewhere = state is not None and state.page != settings.page
         _head(settings, lesson, number, elsewhere)
         if elsewhere:
@@ -269,19 +269,19 @@ def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: d
 
 
 def _predict(settings: Settings, lesson: Lesson, number: int, question: Question) -> None:
-    told = progress(lesson.name)
+    state = progress(lesson.name)
     key = f"lesson_{lesson.name}_{number}"
-    fixed = number in told.revealed
+    fixed = number in state.revealed
 
     def keep() -> None:
         value = st.session_state.get(key)
         if value is None or value == "":
-            told.said.pop(number, None)
+            state.said.pop(number, None)
         else:
-            told.said[number] = value
+            state.said[number] = value
 
     st.markdown(f":material/psychology: **Predict.** {question.text}")
-    said = told.said.get(number)
+    said = state.said.get(number)
     common: dict[str, Any] = {
         "key": key,
         "on_change": keep,
@@ -291,8 +291,8 @@ def _predict(settings: Settings, lesson: Lesson, number: int, question: Question
 
     def reveal(choice: str | None = None) -> None:
         if choice is not None:
-            told.said[number] = choice
-        told.revealed.add(number)
+            state.said[number] = choice
+        state.revealed.add(number)
         go(lesson, number, settings.page)
 
     words = [choice.words for choice in question.choices]
@@ -310,7 +310,7 @@ def _predict(settings: Settings, lesson: Lesson, number: int, question: Question
         st.text_area("Your prediction", value=str(said or ""), placeholder="in your words", **common)
     if fixed or question.kind == "choice":
         return
-    ready = number in told.said
+    ready = number in state.said
     _button(
         settings,
         "Reveal",
@@ -345,8 +345,8 @@ def _task(lesson: Lesson, number: int) -> Task:
     """Return the calculation of a step's numbers, begun before anybody asks for them."""
     tasks, key = manager(), f"lesson:{lesson.name}:{number}"
     step = lesson.steps[number - 1]
-    found = tasks.get(key)
-    return found if found is not None else tasks.submit(key, lambda should_stop: calculate(step))
+    task = tasks.get(key)
+    return task if task is not None else tasks.submit(key, lambda should_stop: calculate(step))
 
 
 def _when_ready(task: Task, body: partial[None]) -> None:
@@ -373,8 +373,8 @@ def _when_ready(task: Task, body: partial[None]) -> None:
 
 
 def _finished(settings: Settings, lesson: Lesson) -> None:
-    told = progress(lesson.name)
-    told.done = True
+    state = progress(lesson.name)
+    state.done = True
     st.markdown(f"#### :material/celebration: Finished: {plain(lesson.title)}")
     st.markdown("You have seen:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
     following = lessons().get(lesson.next)

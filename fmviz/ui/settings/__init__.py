@@ -1,1 +1,1 @@
-"""Settings of a page: their values, types and presets, and what a teacher's link hides of them."""
+"""Settings of a page: values, types, presets, and the restrictions of a teacher's link."""

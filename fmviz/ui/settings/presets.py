@@ -286,18 +286,18 @@ def presets() -> list[Preset]:
 
 def menu(settings: Settings, script: str) -> None:
     """Draw the popover with the presets of a page, where it has any."""
-    found = [one for one in presets() if one.target.script == script]
-    if not found:
+    offered = [item for item in presets() if item.target.script == script]
+    if not offered:
         return
     with st.popover("Presets", icon=":material/bookmarks:", key=f"{settings.page}_presets"):
-        for number, one in enumerate(found):
+        for number, chosen in enumerate(offered):
             st.button(
-                plain(one.title),
-                icon=one.icon,
+                plain(chosen.title),
+                icon=chosen.icon,
                 key=f"{settings.page}_preset_{number}",
-                disabled=one.missing is not None,
+                disabled=chosen.missing is not None,
                 width="stretch",
                 on_click=Settings.move,
-                args=(one.query,),
+                args=(chosen.query,),
             )
-            st.caption(one.missing or one.text)
+            st.caption(chosen.missing or chosen.text)

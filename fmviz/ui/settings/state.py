@@ -1,4 +1,4 @@
-"""Settings of a page: one typed table, kept in the session and mirrored to the address bar.
+"""Settings of a page: one typed table, stored in the session and mirrored to the address bar.
 
 A setting lives under a session key of its own, not under a widget's: Streamlit forgets a widget as soon as
 another page is drawn. `Settings.bind` ties a widget to a setting and back. The query string carries every
@@ -477,11 +477,11 @@ class Settings:
         such as presets, nothing changes.
         """
         names = [name for name in given if name in self.expert and name in self.table]
-        told = ", ".join(repr(name) for name in names if self[name] != self.table[name].default)
-        if not came or not told or self.is_expert or "level" in given:
+        hidden = ", ".join(repr(name) for name in names if self[name] != self.table[name].default)
+        if not came or not hidden or self.is_expert or "level" in given:
             return
         st.session_state[self._home("level")] = "expert"
-        st.session_state[_WIDENED] = told
+        st.session_state[_WIDENED] = hidden
 
     @property
     def widened(self) -> str:

@@ -32,8 +32,8 @@ from fmviz.lab.runner import Run, load_dataset, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.components import stage
 from fmviz.ui.components.matrix_view import FactorFrame, Mark, Panel, encode_view
-from fmviz.ui.components.stage import stage
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings

@@ -16,6 +16,7 @@ from fmviz.engine.models import MODELS, Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.figures.palette import regularizer_color
+from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors, tile_labels
 from fmviz.lab.datasets import Dataset
@@ -201,10 +202,7 @@ def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
     else:
         weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
     most = max(2, _FILM_BYTES // (weight + (d**2 if compared else 0)))
-    if len(frames) > most:
-        kept = np.unique(np.linspace(0, len(frames) - 1, most).round().astype(int))
-        frames = [frames[i] for i in kept]
-    return tuple(frames)
+    return tuple(frames[i] for i in evenly(len(frames), most))
 
 
 def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
 from fmviz.engine.models import Model
+from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import Frame, ThinnedBasis, ThinnedWeights, tile_labels
 from fmviz.lab.datasets import Dataset
@@ -60,8 +61,7 @@ def _frames(view: JobView, m: int) -> tuple[Frame, ...]:
     assert view.dataset is not None, "there is something to draw"
     cells = min(view.dataset.X.shape[1], _EXACT) ** 2 * min(m, MOST)
     most = max(2, _STRIP_BYTES // cells)
-    kept = np.unique(np.linspace(0, len(finite) - 1, min(most, len(finite))).round().astype(int))
-    return tuple(finite[i] for i in kept)
+    return tuple(finite[i] for i in evenly(len(finite), most))
 
 
 def _chosen(dataset: Dataset, settings: Settings) -> list[int]:

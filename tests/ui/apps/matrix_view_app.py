@@ -1,5 +1,7 @@
 """A page of its own for the browser tests: two factors and one ready matrix, driven by a slider."""
 
+import dataclasses
+
 import numpy as np
 import streamlit as st
 
@@ -56,7 +58,13 @@ if "tiles" in query:
     intervals = Intervals(cells, *np.outer([-0.25, 1.5, 0.98], np.ones(cells.size)))
     frame = CodesFrame(codes, scale, caption="pooled", intervals=intervals)
     panels.append(Panel("Tiles", [frame], row_labels=tiles, col_labels=tiles))
-cell = matrix_view(panels, driver_key="strength of it", key="view", clickable="click" in query)
-st.markdown(f"picked: {cell and (cell.panel, cell.frame, cell.picture, cell.row, cell.col)}")
+matrix_view(
+    panels,
+    driver_key="strength of it",
+    key="view",
+    clickable="click" in query,
+    on_cell=lambda cell: st.session_state.update(picked=dataclasses.astuple(cell)),
+)
+st.markdown(f"picked: {st.session_state.get('picked')}")
 if "empty" in query:
     matrix_view([], key="nothing")

@@ -8,7 +8,7 @@ from ..._jit import cached_factory, jitable
 from ...design import Storage
 from ...losses import ScalarLoss
 from ...penalties import MatrixView
-from .sample import BEYOND
+from .sample_gradient import BEYOND
 
 
 @jitable

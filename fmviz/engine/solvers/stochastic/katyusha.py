@@ -32,13 +32,8 @@ from ...problem import Formulation
 from ...settings import ParamSpec
 from .dense_steps import add_gradient, score
 from .monotone import MONOTONE
-from .psgd import (
-    BATCH,
-    StochasticSolver,
-    batch_size,
-    no_stochastic_steps,
-)
-from .sample import BEYOND
+from .psgd import BATCH, StochasticSolver
+from .sample_gradient import BEYOND
 
 
 @cached_factory(exact=True)
@@ -167,7 +162,6 @@ class Katyusha(StochasticSolver):
         problem = self.problem
         super().prepare()
         self._lam_p = problem.lambda_p + problem.lambda_sparse * self._operator.quad
-        self._batch = 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         penalty = problem.penalty
@@ -177,7 +171,7 @@ class Katyusha(StochasticSolver):
                 f"{self.label} goes on from a mean of its iterates, and {penalty.label} is not convex: it "
                 "can be larger at a mean than at every point that enters it. Use PSGD, which takes no means.",
             )
-        return no_stochastic_steps(self.label, problem)
+        return super()._why_not(problem)
 
     def _take(self, parameters: Parameters) -> None:
         """Start from these parameters without momentum."""
@@ -275,8 +269,3 @@ class MiniBatchKatyusha(Katyusha):
         "Katyusha with batches so large that the operator on all of P costs no more than their gradient."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (*Katyusha.params, BATCH)
-
-    def prepare(self) -> None:
-        problem = self.problem
-        super().prepare()
-        self._batch = batch_size(problem, self.settings["batch_size"])

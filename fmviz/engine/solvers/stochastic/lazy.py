@@ -3,57 +3,87 @@
 A step multiplies every entry by `keep` and shrinks it by `cut`. While the loss does not touch an entry, its
 size is a(κ − T) with constant κ: with a = Π keep and T = Σ cut/a over the steps so far, for
 keep·a(κ − T) − cut = a'(κ − T') with a' = keep·a and T' = T + cut/a'. Once T has reached κ the entry stays 0.
-With cut = 0 this is the lazy update of [A] Eq. 112–113. For ℓ₂,₁ the same holds of the norms of rows.
+With cut = 0 this is the lazy update of [A] Eq. 112–113.
+
+For ℓ₂,₁, CS and Ω_CS the same holds of the norms of rows (the operator of CS is that of ‖·‖₁² on them, [A]
+Theorem 8): ‖p_j‖ = a(κ_j − T), and the direction of p_j does not change while no sample touches it.
 """
 
 from __future__ import annotations
 
-from math import sqrt
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..._jit import cached_factory
+from ..._jit import cached_factory, jitable
 from ...design import Storage
 from ...losses import ScalarLoss
 from ...penalties.operators.thresholds import norm, soft
-from .sample import (
-    BEYOND,
-    descend,
-    pair_term,
-    rescale,
-)
-from .sample_gradient import Terms
+from .sample_gradient import BEYOND, Terms
 
 # Scales below this are multiplied in before they underflow.
 SMALL = 1e-100
 
 
+@dataclass(frozen=True)
+class Lazy:
+    """The parts of `lazy_steps` that differ from penalty to penalty: how P is stored, and how it shrinks.
+
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernel.
+    begin : callable
+        ``begin(P, longest)``: replace P by its keys, in place; return the state of the others.
+    present : callable
+        ``present(P, state, j, R, i)``: write the present row j of P to row i of R.
+    step : callable
+        ``step(P, state, R, js, count, keep, cut, grow, period)``: replace the rows js by R, multiply the
+        others by `keep`, and apply the operator of strength `cut`, times `grow`, to all of P.
+    finish : callable
+        ``finish(P, state)``: replace the keys by P, in place.
+    """
+
+    name: str
+    begin: Callable[..., Any]
+    present: Callable[..., None]
+    step: Callable[..., None]
+    finish: Callable[..., None]
+
+
+@jitable
+def rescale(w, factor):
+    """Multiply w in place and return the remaining scale, 1."""
+    for j in range(w.size):
+        w[j] *= factor
+    return 1.0
+
+
 @cached_factory(exact=True)
-def lazy_entries(storage: Storage, loss: ScalarLoss, terms: Terms):
-    """Return the kernel of one epoch for ℓ₁ and ℓ₂: O(nnz(x)·k) a step, times what `terms` cost.
+def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
+    """Return the kernel of one epoch: O(nnz(x)·k) a step, times what `terms` and `lazy` cost.
 
     It takes X by rows, y and the sample weights c; the sample `order`; the six arrays of `Steps`; P, shape
     (d, k), and w, both updated in place; the bias and the loss's parameter; `period`, the number of
-    steps after which T is reset, at O(dk), before a long sum loses precision; and the `columns` of `terms`.
-    It returns the bias and whether all stayed finite.
+    steps after which T is reset, at O(dk), before a long sum loses precision; the `columns` of `terms`; and
+    `grow`, one factor a step, see `Lazy`. It returns the bias and whether all stayed finite.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     make_work, term_of, descend_along = terms.work, terms.term, terms.descend
+    begin, present, step, finish = lazy.begin, lazy.present, lazy.step, lazy.finish
 
     def epoch(
         data, indices, indptr, y, c, order, keep_p, step_p, cut, keep_w, step_w, step_b, P, w, bias, theta,
-        longest, period, columns_of_p,
+        longest, period, columns_of_p, grow,
     ):  # fmt: skip
-        d, rank = P.shape
-        R = np.empty((longest, rank))
-        work = make_work(longest, rank, columns_of_p)
+        R = np.empty((longest, P.shape[1]))
+        work = make_work(longest, P.shape[1], columns_of_p)
         js = np.empty(longest, np.int64)
         xs = np.empty(longest)
-        # P holds signed keys: sign(p)·κ.
-        a = 1.0
-        T = 0.0
+        state = begin(P, longest)
         aw = 1.0
-        age = 0
         for t in range(order.size):
             n = order[t]
             values = data[indptr[n] : indptr[n + 1]]
@@ -62,16 +92,13 @@ def lazy_entries(storage: Storage, loss: ScalarLoss, terms: Terms):
             f = bias
             for i in range(count):
                 js[i] = row(columns, i)
-                j = js[i]
                 xs[i] = value(values, i)
-                f += aw * w[j] * xs[i]
-                for s in range(rank):
-                    R[i, s] = a * soft(P[j, s], T)
+                f += aw * w[js[i]] * xs[i]
+                present(P, state, js[i], R, i)
             f += term_of(R, xs, count, work, columns_of_p)
             g = c[n] * derivative(f, y[n], theta)
             moved = descend_along(R, xs, count, work, columns_of_p, keep_p[t], step_p[t] * g)
-            size = abs(f) + abs(g) + moved
-            if not size < BEYOND:
+            if not abs(f) + abs(g) + moved < BEYOND:
                 return bias, False
             bias -= step_b[t] * g
             aw *= keep_w[t]
@@ -79,103 +106,98 @@ def lazy_entries(storage: Storage, loss: ScalarLoss, terms: Terms):
                 aw = rescale(w, aw)
             for i in range(count):
                 w[js[i]] -= step_w[t] * g * xs[i] / aw
-            a *= keep_p[t]
-            age += 1
-            if abs(a) < SMALL or age >= period:
-                for j in range(d):
-                    for s in range(rank):
-                        P[j, s] = a * soft(P[j, s], T)
-                a = 1.0
-                T = 0.0
-                age = 0
-            for i in range(count):
-                j = js[i]
-                for s in range(rank):
-                    key = R[i, s] / a
-                    P[j, s] = key + T if key > 0.0 else (key - T if key < 0.0 else 0.0)
-            T += cut[t] / a
-        for j in range(d):
-            for s in range(rank):
-                # Adding 0 turns −0 into 0.
-                P[j, s] = a * soft(P[j, s], T) + 0.0
+            step(P, state, R, js, count, keep_p[t], cut[t], grow[t], period)
+        finish(P, state)
         rescale(w, aw)
         return bias, True
 
     return epoch
 
 
-@cached_factory(exact=True)
-def lazy_rows(storage: Storage, loss: ScalarLoss):
-    """Return the kernel of one epoch for ℓ₂,₁: O(nnz(x)·k) a step. Arguments as for `lazy_entries`.
+@jitable
+def begin_shared(K, longest):
+    """Return the common a and T, and the number of steps since they were 1 and 0."""
+    return np.ones(1), np.zeros(1), np.zeros(1, np.int64)
 
-    A row is stored as of its last update, with its norm ν of that time: it is now P_j·a(κ_j − T)/ν_j.
+
+@jitable
+def present_shared(K, state, j, R, i):
+    a, T = state[0][0], state[1][0]
+    for s in range(R.shape[1]):
+        R[i, s] = a * soft(K[j, s], T)
+
+
+@jitable
+def finish_shared(K, state):
+    a, T = state[0][0], state[1][0]
+    for j in range(K.shape[0]):
+        for s in range(K.shape[1]):
+            # Adding 0 turns −0 into 0.
+            K[j, s] = a * soft(K[j, s], T) + 0.0
+
+
+@jitable
+def step_shared(K, state, R, js, count, keep, cut, grow, period):
+    scale, offset, age = state
+    scale[0] *= keep
+    age[0] += 1
+    if abs(scale[0]) < SMALL or age[0] >= period:
+        finish_shared(K, state)
+        scale[0], offset[0], age[0] = 1.0, 0.0, 0
+    a, T = scale[0], offset[0]
+    for i in range(count):
+        for s in range(R.shape[1]):
+            key = R[i, s] / a
+            K[js[i], s] = key + T if key > 0.0 else (key - T if key < 0.0 else 0.0)
+    offset[0] = T + cut / a
+
+
+ENTRIES = Lazy("entries", begin_shared, present_shared, step_shared, finish_shared)
+"""Entries that all shrink by the same amount, as with ℓ₁ and ℓ₂²; keys are sign(p)·κ."""
+
+
+def of_norms(name: str, entries: Lazy) -> Lazy:
+    """Return how rows are stored whose norms shrink as single `entries` do.
+
+    A row is stored as of its last update, with its norm ν of that time: it is now P_j·‖p_j‖/ν_j.
     """
-    row, value, derivative = storage.row, storage.value, loss.derivative
+    begin_keys, present_key, step_keys = entries.begin, entries.present, entries.step
 
-    def epoch(
-        data, indices, indptr, y, c, order, keep_p, step_p, cut, keep_w, step_w, step_b, P, w, bias, theta,
-        longest, period,
-    ):  # fmt: skip
-        d, rank = P.shape
-        R = np.empty((longest, rank))
-        A = np.empty(rank)
-        js = np.empty(longest, np.int64)
-        xs = np.empty(longest)
-        nu = np.empty(d)
-        for j in range(d):
+    @jitable
+    def begin(P, longest):
+        nu = np.empty(P.shape[0])
+        for j in range(nu.size):
             nu[j] = norm(P[j])
-        kappa = nu.copy()
-        a = 1.0
-        T = 0.0
-        aw = 1.0
-        age = 0
-        for t in range(order.size):
-            n = order[t]
-            values = data[indptr[n] : indptr[n + 1]]
-            columns = indices[indptr[n] : indptr[n + 1]]
-            count = indptr[n + 1] - indptr[n]
-            f = bias
-            for i in range(count):
-                js[i] = row(columns, i)
-                j = js[i]
-                xs[i] = value(values, i)
-                f += aw * w[j] * xs[i]
-                scale = a * (kappa[j] - T) / nu[j] if kappa[j] > T else 0.0
-                for s in range(rank):
-                    R[i, s] = scale * P[j, s]
-            f += pair_term(R, xs, count, A)
-            g = c[n] * derivative(f, y[n], theta)
-            size = abs(f) + abs(g) + descend(R, xs, count, A, keep_p[t], step_p[t] * g)
-            if not size < BEYOND:
-                return bias, False
-            bias -= step_b[t] * g
-            aw *= keep_w[t]
-            if abs(aw) < SMALL:
-                aw = rescale(w, aw)
-            for i in range(count):
-                w[js[i]] -= step_w[t] * g * xs[i] / aw
-            a *= keep_p[t]
-            age += 1
-            if a < SMALL or age >= period:
-                for j in range(d):
-                    kappa[j] = a * max(kappa[j] - T, 0.0)
-                a = 1.0
-                T = 0.0
-                age = 0
-            for i in range(count):
-                j = js[i]
-                total = 0.0
-                for s in range(rank):
-                    P[j, s] = R[i, s]
-                    total += R[i, s] * R[i, s]
-                nu[j] = sqrt(total)
-                kappa[j] = nu[j] / a + T if total > 0.0 else 0.0
-            T += cut[t] / a
-        for j in range(d):
-            scale = a * (kappa[j] - T) / nu[j] if kappa[j] > T else 0.0
-            for s in range(rank):
-                P[j, s] = P[j, s] * scale + 0.0
-        rescale(w, aw)
-        return bias, True
+        kappa = nu.copy().reshape(-1, 1)
+        return nu, kappa, begin_keys(kappa, longest), np.empty((max(longest, 1), 1))
 
-    return epoch
+    @jitable
+    def present(P, state, j, R, i):
+        nu, kappa, keys, norms = state
+        present_key(kappa, keys, j, norms, 0)
+        scale = norms[0, 0] / nu[j] if norms[0, 0] > 0.0 else 0.0
+        for s in range(R.shape[1]):
+            R[i, s] = scale * P[j, s]
+
+    @jitable
+    def step(P, state, R, js, count, keep, cut, grow, period):
+        nu, kappa, keys, norms = state
+        for i in range(count):
+            for s in range(R.shape[1]):
+                P[js[i], s] = R[i, s]
+            norms[i, 0] = norm(R[i])
+            nu[js[i]] = norms[i, 0]
+        step_keys(kappa, keys, norms, js, count, keep, cut, grow, period)
+
+    @jitable
+    def finish(P, state):
+        for j in range(P.shape[0]):
+            present(P, state, j, P, j)
+            for s in range(P.shape[1]):
+                P[j, s] += 0.0
+
+    return Lazy(name, begin, present, step, finish)
+
+
+ROWS = of_norms("rows", ENTRIES)
+"""Rows whose norms all shrink by the same amount, as with ℓ₂,₁."""

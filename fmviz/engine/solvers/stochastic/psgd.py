@@ -1,205 +1,25 @@
-"""Stochastic gradient methods: PSGD with exact sparse steps, mini-batch PSGD, and SGD.
-
-For CS and Ω_CS a step costs no more than the sample's own features (future work (i) of [A]). The operator of
-CS is that of ‖·‖₁² on the row norms ([A] Theorem 8), so the norms share one scale a and one offset T as the
-entries of a column do in `coupled_entries`: ‖p_j‖ = a(κ_j − T), where κ_j stays constant while the sample
-does not touch row j, whose direction does not change either. Amortised O(nnz(x)·(k + log d)) a step, with the
-iterates of the operator on all of P up to rounding.
-"""
+"""Stochastic gradient methods: PSGD with exact sparse steps, mini-batch PSGD, and SGD."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..._heap import heapify, pop, push
-from ..._jit import cached_factory, jitable
-from ...design import Storage
 from ...errors import WhyNot
-from ...losses import ScalarLoss
 from ...models.columnar import ColumnModel
 from ...parameters import Parameters
-from ...penalties.operators.squared_norm import find_by_filter, prox_vector, threshold_of
-from ...penalties.operators.thresholds import norm
 from ...problem import Formulation, Problem
 from ...settings import ParamSpec
 from .._sweeping import relative_change
 from ..base import Solver
 from ..kernels.coefficients import CoefficientStep, coefficient_change
-from .coupled_entries import RATIO, coupled_entries
+from .coupled import COUPLED_ENTRIES, COUPLED_ROWS
 from .dense_steps import dense_steps
-from .lazy import SMALL, lazy_entries, lazy_rows
+from .lazy import ENTRIES, ROWS, lazy_steps
 from .monotone import MONOTONE, Safeguard
-from .sample import BEYOND, descend, pair_term, rescale
 from .sample_gradient import COLUMNS, PAIRS, kind_of
-
-
-@jitable
-def write_norms(keys, kappa, a, T, hk, hi, size, strength, grow, live, work):
-    """Apply the operator to the live norms, write them out with a = 1 and T = 0, and rebuild the heap.
-
-    The heap has `size` entries; `keys`, `live` and `work` are scratch. Returns the number of live rows and
-    the sum of their norms.
-    """
-    n = 0
-    for h in range(size):
-        j = hi[h]
-        if kappa[j] != 0.0 and kappa[j] == hk[h]:
-            keys[n] = a * (kappa[j] - T)
-            live[n] = j
-            n += 1
-            # A second entry of the heap for j is outdated from now on.
-            kappa[j] = 0.0
-    if n > 0:
-        prox_vector(find_by_filter, keys[:n], strength, work[:n], keys[:n])
-    kept = 0
-    total = 0.0
-    for i in range(n):
-        key = keys[i] * grow
-        if key != 0.0:
-            kappa[live[i]] = key
-            hk[kept] = key
-            hi[kept] = live[i]
-            total += key
-            kept += 1
-    heapify(hk, hi, kept)
-    return kept, total
-
-
-@cached_factory(exact=True)
-def coupled_rows(storage: Storage, loss: ScalarLoss):
-    """Return the kernel of one epoch for CS and Ω_CS; arguments as for `coupled_entries`.
-
-    A row is stored as of its last update, with its norm ν of that time: it is now P_j·a(κ_j − T)/ν_j.
-    """
-    row, value, derivative = storage.row, storage.value, loss.derivative
-
-    def epoch(
-        data, indices, indptr, y, c, order, keep_p, step_p, cut, keep_w, step_w, step_b, P, w, bias, theta,
-        longest, period, grow,
-    ):  # fmt: skip
-        d, rank = P.shape
-        R = np.empty((longest, rank))
-        A = np.empty(rank)
-        js = np.empty(longest, np.int64)
-        xs = np.empty(longest)
-        aw = 1.0
-        capacity = 2 * d + longest + 64
-        heap = np.empty(capacity)
-        items = np.empty(capacity, np.int32)
-        keys = np.empty(d)
-        live = np.empty(d, np.int32)
-        work = np.empty(d)
-        nu = np.empty(d)
-        a = 1.0
-        T = 0.0
-        S = 0.0
-        m = 0
-        age = 0
-        for j in range(d):
-            nu[j] = norm(P[j])
-            if nu[j] > 0.0:
-                heap[m] = nu[j]
-                items[m] = j
-                m += 1
-                S += nu[j]
-        kappa = nu.copy()
-        heap_size = m
-        top = S
-        heapify(heap, items, heap_size)
-        for t in range(order.size):
-            n = order[t]
-            values = data[indptr[n] : indptr[n + 1]]
-            columns = indices[indptr[n] : indptr[n + 1]]
-            count = indptr[n + 1] - indptr[n]
-            f = bias
-            for i in range(count):
-                js[i] = row(columns, i)
-                j = js[i]
-                xs[i] = value(values, i)
-                f += aw * w[j] * xs[i]
-                scale = a * (kappa[j] - T) / nu[j] if kappa[j] != 0.0 else 0.0
-                for s in range(rank):
-                    R[i, s] = scale * P[j, s]
-            f += pair_term(R, xs, count, A)
-            g = c[n] * derivative(f, y[n], theta)
-            size = abs(f) + abs(g) + descend(R, xs, count, A, keep_p[t], step_p[t] * g)
-            if not size < BEYOND:
-                return bias, False
-            bias -= step_b[t] * g
-            aw *= keep_w[t]
-            if aw < SMALL:
-                aw = rescale(w, aw)
-            for i in range(count):
-                w[js[i]] -= step_w[t] * g * xs[i] / aw
-            a *= keep_p[t]
-            for i in range(count):
-                j = js[i]
-                old = kappa[j]
-                if old != 0.0:
-                    S -= old - T
-                    m -= 1
-                total = 0.0
-                for s in range(rank):
-                    P[j, s] = R[i, s]
-                    total += R[i, s] * R[i, s]
-                nu[j] = sqrt(total)
-                key = nu[j] / a + T
-                if key > T:
-                    S += key - T
-                    m += 1
-                    if key != old:
-                        heap_size = push(heap, items, heap_size, key, j)
-                    kappa[j] = key
-                else:
-                    kappa[j] = 0.0
-            if m == 0:
-                S = 0.0
-            top = max(top, S)
-            age += 1
-            afresh = (
-                heap_size + longest > capacity
-                or a < SMALL
-                or a > 1.0 / SMALL
-                or top > RATIO * S
-                or age >= period
-            )
-            if not afresh:
-                delta = threshold_of(S, m, cut[t])
-                while m > 1 and heap_size > 0 and heap[0] - T <= delta:
-                    key = heap[0]
-                    j = items[0]
-                    heap_size = pop(heap, items, heap_size)
-                    if kappa[j] == key:
-                        kappa[j] = 0.0
-                        m -= 1
-                        S -= key - T
-                        delta = threshold_of(S, m, cut[t])
-                after = S - m * delta
-                afresh = m * (T + delta) > RATIO * after
-                if not afresh:
-                    S = after
-                    T += delta
-                    a *= grow[t]
-            if afresh:
-                m, S = write_norms(keys, kappa, a, T, heap, items, heap_size, cut[t], grow[t], live, work)
-                heap_size = m
-                top = S
-                age = 0
-                a = 1.0
-                T = 0.0
-        for j in range(d):
-            scale = a * (kappa[j] - T) / nu[j] if kappa[j] != 0.0 else 0.0
-            for s in range(rank):
-                P[j, s] = P[j, s] * scale + 0.0
-        rescale(w, aw)
-        return bias, True
-
-    return epoch
-
 
 SCHEDULES = ("bottou", "constant", "optimal", "inverse_scaling")
 
@@ -285,58 +105,17 @@ def make_steps(
     return Steps(keep_p, in_p, np.zeros(count), keep_w, linear * in_w, bias * in_w)
 
 
-class SampleColumns:
-    """Steps along the gradient of one sample, O(nnz(x)·m) for every column of order m.
-
-    Where the coefficients λ are fitted, each epoch begins with the exact fit of λ, and the step size of
-    column s is η/|λ_s|: a step of size η on √|λ_s| p_s. λ_p Σ|λ_s|‖p_s‖² is the plain squared norm of these,
-    and K is homogeneous, so all columns decay alike, as lazy updates need. A column with λ_s = 0 stays.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem of a columnar model.
-    model : ColumnModel
-        Its model.
-    """
-
-    def __init__(self, problem: Problem, model: ColumnModel) -> None:
-        self._problem = problem
-        kinds = [kind_of(block.kernel) for block in model.blocks(problem.rank)]
-        self._kinds = np.repeat(kinds, problem.rank).astype(np.int64)
-        self._fit = CoefficientStep(problem) if model.fits_coefficients else None
-
-    def refit(self, before: Parameters) -> tuple[Parameters, float] | None:
-        """Return the parameters with λ fitted, and the change of λ; None where λ is fixed."""
-        if self._fit is None:
-            return None
-        fitted = self._fit.refit(before)
-        return fitted, coefficient_change(before, fitted)
-
-    def run(self, at: Parameters, arguments: tuple[Any, ...], trailing: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run the kernel of an epoch from `at`; return P, the bias and whether all stayed finite.
-
-        Parameters
-        ----------
-        at : Parameters
-            The start of the epoch; w is updated in place.
-        arguments, trailing : tuple
-            The arguments of `lazy_entries` before P, and between w and the columns.
-        """
-        problem, given = self._problem, at.multipliers
-        resting = given == 0.0
-        root = np.sqrt(np.where(resting, 1.0, np.abs(given)))
-        P = np.ascontiguousarray(at.P * root)
-        columns = (self._kinds, given / root ** np.abs(self._kinds))
-        kernel = lazy_entries(problem.design.storage, problem.loss.scalar, COLUMNS)
-        bias, finite = kernel(*arguments, P, at.w, *trailing, columns)
-        P /= root
-        P[:, resting] = at.P[:, resting]
-        return P, bias, finite
-
-
 # T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
 _SHORTEST_PERIOD = 256
+
+LAZY = {
+    "decay": ENTRIES,
+    "entries": ENTRIES,
+    "rows": ROWS,
+    "coupled_entries": COUPLED_ENTRIES,
+    "coupled_rows": COUPLED_ROWS,
+}
+"""How P is stored under each way in which an operator acts outside a sample; see `MatrixView`."""
 
 BATCH = ParamSpec(
     "batch_size",
@@ -347,6 +126,13 @@ BATCH = ParamSpec(
     symbol="N_b",
     help="Samples in a step; 0 takes N·d/nnz(X), where a step's gradient costs as much as its operator.",
 )
+
+
+def batch_size(problem: Problem, wanted: int) -> int:
+    """Return the samples in a batch: at most N, and N·d/nnz(X) for 0 ([A] C.2)."""
+    design = problem.design
+    n, d = design.shape
+    return min(n, wanted or max(1, round(n * d / max(1, design.nnz))))
 
 
 class StochasticSolver(Solver):
@@ -373,9 +159,36 @@ class StochasticSolver(Solver):
         self._operator = operator
         self._c = problem.unit_weights
         self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
+        self._batch = batch_size(problem, self.settings["batch_size"]) if BATCH in self.params else 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        return no_stochastic_steps(self.label, problem)
+        model, penalty, columns = problem.model, problem.penalty, self.fits_coefficients
+        if (model.columnar and not columns) or model.lifted:
+            return WhyNot(
+                "no_sample_steps",
+                f"{self.label} steps along the gradient of one sample's prediction, which is implemented for "
+                "the second-order factorization machine"
+                f"{' and for sums of kernels of columns' if columns else ''} only, not for {model.label}.",
+            )
+        if model.columnar and penalty.matrix is None:
+            return WhyNot(
+                "no_common_shrinkage",
+                f"{self.label} visits the features of one sample only, so between two visits a regularizer "
+                "must shrink entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; "
+                f"{penalty.label} does not. Use APGD, PCD or PBCD.",
+            )
+        if penalty.matrix is None:
+            return WhyNot(
+                "no_operator",
+                f"{self.label} needs the proximal operator of the whole penalty at every step, and "
+                f"{penalty.label} has none in closed form. "
+                + (
+                    "Use PCD or PBCD, which need it for one entry or row."
+                    if penalty.separable
+                    else "Use nmAPGD, which checks the objective after every inexact step, or SubGD."
+                ),
+            )
+        return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -431,112 +244,7 @@ class StochasticSolver(Solver):
         raise NotImplementedError
 
     def parameters(self) -> Parameters:
-        at = self._here()
-        return at.copy()
-
-
-class ShuffledSolver(StochasticSolver):
-    """Base class of SGD, PSGD and mini-batch PSGD: every sample once an epoch, and a count of all steps."""
-
-    params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
-    memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias", "_coefficients")
-
-    def prepare(self) -> None:
-        super().prepare()
-        model = self.problem.model
-        self._columns = SampleColumns(self.problem, model) if isinstance(model, ColumnModel) else None
-
-    def _take(self, parameters: Parameters) -> None:
-        self._P = np.array(parameters.P, order="C")
-        self._w = parameters.w.copy()
-        self._bias = float(parameters.intercept)
-        given = parameters.coefficients
-        self._coefficients = None if given is None else given.copy()
-
-    def _here(self) -> Parameters:
-        return Parameters(self._P, self._w, self._bias, coefficients=self._coefficients)
-
-    def epoch(self) -> float:
-        refitted = None if self._columns is None else self._columns.refit(self.parameters())
-        if refitted is None:
-            return super().epoch()
-        fitted, moved = refitted
-        self._take(fitted)
-        if self._guard is not None:
-            self._guard.move(fitted)
-        return max(moved, super().epoch())
-
-    def _advance(self, scale: float) -> bool:
-        n = self.problem.design.n_samples
-        order = self._rng.permutation(n).astype(np.int64)
-        batch = self._batch()
-        count = -(-n // batch)
-        steps = make_steps(self.problem, self.settings, self._t, count, scale, self.implicit)
-        self._t += count
-        self._bias, finite = self._run(order, batch, steps)
-        return finite
-
-    # Whether w and P decay by implicit steps, see `make_steps`.
-    implicit: ClassVar[bool] = True
-
-    def _batch(self) -> int:
-        return 1
-
-    def _period(self) -> int:
-        """Return the number of steps after which offsets are reset."""
-        return max(_SHORTEST_PERIOD, self.problem.design.n_features)
-
-    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
-        """Run the kernel on w and P; return the bias and whether all stayed finite."""
-        raise NotImplementedError
-
-    def _common(self, order: np.ndarray) -> tuple[Any, ...]:
-        problem = self.problem
-        return (*problem.design.rows, problem.y, self._c, order)
-
-    def _settled(self) -> tuple[Any, ...]:
-        """Return the arguments of lazy kernels after w."""
-        return self._bias, self.problem.loss.theta, self.problem.design.longest_row, self._period()
-
-    def _run_columns(self, columns: SampleColumns, order: np.ndarray, steps: Steps) -> tuple[float, bool]:
-        """Run an epoch of a model that is a sum of kernels of the columns."""
-        arguments = (*self._common(order), *steps)
-        self._P, bias, finite = columns.run(self._here(), arguments, self._settled())
-        return bias, finite
-
-
-def no_stochastic_steps(label: str, problem: Formulation, columns: bool = False) -> WhyNot | None:
-    """Return why the stochastic kernels do not apply to a model or a penalty, or None.
-
-    With `columns` there are kernels for columnar models, too.
-    """
-    model, penalty = problem.model, problem.penalty
-    if (model.columnar and not columns) or model.lifted:
-        return WhyNot(
-            "no_sample_steps",
-            f"{label} steps along the gradient of one sample's prediction, which is implemented for the "
-            f"second-order factorization machine{' and for sums of kernels of columns' if columns else ''} "
-            f"only, not for {model.label}.",
-        )
-    if model.columnar and penalty.matrix is None:
-        return WhyNot(
-            "no_common_shrinkage",
-            f"{label} visits the features of one sample only, so between two visits a regularizer must "
-            f"shrink entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; "
-            f"{penalty.label} does not. Use APGD, PCD or PBCD.",
-        )
-    if penalty.matrix is None:
-        return WhyNot(
-            "no_operator",
-            f"{label} needs the proximal operator of the whole penalty at every step, and "
-            f"{penalty.label} has none in closed form. "
-            + (
-                "Use PCD or PBCD, which need it for one entry or row."
-                if penalty.separable
-                else "Use nmAPGD, which checks the objective after every inexact step, or SubGD."
-            ),
-        )
-    return None
+        return self._here().copy()
 
 
 def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) -> float:
@@ -548,8 +256,14 @@ def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) 
     return relative_change((moved_p, P), (moved_w, w, bias))
 
 
-class PSGD(ShuffledSolver):
-    """Take a proximal step along the gradient of one sample at a time."""
+class PSGD(StochasticSolver):
+    """Take a proximal step along the gradient of one sample at a time: every sample once an epoch.
+
+    For a sum of kernels of columns a step costs O(nnz(x)·m) for every column of order m. Where the
+    coefficients λ are fitted, each epoch begins with the exact fit of λ, and the step size of column s is
+    η/|λ_s|: a step of size η on √|λ_s| p_s. λ_p Σ|λ_s|‖p_s‖² is the plain squared norm of these, and K is
+    homogeneous, so all columns decay alike, as lazy updates need. A column with λ_s = 0 stays.
+    """
 
     name: ClassVar[str] = "psgd"
     label: ClassVar[str] = "PSGD"
@@ -570,21 +284,30 @@ class PSGD(ShuffledSolver):
         ),
         MONOTONE,
     )
-
+    memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias", "_coefficients")
     fits_coefficients: ClassVar[bool] = True
-
-    def _why_not(self, problem: Formulation) -> WhyNot | None:
-        return no_stochastic_steps(self.label, problem, columns=True)
+    # Whether w and P decay by implicit steps, see `make_steps`.
+    implicit: ClassVar[bool] = True
+    # As the setting of this name, where there is none.
+    operator: ClassVar[str] = "sparse"
 
     def prepare(self) -> None:
         super().prepare()
-        # Resolves "auto", so that the settings name the actual operator.
-        self.settings["operator"] = self._path(self.settings["operator"])
+        problem, model = self.problem, self.problem.model
+        self._fit = CoefficientStep(problem) if model.fits_coefficients else None
+        self._kinds: np.ndarray | None = None
+        if isinstance(model, ColumnModel):
+            kinds = [kind_of(block.kernel) for block in model.blocks(problem.rank)]
+            self._kinds = np.repeat(kinds, problem.rank).astype(np.int64)
+        if "operator" in self.settings:
+            # Resolves "auto", so that the settings name the actual operator.
+            self.settings["operator"] = self._path(self.settings["operator"])
+        self._dense = self.settings.get("operator", self.operator) == "dense"
 
     def _path(self, wanted: str) -> str:
         """Return "dense" or "sparse"."""
         problem, operator = self.problem, self._operator
-        if self._columns is not None:
+        if self._kinds is not None:
             if wanted == "dense":
                 raise ValueError(
                     f"operator = 'dense' is not possible for {problem.model.label}: steps are made for the "
@@ -612,45 +335,77 @@ class PSGD(ShuffledSolver):
             raise ValueError(f"operator = 'sparse' is not possible: {reason}. Choose 'auto' or 'dense'.")
         return "dense"
 
-    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
-        if self._columns is not None:
-            return self._run_columns(self._columns, order, steps)
-        if self.settings["operator"] == "dense":
-            return dense_epoch(self, order, batch, steps)
-        problem = self.problem
-        kinds = problem.design.storage, problem.loss.scalar
-        state = (self._P, self._w, *self._settled())
-        return lazy_epoch(kinds, self._operator, self._common(order), steps, state)
+    def _take(self, parameters: Parameters) -> None:
+        self._P = np.array(parameters.P, order="C")
+        self._w = parameters.w.copy()
+        self._bias = float(parameters.intercept)
+        given = parameters.coefficients
+        self._coefficients = None if given is None else given.copy()
+
+    def _here(self) -> Parameters:
+        return Parameters(self._P, self._w, self._bias, coefficients=self._coefficients)
+
+    def epoch(self) -> float:
+        if self._fit is None:
+            return super().epoch()
+        before = self.parameters()
+        fitted = self._fit.refit(before)
+        self._take(fitted)
+        if self._guard is not None:
+            self._guard.move(fitted)
+        return max(coefficient_change(before, fitted), super().epoch())
+
+    def _advance(self, scale: float) -> bool:
+        problem, design = self.problem, self.problem.design
+        n = design.n_samples
+        count = -(-n // self._batch)
+        order = self._rng.permutation(n).astype(np.int64)
+        steps = make_steps(problem, self.settings, self._t, count, scale, self.implicit)
+        self._t += count
+        rows = (*design.rows, problem.y, self._c, order)
+        self._bias, finite = self._run_dense(rows, steps) if self._dense else self._run_lazy(rows, steps)
+        return finite
+
+    def _run_dense(self, rows: tuple[Any, ...], steps: Steps) -> tuple[float, bool]:
+        """Run the kernel that applies the operator to all of P; return the bias and whether all is finite."""
+        problem, design, operator = self.problem, self.problem.design, self._operator
+        M = np.ascontiguousarray(self._P.T)
+        trailing = self._w, self._bias, problem.loss.theta, design.longest_row, operator.theta
+        kernel = dense_steps(design.storage, problem.loss.scalar, operator)
+        bias, finite = kernel(*rows, self._batch, *steps, M, *trailing)
+        # Adding 0 turns −0 into 0.
+        self._P = np.ascontiguousarray(M.T) + 0.0
+        return bias, finite
+
+    def _run_lazy(self, rows: tuple[Any, ...], steps: Steps) -> tuple[float, bool]:
+        """Do as `_run_dense` by the kernel that visits the features of each sample only."""
+        problem, design, operator = self.problem, self.problem.design, self._operator
+        assert operator.lazy is not None, '`_path` is "dense" then'
+        grow = np.ones(steps.cut.size)
+        if operator.pairs:
+            # The operator of Ω_TI or Ω_CS equals a scaled one of the square, see `omega_ti.prox_pairs`.
+            grow = 1.0 / (1.0 - steps.cut)
+            steps = steps._replace(cut=0.5 * steps.cut * grow)
+        # Offsets are reset at O(dk) after this many steps: in an epoch without offsets never.
+        period = max(_SHORTEST_PERIOD, design.n_features) if self.implicit else design.n_samples + 1
+        trailing = self._w, self._bias, problem.loss.theta, design.longest_row, period
+        kinds = design.storage, problem.loss.scalar
+        if self._kinds is None:
+            kernel = lazy_steps(*kinds, PAIRS, LAZY[operator.lazy])
+            return kernel(*rows, *steps, self._P, *trailing, (), grow)
+        given = self._here().multipliers
+        resting = given == 0.0
+        root = np.sqrt(np.where(resting, 1.0, np.abs(given)))
+        P = np.ascontiguousarray(self._P * root)
+        columns = (self._kinds, given / root ** np.abs(self._kinds))
+        bias, finite = lazy_steps(*kinds, COLUMNS, ENTRIES)(*rows, *steps, P, *trailing, columns, grow)
+        P /= root
+        P[:, resting] = self._P[:, resting]
+        self._P = P
+        return bias, finite
 
 
-def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Steps, state: Any) -> tuple[float, bool]:
-    """Run one epoch of the lazy kernel for the operator's action on entries or rows outside a sample."""
-    if operator.lazy in ("decay", "entries", "rows"):
-        if operator.lazy == "rows":
-            return lazy_rows(*kinds)(*data, *steps, *state)
-        return lazy_entries(*kinds, PAIRS)(*data, *steps, *state, ())
-    kernel = coupled_entries(*kinds) if operator.lazy == "coupled_entries" else coupled_rows(*kinds)
-    grow = np.ones(steps.cut.size)
-    if operator.pairs:
-        # The operator of Ω_TI or Ω_CS equals a scaled one of the square, see `omega_ti.prox_pairs`.
-        grow = 1.0 / (1.0 - steps.cut)
-        steps = steps._replace(cut=0.5 * steps.cut * grow)
-    return kernel(*data, *steps, *state, grow)
-
-
-def dense_epoch(solver: ShuffledSolver, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
-    """Run one epoch of the kernel that applies the operator to all of P, and write P back."""
-    problem, design = solver.problem, solver.problem.design
-    M = np.ascontiguousarray(solver._P.T)
-    kernel = dense_steps(design.storage, problem.loss.scalar, solver._operator)
-    trailing = solver._w, solver._bias, problem.loss.theta, design.longest_row, solver._operator.theta
-    bias, finite = kernel(*solver._common(order), batch, *steps, M, *trailing)
-    # Adding 0 turns −0 into 0.
-    solver._P = np.ascontiguousarray(M.T) + 0.0
-    return bias, finite
-
-
-class MiniBatchPSGD(ShuffledSolver):
+class MiniBatchPSGD(PSGD):
     """Take a proximal step along the mean gradient of a batch of samples at a time."""
 
     name: ClassVar[str] = "mb_psgd"
@@ -661,22 +416,11 @@ class MiniBatchPSGD(ShuffledSolver):
         "on all of P costs no more than the gradient."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, BATCH, MONOTONE)
-
-    def _batch(self) -> int:
-        return batch_size(self.problem, self.settings["batch_size"])
-
-    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
-        return dense_epoch(self, order, batch, steps)
+    fits_coefficients: ClassVar[bool] = False
+    operator: ClassVar[str] = "dense"
 
 
-def batch_size(problem: Problem, wanted: int) -> int:
-    """Return the samples in a batch: at most N, and N·d/nnz(X) for 0 ([A] C.2)."""
-    design = problem.design
-    n, d = design.shape
-    return min(n, wanted or max(1, round(n * d / max(1, design.nnz))))
-
-
-class SGD(ShuffledSolver):
+class SGD(PSGD):
     """Take a gradient step on one sample at a time, for the smooth objective of a canonical FM."""
 
     name: ClassVar[str] = "sgd"
@@ -686,12 +430,8 @@ class SGD(ShuffledSolver):
         "Stochastic gradient descent: a step along the gradient of one random sample, at the cost of its own "
         "features. For the smooth penalty ℓ₂² only."
     )
+    params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
     implicit: ClassVar[bool] = False
-    fits_coefficients: ClassVar[bool] = True
-
-    def _period(self) -> int:
-        """Return more than the steps of an epoch: there are no offsets."""
-        return self.problem.design.n_samples + 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         penalty = problem.penalty
@@ -702,11 +442,4 @@ class SGD(ShuffledSolver):
                 "sparse: steps would jump across 0 and never stay there. Use "
                 f"{'PSGD' if penalty.exact_prox else 'nmAPGD'}, which takes proximal steps.",
             )
-        return no_stochastic_steps(self.label, problem, columns=True)
-
-    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
-        if self._columns is not None:
-            return self._run_columns(self._columns, order, steps)
-        problem = self.problem
-        kernel = lazy_entries(problem.design.storage, problem.loss.scalar, PAIRS)
-        return kernel(*self._common(order), *steps, self._P, self._w, *self._settled(), ())
+        return super()._why_not(problem)

@@ -57,7 +57,7 @@ def keep_shipped(result: Mapping[str, Any], created: float, picture: str) -> Pat
     }
     if result["state"] != "complete":
         head["parts"] = [result["done"], result["total"]]
-    lines = (json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in (head, result))
+    lines = (json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in (head, result))
     path = _path(result["artefact"])
     # Without a time in its head, so that equal results are equal files.
     path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
@@ -67,11 +67,11 @@ def keep_shipped(result: Mapping[str, Any], created: float, picture: str) -> Pat
 
 @cache
 def _heads() -> Mapping[str, Mapping[str, Any]]:
-    found = {}
+    heads = {}
     for path in sorted(FOLDER.glob(f"*{_SUFFIX}")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
-            found[path.name.removesuffix(_SUFFIX)] = json.loads(file.readline())
-    return found
+            heads[path.name.removesuffix(_SUFFIX)] = json.loads(file.readline())
+    return heads
 
 
 def _path(artefact: str) -> Path:

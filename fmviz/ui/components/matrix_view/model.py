@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -217,11 +216,9 @@ def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32
     Raises
     ------
     ValueError
-        If `values` is not a matrix or has an entry that is not finite.
+        If an entry is not finite.
     """
     matrix = np.asarray(values, dtype=np.float64)
-    if matrix.ndim != 2:
-        raise ValueError(f"{what} has shape {matrix.shape}; a factor is a matrix of features × components.")
     finite = np.isfinite(matrix)
     if not finite.all():
         row, col = (int(x) for x in np.argwhere(~finite)[0])
@@ -238,43 +235,35 @@ def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32
     return np.ascontiguousarray(single)
 
 
-def encode_codes(
-    values: ArrayLike, scale: float | None = None, grey_diagonal: bool = False
-) -> tuple[NDArray[np.int8], float]:
+def encode_codes(values: ArrayLike, grey_diagonal: bool = False) -> tuple[NDArray[np.int8], float]:
     """Return a matrix as int8 codes and the magnitude of code 127.
 
     Parameters
     ----------
     values : array_like, shape (rows, columns)
         The matrix.
-    scale : float, optional
-        The magnitude of code 127; the largest magnitude of `values` by default. Larger values are clipped.
     grey_diagonal : bool
-        Whether the diagonal is marked as not an interaction (and left out of the default scale).
+        Whether the diagonal is marked as not an interaction (and left out of the scale).
 
     Returns
     -------
     codes : ndarray of int8, shape (rows, columns)
         Zero exactly where `values` is zero.
     scale : float
-        Positive.
+        The largest magnitude of `values`, 1 where all are 0.
     """
     matrix = np.asarray(values, dtype=np.float64)
-    if matrix.ndim != 2:
-        raise ValueError(f"values has shape {matrix.shape}; give a matrix.")
     if not np.isfinite(matrix).all():
         raise ValueError("values holds an entry that is not finite; only finite numbers can be drawn.")
     magnitude = np.abs(matrix)
     if grey_diagonal:
         np.fill_diagonal(magnitude, 0.0)
-    if scale is None:
-        scale = float(magnitude.max(initial=0.0)) or 1.0
-    _positive("scale", scale)
+    scale = float(magnitude.max(initial=0.0)) or 1.0
     level = np.clip(np.rint(np.minimum(magnitude / scale, 1.0) * 127), 1, 127)
     codes = np.where(matrix == 0, 0, np.copysign(level, matrix)).astype(np.int8)
     if grey_diagonal:
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
-    return codes, float(scale)
+    return codes, scale
 
 
 def largest_interaction(factor: NDArray[np.floating[Any]]) -> float:
@@ -287,54 +276,20 @@ def largest_interaction(factor: NDArray[np.floating[Any]]) -> float:
     return float(gram.max())
 
 
-def _positive(what: str, value: float) -> float:
-    if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
-        raise ValueError(f"{what} = {value!r} must be a finite number above 0.")
-    return float(value)
-
-
-def check_codes(codes: ArrayLike, what: str = "codes") -> NDArray[np.int8]:
-    """Return `codes` as a contiguous int8 matrix, else raise ValueError."""
-    raw = np.asarray(codes)
-    if raw.ndim != 2:
-        raise ValueError(f"{what} has shape {raw.shape}; give a matrix of codes.")
-    if raw.dtype != np.int8:
-        raise ValueError(f"{what} holds {raw.dtype}; make int8 codes with encode_codes.")
-    return np.ascontiguousarray(raw)
-
-
-def check_panels(panels: Sequence[Panel], driven: bool) -> None:
-    """Raise ValueError if the panels cannot be shown side by side.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        The panels.
-    driven : bool
-        Whether a slider chooses the frame; then all panels with several frames need the same distinct keys.
-    """
-    keys: list[str] | None = None
-    first = ""
-    for panel in panels:
-        if not panel.frames:
-            raise ValueError(f"panel {panel.title!r} has no frames; leave it out or give it one.")
-        kinds = {type(frame) for frame in panel.frames}
-        if len(kinds) > 1:
-            raise ValueError(f"panel {panel.title!r} mixes factors and codes; give it one kind of frame.")
-        if (ClassesFrame in kinds) != bool(panel.classes):
-            raise ValueError(f"panel {panel.title!r} needs classes for frames of classes, and for no others.")
-        if not driven or len(panel.frames) == 1:
-            continue
-        here = [frame.key for frame in panel.frames]
-        if len(set(here)) < len(here) or "" in here:
+def check_keys(panels: Sequence[Panel]) -> None:
+    """Raise ValueError if one slider cannot drive the panels: those of several frames need the same keys."""
+    driven = [
+        (panel.title, [frame.key for frame in panel.frames]) for panel in panels if len(panel.frames) > 1
+    ]
+    for title, keys in driven:
+        if len(set(keys)) < len(keys) or "" in keys:
             raise ValueError(
-                f"panel {panel.title!r} has missing or repeated frame keys; each frame that a slider "
+                f"panel {title!r} has missing or repeated frame keys; each frame that a slider "
                 "chooses needs its own key, the text that the slider displays."
             )
-        if keys is None:
-            keys, first = here, panel.title
-        elif here != keys:
+        first, expected = driven[0]
+        if keys != expected:
             raise ValueError(
-                f"panels {first!r} and {panel.title!r} have different frame keys; one slider drives both, "
+                f"panels {first!r} and {title!r} have different frame keys; one slider drives both, "
                 "so give them the same keys in the same order."
             )

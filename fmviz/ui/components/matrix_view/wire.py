@@ -26,15 +26,12 @@ from fmviz.ui.components.matrix_view.model import (
     Mark,
     Panel,
     Show,
-    _positive,
-    check_codes,
-    check_panels,
+    check_keys,
     encode_factor,
     largest_interaction,
 )
 
 MAGIC = b"FMV1"
-_SHOWS = ("both", "gram", "factor")
 
 
 class ViewOptions(TypedDict, total=False):
@@ -76,15 +73,8 @@ class _Sections:
         return self._seen[name]
 
 
-def _labels(panel: Panel, rows: int, cols: int) -> tuple[list[str] | None, list[str] | None]:
-    out: list[list[str] | None] = []
-    for what, labels, size in (("row", panel.row_labels, rows), ("col", panel.col_labels, cols)):
-        if labels is not None and len(labels) != size:
-            raise ValueError(
-                f"panel {panel.title!r} has {len(labels)} {what}_labels for {size} {what}s; give one each."
-            )
-        out.append(None if labels is None else [str(x) for x in labels])
-    return out[0], out[1]
+def _strings(labels: Sequence[str] | None) -> list[str] | None:
+    return None if labels is None else [str(label) for label in labels]
 
 
 def _intervals(found: Intervals, sections: _Sections) -> dict[str, int]:
@@ -163,26 +153,16 @@ def encode_view(
     Raises
     ------
     ValueError
-        If a panel has no frames or mixes kinds of them, if a driven panel lacks distinct keys shared with the
-        others, if labels do not fit, or if a factor has more than `MAX_GRAM_FEATURES` rows.
+        If a driven panel lacks distinct keys shared with the others, if a factor is not finite or has more
+        than `MAX_GRAM_FEATURES` rows.
     """
-    if show not in _SHOWS:
-        raise ValueError(f"show = {show!r} is not known; choose one of {', '.join(_SHOWS)}.")
-    if columns is not None and columns < 1:
-        raise ValueError(f"columns = {columns!r} must be at least 1, or None for as many as fit.")
-    if max_height < 40:
-        raise ValueError(f"max_height = {max_height!r} is out of range: give at least 40 pixels.")
-    if driver_key is not None and not driver_key.strip():
-        raise ValueError("driver_key is empty; give the key of a slider, or None.")
-    if player and driver_key is not None:
-        raise ValueError(f"driver_key = {driver_key!r} and player exclude each other; choose one of them.")
-    check_panels(panels, bool(player) or driver_key is not None)
+    if player or driver_key is not None:
+        check_keys(panels)
     sections = _Sections()
     factor_top = gram_top = 0.0
     drawn: list[dict[str, Any]] = []
     for panel in panels:
         frames: list[dict[str, Any]] = []
-        rows = cols = -1
         grey = False
         for number, frame in enumerate(panel.frames):
             where = f"panel {panel.title!r}, frame {number}"
@@ -201,19 +181,12 @@ def encode_view(
                 if show != "factor" and gram_scale is None:
                     gram_top = max(gram_top, largest_interaction(array))
             elif isinstance(frame, ClassesFrame):
-                array = check_codes(frame.codes, f"{where}: codes")
-                skipped = array == NOT_AN_INTERACTION
-                grey = grey or bool(skipped.any())
-                known = len(panel.classes)
-                if (
-                    len(frame.counts) != known
-                    or not ((array[~skipped] >= 0) & (array[~skipped] < known)).all()
-                ):
-                    raise ValueError(f"{where}: codes and counts must fit the {known} classes of the panel.")
+                array = np.ascontiguousarray(frame.codes, dtype=np.int8)
+                grey = grey or bool((array == NOT_AN_INTERACTION).any())
                 entry["counts"] = [int(count) for count in frame.counts]
             else:
-                array = check_codes(frame.codes, f"{where}: codes")
-                entry["scale"] = _positive(f"{where}: scale", frame.scale)
+                array = np.ascontiguousarray(frame.codes, dtype=np.int8)
+                entry["scale"] = float(frame.scale)
                 skipped = array == NOT_AN_INTERACTION
                 grey = grey or bool(skipped.any())
                 used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
@@ -221,33 +194,19 @@ def encode_view(
                     gram_top = max(gram_top, entry["scale"] * float(used) / 127)
                 if frame.intervals is not None:
                     entry["intervals"] = _intervals(frame.intervals, sections)
-            if rows >= 0 and array.shape != (rows, cols):
-                raise ValueError(
-                    f"{where}: shape {array.shape} differs from {(rows, cols)} of the frames before; "
-                    "all frames of a panel have one shape."
-                )
-            rows, cols = array.shape
-            if rows == 0 or cols == 0:
-                raise ValueError(f"{where}: shape {array.shape} has nothing to draw; leave the panel out.")
             entry["at"] = sections.add(array)
             frames.append(entry)
         factor = isinstance(panel.frames[0], FactorFrame)
-        if factor and feature_names is not None and len(feature_names) != rows:
-            raise ValueError(
-                f"panel {panel.title!r} has {rows} features but {len(feature_names)} feature_names; "
-                "give one name a feature."
-            )
-        row_labels, col_labels = (None, None) if factor else _labels(panel, rows, cols)
         drawn.append(
             {
                 "title": str(panel.title),
                 "color": panel.color,
                 "kind": "factor" if factor else "classes" if panel.classes else "codes",
                 "classes": [dataclasses.asdict(one) for one in panel.classes],
-                "rows": rows,
-                "cols": cols,
-                "rowLabels": row_labels,
-                "colLabels": col_labels,
+                "rows": array.shape[0],
+                "cols": array.shape[1],
+                "rowLabels": None if factor else _strings(panel.row_labels),
+                "colLabels": None if factor else _strings(panel.col_labels),
                 "factorLabel": panel.factor_label,
                 "gramLabel": panel.gram_label,
                 "apart": panel.apart,
@@ -258,10 +217,10 @@ def encode_view(
     header: dict[str, Any] = {
         "driver": driver_key,
         "show": show,
-        "names": None if feature_names is None else [str(x) for x in feature_names],
+        "names": _strings(feature_names),
         "scales": {
-            "factor": _positive("factor_scale", factor_scale) if factor_scale is not None else factor_top,
-            "gram": _positive("gram_scale", gram_scale) if gram_scale is not None else gram_top,
+            "factor": factor_top if factor_scale is None else factor_scale,
+            "gram": gram_top if gram_scale is None else gram_scale,
         },
         "signed": signed,
         "skipped": "; ".join(dict.fromkeys(one["skipped"] for one in drawn if one["skipped"])),

@@ -1,0 +1,183 @@
+"""Lazy steps for TI, CS, Ω_TI and Ω_CS at the cost of the sample's own features (future work (i) of [A]).
+
+In one step, Eq. 30 shrinks all live entries of a column by the *same* amount τ = 2λΣ/(1 + 2λn), where n and Σ
+are the number and the sum of the live entries (Theorem 7). So with a scale a and an offset T per column,
+|p_j| = a(κ_j − T), and κ_j stays constant while the sample does not touch j: a step moves a (decay) and T
+(τ = aδ), and needs n and S = Σ(κ − T), which follow from the touched entries alone, and from those that the
+growing T sets to 0. A min-heap of the κ finds the latter; outdated heap entries stay in it
+and are skipped (lazy deletion). Amortised O(nnz(x)·k·log d) a step, with the iterates of the operator on all
+of P up to rounding.
+
+Precision: a column is written out again (a = 1, T = 0) in time proportional to its heap when the heap is
+full, when a leaves a safe range, when S has lost its leading digits, when T would dwarf the mean live entry,
+and every `period` steps; such a step takes the operator of `squared_norm.prox_vector` on the live entries.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._heap import heapify, pop, push
+from ..._jit import jitable
+from ...penalties.operators.squared_norm import find_by_filter, prox_vector, threshold_of
+from ...penalties.operators.thresholds import soft
+from .lazy import SMALL, Lazy, of_norms
+
+# How many times the mean live entry the offset may reach: 12 of the 53 bits.
+RATIO = 4096.0
+
+
+@jitable
+def write_out(keys, K, s, a, T, hk, hi, size, strength, grow, live, work):
+    """Apply the operator to a column's live entries, write them out with a = 1 and T = 0, rebuild its heap.
+
+    The heap has `size` entries; `keys`, `live` and `work` are scratch. Returns the number of live entries
+    and their sum.
+    """
+    n = 0
+    for h in range(size):
+        j = hi[h]
+        key = K[j, s]
+        if key != 0.0 and abs(key) == hk[h]:
+            keys[n] = a * (key - T) if key > 0.0 else a * (key + T)
+            live[n] = j
+            n += 1
+            # A second entry of the heap for j is outdated from now on.
+            K[j, s] = 0.0
+    if n > 0:
+        prox_vector(find_by_filter, keys[:n], strength, work[:n], keys[:n])
+    kept = 0
+    total = 0.0
+    for i in range(n):
+        key = keys[i] * grow
+        if key != 0.0:
+            K[live[i], s] = key
+            hk[kept] = abs(key)
+            hi[kept] = live[i]
+            total += abs(key)
+            kept += 1
+    heapify(hk, hi, kept)
+    return kept, total
+
+
+@jitable
+def begin_columns(K, longest):
+    """Return the state of columns of keys sign(p)·κ, 0 where dead.
+
+    For every column that is a, T, the number and the sum S of live entries, the largest S since it was last
+    exact, the steps since then, a heap and its size; and work space.
+    """
+    d, rank = K.shape
+    capacity = 2 * d + longest + 64
+    S = np.zeros(rank)
+    hk = np.empty((rank, capacity))
+    hi = np.empty((rank, capacity), np.int32)
+    filled = np.zeros(rank, np.int64)
+    for j in range(d):
+        for s in range(rank):
+            size = abs(K[j, s])
+            if size > 0.0:
+                hk[s, filled[s]] = size
+                hi[s, filled[s]] = j
+                filled[s] += 1
+                S[s] += size
+    for s in range(rank):
+        heapify(hk[s], hi[s], filled[s])
+    ages = np.zeros(rank, np.int64)
+    work = np.empty(d), np.empty(d, np.int32), np.empty(d)
+    return np.ones(rank), np.zeros(rank), filled.copy(), S, S.copy(), ages, hk, hi, filled, work
+
+
+@jitable
+def present_columns(K, state, j, R, i):
+    a, T = state[0], state[1]
+    for s in range(R.shape[1]):
+        R[i, s] = a[s] * soft(K[j, s], T[s])
+
+
+@jitable
+def finish_columns(K, state):
+    for j in range(K.shape[0]):
+        present_columns(K, state, j, K, j)
+
+
+@jitable
+def step_columns(K, state, R, js, count, keep, cut, grow, period):
+    a, T, alive, S, top, age, hk, hi, filled, work = state
+    keys, live, scratch = work
+    for s in range(R.shape[1]):
+        heap = hk[s]
+        items = hi[s]
+        heap_size = filled[s]
+        scale = a[s] * keep
+        offset = T[s]
+        m = alive[s]
+        total = S[s]
+        for i in range(count):
+            j = js[i]
+            old = K[j, s]
+            if old != 0.0:
+                total -= abs(old) - offset
+                m -= 1
+            u = R[i, s] / scale
+            key = abs(u) + offset
+            if key > offset:
+                total += key - offset
+                m += 1
+                if key != abs(old):
+                    heap_size = push(heap, items, heap_size, key, j)
+                K[j, s] = key if u > 0.0 else -key
+            else:
+                K[j, s] = 0.0
+        if m == 0:
+            total = 0.0
+        top[s] = max(top[s], total)
+        age[s] += 1
+        afresh = (
+            heap_size + R.shape[0] > hk.shape[1]
+            or scale < SMALL
+            or scale > 1.0 / SMALL
+            or total * RATIO < top[s]
+            or age[s] >= period
+        )
+        delta = 0.0
+        after = 0.0
+        if not afresh:
+            # Any set of entries bounds the offset from below: entries below the bound are dead, and
+            # without them the bound is higher.
+            delta = threshold_of(total, m, cut)
+            while m > 1 and heap_size > 0 and heap[0] - offset <= delta:
+                key = heap[0]
+                j = items[0]
+                heap_size = pop(heap, items, heap_size)
+                if abs(K[j, s]) == key:
+                    K[j, s] = 0.0
+                    m -= 1
+                    total -= key - offset
+                    delta = threshold_of(total, m, cut)
+            after = total - m * delta
+            afresh = m * (offset + delta) > RATIO * after
+        if afresh:
+            m, after = write_out(keys, K, s, scale, offset, heap, items, heap_size, cut, grow, live, scratch)
+            heap_size = m
+            scale = 1.0
+            offset = 0.0
+            delta = 0.0
+            top[s] = after
+            age[s] = 0
+        else:
+            scale *= grow
+        a[s] = scale
+        T[s] = offset + delta
+        S[s] = after
+        alive[s] = m
+        filled[s] = heap_size
+
+
+COUPLED_ENTRIES = Lazy("coupled_entries", begin_columns, present_columns, step_columns, finish_columns)
+"""Entries of a column that shrink by the same amount, under cut·‖·‖₁² on every column, times grow.
+
+Ω_TI of strength λ < 1 is cut = λ/(2(1 − λ)), grow = 1/(1 − λ).
+"""
+COUPLED_ROWS = of_norms("coupled_rows", COUPLED_ENTRIES)
+"""Rows whose norms shrink so, as with CS and Ω_CS."""
