@@ -169,13 +169,7 @@ class IncrementalSVD(Solver):
 
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`, largest λ_s first."""
-        now = self._now
-        missing = self.problem.rank - now.multipliers.size
-        return now.replace(
-            P=np.pad(now.P, ((0, 0), (0, missing))),
-            w=now.w.copy(),
-            coefficients=np.pad(now.multipliers, (0, missing)),
-        )
+        return self._now.padded(self.problem.rank)
 
     def _objective(self, delta: float) -> float:
         problem, here = self.problem, self._now

@@ -584,13 +584,7 @@ class TwoStage(Solver):
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`, largest λ_s first."""
         now = self._now
-        missing = self.problem.rank - now.values.size
-        return Parameters(
-            np.pad(now.vectors, ((0, 0), (0, missing))),
-            now.w.copy(),
-            now.bias,
-            coefficients=np.pad(now.values, (0, missing)),
-        )
+        return Parameters(now.vectors, now.w, now.bias, coefficients=now.values).padded(self.problem.rank)
 
 
 def _extrapolated(now: Point, behind: Point, ahead: float) -> Point:
