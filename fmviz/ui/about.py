@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -98,10 +99,39 @@ def render() -> None:
             "independently: how far it is from optimal. The same can be done from Python (`import fmviz`) "
             "and on the command line (`fmviz --help`).",
         )
-        _glossary()
-        _papers()
-        _keys()
-        _made()
+        if table := glossary():
+            with st.expander("Glossary: the words and symbols of these pages", icon=":material/dictionary:"):
+                st.markdown(table)
+        st.subheader("The papers, and how to cite them")
+        for words, _ in PAPERS:
+            st.markdown(words)
+        with st.expander("BibTeX", icon=":material/format_quote:"):
+            st.code("\n\n".join(bibtex for _, bibtex in PAPERS), language="bibtex", wrap_lines=True)
+        keys = [
+            ("" if number else place, f"`{key}`", words)
+            for place, known in KEYS.items()
+            for number, (key, words) in enumerate(known)
+        ]
+        with st.expander("Keyboard shortcuts", icon=":material/keyboard:"):
+            st.markdown(_rows(("Where", "Key", "What it does"), keys))
+        st.subheader("Versions and licences")
+        st.code("\n".join(f"{name:<9} {value}" for name, value in versions().items()), language=None)
+        st.markdown("`fmviz doctor` checks this installation: libraries, folders and a compiled kernel.")
+        st.markdown(
+            "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own."
+        )
+        licences = [
+            (plain(spec.title), plain(spec.source or "made here"), plain(spec.licence or "–"))
+            for spec in DATASETS.values()
+        ]
+        with st.expander("Licences of the data sets", icon=":material/dataset:"):
+            st.markdown(_rows(("Data", "Source", "Licence"), licences))
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown."""
+    first, *others = (f"| {' | '.join(row)} |" for row in (head, *rows))
+    return "\n".join([first, "|" + "---|" * len(head), *others])
 
 
 def glossary() -> str:
@@ -111,45 +141,3 @@ def glossary() -> str:
     found = next((place for place in places if place.is_file()), None)
     text = "" if found is None else found.read_text(encoding="utf-8")
     return text[text.find("\n| ") + 1 :]
-
-
-def _glossary() -> None:
-    if table := glossary():
-        with st.expander("Glossary: the words and symbols of these pages", icon=":material/dictionary:"):
-            st.markdown(table)
-
-
-def _papers() -> None:
-    st.subheader("The papers, and how to cite them")
-    for words, _ in PAPERS:
-        st.markdown(words)
-    with st.expander("BibTeX", icon=":material/format_quote:"):
-        st.code("\n\n".join(bibtex for _, bibtex in PAPERS), language="bibtex", wrap_lines=True)
-
-
-def _keys() -> None:
-    rows = [
-        f"| {'' if number else place} | `{key}` | {words} |"
-        for place, keys in KEYS.items()
-        for number, (key, words) in enumerate(keys)
-    ]
-    with st.expander("Keyboard shortcuts", icon=":material/keyboard:"):
-        st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
-
-
-# ----------------------------------------------------------------------------------- versions and licences
-
-
-def _made() -> None:
-    st.subheader("Versions and licences")
-    st.code("\n".join(f"{name:<9} {value}" for name, value in versions().items()), language=None)
-    st.markdown("`fmviz doctor` checks this installation: libraries, folders and a compiled kernel.")
-    st.markdown(
-        "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own."
-    )
-    rows = [
-        f"| {plain(one.title)} | {plain(one.source or 'made here')} | {plain(one.licence or '–')} |"
-        for one in DATASETS.values()
-    ]
-    with st.expander("Licences of the data sets", icon=":material/dataset:"):
-        st.markdown("| Data | Source | Licence |\n|---|---|---|\n" + "\n".join(rows))

@@ -48,7 +48,7 @@ from fmviz.lab.store.table import (
     title_of_run,
 )
 from fmviz.ui import arena, navigation, shell, widgets
-from fmviz.ui.charts import chart, curves
+from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.path.interaction_count import ACCEPT, SLACK, accepted
@@ -94,10 +94,6 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     key = f"duel:{experiment.digest}:{target}:{accept}:{','.join(names)}"
     task = manager().get(key)
     active = task is not None and task.state.active
-
-    def start() -> None:
-        manager().submit(key, partial(at_equal_sparsity, experiment, names, target, accept=accept))
-
     line = f"{widgets.labels_of(names)} · {target:,} interactions · {SLACK[settings['accept']].lower()}"
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -117,7 +113,8 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
             shortcut="P",
             type="primary",
             disabled=active or not names,
-            on_click=start,
+            on_click=manager().submit,
+            args=(key, partial(at_equal_sparsity, experiment, names, target, accept=accept)),
         )
         widgets.stop(settings, task, name="duel_stop")
         st.caption(_budget_words(settings, accept), width="content")
@@ -259,10 +256,6 @@ _OF_STRENGTHS = (
     arena.why(METHODS),
     ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
 )
-_POINTS = 25
-_FEWEST = 5
-# Of the largest strength: where one begins to look.
-_MIDDLE = 0.1
 _HEIGHT = 300
 
 
@@ -317,7 +310,7 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
         arena.draw_empty(settings["fighters"], data, "compare_no_models", _HEIGHT, "Not trained yet")
         return
     if not settings["along"]:
-        settings.set(along=_MIDDLE * plan.lambdas[-1])
+        settings.set(along=0.1 * plan.lambdas[-1])
     compared = truth and settings["shown"] == "truth"
     arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=_pair(data), compared=compared)
 
@@ -346,7 +339,7 @@ def _plan(settings: Settings, d: int) -> PathPlan:
     numbers = MOST_NUMBERS // (len(names) * d * base.rank)
     ends = range_to_empty(base, names)
     pictures = arena.most_frames(PathPlan(base, names, ends, "onwards"))
-    points = max(_FEWEST, min(_POINTS, numbers, pictures))
+    points = max(5, min(25, numbers, pictures))
     return PathPlan(base, names, strengths(*ends, points), "onwards")
 
 
@@ -465,8 +458,7 @@ def _stability(runs: RunStore, group: list[StoredRun]) -> None:
     if len(weights) < len(group):
         st.caption(plain(" ".join(dict.fromkeys(w for w in found if isinstance(w, str)))))
         return
-    hashes = {run.data_hash for run in group}
-    if len(hashes) > 1:
+    if len({run.data_hash for run in group}) > 1:
         st.caption("The data of these runs are not the same.")
         return
     table = stability(weights, _names(group[0], len(weights[0].W)))
@@ -601,10 +593,6 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     _tell_missing(len(set(wanted)), len(set(wanted) - set(known)))
     if st.session_state.get(_MENU) != here:
         st.session_state[_MENU] = here
-
-    def changed() -> None:
-        settings.set(runs=",".join(st.session_state[_MENU]))
-
     if not settings.shows("runs", "Runs"):
         return [known[name] for name in here]
     with shell.settings_box("compare_runs_box", f"{len(here)} runs", folded=len(here) > 1):
@@ -614,7 +602,7 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
             disabled=settings.locks("runs"),
             format_func=lambda name: _name(known[name]),
             key=_MENU,
-            on_change=changed,
+            on_change=lambda: settings.set(runs=",".join(st.session_state[_MENU])),
             max_selections=MOST,
             placeholder="Pick two or more",
             help=f"The newest {OFFERED} are offered; older ones can be picked on the Runs page.",
@@ -730,11 +718,10 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
         words = {"epoch": "Epochs", "seconds": "Seconds"}
         widgets.param(settings, "x", "Against", labels=words)
     curve = settings["curve"]
-    curves(
+    chart(
         figures.overlay(histories, curve, offered[curve], settings["x"]),
         key="compare_curves",
         alt=f"{offered[curve]} of {len(histories)} runs against {words[settings['x']].lower()}.",
-        live=False,
     )
 
 
@@ -771,7 +758,7 @@ def _trade(settings: Settings, groups: Groups) -> None:
     counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
     front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
     names = [_name(*group) for group in groups]
-    curves(
+    chart(
         figures.trade_off(
             names,
             [_regularizer(group[0]) for group in groups],
@@ -785,7 +772,6 @@ def _trade(settings: Settings, groups: Groups) -> None:
         ),
         key="compare_trade",
         alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
-        live=False,
     )
     on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
     better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,7 +19,7 @@ from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store.table import title_of_settings
 from fmviz.ui import widgets
-from fmviz.ui.train.interactions import coefficients_table, column_factors, column_headings, column_orders
+from fmviz.ui.train.interactions import column_factors, column_headings, column_orders
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome
@@ -101,7 +99,9 @@ def draw_exports(view: JobView) -> None:
         if parameters.coefficients is not None and not several:
             widgets.download(
                 "λ (CSV)",
-                lambda: coefficients_table(view).to_csv(index=False),
+                lambda: pd.DataFrame({"column": headings, "lambda": parameters.multipliers}).to_csv(
+                    index=False
+                ),
                 f"lambda-{name}.csv",
                 key="train_lambda_csv",
                 help="The weight of every column of P.",
@@ -141,7 +141,7 @@ def _outcome(view: JobView, source: str) -> Outcome:
 
 
 def matrix_csv(
-    names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] | None = None, rows: str = "feature"
+    names: Sequence[str], matrix: np.ndarray, columns: Sequence[str], rows: str = "feature"
 ) -> str:
     """Return a matrix as CSV text with the feature names in front, exact zeros as 0.
 
@@ -151,18 +151,14 @@ def matrix_csv(
         The features.
     matrix : (d, k) ndarray
         P or W.
-    columns : sequence of str, optional
-        The heading; p1, p2, ... without it.
+    columns : sequence of str
+        The heading.
     rows : str
         What a row is, the heading of the first column.
     """
-    heading = [f"p{s + 1}" for s in range(matrix.shape[1])] if columns is None else columns
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow([rows, *map(defused, heading)])
-    for name, row in zip(names, matrix.tolist(), strict=True):
-        writer.writerow([defused(name), *(0 if x == 0 else x for x in row)])
-    return sink.getvalue()
+    values = [[0 if x == 0 else x for x in row] for row in matrix.tolist()]
+    table = pd.DataFrame(values, [*map(defused, names)], [*map(defused, columns)], dtype=object)
+    return table.to_csv(index_label=rows, lineterminator="\n")
 
 
 def script(view: JobView) -> str:

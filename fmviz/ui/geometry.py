@@ -21,8 +21,6 @@ from fmviz.ui.charts import chart
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings, Several, Text
 
-# Whose picture is large where none was chosen.
-_FIRST = "ti"
 _REACH = figures.REACH
 _STEP = 0.05
 # Heights of the picture to play with, and of the others, in pixels.
@@ -144,7 +142,8 @@ def _section(settings: Settings) -> None:
     strength = settings["strength"]
     if settings.shows("panels", "Balls and flow"):
         _legend(settings, len(section.cells))
-        large = settings["large"] if settings["large"] in names else _first(names)
+        # TI, where none was chosen: it differs most from ℓ₁.
+        large = next(name for name in (settings["large"], "ti", *names) if name in names)
         left, right = st.columns([3, 2], gap="medium")
         with left, st.container(border=True, key=f"geometry_panel_{large}"):
             _panel(settings, section, large, point, strength, large=True)
@@ -185,11 +184,6 @@ def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarra
     """Return the ways of a grid to its prox, and which entries of their ends are 0."""
     ways = lab.flow(lab.PLANES[place], name, strength, _REACH, n=13, steps=4)
     return ways, lab.zero_codes(ways[:, -1])
-
-
-def _first(names: tuple[str, ...]) -> str:
-    """Return whose picture is large where none was chosen: TI, which differs most from ℓ₁."""
-    return _FIRST if _FIRST in names else names[0]
 
 
 def _panel(

@@ -15,7 +15,6 @@ from fmviz.lab.typography import with_minus
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
-from fmviz.ui.components.matrix_view.model import Show
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings, Several, Text
@@ -186,9 +185,6 @@ LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 
 
 _SEEN = "fmviz:prox:seen"
-_HEAD_START = 0.35
-
-
 # A first visit meets two groups of features, not noise.
 _GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
 
@@ -248,10 +244,9 @@ def pictures(
     driver: str | int,
     _P: np.ndarray,
     *,
-    degree: int = 3,
-    columns: int = 4,
-    show: Show = "both",
-    max_height: int = 420,
+    degree: int,
+    columns: int,
+    max_height: int,
 ) -> bytes:
     """Return the payload of a matrix view of Q and QQᵀ with a frame for every λ.
 
@@ -268,14 +263,14 @@ def pictures(
         The matrix.
     degree : int
         The power of the operators that have one.
-    columns, show, max_height
+    columns, max_height
         As in `encode_view`.
     """
     panels = []
     for name in variants:
         one = _study(token, name, _P, degree)
         frames = [
-            FactorFrame(q, key=widgets.power_label(e), caption=_caption(one, at))
+            FactorFrame(q, key=widgets.power_label(e), caption=" · ".join(_counts(one, at)).replace("*", ""))
             for at, (e, q) in enumerate(zip(one.exponents, one.Q, strict=True))
         ]
         if isinstance(driver, int):
@@ -285,7 +280,6 @@ def pictures(
         panels,
         driver_key=driver if isinstance(driver, str) else None,
         columns=columns,
-        show=show,
         max_height=max_height,
     )
 
@@ -299,10 +293,6 @@ def _counts(one: lab.Study, at: int) -> tuple[str, str]:
 
 def _plural(count: int, single: str, many: str) -> str:
     return f"**{count:,}** {single if count == 1 else many}"
-
-
-def _caption(one: lab.Study, at: int) -> str:
-    return " · ".join(_counts(one, at)).replace("*", "")
 
 
 # --------------------------------------------------------------------------------------------- drawing
@@ -327,7 +317,7 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     if st.session_state.get(_SEEN) != token:
         # A new matrix: let the browser paint the pictures before it lays out and draws the rest.
         st.session_state[_SEEN] = token
-        time.sleep(_HEAD_START)
+        time.sleep(0.35)
     if settings.shows("verdicts", "What each one does"):
         _verdicts(P, studies, exponent)
     if settings.shows("curves", "What is left, against λ"):
@@ -346,16 +336,13 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
         for one in studies:
             at = one.at(exponent)
             with st.container(border=True, height="stretch", key=f"prox_verdict_{one.variant.id}"):
-                st.markdown(f"**{_chip(one)} {one.variant.label}**", unsafe_allow_html=True)
+                chip = f'<span style="color:{regularizer_color(one.variant.name)}">■</span>'
+                st.markdown(f"**{chip} {one.variant.label}**", unsafe_allow_html=True)
                 widgets.certificate_badge(float(one.certificates[at]))
-                counts = _counts(one, at), _plural(one.entries[at], "entry", "entries") + " of Q"
-                st.markdown("  \n".join((*counts[0], counts[1])))
+                entries = _plural(one.entries[at], "entry", "entries")
+                st.markdown("  \n".join((*_counts(one, at), f"{entries} of Q")))
                 for sentence in lab.what_is_special(P, one):
                     st.caption(sentence)
-
-
-def _chip(one: lab.Study) -> str:
-    return f'<span style="color:{regularizer_color(one.variant.name)}">■</span>'
 
 
 def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
@@ -495,9 +482,3 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         data={"P": lab.digest(P)},
     )
     widgets.python_block(source, "Prints the same counts and certificates.")
-
-
-def _background_color() -> str:
-    """Return the page's background colour on either theme, for what must cover what scrolls beneath it."""
-    light, dark = (st.get_option(f"theme.{kind}.backgroundColor") or "Canvas" for kind in ("light", "dark"))
-    return f"light-dark({light}, {dark})"

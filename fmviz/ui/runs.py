@@ -241,12 +241,15 @@ def _one(runs: RunStore, run: StoredRun) -> None:
         if run.details:
             with st.expander("Details", icon=":material/info:"):
                 st.code(run.details, language=None, wrap_lines=True)
-
-        def rename() -> None:
-            runs.rename(run.id, str(st.session_state[key]))
-
         key = f"fmviz:runs:title:{run.id}"
-        st.text_input("Title", value=run.title, key=key, max_chars=200, on_change=rename, width=420)
+        st.text_input(
+            "Title",
+            value=run.title,
+            key=key,
+            max_chars=200,
+            on_change=lambda: runs.rename(run.id, str(st.session_state[key])),
+            width=420,
+        )
         made = ", ".join(f"{name} {value}" for name, value in run.versions.items())
         st.caption(plain(f"Data {run.data_hash or 'not loaded'} · {made or 'versions unknown'}"))
         try:
@@ -274,8 +277,7 @@ def _outcome(run: StoredRun, runs: RunStore, source: str) -> Outcome:
 
 def _empty(settings: Settings) -> None:
     with st.container(border=True, key="runs_empty"):
-        filtered = any(settings[name] for name in ("data", "penalty", "origin", "find"))
-        if filtered:
+        if any(settings[name] for name in ("data", "penalty", "origin", "find")):
             st.markdown("No run fits the filters.")
             st.button(
                 "Show all runs", icon=":material/filter_alt_off:", key="runs_all", on_click=settings.reset

@@ -138,7 +138,7 @@ def test_what_a_robust_run_sets_aside_is_wrong_and_rows_are_told_in_their_units(
     capped = suspicious_rows(ROBUST, end.parameters)
     assert capped.label == "Capped epsilon-insensitive"
     assert (capped.aside == capped.errors.wrong).mean() > 0.85
-    table = rows_table(run.dataset, capped.errors, capped.errors.ranked()[:3])
+    table = rows_table(run.dataset, capped.errors, capped.listed[:3])
     np.testing.assert_allclose(table["target"], run.dataset.y[table["row"] - 1])
     np.testing.assert_allclose(table["off by"], table["prediction"] - table["target"])
     assert list(table.columns[-5:]) == list(run.dataset.feature_names)

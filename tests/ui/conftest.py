@@ -13,12 +13,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from apptests import scan_packages_once
+from apptests import fail_on_exceptions, scan_packages_once
+from streamlit.testing.v1 import AppTest
+from ui import driving
 from ui.sentences import Sentences
 
 from fmviz.lab.background import tasks
@@ -31,6 +34,7 @@ from fmviz.lab.store import store as process_store
 from fmviz.ui import start
 from fmviz.ui.settings import state
 
+fail_on_exceptions()
 scan_packages_once()
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -341,3 +345,18 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]
     before = tasks.install(TaskManager(InlineExecutor(), open_store=lambda: opened))
     yield opened
     tasks.install(before)
+
+
+@pytest.fixture
+def manager() -> Iterator[TaskManager]:
+    """Install a manager without a store, whose jobs are done at once."""
+    mine = TaskManager(InlineExecutor())
+    before = tasks.install(mine)
+    yield mine
+    tasks.install(before)
+
+
+@pytest.fixture
+def open_train(manager: TaskManager) -> Callable[..., AppTest]:
+    """Return what opens the page Train by a link."""
+    return partial(driving.page, "train")

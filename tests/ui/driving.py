@@ -29,8 +29,19 @@ def page(name: str, /, **query: str) -> AppTest:
     for key, value in query.items():
         app.query_params[key] = value
     app.run()
-    assert not app.exception
     return app
+
+
+def press(app: AppTest, *keys: str) -> AppTest:
+    """Press buttons of a page, one after the other."""
+    for key in keys:
+        app.button(key=key).click().run()
+    return app
+
+
+def fine(app: AppTest) -> bool:
+    """Return whether a page shows no error."""
+    return not app.error
 
 
 def address(app: AppTest) -> dict[str, str]:

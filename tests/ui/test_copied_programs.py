@@ -177,7 +177,6 @@ def test_the_copied_program_gives_the_numbers_on_the_page(store, state, tmp_path
     if press:
         app.button(key=press).click().run()
         app.run()
-    assert not app.exception
     assert not app.error
     run = run_afresh if state in AFRESH else run_here
     agree(app, run(copied(app), tmp_path))

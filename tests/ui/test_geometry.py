@@ -7,14 +7,10 @@ import time
 import numpy as np
 import pytest
 from programs import printed
-from ui.driving import address, words
+from ui.driving import address, fine, words
 from ui.driving import page as open_page
 
 from fmviz.lab.operators import geometry as lab
-
-
-def fine(app) -> bool:
-    return not app.exception and not app.error
 
 
 def test_it_opens_on_a_column_of_two(store):

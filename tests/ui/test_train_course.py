@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from programs import printed
 from streamlit.testing.v1 import AppTest
-from ui.driving import address, figures, page, words
+from ui.driving import address, figures, page, press, words
 
 from fmviz.engine.schedule import Change
 from fmviz.lab.background import tasks
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.comparison import compare_supports
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
 from fmviz.ui.train.panels import learned_support
-from fmviz.ui.train.settings import adopt
 
 SMALL = {
     "dataset": "balance_scale",
@@ -32,17 +31,8 @@ SMALL = {
 }
 
 
-def press(app: AppTest, key: str, times: int = 1) -> AppTest:
-    for _ in range(times):
-        app.button(key=f"train_{key}").click().run()
-        assert not app.exception, app.exception
-    return app
-
-
-def run(app: AppTest) -> AppTest:
-    app.run()
-    assert not app.exception, app.exception
-    return app
+def step(app: AppTest, times: int = 1) -> AppTest:
+    return press(app, *["train_step"] * times)
 
 
 def the_job() -> Job:
@@ -50,14 +40,13 @@ def the_job() -> Job:
 
 
 def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, sentences):
-    app = press(page("train", **SMALL), "step", 4)
-    app.select_slider(key="train_now_lambda_sparse").set_value(0.02)
-    run(app)
+    app = step(page("train", **SMALL), 4)
+    app.select_slider(key="train_now_lambda_sparse").set_value(0.02).run()
     assert the_job().experiment.changes == (Change(4, "lambda_sparse", 0.02),)
     assert address(app)["changes"] == "4:lambda_sparse:0.02"
     assert "after epoch 4: λ = 0.02" in words(app)
     assert "Settings changed" not in words(app)
-    press(app, "play")
+    press(app, "train_play")
     seen, link = figures(app), address(app)
     assert seen["Epoch"] == "12"
     view = the_job().view()
@@ -65,10 +54,7 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     assert seen["Objective"] == f"{repeated.objective:.5g}"
     plain = Run.prepare(dataclasses.replace(view.experiment, changes=())).end()
     assert f"{plain.objective:.5g}" != seen["Objective"]
-    done = subprocess.run(
-        [sys.executable, "-c", exports.script(view)], capture_output=True, text=True, check=True
-    )
-    assert f"objective {view.last['objective']:.10g}" in done.stdout
+    assert f"objective {view.last['objective']:.10g}" in printed(exports.script(view))
     # As on a server that has never seen it.
     again = page("train", **{**link, "run": "elsewhere"})
     assert {k: v for k, v in figures(again).items() if k != "Solver time"} == {
@@ -79,7 +65,7 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     opened = page("train", **link)
     assert figures(opened)["Objective"] == seen["Objective"]
     assert the_job().experiment == view.experiment
-    press(opened, "forget")
+    press(opened, "train_forget")
     assert "changes" not in address(opened)
     sentences(opened, "train", "changes forgotten")
 
@@ -91,52 +77,45 @@ def test_a_link_with_changes_that_cannot_be_says_so(store):
 
 
 def test_steps_inside_an_epoch_lead_into_the_next(store, sentences):
-    app = press(page("train", **SMALL, grain="entry"), "step")
+    app = step(page("train", **SMALL, grain="entry"))
     # A bias, four weights and twelve entries.
     assert "Inside epoch 1" in words(app)
     assert "The bias" in words(app)
     assert figures(app)["Epoch"] == "0"
-    press(app, "step", 6)
+    step(app, 6)
     assert address(app)["inside"] == "7"
     sentences(app, "train", "inside an epoch")
     assert any("soft" in item.value for item in app.latex)
-    app.slider(key="train_inside").set_value(17)
-    run(app)
+    app.slider(key="train_inside").set_value(17).run()
     before = the_job().view()
     assert "in column 3 of P" in words(app)
     inside = app.session_state["fmviz:train:inside_cache"][1]
-    press(app, "step")
+    step(app)
     assert figures(app)["Epoch"] == "1"
     assert "Inside epoch 2" in words(app)
     np.testing.assert_allclose(inside.at(17).P, the_job().view().parameters.P, rtol=1e-10)
     assert before.epoch == 0
-    app.selectbox(key="train_grain").set_value("block")
-    run(app)
-    press(app, "step", 2)
+    app.selectbox(key="train_grain").set_value("block").run()
+    step(app, 2)
     assert "Column 1 of P" in words(app)
     assert "of 4 moved" in words(app)
     # A step by epoch is one of the run.
-    app.selectbox(key="train_grain").set_value("epoch")
-    run(app)
-    assert figures(press(app, "step"))["Epoch"] == "2"
+    app.selectbox(key="train_grain").set_value("epoch").run()
+    assert figures(step(app))["Epoch"] == "2"
 
 
 @pytest.mark.slow
 def test_the_halves_of_a_proximal_gradient_step_are_shown_apart(store, sentences):
-    app = press(page("train", **SMALL, solver="pgd", grain="block"), "step", 3)
+    app = step(page("train", **SMALL, solver="pgd", grain="block"), 3)
     assert figures(app)["Epoch"] == "1"
     sentences(app, "train", "the first half of a step")
-    press(app, "step")
+    step(app)
     sentences(app, "train", "the second half of a step")
     inside = app.session_state["fmviz:train:inside_cache"][1]
-    assert np.array_equal(inside.at(2).P, Run_epoch(2))
+    *_, last = (s for s in Run.prepare(the_job().experiment).snapshots() if s.epoch <= 2)
+    assert np.array_equal(inside.at(2).P, last.parameters.P)
     app = page("train", **SMALL, solver="psgd", grain="entry")
-    assert "no steps on single entries" in words(press(app, "step"))
-
-
-def Run_epoch(epoch: int) -> np.ndarray:
-    *_, last = (s for s in Run.prepare(the_job().experiment).snapshots() if s.epoch <= epoch)
-    return last.parameters.P
+    assert "no steps on single entries" in words(step(app))
 
 
 @pytest.mark.slow
@@ -145,14 +124,13 @@ def test_slow_motion_goes_through_the_steps_by_itself(store):
     assert address(app)["motion"] == "1"
     # Every run of the script is a tick, of which there are four an epoch.
     for _ in range(6):
-        run(app)
+        app.run()
     assert figures(app)["Epoch"] in ("1", "2")
     assert ", step by step." in words(app)
-    press(app, "pause")
+    press(app, "train_pause")
     assert "motion" not in address(app)
-    app.segmented_control(key="train_speed").set_value("full")
-    run(app)
-    assert figures(press(app, "play"))["Epoch"] == "12"
+    app.segmented_control(key="train_speed").set_value("full").run()
+    assert figures(press(app, "train_play"))["Epoch"] == "12"
     assert "inside" not in address(app)
 
 
@@ -161,8 +139,6 @@ def test_planted_support_is_compared_pair_by_pair(store):
     view = the_job().view()
     learned = learned_support(view.thinned, None)
     assert np.triu(learned, 1).sum() == view.last["used_interactions"]
-    from fmviz.lab.interpretation.comparison import compare_supports
-
     found = compare_supports(view.dataset.truth, learned)
     assert found.f1 == pytest.approx(view.last["support_f1"])
     assert found.exact == bool(view.last["support_recovered"])
@@ -174,8 +150,7 @@ def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
     app = page("train", dataset="planted_interactions", max_epochs="60", play="1", cell_i="0", cell_j="1")
     view = the_job().view()
     P = view.parameters.P
-    app.selectbox(key="train_cell_j").set_value(int(np.flatnonzero((P[0] != 0) @ (P != 0).T)[-1]))
-    run(app)
+    app.selectbox(key="train_cell_j").set_value(int(np.flatnonzero((P[0] != 0) @ (P != 0).T)[-1])).run()
     assert "interact with weight" in words(app)
     assert "The products sum to" in words(app)
     live = (P != 0).any(axis=1)
@@ -189,22 +164,20 @@ def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
     app = page("train", **{**address(app), "cell_i": str(i), "cell_j": str(j)})
     assert "their rows are disjoint" in words(app)
     assert "threshold" in words(app)
-    app.selectbox(key="train_cell_j").set_value(i)
-    run(app)
+    app.selectbox(key="train_cell_j").set_value(i).run()
     sentences(app, "train", "one feature twice")
 
 
 def test_only_changes_of_the_run_itself_are_adopted(store):
-    app = press(page("train", **SMALL), "step", 2)
+    app = step(page("train", **SMALL), 2)
     job = the_job()
-    assert adopt is not None
     job.change(lambda_p=0.5)
-    run(app)
+    app.run()
     assert address(app)["changes"] == "2:lambda_p:0.5"
-    press(app, "forget")
-    run(app)
+    press(app, "train_forget")
+    app.run()
     assert "changes" not in address(app)
-    press(app, "reset")
+    press(app, "train_reset")
     assert the_job().experiment == Experiment(**{**vars(job.experiment), "changes": ()})
 
 
@@ -218,7 +191,7 @@ def test_rows_beyond_the_caps_are_in_the_histogram_and_listed_elsewhere(store):
         "regularizer": "l2",
         "caps": "given",
     }
-    app = run(page("train", **query, **robust, lambda_sparse="0", max_epochs="5", play="1"))
+    app = page("train", **query, **robust, lambda_sparse="0", max_epochs="5", play="1").run()
     assert len(app.get("plotly_chart")) == 2
     assert "of 60 rows are beyond ε₁ + ε₂" in words(app)
     assert not any("off by" in frame.value for frame in app.dataframe)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.lab.datasets import Dataset
@@ -100,20 +101,19 @@ class Attributes:
     ----------
     dataset : Dataset
         The data.
-    groups : tuple of str
-        The attributes by name, as `Dataset.groups` tells them.
-    codes : (d,) int ndarray
-        The place in `groups` of every column.
     """
 
     dataset: Dataset
-    groups: tuple[str, ...] = field(init=False)
-    codes: np.ndarray = field(init=False)
 
-    def __post_init__(self) -> None:
-        places = {name: place for place, name in enumerate(dict.fromkeys(self.dataset.groups))}
-        object.__setattr__(self, "groups", tuple(places))
-        object.__setattr__(self, "codes", np.array([places[name] for name in self.dataset.groups]))
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The attributes by name, as `Dataset.groups` tells them."""
+        return tuple(dict.fromkeys(self.dataset.groups))
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The place in `groups` of every column, shape (d,)."""
+        return pd.Index(self.groups).get_indexer(pd.Index(self.dataset.groups))
 
     @property
     def grouped(self) -> bool:
@@ -136,7 +136,7 @@ class Attributes:
         for group, members in zip(self.groups, self.members, strict=True):
             columns = members.tolist()
             if len(columns) > 1 and all(binary[j] for j in columns):
-                held = _held(X, members)
+                held = np.asarray(X[:, members].sum(axis=1)).ravel()  # how many are 1 in every row
                 if held.max(initial=0) <= 1:
                     words = tuple(names[j].removeprefix(f"{group}=") for j in columns)
                     lack = bool(held.min(initial=1) == 0)
@@ -186,8 +186,3 @@ def _binary(X: Any) -> np.ndarray:
     found = np.ones(X.shape[1], dtype=bool)
     found[matrix.indices[(matrix.data != 1) & (matrix.data != 0)]] = False
     return found
-
-
-def _held(X: Any, columns: np.ndarray) -> np.ndarray:
-    """Return how many of some columns are 1 in every row."""
-    return np.asarray(X[:, columns].sum(axis=1)).ravel()

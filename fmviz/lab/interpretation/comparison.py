@@ -70,7 +70,7 @@ def difference(one: Weights, other: Weights) -> np.ndarray:
     return apart if len(apart) <= EXACT_FEATURES else GivenPairs.of(apart).pooled(N_TILES)
 
 
-def stability(found: Sequence[Weights], names: Sequence[str], top: int = 200) -> pd.DataFrame:
+def stability(found: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
     """Return how often each pair is used among runs, the most stable pairs first.
 
     Parameters
@@ -79,14 +79,12 @@ def stability(found: Sequence[Weights], names: Sequence[str], top: int = 200) ->
         The pair weights of runs that differ in their seed.
     names : sequence of str
         The features.
-    top : int
-        At most so many rows.
 
     Returns
     -------
     DataFrame
         Columns Feature, with feature, Selected in (the share of the runs), Mean weight (over the runs that
-        use the pair), Same sign (the share of those whose weight has the sign of the mean).
+        use the pair), Same sign (the share of those whose weight has the sign of the mean); at most 200 rows.
     """
     count = np.array([np.triu(w.used, 1) for w in found]).sum(axis=0)
     i, j = np.nonzero(count)
@@ -94,7 +92,7 @@ def stability(found: Sequence[Weights], names: Sequence[str], top: int = 200) ->
     times = count[i, j]
     mean = values.sum(axis=0) / np.maximum(times, 1)
     same = np.sum((np.sign(values) == np.sign(mean)) & (values != 0), axis=0) / np.maximum(times, 1)
-    order = np.lexsort((-np.abs(mean), -times))[:top]
+    order = np.lexsort((-np.abs(mean), -times))[:200]
     labels = np.asarray(names, dtype=object)
     return pd.DataFrame(
         {

@@ -75,10 +75,8 @@ def target_grid(dataset: Dataset, i: int, j: int) -> TargetGrid:
     unit, shift = (0.5, 0.5) if dataset.task == "binary" else (scaling.scale, scaling.mean)
     (rows, at), (columns, to) = _ranges(dataset, i), _ranges(dataset, j)
     shape = (len(rows), len(columns))
-    counts = np.zeros(shape, dtype=int)
-    sums = np.zeros(shape)
-    np.add.at(counts, (at, to), 1)
-    np.add.at(sums, (at, to), y)
+    cells = np.ravel_multi_index((at, to), shape)
+    counts, sums = (np.bincount(cells, w, shape[0] * shape[1]).reshape(shape) for w in (None, y))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(counts > 0, sums / counts - y.mean(), np.nan)
     return TargetGrid((i, j), rows, columns, means * unit, counts, float(y.mean() * unit + shift))

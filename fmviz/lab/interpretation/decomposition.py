@@ -138,19 +138,14 @@ def decompose(model: Model, parameters: Parameters, x: np.ndarray) -> Decomposit
         Its terms sum to the prediction up to rounding.
     """
     live = np.flatnonzero(x)
-    here = _restricted(parameters, live)
+    W = None if parameters.W is None else parameters.W[np.ix_(live, live)]
+    here = parameters.replace(P=parameters.P[live], w=parameters.w[live], W=W)
     terms = [
         Term(term.kind, term.order, tuple(int(live[j]) for j in term.features), term.value)
         for term in _terms(model, here, x[live])
     ]
     predicted = float(model.predict(Design(x[None, :]), parameters)[0])
     return Decomposition(tuple(terms), predicted)
-
-
-def _restricted(parameters: Parameters, kept: np.ndarray) -> Parameters:
-    """Return the parameters of some features alone."""
-    W = None if parameters.W is None else parameters.W[np.ix_(kept, kept)]
-    return parameters.replace(P=parameters.P[kept], w=parameters.w[kept], W=W)
 
 
 def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:

@@ -25,11 +25,6 @@ __all__ = ["LISTED", "Errors", "Suspicion", "caps_of", "errors_of", "rows_table"
 
 LISTED = 50
 """Rows of a list of suspicious ones."""
-# What the deviation of a normal law is of the median of its sizes.
-_DEVIATION = 1.4826
-# Strength of the robust machine that ranks rows, as a share of the typical square of a product: it hardly
-# shrinks.
-_HARDLY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +62,6 @@ class Errors:
     def beyond(self, reach: float) -> np.ndarray:
         """Return which rows are further off than that."""
         return self.size > reach
-
-    def ranked(self) -> np.ndarray:
-        """Return the places among these rows, the furthest off first."""
-        return np.argsort(-self.size, kind="stable")
 
 
 def errors_of(run: Run, parameters: Parameters, every: bool = False) -> Errors:
@@ -136,7 +127,8 @@ class Suspicion:
     @property
     def listed(self) -> np.ndarray:
         """The places of the rows that look most wrong, the most suspicious first."""
-        return self.errors.ranked()[: max(LISTED, int(self.aside.sum()))]
+        furthest = np.argsort(-self.errors.size, kind="stable")
+        return furthest[: max(LISTED, int(self.aside.sum()))]
 
 
 def suspicious_rows(
@@ -181,7 +173,8 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
     errors = errors_of(run, parameters)
     typical = 1.0
     if not errors.binary:
-        typical = _DEVIATION * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
+        # What the deviation of a normal law is of the median of its sizes.
+        typical = 1.4826 * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
     names = ("lambda_w", "lambda_p", "lambda_sparse")
     changes = {name: getattr(run.experiment, name) / typical for name in names}
     capped = _with(run, output, "capped_hinge" if errors.binary else "capped", **changes)
@@ -198,7 +191,8 @@ def _logistic(run: Run, output: int) -> Run:
         return _with(run, output, "logistic")
     squares = problem.design.power(2)
     size = float(np.square(problem.mean(squares @ np.ones(squares.shape[1])) / squares.shape[1]))
-    return _with(run, output, "logistic", lambda_p=_HARDLY * size, model_params=(("spectrum", "squared"),))
+    # A share of the typical square of a product hardly shrinks.
+    return _with(run, output, "logistic", lambda_p=1e-4 * size, model_params=(("spectrum", "squared"),))
 
 
 def _with(run: Run, output: int, loss: str, **changes: Any) -> Run:
@@ -250,10 +244,9 @@ def rows_table(dataset: Dataset, errors: Errors, places: np.ndarray, most: int |
         table["off by"] = told[:, 1] - told[:, 0]
     if errors.wrong is not None:
         table["wrong in truth"] = errors.wrong[places]
-    every = attributes.all[:most]
     held = [attributes.row(int(row)) for row in rows]
     columns = {
         one.name: [one.value(x) if one.kind == "number" else one.words_for(one.value(x)) for x in held]
-        for one in every
+        for one in attributes.all[:most]
     }
     return pd.concat([table, pd.DataFrame(columns, index=table.index)], axis=1)

@@ -149,22 +149,11 @@ def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
         P of shape (d, k), w, bias.
     i, j : int
         Two different features.
-
-    Raises
-    ------
-    ValueError
-        If the model is another one, or the features are the same or unknown.
     """
-    d = parameters.P.shape[0]
-    model = problem.model
-    if not model.plain:
-        raise ValueError("Pairs are explained for the factorization machine of order 2; choose that model.")
-    if i == j or not (0 <= i < d and 0 <= j < d):
-        raise ValueError(f"Features {i} and {j} are no pair of features from 0 to {d - 1}; choose two.")
     gradient = loss_gradient(problem, parameters)[0]
     penalty, by_norm = problem.penalty, problem.penalty.row_wise
     thresholded = penalty.separable and problem.lambda_sparse > 0.0
-    t = np.zeros((d, 1) if by_norm else parameters.P.shape)
+    t = np.zeros((len(parameters.P), 1) if by_norm else parameters.P.shape)
     if thresholded:
         t = problem.lambda_sparse * penalty.thresholds(parameters.P)
     thresholded = thresholded and bool(t.any())

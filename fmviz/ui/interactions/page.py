@@ -48,7 +48,6 @@ EXPERT = ("siblings",)
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": pairs.draw_matrix}
 # What is said of one run and makes no sense for another.
 _OWN = ("output", "against", "find", "pair", "row", "change", "seek")
-_EXAMPLE_EPOCHS = 60
 _OWNER = "fmviz:interactions:session"
 _GONE = {
     "window": f"The matrix shows the {pairs.MOST_FEATURES} strongest used features; drag a box to zoom.",
@@ -111,9 +110,6 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
             return f"{title_of_run(known[run])} ({run[:4]})"
         return f"{run} (not here)" if run else "Choose a run"
 
-    def changed() -> None:
-        settings.reset(*_OWN)
-
     widgets.control(
         settings,
         "run",
@@ -123,7 +119,7 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
         format_func=name_of,
         help=f"The newest {OFFERED}; the page Runs has all.",
         width=560,
-        then=changed,
+        then=lambda: settings.reset(*_OWN),
     )
     return known.get(settings["run"])
 
@@ -199,7 +195,7 @@ def _empty(settings: Settings) -> None:
     spec = dataset_spec(name)
 
     def example() -> None:
-        experiment = dataclasses.replace(suggested(name), max_epochs=_EXAMPLE_EPOCHS, seed=settings["seed"])
+        experiment = dataclasses.replace(suggested(name), max_epochs=60, seed=settings["seed"])
         owner = str(st.session_state.setdefault(_OWNER, secrets.token_hex(8)))
         try:
             job = manager().start(experiment, owner, browser=session_uploads.owner())

@@ -80,7 +80,8 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         _none(settings, reading, found)
         return
     table = _table(f"{reading.key}:{name}", reading, found)
-    _summary(reading, found, table)
+    st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
+    st.caption(plain(ranking_words(found, higher=len(orders_of(reading.model)) > 1)))
     with_samples = with_intervals(table, average, found.i, found.j)
     pairs_in_words(with_samples, reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
     if (table["rows_with_both"] == 0).any():
@@ -144,11 +145,6 @@ def pick_node(settings: Settings, name: str) -> None:
 @st.cache_resource(max_entries=16, show_spinner="Counting how often they occur together.")
 def _table(name: str, _reading: Opened, _found: Ranking) -> pd.DataFrame:
     return table_of_pairs(_found.i, _found.j, _found.weight, _reading.dataset, _reading.wording)
-
-
-def _summary(reading: Opened, found: Ranking, table: pd.DataFrame) -> None:
-    st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
-    st.caption(plain(ranking_words(found, higher=len(orders_of(reading.model)) > 1)))
 
 
 def _none(settings: Settings, reading: Opened, found: Ranking) -> None:

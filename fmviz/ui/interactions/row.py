@@ -82,9 +82,6 @@ def _pick(settings: Settings, reading: Opened) -> int:
     if not held_out.size and settings["part"] == "validation":
         settings.set(part="training")
 
-    def other() -> None:
-        settings.set(change="")
-
     with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_pick_row"):
         if held_out.size:
             widgets.param(settings, "part", "Rows", then=lambda: settings.set(row=1, change=""))
@@ -100,7 +97,7 @@ def _pick(settings: Settings, reading: Opened) -> int:
             int(rows.size),
             step=1,
             width=180,
-            then=other,
+            then=lambda: settings.set(change=""),
         )
         place = int(rows[settings["row"] - 1])
         words = f"Row {place + 1:,} of the data."
@@ -136,14 +133,6 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
             icon=":material/link_off:",
         )
     return found
-
-
-def _set_change(settings: Settings, changes: dict[int, float], at: int, value: float, was: float) -> None:
-    """Change one value, or take the change back where it is what the row has."""
-    new = {**changes, at: value}
-    if value == was:
-        del new[at]
-    settings.set(change=",".join(f"{place}={number!r}" for place, number in sorted(new.items())))
 
 
 def _controls(
@@ -201,9 +190,10 @@ def _control(
     told = f"In the row: {attribute.words_for(was)}."
 
     def store() -> None:
-        new = st.session_state[key]
-        if new is not None:
-            _set_change(settings, changes, at, float(new), was)
+        """Change the value, or take the change back where it is what the row has."""
+        if (new := st.session_state[key]) is not None:
+            wanted = {place: x for place, x in {**changes, at: float(new)}.items() if place != at or x != was}
+            settings.set(change=",".join(f"{place}={x!r}" for place, x in sorted(wanted.items())))
 
     # The setting is `change`, which holds all of them.
     if st.session_state.get(key) != value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -80,6 +81,36 @@ class Search:
         )
 
 
+def looked_at(
+    place: str, asked: Any, key: str, wanted: bool, linked: bool, start: Callable[[], None]
+) -> tuple[Any, Task] | None:
+    """Return what this session looks at, and its task, which outlives the server's list of tasks.
+
+    Parameters
+    ----------
+    place : str
+        Where the session keeps it.
+    asked : object
+        What the settings ask for.
+    key : str
+        The name of its task, which somebody may have started in another session.
+    wanted : bool
+        Whether the link says that it is to be computed.
+    linked : bool
+        Whether a link that could be followed was just opened.
+    start : callable
+        Starts the task, and keeps it at the place.
+    """
+    shown = st.session_state.get(place)
+    there = manager().get(key)
+    if wanted and there is not None and (there.state.active or there.state is TaskState.FINISHED):
+        if shown is None or shown[1] is not there:
+            st.session_state[place] = (asked, there)
+    elif wanted and linked and (shown is None or shown[0] != asked):
+        start()
+    return st.session_state.get(place)
+
+
 def draw(settings: Settings, base: Experiment, linked: bool) -> None:
     """Draw the wanted number, the search as it narrows, and what was found."""
     st.subheader("Search for a number of interactions")
@@ -106,8 +137,6 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
         st.error(plain(error), icon=":material/block:")
         return
     low, high = asked.accept
-    tasks = manager()
-    shown: tuple[Search, Task] | None = st.session_state.get(_SHOWN)
 
     def start() -> None:
         make = partial(
@@ -118,22 +147,13 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
             grid=asked.grid,
             narrowest=_NARROWEST,
         )
-        task = tasks.submit(asked.key, lambda should_stop: make(should_stop=should_stop))
+        task = manager().submit(asked.key, lambda should_stop: make(should_stop=should_stop))
         st.session_state[_SHOWN] = (asked, task)
         settings.set(seek=True)
 
     if st.session_state.pop(_NOW, False):
         start()
-        shown = st.session_state[_SHOWN]
-    there = tasks.get(asked.key)
-    found = there is not None and (there.state.active or there.state is TaskState.FINISHED)
-    if settings["seek"] and found and there is not None and (shown is None or shown[1] is not there):
-        shown = st.session_state[_SHOWN] = (asked, there)
-    elif (linked and settings["seek"] and not settings.notices and not found) and (
-        shown is None or shown[0] != asked
-    ):
-        start()
-        shown = st.session_state[_SHOWN]
+    shown = looked_at(_SHOWN, asked, asked.key, settings["seek"], linked and not settings.notices, start)
     stale = shown is not None and shown[0] != asked
     active = shown is not None and shown[1].state.active
     with st.container(horizontal=True, vertical_alignment="center", key="path_target_controls"):

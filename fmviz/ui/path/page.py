@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from fmviz.engine.models import SharedBasis
 from fmviz.engine.penalties import OUTPUT_PENALTIES, PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path as figures
-from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
@@ -59,7 +59,6 @@ _ORDER_HELP = {
     "down": "Every fit begins where that of the next larger λ ended. Where P has become 0 it stays 0.",
     "cold": "Every fit begins at the start that the seed draws, as on the page Train.",
 }
-_ORDER_HELP_ALL = " ".join(f"{_ORDER_WORDS[name]}: {words}" for name, words in _ORDER_HELP.items())
 _METRICS = (*METRICS, "validation_loss", "train_loss")
 _SHARED = ("rank", "lambda_w", "lambda_p")
 TABLE: tuple[ParamSpec | Several, ...] = (
@@ -67,7 +66,13 @@ TABLE: tuple[ParamSpec | Several, ...] = (
     ParamSpec("low", "float", 1e-3, 1e-12, 1e6, log=True, help="The smallest λ of the path."),
     ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help="The largest λ of the path."),
     ParamSpec("points", "int", 13, 2, 60, help="Values of λ, evenly spaced on a log scale."),
-    ParamSpec("order", "choice", "up", choices=tuple(_ORDER_HELP), help=_ORDER_HELP_ALL),
+    ParamSpec(
+        "order",
+        "choice",
+        "up",
+        choices=tuple(_ORDER_HELP),
+        help=" ".join(f"{_ORDER_WORDS[name]}: {words}" for name, words in _ORDER_HELP.items()),
+    ),
     *(_SPECS[name] for name in _SHARED),
     replace(_SPECS["validation"], default=0.2),
     ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="What tells a good fit."),
@@ -106,14 +111,6 @@ _STYLE = """<style>
 [class*="st-key-path_box"] .katex-display {margin: 0; font-size: 0.95em}
 [class*="st-key-path_box"] .katex-display > .katex > .katex-html {white-space: normal}
 </style>"""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The path that a session looks at: it outlives the server's list of tasks."""
-
-    plan: PathPlan
-    task: Task
 
 
 def render() -> None:
@@ -245,29 +242,19 @@ def _plan(settings: Settings, base: Experiment) -> PathPlan:
 
 
 def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
-    tasks = manager()
     key = f"path:{plan.digest}"
-    shown: Shown | None = st.session_state.get(_SHOWN)
 
     def start() -> None:
-        known = () if shown is None else plan.known(shown.plan, shown.task.view().items)
-        task = tasks.submit(key, partial(trace, plan, known=known))
-        st.session_state[_SHOWN] = Shown(plan, task)
+        before = st.session_state.get(_SHOWN)
+        known = () if before is None else plan.known(before[0], before[1].view().items)
+        st.session_state[_SHOWN] = plan, manager().submit(key, partial(trace, plan, known=known))
         settings.set(run=True)
 
-    there = tasks.get(key)
-    found = there is not None and (there.state.active or there.state is TaskState.FINISHED)
-    if settings["run"] and found and there is not None and (shown is None or shown.task is not there):
-        # What somebody has computed here already, in this session or another.
-        shown = st.session_state[_SHOWN] = Shown(plan, there)
-    elif (linked and settings["run"] and not settings.notices and plan.total and not found) and (
-        shown is None or shown.plan != plan
-    ):
-        start()
-        shown = st.session_state[_SHOWN]
-    task = None if shown is None else shown.task
+    followed = linked and not settings.notices and plan.total > 0
+    shown = interaction_count.looked_at(_SHOWN, plan, key, settings["run"], followed, start)
+    task = None if shown is None else shown[1]
     active = task is not None and task.state.active
-    stale = shown is not None and shown.plan != plan
+    stale = shown is not None and shown[0] != plan
     fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
     with st.container(horizontal=True, vertical_alignment="center", key="path_controls"):
         widgets.action(
@@ -287,8 +274,8 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
         _empty(settings, start if plan.total else None)
         return
     if stale:
-        st.warning(_stale_words(shown.plan, plan), icon=":material/sync_problem:")
-    watch(shown.task, partial(_draw_result, settings, shown.plan))
+        st.warning(_stale_words(shown[0], plan), icon=":material/sync_problem:")
+    watch(shown[1], partial(_draw_result, settings, shown[0]))
 
 
 def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
@@ -296,8 +283,7 @@ def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
         settings.set(dataset="planted_interactions", penalties=("l1", "l21", "ti", "cs"), run=False)
         load_suggested(settings)
         plan = _plan(settings, base_of(settings))
-        task = manager().submit(f"path:{plan.digest}", partial(trace, plan))
-        st.session_state[_SHOWN] = Shown(plan, task)
+        st.session_state[_SHOWN] = plan, manager().submit(f"path:{plan.digest}", partial(trace, plan))
         settings.set(run=True)
 
     first = "" if start is None else "Press **Run** for the settings above, or try this example: "
@@ -320,9 +306,6 @@ def _stale_words(old: PathPlan, new: PathPlan) -> str:
         f"Settings changed since this path was computed: {shown}. Press **Run** to compute it anew; "
         "paths that stay as they were are kept."
     )
-
-
-_SWEEP_POINTS = 8
 
 
 def _draw_basis_sweep(settings: Settings) -> None:
@@ -353,7 +336,7 @@ def basis_sweep(dataset: str) -> SweepPlan:
             "base": {"model": SharedBasis.name},
             "dataset": {"dataset": dataset},
             "method": [{"regularizer": name} for name in norms],
-            "grid": {"lambda_sparse": strengths(SMALLEST_SHARE * top, LARGEST_SHARE * top, _SWEEP_POINTS)},
+            "grid": {"lambda_sparse": strengths(SMALLEST_SHARE * top, LARGEST_SHARE * top, 8)},
         }
     )
 
@@ -495,8 +478,7 @@ def _pick(settings: Settings, key: str) -> None:
     """Show the fit whose point was clicked."""
     points = st.session_state[key]["selection"]["points"]
     for point in points:
-        told = point.get("customdata")
-        if told:
+        if told := point.get("customdata"):
             settings.set(who=told[0], at=float(told[1]))
             return
 
@@ -579,20 +561,18 @@ def _point(
                 train_query(experiment),
                 label="**Open in Train**",
             )
-            st.caption(_train_words(plan, picked))
+            st.caption(_train_words(plan))
 
 
-def _train_words(plan: PathPlan, picked: pd.Series) -> str:
+def _train_words(plan: PathPlan) -> str:
     if plan.order == "cold":
         return "The same settings, start and seed: the run ends with these numbers."
-    if plan.order == "onwards":
-        return (
-            "The same settings. The run makes a start of its own, not at a neighbour of the path, and may "
-            "end elsewhere: the objective of a factorization machine has many stationary points."
-        )
+    start = (
+        "makes a start of its own" if plan.order == "onwards" else "begins at the start that the seed draws"
+    )
     return (
-        "The same settings. The run begins at the start that the seed draws, not at a neighbour of the path, "
-        "and may end elsewhere: the objective of a factorization machine has many stationary points."
+        f"The same settings. The run {start}, not at a neighbour of the path, and may end elsewhere: the "
+        "objective of a factorization machine has many stationary points."
     )
 
 

@@ -42,6 +42,10 @@ _LABELS = {
     "dataset_b": "Groups",
     "dataset_d_noise": "Noise features",
     "dataset_seed": "Seed of the data",
+    "dataset_gross": "Gross errors in the target",
+    "dataset_flipped": "Flipped labels",
+    "dataset_swapped": "Swapped targets",
+    "dataset_errors_seed": "Seed of the errors",
     "regularizer_axis": "Squared norms of",
 }
 
@@ -116,9 +120,18 @@ def _drawer(settings: Settings, job: Job | None) -> None:
     notation = model.notation
     if settings.shows_any("model", "rank", *own_names(settings, "model")):
         with st.container(border=True, key="train_model_box"):
-            _model(settings)
+            widgets.control(
+                settings,
+                "model",
+                st.selectbox,
+                "Model",
+                list(EXPERIMENT_MODELS),
+                format_func=lambda name: MODELS[name].label,
+                then=suited(settings),
+            )
             _own(settings, "model", then=suited(settings))
-            if (note := _cost(settings)) is not None:
+            there = dataset_spec(settings["dataset"]).unavailable() is None
+            if there and (note := cost_note(experiment_of(settings))) is not None:
                 st.caption(f":material/timer: {plain(note)}")
     if settings.shows_any("regularizer", "lambda_p", *own_names(settings, "regularizer")):
         with st.container(border=True, key="train_penalty"):
@@ -176,13 +189,6 @@ def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
         widgets.scale(settings, "lambda_p", label, help=words)
 
 
-def _cost(settings: Settings) -> str | None:
-    """Return what is expensive about the run that is set, or None."""
-    if dataset_spec(settings["dataset"]).unavailable() is not None:
-        return None
-    return cost_note(experiment_of(settings))
-
-
 def _formulas(settings: Settings, model: Model) -> None:
     """Draw the regularizer as it acts on the columns of each order, and what it selects."""
     if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
@@ -204,23 +210,7 @@ def _formulas(settings: Settings, model: Model) -> None:
 
 def penalty_forms(model: Model, penalty: Penalty) -> list[tuple[int | None, str, str]]:
     """Return the order, the LaTeX and what is selected, for every block of columns of a model."""
-    found = []
-    for order, form in model.forms(penalty):
-        formula, _, selects = form.words()
-        found.append((order, formula, selects))
-    return found
-
-
-def _model(settings: Settings) -> None:
-    widgets.control(
-        settings,
-        "model",
-        st.selectbox,
-        "Model",
-        list(EXPERIMENT_MODELS),
-        format_func=lambda name: MODELS[name].label,
-        then=suited(settings),
-    )
+    return [(order, *form.words()[::2]) for order, form in model.forms(penalty)]
 
 
 def _regularizers(settings: Settings) -> tuple[Mapping[str, str | None], dict[str, str]]:
@@ -284,18 +274,13 @@ def _own(
 
 def _solver(settings: Settings) -> None:
     now = experiment_of(settings)
-
-    def reason(name: str) -> str | None:
-        return why_not(now.penalty, name, loss=now.criterion, model=now.machine)
-
-    reasons = {name: reason(name) for name in ("auto", *EXPERIMENT_SOLVERS)}
+    reasons = {
+        name: why_not(now.penalty, name, loss=now.criterion, model=now.machine)
+        for name in ("auto", *EXPERIMENT_SOLVERS)
+    }
     fits = [name for name, why in reasons.items() if why is None]
     labels = {name: SOLVERS[name].label for name in EXPERIMENT_SOLVERS}
-    if "auto" in fits:
-        best = best_solver(now.formulation)
-        labels["auto"] = f"Auto: {SOLVERS[best].label}"
-    else:
-        labels["auto"] = "Auto"
+    labels["auto"] = f"Auto: {SOLVERS[best_solver(now.formulation)].label}" if "auto" in fits else "Auto"
     _select(settings, "solver", "Solver", fits, labels)
     _own(settings, "solver")
     _missing(settings, "solver", reasons, labels, key="train_why_not")
@@ -358,12 +343,6 @@ def _select(
 # ------------------------------------------------------------------------------------- caps and wrong rows
 
 
-_WRONG_ROW_LABELS = {
-    "dataset_gross": "Gross errors in the target",
-    "dataset_flipped": "Flipped labels",
-    "dataset_swapped": "Swapped targets",
-    "dataset_errors_seed": "Seed of the errors",
-}
 WRONG_ROWS = tuple(f"dataset_{name}" for name in CONTAMINATION)
 """The settings of rows that are wrong on purpose."""
 
@@ -413,9 +392,7 @@ def draw_wrong_rows(settings: Settings) -> None:
     label = f"Wrong rows on purpose: {made:.0%}" if made else "Wrong rows on purpose"
     with st.expander(label, icon=":material/bug_report:", key="train_wrong_rows", expanded=made > 0.0):
         for name in shares:
-            widgets.param(settings, name, _WRONG_ROW_LABELS[name], style="slider", step=0.01)
+            widgets.param(settings, name, _LABELS[name], style="slider", step=0.01)
         if made:
-            widgets.param(
-                settings, "dataset_errors_seed", _WRONG_ROW_LABELS["dataset_errors_seed"], style="number"
-            )
+            widgets.param(settings, (seed := "dataset_errors_seed"), _LABELS[seed], style="number")
             st.caption("Which they are is known, so that what finds them can be judged.")

@@ -230,35 +230,41 @@ def draw_columns(view: JobView, look: Look) -> None:
     if weighted:
         coefficients = interactions.coefficients
         order = np.argsort(-np.abs(coefficients), kind="stable")
-        _draw_coefficients(next(places), coefficients[order])
+        _draw_signed(
+            next(places),
+            coefficients[order],
+            f"The weights {_LAMBDA} of the columns",
+            ("column, by |λ|", _LAMBDA),
+            "train_coefficients",
+            "weights",
+        )
     if spectral:
-        _draw_spectrum(next(places), interactions.eigenvalues(), look.model.notation.weights)
+        eigenvalues = interactions.eigenvalues()
+        _draw_signed(
+            next(places),
+            eigenvalues,
+            f"The spectrum of W = {look.model.notation.weights}",
+            ("eigenvalue, by size", "value"),
+            "train_spectrum",
+            "eigenvalues",
+            f"Rank {eigenvalues.size:,}: ",
+        )
 
 
-def _draw_coefficients(place: Any, weights: np.ndarray) -> None:
+def _draw_signed(
+    place: Any, values: np.ndarray, title: str, axes: tuple[str, str], key: str, what: str, before: str = ""
+) -> None:
+    """Draw signed numbers as bars, and how many there are of each sign."""
+    up, down, zero = (int((np.sign(values) == sign).sum()) for sign in (1, -1, 0))
     with place:
-        st.markdown(f"**The weights {_LAMBDA} of the columns**")
-        positive, negative = int((weights > 0).sum()), int((weights < 0).sum())
+        st.markdown(f"**{title}**")
         chart(
-            signed_bars(weights, x="column, by |λ|", y=_LAMBDA),
-            key="train_coefficients",
-            alt=f"{positive} positive and {negative} negative weights, sorted by size.",
+            signed_bars(values, x=axes[0], y=axes[1]),
+            key=key,
+            alt=f"{up} positive and {down} negative {what}, sorted by size.",
         )
-        st.caption(
-            f"{positive:,} positive, {negative:,} negative, {weights.size - positive - negative} zero."
-        )
-
-
-def _draw_spectrum(place: Any, eigenvalues: np.ndarray, formula: str) -> None:
-    with place:
-        st.markdown(f"**The spectrum of W = {formula}**")
-        up = int((eigenvalues > 0).sum())
-        chart(
-            signed_bars(eigenvalues, x="eigenvalue, by size", y="value"),
-            key="train_spectrum",
-            alt=f"{up} positive and {eigenvalues.size - up} negative eigenvalues, sorted by size.",
-        )
-        st.caption(f"Rank {eigenvalues.size:,}: {up:,} positive, {eigenvalues.size - up} negative.")
+        zeros = f", {zero} zero" if zero or not before else ""
+        st.caption(f"{before}{up:,} positive, {down:,} negative{zeros}.")
 
 
 def column_headings(model: Model, n_columns: int) -> list[str]:
@@ -292,14 +298,6 @@ def column_factors(model: Model, n_columns: int) -> list[int]:
     """Return for every column of P = [U¹ … U^m] of a lifted model which factor it is of, from 1."""
     m = model.degree  # type: ignore[attr-defined]
     return [t + 1 for t in range(m) for _ in range(n_columns // m)]
-
-
-def coefficients_table(view: JobView) -> pd.DataFrame:
-    """Return λ, a row a column of P."""
-    assert view.parameters is not None
-    weights = view.parameters.multipliers
-    names = column_headings(view.machine, weights.size)
-    return pd.DataFrame({"column": names, "lambda": weights})
 
 
 VIEW = (
@@ -471,11 +469,9 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
         st.caption(f"Among the {thinned.rows.size:,} rows of largest norm, while the run goes on.")
 
 
-def pairs_table(
-    model: Model, found: Parameters | ThinnedFactors, dataset: Dataset, top: int = TOP_PAIRS
-) -> pd.DataFrame:
+def pairs_table(model: Model, found: Parameters | ThinnedFactors, dataset: Dataset) -> pd.DataFrame:
     """Return the strongest pairs in words: the two features, their weight, and whether it is so in truth."""
-    pairs = pairs_of(model, found).ranked(top)
+    pairs = pairs_of(model, found).ranked(TOP_PAIRS)
     table = named_pairs(pairs.i, pairs.j, pairs.weight, dataset).rename(columns=_HEADS)
     truth = truth_of(dataset)
     if truth is not None:

@@ -41,10 +41,9 @@ from fmviz.ui.train import epoch_trace, interactions, outliers, panels, slices, 
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs
 from fmviz.ui.train.panels import Look, factors_repeat
 from fmviz.ui.train.settings import adopt
-from fmviz.ui.watching import connected, shared_task
+from fmviz.ui.watching import connected, failure, shared_task
 
 POLL_SECONDS = 0.25
-_OUTPUTS_SECONDS = 1.0
 _SENT = "fmviz:train:sent"
 
 
@@ -74,9 +73,17 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
         if stale:
             st.warning(stale, icon=":material/sync_problem:")
         if view.state in (TaskState.FAILED, TaskState.DIVERGED):
-            _error(view)
+            failure(view)
+        if view.state is TaskState.FAILED:
+            st.caption(
+                "This is a defect of fmviz or of its surroundings. Other settings may go round it: change "
+                "one, then press Play."
+                if view.details
+                else "Change the setting that the sentence names, then press Play."
+            )
     waiting = loading is not None and loading.state.active
-    dataset = view.dataset if view is not None else _loaded(loading)
+    loaded: tuple[Any, ...] = () if loading is None else loading.view().items
+    dataset: Dataset | None = next(iter(loaded), None) if view is None else view.dataset
     had = dataset is not None and (view is None or bool(view.history))
 
     first = True
@@ -117,16 +124,13 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
         stage(payload, key="train_matrix")
     if job is not None and view is not None and dataset is not None and dataset.outputs:
         # The chosen output is on the stage; here are all of them, more rarely.
-        _outputs(job, settings, _OUTPUTS_SECONDS if going else None)
+
+        def outputs() -> None:
+            slices.draw(job.view(), settings)
+
+        fragment(outputs, run_every=1.0 if going else None)()
     if view is not None and view.history and not going:
         _at_rest(view, settings, output)
-
-
-def _outputs(job: Job, settings: Settings, run_every: float | None) -> None:
-    def outputs() -> None:
-        slices.draw(job.view(), settings)
-
-    fragment(outputs, run_every=run_every)()
 
 
 def _at_rest(view: JobView, settings: Settings, output: int) -> None:
@@ -254,11 +258,6 @@ def _loading(experiment: Experiment, output: int) -> Task | None:
     return shared_task(f"data:{name}:{sorted(params.items())}:{output}", make, again=False)
 
 
-def _loaded(loading: Task | None) -> Dataset | None:
-    items: tuple[Any, ...] = () if loading is None else loading.view().items
-    return items[0] if items else None
-
-
 def _ready_words(loading: Task | None, settings: Settings) -> str:
     if loading is None:
         return "There are no data."
@@ -268,22 +267,6 @@ def _ready_words(loading: Task | None, settings: Settings) -> str:
     if not view.items:
         return "Loading the data …"
     return "Press Play" if settings.shows("play") else "Not trained yet"
-
-
-# -------------------------------------------------------------------------------------------------- errors
-
-
-def _error(view: JobView) -> None:
-    st.error(plain(view.message), icon=":material/error:")
-    if view.state is TaskState.FAILED and view.details:
-        st.caption(
-            "This is a defect of fmviz or of its surroundings. Other settings may go round it: change one, "
-            "then press Play."
-        )
-        with st.expander("Details", icon=":material/info:"):
-            st.code(view.details, language=None, wrap_lines=True)
-    elif view.state is TaskState.FAILED:
-        st.caption("Change the setting that the sentence names, then press Play.")
 
 
 # ------------------------------------------------------------------------------------------------- curves
@@ -702,7 +685,7 @@ def _numbers(scene: Scene) -> list[tuple[str, str, str, str]]:
         ),
         *_predicted(scene),
         _certificate(view),
-        ("Solver time", _seconds(view.seconds), spent, ""),
+        ("Solver time", f"{s:.2f} s" if (s := view.seconds) >= 1 else f"{1000 * s:.0f} ms", spent, ""),
     ]
 
 
@@ -757,10 +740,6 @@ def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
     return []
 
 
-def _seconds(seconds: float) -> str:
-    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
 # ------------------------------------------------------------------------------------------------- curves
 
 
@@ -775,25 +754,24 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
     levels = true.get("true_interactions", {})
     colors = (figures.ORANGE, figures.PURPLE, figures.GREEN)
     used = [
-        _row([_series(column, name, color, level=levels.get(column))], zero=True)
+        {"series": [_series(column, name, color, level=levels.get(column))], "zero": True}
         for (column, name), color in zip(counts.items(), colors, strict=False)
     ]
     if "used_bases" in (names or ()):
         # Its bases join all features; they are what is chosen.
-        used = [_row([_series("used_bases", "bases", figures.ORANGE)], zero=True)]
-    features = _series("used_features", "features", figures.BLUE, level=true.get("true_features"))
+        used = [{"series": [_series("used_bases", "bases", figures.ORANGE)], "zero": True}]
+    else:
+        features = _series("used_features", "features", figures.BLUE, level=true.get("true_features"))
+        used.append({"series": [features], "zero": True})
     error = [_series(f"train_{metric}", "training", figures.GREY)]
     if experiment.validation > 0:
         error.append(_series(f"validation_{metric}", "validation", figures.ORANGE))
     share = metric in ("accuracy", "auc")
     objective = _series("objective", "", regularizer_color(experiment.regularizer))
     charts = [
-        ("Objective", [_row([objective], log=True)]),
-        (
-            "What the model uses",
-            used if "used_bases" in (names or ()) else [*used, _row([features], zero=True)],
-        ),
-        (figures.METRICS[metric], [_row(error, log=not share, top=float(share))]),
+        ("Objective", [{"series": [objective], "log": True}]),
+        ("What the model uses", used),
+        (figures.METRICS[metric], [{"series": error, "log": not share, "top": float(share)}]),
     ]
     recovery = [
         _series("support_f1", "F1 of pairs", figures.BLUE),
@@ -806,7 +784,7 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
     else:
         recovery = [one for one in recovery if one["column"] in names]
     if recovery:
-        charts.append(("Recovery of the truth", [_row(recovery, zero=True, top=1.0)]))
+        charts.append(("Recovery of the truth", [{"series": recovery, "zero": True, "top": 1.0}]))
     return [{"title": title, "rows": rows} for title, rows in charts]
 
 
@@ -814,10 +792,6 @@ def _series(
     column: str, name: str, color: str, *, level: int | None = None, dash: bool = False
 ) -> dict[str, Any]:
     return {"column": column, "name": name, "color": color, "level": level, "dash": dash}
-
-
-def _row(series: list[dict[str, Any]], **axis: Any) -> dict[str, Any]:
-    return {"series": series, **axis}
 
 
 def _columns(scene: Scene, history: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,19 +25,14 @@ _WINDOW = 3.0
 _SQUARES = 10
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """What is shown of a fit: residuals, ε₁ and ε₁ + ε₂, √ε₃, and the eigenvalues of Z."""
-
-    errors: Errors
-    caps: tuple[float, float]
-    root: float | None
-    eigenvalues: np.ndarray | None
-
-
 @st.cache_data(max_entries=8, show_spinner="Looking at the residuals.")
-def _fit(run: str, epoch: int, output: int, _experiment: Experiment, _parameters: Parameters) -> _Fit | None:
-    """Return what there is to see of a run's training rows; `_parameters` are those of all outputs."""
+def _fit(
+    run: str, epoch: int, output: int, _experiment: Experiment, _parameters: Parameters
+) -> tuple[Errors, tuple[float, float], float | None, np.ndarray | None] | None:
+    """Return residuals of the training rows, ε₁ and ε₁ + ε₂, √ε₃, and the eigenvalues of Z.
+
+    `_parameters` are those of all outputs.
+    """
     del run, epoch
     prepared = Run.prepare(_experiment).of_output(output)
     problem: Any = prepared.problem
@@ -47,7 +41,7 @@ def _fit(run: str, epoch: int, output: int, _experiment: Experiment, _parameters
         return None
     model = problem.model
     robust = isinstance(model, RobustFM)
-    return _Fit(
+    return (
         errors_of(prepared, _parameters),
         caps,
         float(np.sqrt(model.cap)) if robust and model.capped else None,
@@ -65,18 +59,19 @@ def draw(view: JobView) -> None:
     fit = _fit(view.id, view.epoch, view.output or 0, view.experiment, parameters)
     if fit is None:
         return
+    errors, caps, root, eigenvalues = fit
     st.markdown("**What is set aside**")
     left, right = st.columns(2)
     with left:
-        _residuals(fit)
-    if fit.eigenvalues is not None:
+        _residuals(errors, *caps)
+    if eigenvalues is not None:
         with right:
             st.caption(
                 "**The spectrum of Z.** Eigenvalues beyond √ε₃ are free, their number is the rank that is "
                 "found."
             )
             chart(
-                figures.spectrum(fit.eigenvalues, fit.root),
+                figures.spectrum(eigenvalues, root),
                 key="train_caps_spectrum",
                 alt="The eigenvalues of Z, the largest first, with the cap.",
             )
@@ -94,9 +89,7 @@ def draws_spectrum(view: JobView) -> bool:
     return isinstance(view.machine, RobustFM) and caps_of(view.experiment.criterion) is not None
 
 
-def _residuals(fit: _Fit) -> None:
-    near, reach = fit.caps
-    errors = fit.errors
+def _residuals(errors: Errors, near: float, reach: float) -> None:
     aside, binary, wrong = errors.beyond(reach), errors.binary, errors.wrong
     groups = {"kept": ~aside, "set aside": aside}
     if wrong is not None:

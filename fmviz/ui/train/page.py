@@ -42,18 +42,6 @@ from fmviz.ui.watching import watched
 
 SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Normal", 30.0), "full": ("Full speed", 0.0)}
 """Words and epochs a second, 0 without a limit."""
-_RUN_VIEW = (
-    ParamSpec(
-        "speed",
-        "choice",
-        "watch",
-        choices=tuple(SPEEDS),
-        help="Slow makes 3 epochs a second, or 2 to 3 of the steps chosen beside it; Normal at most 30 "
-        "epochs, Full speed as many as it can. The results are the same; you can change it during a run.",
-    ),
-    *epoch_trace.VIEW,
-)
-_BUTTONS = ("play", "pause", "step", "stop", "reset", "reseed")
 
 
 def draw_controls(
@@ -244,7 +232,15 @@ _VIEW: tuple[Setting, ...] = (
         r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$; AUC is the chance that a row of the positive class is ranked "
         "above one of the other.",
     ),
-    *_RUN_VIEW,
+    ParamSpec(
+        "speed",
+        "choice",
+        "watch",
+        choices=tuple(SPEEDS),
+        help="Slow makes 3 epochs a second, or 2 to 3 of the steps chosen beside it; Normal at most 30 "
+        "epochs, Full speed as many as it can. The results are the same; you can change it during a run.",
+    ),
+    *epoch_trace.VIEW,
     *NOW,
     *interactions.VIEW,
     *slices.VIEW,
@@ -257,8 +253,10 @@ _VIEW: tuple[Setting, ...] = (
 # ----------------------------------------------------------------------------------------------------- page
 
 
-_SECTIONS = ("settings", "curves", "quality", "pairs", "exports")
-PARTS = (*_SECTIONS, *_BUTTONS, "suggest", "forget")
+PARTS = (
+    *("settings", "curves", "quality", "pairs", "exports"),
+    *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget"),
+)
 _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 

@@ -143,8 +143,6 @@ _OF_MODEL = (
     "fit_intercept",
     "changes",
 )
-# Nor where one model has all outputs together and the other a machine for each.
-_OF_OUTPUTS = ("rank", "loss")
 
 
 def own_specs() -> tuple[ParamSpec, ...]:
@@ -213,7 +211,7 @@ def suggest(settings: Settings, linked: bool) -> None:
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
-    own = _model_params(settings) if model == settings["model"] else ()
+    own = experiment_of(settings).model_params if model == settings["model"] else ()
     # A link that names no start means the one that there was before there were others.
     fresh = _suggested if not (linked and given) or MODELS[model].multi_output else suggested
     wanted = fresh(dataset, model, own)
@@ -256,16 +254,15 @@ def draw_suggested(settings: Settings) -> None:
             settings.set(**kept)
             st.session_state.pop(_NOTE, None)
 
-        def fine() -> None:
-            st.session_state.pop(_NOTE, None)
-
         with st.container(horizontal=True):
             st.button("Back to mine", key="train_suggested_back", on_click=back, icon=":material/undo:")
-            st.button("Keep", key="train_suggested_keep", on_click=fine, type="tertiary")
-
-
-def _model_params(settings: Settings) -> tuple[tuple[str, Any], ...]:
-    return experiment_of(settings).model_params
+            st.button(
+                "Keep",
+                key="train_suggested_keep",
+                on_click=st.session_state.pop,
+                args=(_NOTE, None),
+                type="tertiary",
+            )
 
 
 def suited(settings: Settings) -> Callable[[], None]:
@@ -277,16 +274,17 @@ def suited(settings: Settings) -> Callable[[], None]:
         left = st.session_state.setdefault(_LEFT, {})
         left[before.model, before.model_params] = before
         model = settings["model"]
-        own = _model_params(settings) if model == before.model else _remembered(model)
+        own = experiment_of(settings).model_params if model == before.model else _remembered(model)
         wanted = left.get((model, own)) or _suggested(settings["dataset"], model, own)
         now = experiment_of(settings)
         freed = before.machine.fits_coefficients and not now.machine.fits_coefficients
         if model == before.model and not freed and now.why_not() is None:
             return
         together = now.machine.multi_output or before.machine.multi_output
-        # A model with a loss of its own takes it along, and leaves it behind.
+        # A model with a loss of its own takes it along, and leaves it behind. Rank and loss cannot stay where
+        # one model has all outputs together and the other a machine for each.
         own_loss = ("loss", "caps") if before.machine.suited_loss or now.machine.suited_loss else ()
-        _take(settings, wanted, (*_OF_MODEL, *(_OF_OUTPUTS if together else own_loss)))
+        _take(settings, wanted, (*_OF_MODEL, *(("rank", "loss") if together else own_loss)))
 
     return suit
 
@@ -312,6 +310,6 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
 
 def load_suggested(settings: Settings) -> None:
     """Load the settings that say something on the chosen data set."""
-    _take(settings, _suggested(settings["dataset"], settings["model"], _model_params(settings)))
+    _take(settings, _suggested(settings["dataset"], settings["model"], experiment_of(settings).model_params))
     st.session_state[_SEEN] = settings["dataset"]
     st.session_state.pop(_NOTE, None)
