@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from fmviz.engine.losses import Huber
 from fmviz.engine.penalties import TI
@@ -164,5 +165,9 @@ def test_split_is_a_partition():
     assert split(1, 0.9, seed=0)[0].size == 1
 
 
-def test_one_class_has_no_auc():
+def test_auc_agrees_with_sklearn():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(200) < 0.3, 1.0, -1.0)
+    f = np.round(rng.normal(size=200), 1)  # with ties
+    assert roc_auc(y, f) == pytest.approx(roc_auc_score(y, f))
     assert np.isnan(roc_auc(np.ones(3), np.arange(3.0)))

@@ -396,9 +396,11 @@ def movielens(files: Files, *, side_features: bool) -> Fields:
     """Read MovieLens 100K: one-hot users and films, optionally with their attributes."""
     with files.reading("u.user") as path:
         users = _without_quotes(path, 5, "|")
+        _check_ids(users[0])
         ages = users[1].to_numpy().astype(np.int64).tolist()
     with files.reading("u.item") as path:
         items = _without_quotes(path, 5 + len(GENRES), "|")
+        _check_ids(items[0])
         # "01-Jan-1995", or nothing: a missing date is a category of its own.
         years = [int(date[-4:]) if date else None for date in items[2]]
         flags = items.iloc[:, 5:].to_numpy().astype(np.float64)
@@ -441,6 +443,12 @@ def _without_quotes(path: Path, n_columns: int, separator: str) -> pd.DataFrame:
     if frame.shape[1] != n_columns:
         raise ValueError(f"it has {frame.shape[1]} columns where MovieLens 100K has {n_columns}")
     return frame
+
+
+def _check_ids(column: pd.Series) -> None:
+    """Raise ValueError unless the ids are 1, 2, ... in order: a rating names its row by them."""
+    if not np.array_equal(column.to_numpy().astype(np.int64), np.arange(1, len(column) + 1)):
+        raise ValueError("the ids must be 1, 2, ... in order, as in MovieLens 100K")
 
 
 def _decades(numbers: Sequence[int | None], attribute: str) -> Block:
