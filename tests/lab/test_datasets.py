@@ -591,6 +591,7 @@ def test_compressed_files_are_read(name, folder, ending, made_up):
         ("ml100k/u.data", "9\t1\t5\t0\n", "it rates with user 9, but u.user describes 1 to 3"),
         ("ml100k/u.data", "1\t0\t5\t0\n", "it rates with item 0, but u.item describes 1 to 4"),
         ("ml100k/u.data", "1\t1\tgood\t0\n", "invalid literal for int.*good"),
+        ("ml100k/u.user", USERS.partition("\n")[2], "the ids must be 1, 2, ... in order"),
         ("ml100k/u.user", USERS.replace("24", "old"), "invalid literal for int.*old"),
         ("ml100k/u.item", film_lines().replace("01-Jan-1994", "01-Jan-19xx"), "invalid literal"),
         ("rcv1/rcv1_train.binary", "", r"it must hold rows with the labels -1 and \+1 alone"),
