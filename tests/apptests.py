@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
 
@@ -17,14 +18,24 @@ def scan_packages_once() -> None:
     manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
-def fail_on_exceptions() -> None:
-    """Let every run of every AppTest of this process fail where the page raised an exception."""
+def after_every_run(check: Callable[[AppTest], None]) -> Callable[..., AppTest]:
+    """Return how an AppTest draws a page, and checks it then."""
     run = AppTest._run
 
     @wraps(run)
     def checked(self: AppTest, *args: Any, **options: Any) -> AppTest:
         app = run(self, *args, **options)
-        assert not app.exception, app.exception
+        check(app)
         return app
 
-    AppTest._run = checked  # type: ignore[method-assign]
+    return checked
+
+
+def raises_nothing(app: AppTest) -> None:
+    """Assert that the script of a page has raised no exception."""
+    assert not app.exception, app.exception
+
+
+def shows_no_error(app: AppTest) -> None:
+    """Assert that a page shows no error."""
+    assert not app.error, [error.value for error in app.error]

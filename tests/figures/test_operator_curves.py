@@ -37,14 +37,6 @@ def test_the_present_strength_is_marked():
     assert len(without.layout.shapes) == 1  # the line of the total
 
 
-def test_zero_has_a_place_on_the_logarithmic_scale():
-    figure = counts_figure(X, CURVES, what="used interactions", total=19900, y="log")
-    assert figure.layout.yaxis.type == "log"
-    assert figure.data[0].y[-1] == 0.5
-    assert figure.layout.yaxis.ticktext[0] == "0"
-    assert figure.data[0].customdata[-1][2] == "0"
-
-
 def test_ticks_are_powers_of_two():
     figure = counts_figure(X, CURVES, what="used features", total=0)
     assert list(figure.layout.xaxis.ticktext) == [power(e) for e in X]

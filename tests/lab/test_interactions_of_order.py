@@ -124,18 +124,6 @@ def test_products_that_cancel_or_underflow_are_still_drawn():
     assert triple.at([2]).matrix()[3, 4] != 0
 
 
-def test_many_features_are_tiles():
-    rng = np.random.default_rng(0)
-    P = np.zeros((700, 2))
-    P[[3, 300, 699]] = rng.normal(size=(3, 2))
-    parameters = Parameters(P, np.zeros(700), 0.0, coefficients=np.array([1.0, -2.0]))
-    tiles = interactions_of(get_model("expansion"), thin(parameters), 2).pairs().pooled(N_TILES)
-    place = np.searchsorted(tile_edges(700, N_TILES), [3, 300, 699], side="right") - 1
-    W = (P * parameters.coefficients) @ P.T
-    assert tiles[place[0], place[1]] == pytest.approx(W[3, 300])
-    assert np.count_nonzero(tiles) == 6
-
-
 def test_orders_and_limits():
     assert orders_of(get_model("qr")) == ()
     assert orders_of(get_model("fm")) == (2,)

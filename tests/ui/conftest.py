@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from apptests import fail_on_exceptions, scan_packages_once
+from apptests import after_every_run, raises_nothing, scan_packages_once, shows_no_error
 from streamlit.testing.v1 import AppTest
 from ui import driving
 from ui.sentences import Sentences
@@ -34,7 +34,7 @@ from fmviz.lab.store import store as process_store
 from fmviz.ui import start
 from fmviz.ui.settings import state
 
-fail_on_exceptions()
+AppTest._run = after_every_run(raises_nothing)  # type: ignore[method-assign]
 scan_packages_once()
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +78,14 @@ def _expert(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.node.get_closest_marker("simple") is None:
         shared = (replace(spec, default="expert") if spec.name == "level" else spec for spec in state.SHARED)
         monkeypatch.setattr(state, "SHARED", tuple(shared))
+
+
+@pytest.fixture(autouse=True)
+def _faultless(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every page of tests marked `faultless` show no error."""
+    marker = request.node.get_closest_marker("faultless")
+    if marker is not None and marker.args != (False,):
+        monkeypatch.setattr(AppTest, "_run", after_every_run(shows_no_error))
 
 
 @pytest.fixture(scope="session")

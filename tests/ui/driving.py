@@ -39,11 +39,6 @@ def press(app: AppTest, *keys: str) -> AppTest:
     return app
 
 
-def fine(app: AppTest) -> bool:
-    """Return whether a page shows no error."""
-    return not app.error
-
-
 def address(app: AppTest) -> dict[str, str]:
     """Return the settings in the address, without the level, which every address names."""
     given = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}

@@ -7,15 +7,16 @@ import time
 import numpy as np
 import pytest
 from programs import printed
-from ui.driving import address, fine, words
+from ui.driving import address, words
 from ui.driving import page as open_page
 
 from fmviz.lab.operators import geometry as lab
 
+pytestmark = pytest.mark.faultless
+
 
 def test_it_opens_on_a_column_of_two(store):
     app = open_page("geometry")
-    assert fine(app)
     assert address(app) == {}
     said = words(app)
     q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[1.5, 0.6]]), 0.4)[0]
@@ -34,7 +35,6 @@ def test_it_opens_on_a_column_of_two(store):
 def test_every_section_is_drawn_and_linked(store, dims, place):
     query = {"dims": dims} | ({"plane": place} if dims == "2" else {"solid": place})
     app = open_page("geometry", **query, a="-0.85", entry="a", strength="1.2", penalties="ti,cs", flow="0")
-    assert fine(app)
     section = (lab.PLANES if dims == "2" else lab.SOLIDS)[place]
     assert section.words in words(app)
     assert all(rf"$\Omega={section.formulas[name]}$" in words(app) for name in ("ti", "cs"))
@@ -53,7 +53,6 @@ def test_a_moved_point_changes_numbers_link_and_program(store):
     app = open_page("geometry")
     app.slider(key="geometry_a").set_value(0.7).run()
     app.slider(key="geometry_strength").set_value(0.1).run()
-    assert fine(app)
     assert address(app) == {"a": "0.7", "strength": "0.1"}
     source = next(block.value for block in app.code if "fmviz.prox" in block.value)
     q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[0.7, 0.6]]), 0.1)[0]
@@ -64,9 +63,7 @@ def test_a_moved_point_changes_numbers_link_and_program(store):
 
 def test_a_third_entry_is_not_asked_for_in_the_plane(store):
     app = open_page("geometry", dims="3", entry="c")
-    assert fine(app)
     app.button_group(key="geometry_dims").set_value("2").run()
-    assert fine(app)
     assert "entry" in address(app)
     assert address(app)["entry"] == "a"
 
@@ -76,14 +73,12 @@ def test_a_third_entry_is_not_asked_for_in_the_plane(store):
 )
 def test_what_is_left_out_leaves_the_rest(store, query):
     app = open_page("geometry", **query)
-    assert fine(app)
     assert not app.warning
     assert app.slider(key="geometry_strength").value == 0.4
 
 
 def test_no_penalty_is_a_sentence(store):
     app = open_page("geometry", penalties="none")
-    assert fine(app)
     assert "No regularizer is chosen" in app.info[0].value
 
 
@@ -93,7 +88,6 @@ def test_the_column_keeps_the_same_entries_whatever_its_scale(store):
     assert f"**{story.kept} of 6** entries" in words(app)
     for _ in range(2):
         app.button(key="geometry_double").click().run()
-    assert fine(app)
     assert address(app)["e1"] == "6.4"
     said = words(app)
     assert f"**{story.kept} of 6** entries" in said

@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 from programs import printed
-from ui.driving import address, fine, numbers, words
+from ui.driving import address, numbers, words
 from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.ui.path.page import best_row
+
+pytestmark = pytest.mark.faultless
 
 SMALL = {
     "dataset": "balance_scale",
@@ -36,7 +38,6 @@ def code(app, beginning: str) -> str:
 
 def test_nothing_yet_is_a_sentence_and_an_example(store, sentences):
     app = open_page("path", **SMALL)
-    assert fine(app)
     sentences(app, "path", "small data")
     assert app.button(key="path_start").label == "Run 6 fits"
     assert app.button(key="path_example").label == "Show the example"
@@ -48,7 +49,6 @@ def test_a_path_is_run_chosen_from_and_repeated(store, sentences):
     app = open_page("path", **SMALL)
     app.button(key="path_start").click().run()
     app.run()
-    assert fine(app)
     assert "6 of 6 fits" in words(app)
     assert address(app)["run"] == "1"
     table = app.dataframe[0].value
@@ -59,7 +59,6 @@ def test_a_path_is_run_chosen_from_and_repeated(store, sentences):
     ]
     app.select_slider(key="path_at").set_value(0.01).run()
     app.segmented_control(key="path_who").set_value("cs").run()
-    assert fine(app)
     assert (address(app)["who"], address(app)["at"]) == ("cs", "0.01")
     row = table[(table["label"] == "CS") & (table["lambda_sparse"] == 0.01)].iloc[0]
     shown = {metric.label: metric.value for metric in app.metric}
@@ -81,7 +80,6 @@ def test_other_settings_make_it_stale_and_what_stays_is_kept(store, sentences):
     assert "`regularizers`" in words(app)
     app.button(key="path_start").click().run()
     app.run()
-    assert fine(app)
     assert list(app.dataframe[0].value["label"]) == ["ℓ₁"] * 3 + ["CS"] * 3
 
 
@@ -96,7 +94,6 @@ def test_the_path_survives_another_page_and_a_forgetful_server(store):
     tasks.install(TaskManager(InlineExecutor()))
     app.switch_page("pages/path.py").run()
     app.run()
-    assert fine(app)
     assert app.dataframe[0].value.equals(before)
     assert address(app) == ADDRESS | {"run": "1", "metric": "validation_auc"}
 
@@ -107,7 +104,6 @@ def test_a_link_computes_the_same_numbers_anew(store, sentences):
         tasks.install(TaskManager(InlineExecutor()))
         app = open_page("path", **SMALL, run="1", order="cold", seed="5")
         app.run()
-        assert fine(app)
         tables.append(app.dataframe[0].value)
     assert tables[0].drop(columns="epochs").equals(tables[1].drop(columns="epochs"))
     sentences(app, "path", "each fit by itself")
@@ -116,7 +112,6 @@ def test_a_link_computes_the_same_numbers_anew(store, sentences):
 def test_a_search_finds_its_number_and_its_program_too(store, sentences):
     app = open_page("path", **SMALL, target="4", accept="20", seek="1")
     app.run()
-    assert fine(app)
     assert "TI at λ = " in words(app)
     used = int(re.search(r"uses \*\*(\d+)\*\* interactions", words(app))[1])
     assert 3 <= used <= 5
@@ -129,14 +124,12 @@ def test_a_search_finds_its_number_and_its_program_too(store, sentences):
 def test_what_cannot_be_reached_has_neighbours_and_a_way_out(store, sentences):
     app = open_page("path", **SMALL | {"low": "100", "high": "1000"}, target="6", seeker="cs", seek="1")
     app.run()
-    assert fine(app)
     assert "6" in numbers(app)
     sentences(app, "path", "out of reach of the strengths")
     way = app.button(key="path_way_out")
     assert way.label.startswith("Look down to")
     way.click().run()
     app.run()
-    assert fine(app)
     assert address(app)["low"] == "1.0"
     assert "Settings changed since this search" not in words(app)
 
@@ -144,12 +137,12 @@ def test_what_cannot_be_reached_has_neighbours_and_a_way_out(store, sentences):
 def test_more_pairs_than_there_are_has_no_way_out(store, sentences):
     app = open_page("path", **SMALL, target="5000", seeker="cs", seek="1")
     app.run()
-    assert fine(app)
     assert {"6", "5,000"} <= numbers(app)
     sentences(app, "path", "more than there are")
     assert not [button for button in app.button if button.key == "path_way_out"]
 
 
+@pytest.mark.faultless(False)
 def test_nothing_to_fit_and_bad_ends_are_sentences(store, sentences):
     sentences(open_page("path", **SMALL | {"penalties": "none"}), "path", "no penalty")
     app = open_page("path", **SMALL | {"low": "1"})
@@ -163,12 +156,12 @@ def test_a_new_data_set_brings_its_suggestions(store):
     assert (app.select_slider(key="path_low").value, app.select_slider(key="path_high").value) == (1e-4, 1.0)
     assert app.number_input(key="path_rank").value == 4
     app.selectbox(key="shared_dataset").set_value("diabetes").run()
-    assert fine(app)
     assert app.number_input(key="path_rank").value == 5
     # The link brought a start of earlier versions; what the reader chooses is up to λ_max = 2.66.
     assert (address(app)["high"], address(app)["order"]) == ("3.0", "informed")
 
 
+@pytest.mark.faultless(False)
 def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("no more memory")
@@ -193,7 +186,6 @@ def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
 def test_what_is_left_out_leaves_the_rest(store, query, gone):
     app = open_page("path", **SMALL, run="1", **query)
     app.run()
-    assert fine(app)
     assert not app.warning
     assert "6 of 6 fits" in words(app)
     assert not gone & {item.key for item in [*app.select_slider, *app.slider, *app.button]}

@@ -273,17 +273,6 @@ def test_somebody_elses_run_is_watched_and_not_stopped(open_train, manager):
     assert mine.state.ended
 
 
-def test_a_link_of_an_unknown_run_repeats_it_with_the_same_numbers(open_train, manager):
-    first = press(open_train(**SMALL), "train_play")
-    link = address(first)
-    tasks.install(TaskManager(InlineExecutor()))
-    again = open_train(**link)
-    for name in ("Epoch", "Objective", "Features", "Interactions", "Certificate"):
-        assert figures(again)[name] == figures(first)[name]
-    assert "started again" in words(again)
-    assert address(again)["run"] != link["run"]
-
-
 # ------------------------------------------------------------------------------------------------- exports
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,7 +29,7 @@ def epoch(page: Any) -> int:
     return int(number(page, "Epoch").replace(",", ""))
 
 
-def wait_for_state(page: Any, word: str, seconds: float = 60) -> None:
+def wait_for_state(page: Any, word: str | re.Pattern[str], seconds: float = 60) -> None:
     page.locator(".st-key-train_matrix .status").get_by_text(word).first.wait_for(timeout=1000 * seconds)
 
 
@@ -58,13 +57,21 @@ def wait_for_epoch(page: Any, least: int) -> None:
     )
 
 
-def figures(page: Any) -> dict[str, str]:
-    return {name: number(page, name) for name in ("Epoch", "Objective", "Features", "Interactions")}
+def asked(page: Any, name: str) -> str:
+    return parse_qs(urlsplit(page.url).query).get(name, [""])[0]
 
 
-@pytest.fixture
-def run_id() -> Callable[[Any], str]:
-    return lambda page: parse_qs(urlsplit(page.url).query)["run"][0]
+def content(page: Any, key: str) -> bytes:
+    with page.expect_download() as caught:
+        press(page, key)
+    return caught.value.path().read_bytes()
+
+
+def wait_for_query(page: Any, name: str, pattern: str) -> None:
+    page.wait_for_function(
+        "([name, pattern]) => new RegExp(pattern).test(new URLSearchParams(location.search).get(name) || '')",
+        arg=[name, pattern],
+    )
 
 
 def test_play_draws_live_and_ends(server, page, shoot):
@@ -150,15 +157,15 @@ def test_the_matrix_stays_the_same_element_on_a_busy_machine(server, page, wait_
 
 
 @pytest.mark.slow
-def test_a_reload_reconnects_and_the_controls_work(server, page, run_id):
+def test_a_reload_reconnects_and_the_controls_work(server, page):
     page.goto(f"{server.url}/{ENDLESS}&play=1")
     wait_for_state(page, "Running")
     wait_for_epoch(page, 2)
-    first, before = run_id(page), epoch(page)
+    first, before = asked(page, "run"), epoch(page)
     page.reload()
     wait_for_state(page, "Running")
     wait_for_epoch(page, before + 1)
-    assert run_id(page) == first
+    assert asked(page, "run") == first
     press(page, "pause")
     wait_for_state(page, "Paused")
     stood = epoch(page)
@@ -179,35 +186,6 @@ def test_a_reload_reconnects_and_the_controls_work(server, page, run_id):
     wait_for_state(page, "Stopped")
 
 
-@pytest.mark.slow
-def test_a_link_reopens_the_run_with_the_same_numbers(server, page, new_page, run_id):
-    page.goto(f"{server.url}/{SMALL}&max_epochs=40&speed=full&play=1")
-    wait_for_state(page, LIMIT)
-    seen = figures(page)
-    known = new_page(apart=True)
-    known.goto(page.url)
-    wait_for_state(known, LIMIT)
-    assert figures(known) == seen
-    assert run_id(known) == run_id(page)
-    # As on a server that never had this run.
-    unknown = new_page(apart=True)
-    unknown.goto(page.url.replace(run_id(page), "elsewhere"))
-    wait_for_state(unknown, LIMIT)
-    assert figures(unknown) == seen
-    assert run_id(unknown) != run_id(page)
-
-
-@pytest.mark.slow
-def test_the_matrix_follows_the_slider_over_epochs(server, page):
-    page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&play=1")
-    wait_for_state(page, LIMIT)
-    view = page.locator(".st-key-train_matrix")
-    view.get_by_text(re.compile(r"epoch 30: \d+ interactions")).first.wait_for()
-    page.get_by_role("slider", name="Look back").focus()
-    page.keyboard.press("Home")
-    view.get_by_text(re.compile(r"epoch 0: 6 interactions")).first.wait_for()
-
-
 def test_the_slices_of_three_classes_show_the_last_epoch_and_follow_look_back(server, page, shoot):
     page.goto(
         f"{server.url}/train?dataset=iris&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.1&tol=0.0"
@@ -220,13 +198,10 @@ def test_the_slices_of_three_classes_show_the_last_epoch_and_follow_look_back(se
     with page.expect_download() as caught:
         slices.get_by_role("button", name="CSV").click()
     drawn = pd.read_csv(caught.value.path())
-    with page.expect_download() as caught:
-        press(page, "npz")
-    model = np.load(caught.value.path())
+    model = np.load(io.BytesIO(content(page, "npz")))
     names = model["feature_names"].tolist()
-    P_ = model["P"]
-    assert P_.shape == (3, 4, 3)
-    for P, (_, cells) in zip(P_, drawn.groupby("panel", sort=False), strict=True):
+    assert model["P"].shape == (3, 4, 3)
+    for P, (_, cells) in zip(model["P"], drawn.groupby("panel", sort=False), strict=True):
         W = P @ P.T
         np.fill_diagonal(W, 0.0)
         seen = np.zeros_like(W)
@@ -246,18 +221,12 @@ def test_the_slices_of_three_classes_show_the_last_epoch_and_follow_look_back(se
 def test_downloads_hold_the_run(server, page):
     page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")
     wait_for_state(page, LIMIT)
-
-    def content(key: str) -> bytes:
-        with page.expect_download() as caught:
-            press(page, key)
-        return caught.value.path().read_bytes()
-
-    curves = content("curves_csv").decode().splitlines()
+    curves = content(page, "curves_csv").decode().splitlines()
     assert len(curves) == 14
     assert curves[0].startswith("epoch,seconds,objective,")
-    model = np.load(io.BytesIO(content("npz")))
+    model = np.load(io.BytesIO(content(page, "npz")))
     assert model["P"].shape == (4, 3)
-    lines = content("p_csv").decode().splitlines()
+    lines = content(page, "p_csv").decode().splitlines()
     assert lines[0] == "feature,p1,p2,p3"
     assert lines[1].startswith("left weight,")
     np.testing.assert_array_equal([float(x) for x in lines[1].split(",")[1:]], model["P"][0])
@@ -283,21 +252,14 @@ def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wai
     page.keyboard.press("Home")
     view.get_by_text("epoch 0: 0 interactions").first.wait_for()
     shoot(page, "train-quadratic")
-
-    def content(key: str) -> bytes:
-        with page.expect_download() as caught:
-            press(page, key)
-        return caught.value.path().read_bytes()
-
-    model = np.load(io.BytesIO(content("npz")))
+    model = np.load(io.BytesIO(content(page, "npz")))
     assert "P" not in model
     assert model["W"].shape == (4, 4)
     assert np.count_nonzero(np.triu(model["W"], 1)) == int(number(page, "Interactions"))
-    heading, first, *_ = content("w_csv").decode().splitlines()
+    heading, first, *_ = content(page, "w_csv").decode().splitlines()
     assert heading == "feature," + ",".join(model["feature_names"])
     np.testing.assert_array_equal([float(x) for x in first.split(",")[1:]], model["W"][0])
-    query = parse_qs(urlsplit(page.url).query)
-    assert (query["model"], query["regularizer"]) == (["qr"], ["l1"])
+    assert (asked(page, "model"), asked(page, "regularizer")) == ("qr", "l1")
 
 
 @pytest.mark.slow
@@ -325,11 +287,8 @@ def test_triples_are_chosen_trained_sliced_and_taken_away(server, page, wait_idl
     page.keyboard.press("Home")
     view.get_by_text("epoch 0: 4 triples").first.wait_for()
     shoot(page, "train-triples")
-    query = parse_qs(urlsplit(page.url).query)
-    assert (query["model"], query["order"], query["slice"]) == (["hofm"], ["3"], ["2"])
-    with page.expect_download() as caught:
-        press(page, "npz")
-    model = np.load(caught.value.path())
+    assert [asked(page, name) for name in ("model", "order", "slice")] == ["hofm", "3", "2"]
+    model = np.load(io.BytesIO(content(page, "npz")))
     assert model["P"].shape == (4, 6)
     assert model["column_order"].tolist() == [2, 2, 2, 3, 3, 3]
     # A reload shows the same.
@@ -349,3 +308,100 @@ def test_formulae_of_higher_orders_fit_the_drawer_of_settings(server, page, widt
         """() => [...document.querySelectorAll('.st-key-train_penalty .katex-display')].every(
           box => box.clientWidth > 0 && box.scrollWidth <= box.clientWidth + 3)"""
     )
+
+
+LINK = (
+    "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.3&tol=0.0"
+    "&max_epochs=40&speed=slow&grain=entry"
+)
+
+
+@pytest.mark.slow
+def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, shoot):
+    page.goto(f"{server.url}/{LINK}")
+    wait_idle(page)
+    press(page, "play")
+    box = page.locator(".st-key-train_inside_box")
+    box.get_by_text("Inside epoch 1", exact=True).wait_for()
+    wait_for_state(page, "Slow motion")
+    box.get_by_text(re.compile(r"Step ([6-9]|1\d) of 17")).wait_for()
+    box.get_by_text(re.compile("The entry of .* of P")).wait_for()
+    box.locator(".katex-display").first.wait_for()
+    press(page, "pause")
+    wait_for_query(page, "motion", "^$")
+    wait_for_state(page, "Paused")
+    wait_idle(page)
+    mark = page.locator(".st-key-train_inside_matrix .picture.factor .mark:visible")
+    assert mark.count() == 1
+    shoot(page, "train-inside")
+    here = int(asked(page, "inside"))
+    press(page, "step")
+    wait_for_query(page, "inside", f"^{here + 1}$")
+    wait_idle(page)
+    # Back by the arrow keys: the steps are those of before.
+    slider = box.get_by_role("slider").first
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    wait_for_query(page, "inside", f"^{here}$")
+    # At full speed by epochs, and with another strength from here on.
+    page.locator(".st-key-train_grain").get_by_role("combobox").click()
+    page.get_by_role("option", name="by epoch").click()
+    box.wait_for(state="detached")
+    press(page, "step")
+    wait_for_state(page, re.compile("Paused after [12] epoch"))
+    wait_idle(page)
+    page.locator(".st-key-train_now_lambda_sparse").get_by_role("slider").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    wait_for_query(page, "changes", r"^\d:lambda_sparse:0.02$")
+    wait_idle(page)
+    page.locator(".st-key-train_speed").get_by_text("Full speed", exact=True).first.click()
+    wait_idle(page)
+    press(page, "play")
+    page.locator(".st-key-train_exports").wait_for()
+    page.locator(".st-key-train_curves summary").click()
+    plot(page, "objective").get_by_text("λ = 0.02").first.wait_for()
+    page.get_by_text("The objective of an epoch belongs to the strengths of that epoch").wait_for()
+    wait_idle(page)
+    # The truth, pair by pair, at every epoch.
+    page.locator(".st-key-train_support").get_by_text("Compare with the truth").click()
+    wait_for_query(page, "support", "^1$")
+    wait_idle(page)
+    shoot(page, "train-support")
+    view = page.locator(".st-key-train_matrix")
+    view.get_by_text(re.compile(r"True positive: \d")).first.wait_for()
+    view.get_by_text(re.compile(r"epoch 40: F1 [01]\.\d+")).first.wait_for()
+    wait_idle(page)
+    page.get_by_role("slider", name="Look back").focus()
+    page.keyboard.press("Home")
+    view.get_by_text(re.compile(r"epoch 0: F1 0\.5")).first.wait_for()
+    counts = view.locator(".swatch").all_inner_texts()
+    assert {"True positive: 2", "False positive: 4", "False negative: 0", "True negative: 0"} <= set(counts)
+    wait_idle(page)
+    # A click tells why.
+    canvas = view.locator(".picture.gram canvas:visible").first
+    size = canvas.bounding_box()
+    canvas.click(position={"x": 0.63 * size["width"], "y": 0.12 * size["height"]})
+    wait_for_query(page, "cell_i", "^0$")
+    wait_for_query(page, "cell_j", "^2$")
+    page.get_by_text(re.compile("left weight and right weight (do not )?interact")).wait_for()
+    page.locator(".st-key-train_why .js-plotly-plot:visible").first.wait_for()
+    wait_idle(page)
+    shoot(page, "train-why")
+
+
+@pytest.mark.slow
+def test_playing_again_at_once_leaves_the_strengths(server, page, wait_idle):
+    page.goto(f"{server.url}/{LINK}")
+    wait_idle(page)
+    sliders = page.locator(".st-key-train_main").get_by_role("slider")
+    for _ in range(2):  # The second time the sliders come back with a run of the page that another overtakes.
+        button(page, "play").dblclick()
+        wait_for_query(page, "motion", "^1$")
+        page.locator(".st-key-train_inside_box").get_by_text(re.compile("Step [3-9] of")).wait_for()
+        shown = sliders.evaluate_all("all => all.map(e => e.getAttribute('aria-valuetext'))")
+        assert shown == ["0.001"]
+        assert asked(page, "changes") == ""
+        press(page, "stop")
+        wait_for_state(page, "Stopped")
+        wait_idle(page)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
-from programs import printed
 from streamlit.testing.v1 import AppTest
 from ui.driving import address, figures, page, press, words
 
@@ -17,7 +14,6 @@ from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import compare_supports
 from fmviz.lab.runner import Run
-from fmviz.ui import exports
 from fmviz.ui.train.panels import learned_support
 
 SMALL = {
@@ -50,16 +46,12 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     seen, link = figures(app), address(app)
     assert seen["Epoch"] == "12"
     view = the_job().view()
-    repeated = Run.prepare(view.experiment).end()
-    assert seen["Objective"] == f"{repeated.objective:.5g}"
-    plain = Run.prepare(dataclasses.replace(view.experiment, changes=())).end()
-    assert f"{plain.objective:.5g}" != seen["Objective"]
-    assert f"objective {view.last['objective']:.10g}" in printed(exports.script(view))
     # As on a server that has never seen it.
     again = page("train", **{**link, "run": "elsewhere"})
     assert {k: v for k, v in figures(again).items() if k != "Solver time"} == {
         k: v for k, v in seen.items() if k != "Solver time"
     }
+    assert "started again" in words(again)
     # And from the store of this one.
     tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))
     opened = page("train", **link)
