@@ -136,6 +136,7 @@ class IncrementalSVD(Solver):
     )
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
+    short_steps: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_share", "_rng", "_steps")
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
@@ -246,6 +247,3 @@ class IncrementalSVD(Solver):
         if self._steps % _DRIFT == 0:
             P, values = orthonormalised(P, values)
         self._now = Parameters(P, w, bias, coefficients=values)
-
-    def trusts_change(self, change: float) -> bool:
-        return False

@@ -44,6 +44,7 @@ class SubGD(JointSolver):
         ),
     )
 
+    short_steps: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_value")
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
@@ -86,7 +87,3 @@ class SubGD(JointSolver):
                 return joint.change(trial, trial - x)
             eta *= self.settings["rho"]
         return 0.0
-
-    def trusts_change(self, change: float) -> bool:
-        """Return False: steps are short beside a kink, too."""
-        return False

@@ -314,6 +314,7 @@ class TwoStage(Solver):
     most_features: ClassVar[float] = 500
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
+    short_steps: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_state", "_smoothing", "_slope", "_moved")
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
@@ -567,9 +568,6 @@ class TwoStage(Solver):
             return Point(at.Z, at.values, at.vectors, at.w - move[:d], at.bias - float(move[d]), f)
 
         return step
-
-    def trusts_change(self, change: float) -> bool:
-        return False
 
     @property
     def _state(self) -> Parameters:
