@@ -348,26 +348,26 @@ def column_bars(before: np.ndarray, after: np.ndarray, threshold: float, soft: f
     soft : float
         λ, the threshold of ℓ₁, for comparison.
     """
-    size, left = np.abs(before), np.abs(after)
+    size, remaining = np.abs(before), np.abs(after)
     names = [f"p<sub>{j}</sub>" for j in range(1, size.size + 1)]
     ti = palette.regularizer_color("ti")
     figure = go.Figure()
     figure.add_bar(
         x=names,
-        y=size - left,
+        y=size - remaining,
         base=0,
         name="taken away",
-        marker={"color": [_fade(palette.NEUTRAL, 0.35) if q else _fade(ORANGE, 0.55) for q in left]},
+        marker={"color": [_fade(palette.NEUTRAL, 0.35) if q else _fade(ORANGE, 0.55) for q in remaining]},
         customdata=size,
         hovertemplate="%{x}: %{y:.4g} of %{customdata:.4g} taken away<extra></extra>",
     )
     figure.add_bar(
         x=names,
-        y=left,
-        base=size - left,
+        y=remaining,
+        base=size - remaining,
         name="left: |q|",
         marker={"color": ti},
-        text=["0" if q == 0 else f"{q:.3g}" for q in left],
+        text=["0" if q == 0 else f"{q:.3g}" for q in remaining],
         textposition="outside",
         cliponaxis=False,
         hovertemplate="%{x}: %{y:.4g} is left<extra></extra>",

@@ -195,10 +195,10 @@ def two_rows(
     k = values.shape[1]
     columns = np.arange(1, k + 1)
     colors = palette.matrix_colors(dark)
-    held = pulls is not None and thresholds is not None
+    thresholded = pulls is not None and thresholds is not None
     by_norm = pulls is not None and pulls.shape[1] == 1
-    heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if held else {}
-    figure = make_subplots(rows=1 + held, cols=1, shared_xaxes=not by_norm, **heights)
+    heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if thresholded else {}
+    figure = make_subplots(rows=1 + thresholded, cols=1, shared_xaxes=not by_norm, **heights)
     top = float(np.abs(values).max(initial=0.0)) or 1.0
     labels = [_short(name, 18) for name in names]
     if labels[0] == labels[1]:
@@ -233,12 +233,12 @@ def two_rows(
     )
     if pulls is not None and thresholds is not None:
         _pulls(figure, labels, values, pulls, thresholds)
-    finish(figure, 330 if held else 150, 12, legend_y=0.5)
+    finish(figure, 330 if thresholded else 150, 12, legend_y=0.5)
     figure.update_xaxes(showgrid=False)
     figure.update_yaxes(autorange="reversed", showgrid=False, row=1, col=1)
-    if held:
+    if thresholded:
         figure.update_yaxes(rangemode="tozero", title_text="at zero entries", row=2, col=1)
-    figure.update_xaxes(title_text="row" if by_norm else "column of P", row=1 + held, col=1)
+    figure.update_xaxes(title_text="row" if by_norm else "column of P", row=1 + thresholded, col=1)
     return figure
 
 
@@ -367,10 +367,10 @@ def _packed(drawn: list[np.ndarray]) -> list[np.ndarray]:
         boxes.append((X - low, np.maximum(X.max(axis=0) - low, 0.6)))
     area = sum(float(np.prod(size + 1.0)) for _, size in boxes)
     width = max(float(np.sqrt(area * _WIDE)), max(float(size[0]) for _, size in boxes))
-    found, x, y, tall = [], 0.0, 0.0, 0.0
+    positions, x, y, tall = [], 0.0, 0.0, 0.0
     for X, size in boxes:
         if x > 0 and x + size[0] > width:
             x, y, tall = 0.0, y - tall - 1.0, 0.0
-        found.append(X + np.array([x, y - float(size[1])]))
+        positions.append(X + np.array([x, y - float(size[1])]))
         x, tall = x + float(size[0]) + 1.0, max(tall, float(size[1]))
-    return found
+    return positions

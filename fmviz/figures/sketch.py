@@ -50,7 +50,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     log_x = any(axis.type == "log" for axis in figure.select_xaxes())
     given = next((axis.range for axis in figure.select_xaxes() if axis.range is not None), None)
     x_low, x_high = _breadth(traces, log_x) if given is None else (float(given[0]), float(given[1]))
-    left = _LEFT + _NAMED * any(axis.title.text for axis in figure.select_yaxes())
+    start = _LEFT + _NAMED * any(axis.title.text for axis in figure.select_yaxes())
     each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -60,7 +60,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
 
     def at_x(x: float) -> float:
         value = math.log10(x) if log_x else x
-        return left + (value - x_low) / (x_high - x_low) * (width - left - _RIGHT)
+        return start + (value - x_low) / (x_high - x_low) * (width - start - _RIGHT)
 
     for number, name in enumerate(axes):
         top = _TOP + number * (each + _GAP)
@@ -76,8 +76,8 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
         for tick in _ticks(min(low, high), max(low, high), 3 if len(axes) > 1 else 5, log):
             value = 10**tick if log else tick
             y = at_y(value)
-            out.append(f'<path d="M{left} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
-            out.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
+            out.append(f'<path d="M{start} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
+            out.append(f'<text x="{start - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
         if axis.title.text:
             out.append(
                 f'<text transform="translate(11 {top + each / 2:.1f}) rotate(-90)" text-anchor="middle">'
@@ -104,7 +104,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     titles = [a.title.text for a in figure.select_xaxes() if a.title.text]
     title = escape(titles[-1]) if titles else ""
     out.append(
-        f'<text x="{(left + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
+        f'<text x="{(start + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
     )
     return "".join(out)
 

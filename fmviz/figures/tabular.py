@@ -45,10 +45,10 @@ def csv(figure: go.Figure) -> str:
 
     Words that a spreadsheet would execute are defused.
     """
-    found = table(figure)
-    words = found.select_dtypes(exclude="number").columns
-    found[words] = found[words].map(lambda cell: defused(spoken(cell)))
-    return found.to_csv(index=False, lineterminator="\n")
+    points = table(figure)
+    words = points.select_dtypes(exclude="number").columns
+    points[words] = points[words].map(lambda cell: defused(spoken(cell)))
+    return points.to_csv(index=False, lineterminator="\n")
 
 
 def _parts(traces: Sequence[Any]) -> Iterator[pd.DataFrame]:

@@ -52,8 +52,8 @@ Scale = Callable[[Any], float]
 
 def _scale(values: Sequence[Any], axis: Any, start: float, end: float) -> Scale:
     """Return where values lie between two ends, NaN for what cannot be drawn; words in their order."""
-    found = [one for part in values for one in part]
-    words = list(dict.fromkeys(one for one in found if isinstance(one, str)))
+    flat = [value for part in values for value in part]
+    words = list(dict.fromkeys(value for value in flat if isinstance(value, str)))
     log = axis.type == "log"
 
     def number(value: Any) -> float:
@@ -63,7 +63,7 @@ def _scale(values: Sequence[Any], axis: Any, start: float, end: float) -> Scale:
             return math.nan
         return math.log10(value) if log else float(value)
 
-    known = np.array([number(one) for one in found])
+    known = np.array([number(value) for value in flat])
     known = known[np.isfinite(known)]
     low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
     if axis.range is not None and not words:
@@ -82,7 +82,7 @@ def _scale(values: Sequence[Any], axis: Any, start: float, end: float) -> Scale:
 
 def _curve(trace: Any, at_x: Scale, at_y: Scale) -> list[str]:
     points = [(at_x(x), at_y(y)) for x, y in zip(trace.x, trace.y, strict=True)]
-    points = [one for one in points if all(map(math.isfinite, one))]
+    points = [point for point in points if all(map(math.isfinite, point))]
     if trace.mode == "markers":
         color = trace.marker.color
         return [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{color}"/>' for x, y in points]

@@ -138,6 +138,6 @@ def glossary() -> str:
     """Return the table of docs/glossary.md: that of a checkout, or the copy in an installed package."""
     package = Path(__file__).resolve().parents[1]
     places = (package.parent / "docs" / "glossary.md", package / "app" / "docs" / "glossary.md")
-    found = next((place for place in places if place.is_file()), None)
-    text = "" if found is None else found.read_text(encoding="utf-8")
+    path = next((place for place in places if place.is_file()), None)
+    text = "" if path is None else path.read_text(encoding="utf-8")
     return text[text.find("\n| ") + 1 :]

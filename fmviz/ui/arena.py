@@ -224,7 +224,7 @@ def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: t
     (problem,) = Run.prepare(fit.experiment).problem.machines
     story = why_zero(problem, fit.parameters, *pair)
     st.markdown(plain(f"{story.sentence(names)} {story.reason(names)}"))
-    rows = (story.one, story.other)
+    rows = (story.first, story.second)
     arrays = []
     if story.thresholded and not story.shared.size:
         arrays = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]

@@ -149,11 +149,13 @@ def _budget_words(settings: Settings, accept: tuple[int, int]) -> str:
 
 
 def _duel_experiment(settings: Settings) -> Experiment:
-    told = suggested(settings["dataset"]).to_dict()
-    told |= {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
-    told["start"] = settings["starts"]
-    told = {name: value for name, value in told.items() if not name.startswith(("model_", "regularizer_"))}
-    return Experiment(**told | {"validation": told["validation"] or 0.2})
+    values = suggested(settings["dataset"]).to_dict()
+    values |= {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
+    values["start"] = settings["starts"]
+    values = {
+        name: value for name, value in values.items() if not name.startswith(("model_", "regularizer_"))
+    }
+    return Experiment(**values | {"validation": values["validation"] or 0.2})
 
 
 def _one_matrix(dataset: Dataset) -> bool:
@@ -185,7 +187,7 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
             "Features": fit.used_features,
             "value": fit.metrics.get(metric, math.nan) if metric else math.nan,
             "F1": fit.metrics.get("support_f1", math.nan),
-            "Fits": sum(one.experiment.regularizer == name and one.status != "nearest" for one in fits),
+            "Fits": sum(tried.experiment.regularizer == name and tried.status != "nearest" for tried in fits),
         }
         for name, fit in last.items()
     )
@@ -372,11 +374,11 @@ def _draw_pairs(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
 def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
     """Return the pair weights of a run, or why there are none."""
     del updated  # A run that has grown has others.
-    found, parameters = _runs.get(run), _runs.parameters(run)
+    stored, parameters = _runs.get(run), _runs.parameters(run)
     if parameters is None:
-        return f"{title_of_run(found)} has no parameters: it ended before its first epoch."
+        return f"{title_of_run(stored)} has no parameters: it ended before its first epoch."
     try:
-        return Weights.of(found.experiment.machine, parameters)
+        return Weights.of(stored.experiment.machine, parameters)
     except ValueError as error:
         return str(error)
 
@@ -395,20 +397,20 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
             range(len(picked)),
             format_func=lambda place: f"{title_of_run(picked[place])} ({picked[place].id[:4]})",
         )
-    one, other = picked[settings["one"]], picked[settings["other"]]
-    if one.data_hash != other.data_hash:
+    first, other = picked[settings["one"]], picked[settings["other"]]
+    if first.data_hash != other.data_hash:
         st.caption("These two runs have different data: their pairs are not the same.")
         return
-    found = [_weights(run.id, run.updated, runs) for run in (one, other)]
-    told = [w for w in found if isinstance(w, str)]
-    weights = [w for w in found if isinstance(w, Weights)]
-    if told or len(weights) < 2:
-        st.caption(plain(" ".join(told)))
+    results = [_weights(run.id, run.updated, runs) for run in (first, other)]
+    reasons = [w for w in results if isinstance(w, str)]
+    weights = [w for w in results if isinstance(w, Weights)]
+    if reasons or len(weights) < 2:
+        st.caption(plain(" ".join(reasons)))
         return
     apart = difference(*weights)
     d = len(weights[0].W)
     exact = d <= EXACT_FEATURES
-    labels = _names(one, d) if exact else tile_labels(d)
+    labels = _names(first, d) if exact else tile_labels(d)
     nothing = Weights(np.zeros((d, d)), np.zeros((d, d), dtype=bool))
     panels = []
     for title, matrix, caption in (
@@ -451,12 +453,12 @@ def _pairs(used: np.ndarray) -> str:
 
 
 def _stability(runs: RunStore, group: list[StoredRun]) -> None:
-    found = [_weights(run.id, run.updated, runs) for run in group]
-    weights = [w for w in found if isinstance(w, Weights)]
+    results = [_weights(run.id, run.updated, runs) for run in group]
+    weights = [w for w in results if isinstance(w, Weights)]
     seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
     st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
     if len(weights) < len(group):
-        st.caption(plain(" ".join(dict.fromkeys(w for w in found if isinstance(w, str)))))
+        st.caption(plain(" ".join(dict.fromkeys(w for w in results if isinstance(w, str)))))
         return
     if len({run.data_hash for run in group}) > 1:
         st.caption("The data of these runs are not the same.")
@@ -611,14 +613,16 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
 
 
 def _tell_missing(wanted: int, missing: int) -> None:
-    told = []
+    sentences = []
     if missing:
-        rest = "; the others are shown" if missing < wanted else ""
-        told.append(f"{missing} of the {wanted} runs of this link are not in this store{rest}.")
+        others = "; the others are shown" if missing < wanted else ""
+        sentences.append(f"{missing} of the {wanted} runs of this link are not in this store{others}.")
     if wanted - missing > MOST:
-        told.append(f"{wanted - missing} runs are asked for; the first {MOST} are shown, which is the limit.")
-    if told:
-        st.warning(" ".join(told), icon=":material/link_off:")
+        sentences.append(
+            f"{wanted - missing} runs are asked for; the first {MOST} are shown, which is the limit."
+        )
+    if sentences:
+        st.warning(" ".join(sentences), icon=":material/link_off:")
 
 
 def _name(*group: StoredRun) -> str:
@@ -665,8 +669,8 @@ def _example(settings: Settings, runs: RunStore) -> None:
     )
 
     def fit(should_stop: Callable[[], bool]) -> Iterator[str]:
-        for made in carry_out(plan, runs, n_jobs=1, should_stop=should_stop):
-            yield f"{title_of_run(made.run)}: {made.run.message}"
+        for trained in carry_out(plan, runs, n_jobs=1, should_stop=should_stop):
+            yield f"{title_of_run(trained.run)}: {trained.run.message}"
 
     if done("compare:example", fit, "Training four small models."):
         st.session_state.pop(_EXAMPLE)
@@ -728,8 +732,8 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
 def _trade(settings: Settings, groups: Groups) -> None:
     st.subheader("Trade-offs")
     picked = [run for group in groups for run in group]
-    found = {run.id: metrics_of(run) for run in picked}
-    offered = {name: words for name, words in METRICS.items() if sum(name in f for f in found.values()) > 1}
+    metrics = {run.id: metrics_of(run) for run in picked}
+    offered = {name: words for name, words in METRICS.items() if sum(name in f for f in metrics.values()) > 1}
     if not offered:
         st.caption("These runs share no metric.")
         return
@@ -754,7 +758,7 @@ def _trade(settings: Settings, groups: Groups) -> None:
         both = [mean_and_deviation([value(run) for run in group]) for group in groups]
         return [mean for mean, _ in both], [deviation for _, deviation in both]
 
-    values, value_spread = means(lambda run: found[run.id].get(metric, math.nan))
+    values, value_spread = means(lambda run: metrics[run.id].get(metric, math.nan))
     counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
     front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
     names = [_name(*group) for group in groups]

@@ -119,7 +119,7 @@ def _section(settings: Settings) -> None:
             with st.container(width="content"):
                 which = "plane" if settings["dims"] == "2" else "solid"
                 among = lab.PLANES if which == "plane" else lab.SOLIDS
-                words = {name: one.label for name, one in among.items()}
+                words = {name: choice.label for name, choice in among.items()}
                 widgets.param(settings, which, "taken from", labels=words)
             with st.container(width="content"):
                 widgets.regularizers(settings, "penalties")
@@ -311,9 +311,9 @@ def _shrinkage(
             settings, "entry", st.segmented_control, "The entry that varies", letters, required=True
         )
         entry = letters.index(settings["entry"])
-        held = ", ".join(f"{x} = {settings[x]:g}" for x in letters if x != settings["entry"])
+        others = ", ".join(f"{x} = {settings[x]:g}" for x in letters if x != settings["entry"])
         st.markdown(
-            f"At λ = {strength:g}, with {held} held. **ℓ₁** takes λ away. **TI** and **CS** take more the "
+            f"At λ = {strength:g}, with {others} held. **ℓ₁** takes λ away. **TI** and **CS** take more the "
             "larger the others are: a small entry beside a large one falls into the flat part, exactly 0."
         )
     before = np.round(np.linspace(-_REACH, _REACH, 201), 10)

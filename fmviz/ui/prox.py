@@ -124,22 +124,22 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
     with shell.settings_box("prox_source_box", said, folded=folded, border=shown):
         widths = [3] if pasted else [1.2, 1, 1]
         if settings.shows("source"):
-            left, *rest = st.columns([1.1, *widths], vertical_alignment="top")
-            with left:
+            first_column, *other_columns = st.columns([1.1, *widths], vertical_alignment="top")
+            with first_column:
                 words = {"sampled": "Drawn", "pasted": "Pasted"}
                 widgets.param(settings, "source", "The matrix P", labels=words)
         else:
-            rest = st.columns(widths, vertical_alignment="top")
+            other_columns = st.columns(widths, vertical_alignment="top")
         if pasted:
-            with rest[0]:
+            with other_columns[0]:
                 return _pasted(settings)
-        with rest[0]:
-            words = {name: one.label for name, one in lab.DISTRIBUTIONS.items()}
+        with other_columns[0]:
+            words = {name: distribution.label for name, distribution in lab.DISTRIBUTIONS.items()}
             chosen = lab.DISTRIBUTIONS[settings["distribution"]]
             widgets.param(settings, "distribution", labels=words, style="select", help=chosen.help)
-        with rest[1]:
+        with other_columns[1]:
             widgets.param(settings, "d", "Features d", style="slider")
-        with rest[2]:
+        with other_columns[2]:
             widgets.param(settings, "k", "Rank k", style="slider")
     drawn = (settings["d"], settings["k"], settings["distribution"], settings["seed"])
     return drawn, lab.sample(*drawn)
@@ -268,14 +268,16 @@ def pictures(
     """
     panels = []
     for name in variants:
-        one = _study(token, name, _P, degree)
+        study = _study(token, name, _P, degree)
         frames = [
-            FactorFrame(q, key=widgets.power_label(e), caption=" · ".join(_counts(one, at)).replace("*", ""))
-            for at, (e, q) in enumerate(zip(one.exponents, one.Q, strict=True))
+            FactorFrame(
+                q, key=widgets.power_label(e), caption=" · ".join(_counts(study, at)).replace("*", "")
+            )
+            for at, (e, q) in enumerate(zip(study.exponents, study.Q, strict=True))
         ]
         if isinstance(driver, int):
-            frames = [frames[one.at(driver)]]
-        panels.append(Panel(one.variant.label, frames, color=regularizer_color(one.variant.name)))
+            frames = [frames[study.at(driver)]]
+        panels.append(Panel(study.variant.label, frames, color=regularizer_color(study.variant.name)))
     return encode_view(
         panels,
         driver_key=driver if isinstance(driver, str) else None,
@@ -284,10 +286,10 @@ def pictures(
     )
 
 
-def _counts(one: lab.Study, at: int) -> tuple[str, str]:
+def _counts(study: lab.Study, at: int) -> tuple[str, str]:
     return (
-        _plural(one.interactions[at], "interaction", "interactions"),
-        _plural(one.features[at], "feature", "features"),
+        _plural(study.interactions[at], "interaction", "interactions"),
+        _plural(study.features[at], "feature", "features"),
     )
 
 
@@ -303,7 +305,7 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     """Draw whatever depends on λ; a move of the slider reruns this part alone."""
     degree = settings["degree"]
     studies = [_study(token, name, P, degree) for name in chosen]
-    powers = any("degree" in one.variant.params for one in studies)
+    powers = any("degree" in study.variant.params for study in studies)
     with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
         exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
         if powers:
@@ -333,15 +335,15 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
 def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     st.subheader("What each one does to this P")
     with st.container(key="prox_verdicts"):
-        for one in studies:
-            at = one.at(exponent)
-            with st.container(border=True, height="stretch", key=f"prox_verdict_{one.variant.id}"):
-                chip = f'<span style="color:{regularizer_color(one.variant.name)}">■</span>'
-                st.markdown(f"**{chip} {one.variant.label}**", unsafe_allow_html=True)
-                widgets.certificate_badge(float(one.certificates[at]))
-                entries = _plural(one.entries[at], "entry", "entries")
-                st.markdown("  \n".join((*_counts(one, at), f"{entries} of Q")))
-                for sentence in lab.what_is_special(P, one):
+        for study in studies:
+            at = study.at(exponent)
+            with st.container(border=True, height="stretch", key=f"prox_verdict_{study.variant.id}"):
+                chip = f'<span style="color:{regularizer_color(study.variant.name)}">■</span>'
+                st.markdown(f"**{chip} {study.variant.label}**", unsafe_allow_html=True)
+                widgets.certificate_badge(float(study.certificates[at]))
+                entries = _plural(study.entries[at], "entry", "entries")
+                st.markdown("  \n".join((*_counts(study, at), f"{entries} of Q")))
+                for sentence in lab.what_is_special(P, study):
                     st.caption(sentence)
 
 
@@ -356,12 +358,12 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
     for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
         curves = [
             Curve(
-                one.variant.label,
-                regularizer_color(one.variant.name),
-                one.interactions if what == "used interactions" else one.features,
-                int(one.variant.id != one.variant.name),
+                study.variant.label,
+                regularizer_color(study.variant.name),
+                study.interactions if what == "used interactions" else study.features,
+                int(study.variant.id != study.variant.name),
             )
-            for one in studies
+            for study in studies
         ]
         figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
         with column:
@@ -380,16 +382,16 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
         if settings["column"] > column:
             settings.set(column=column)
         widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
-    for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
-        with tab, st.container(key=f"prox_worked_{one.variant.id}"):
-            at = one.at(exponent)
-            worked = lab.worked_example(P, one.Q[at], one.variant, 2.0**exponent, column)
+    for tab, study in zip(st.tabs([study.variant.label for study in studies]), studies, strict=True):
+        with tab, st.container(key=f"prox_worked_{study.variant.id}"):
+            at = study.at(exponent)
+            worked = lab.worked_example(P, study.Q[at], study.variant, 2.0**exponent, column)
             with st.container():
-                for formula in (*one.variant.penalty.words()[:2], worked.latex):
+                for formula in (*study.variant.penalty.words()[:2], worked.latex):
                     st.latex(formula)
                 st.caption(
                     f"{worked.live:,} of {worked.total:,} {worked.unit} stay. "
-                    f"Selects {lab.selects(one.variant)}. Source: {one.variant.penalty.source}."
+                    f"Selects {lab.selects(study.variant)}. Source: {study.variant.penalty.source}."
                 )
             with st.container():
                 st.markdown(_table(worked))
@@ -449,12 +451,12 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
             "P (CSV)", lambda: widgets.csv_of_matrix(P), "P.csv", key="prox_p_csv", help="The matrix itself."
         )
         with st.popover("Q (CSV)", icon=":material/download:", help=f"The results at λ = {power}."):
-            for one in studies:
+            for study in studies:
                 widgets.download(
-                    f"Q of {one.variant.label}",
-                    lambda one=one: widgets.csv_of_matrix(one.Q[one.at(exponent)]),  # type: ignore[misc]
-                    f"Q_{one.variant.id}.csv",
-                    key=f"prox_q_csv_{one.variant.id}",
+                    f"Q of {study.variant.label}",
+                    lambda study=study: widgets.csv_of_matrix(study.Q[study.at(exponent)]),  # type: ignore[misc]
+                    f"Q_{study.variant.id}.csv",
+                    key=f"prox_q_csv_{study.variant.id}",
                 )
         widgets.download(
             "P and all Q (npz)",
@@ -462,7 +464,7 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
                 {
                     "P": P,
                     "lambdas": np.array([2.0**e for e in lab.EXPONENTS]),
-                    **{f"Q_{one.variant.id}": one.Q for one in studies},
+                    **{f"Q_{study.variant.id}": study.Q for study in studies},
                 }
             ),
             "operators.npz",
@@ -471,14 +473,15 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         )
     pasted = settings["source"] == "pasted"
     code = lab.python_source(
-        [one.variant for one in studies],
+        [study.variant for study in studies],
         exponent,
         **settings.as_dict("d", "k", "distribution", "seed"),
         P=P if pasted else None,
     )
     source = widgets.linked(
         code,
-        f"{', '.join(one.variant.label for one in studies)} at λ = {power} on P, {P.shape[0]} × {P.shape[1]}",
+        f"{', '.join(study.variant.label for study in studies)} at λ = {power} on P, "
+        f"{P.shape[0]} × {P.shape[1]}",
         data={"P": lab.digest(P)},
     )
     widgets.python_block(source, "Prints the same counts and certificates.")

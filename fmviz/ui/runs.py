@@ -92,32 +92,32 @@ def _filters(settings: Settings) -> None:
 
 
 def _history(settings: Settings, runs: RunStore) -> None:
-    found = runs.runs(
+    listed = runs.runs(
         dataset=settings["data"],
         regularizer=settings["penalty"],
         origin=settings["origin"],
         text=settings["find"],
         limit=SHOWN + 1,
     )
-    if not found:
+    if not listed:
         _empty(settings)
         return
-    if len(found) > SHOWN:
-        found = found[:SHOWN]
+    if len(listed) > SHOWN:
+        listed = listed[:SHOWN]
         st.caption(f"The newest {SHOWN} of more runs; narrow them down with the filters.")
     else:
         # The table's toolbar floats here, and would cover the filters.
-        st.caption("1 run." if len(found) == 1 else f"{len(found)} runs.")
-    picked = _table(found)
+        st.caption("1 run." if len(listed) == 1 else f"{len(listed)} runs.")
+    picked = _table(listed)
     _actions(runs, picked)
     if len(picked) == 1:
-        _one(runs, picked[0])
+        _draw_run(runs, picked[0])
 
 
-def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
-    frame = runs_table(found)
+def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
+    frame = runs_table(listed)
     # Of the server's clock, as on the page Papers.
-    frame["when"] = [datetime.fromtimestamp(run.created) for run in found]
+    frame["when"] = [datetime.fromtimestamp(run.created) for run in listed]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
     for name in ("regularizer", "model", "solver"):
         frame[name] = [label_of(name, str(value)) for value in frame[name]]
@@ -129,8 +129,8 @@ def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
         selection_mode="multi-row",
         on_select="rerun",
         # A new list has no old selection.
-        key=f"{_TABLE_KEY}:{hash(tuple(run.id for run in found))}",
-        height=min(35 * (len(found) + 1) + 3, 460),
+        key=f"{_TABLE_KEY}:{hash(tuple(run.id for run in listed))}",
+        height=min(35 * (len(listed) + 1) + 3, 460),
         row_height=35,
         column_config={
             "run": st.column_config.TextColumn("Run", width=290),
@@ -153,18 +153,18 @@ def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
             "seconds": st.column_config.NumberColumn("Solver s", format="%.2f", width="small"),
         },
     )
-    return [found[i] for i in event["selection"]["rows"] if i < len(found)]
+    return [listed[i] for i in event["selection"]["rows"] if i < len(listed)]
 
 
 def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
     ids = [run.id for run in picked]
-    one = picked[0] if len(picked) == 1 else None
+    single = picked[0] if len(picked) == 1 else None
     with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
-        if one is not None:
-            words = "Go on in Train" if one.status == INTERRUPTED else "Open in Train"
+        if single is not None:
+            words = "Go on in Train" if single.status == INTERRUPTED else "Open in Train"
             navigation.page_link(
                 navigation.TRAIN,
-                _link(one),
+                _link(single),
                 label=words,
                 icon=":material/open_in_new:",
                 help="The run as it ended; one that was cut off goes on from where it was last saved.",
@@ -177,10 +177,10 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
                 disabled=True,
                 help="Pick one run.",
             )
-        if one is not None and one.ended and one.last:
+        if single is not None and single.ended and single.last:
             navigation.page_link(
                 navigation.INTERACTIONS,
-                {"run": one.id},
+                {"run": single.id},
                 label="Interactions in words",
             )
         if len(picked) > 1:
@@ -234,7 +234,7 @@ def _delete(runs: RunStore, ids: list[str]) -> None:
     st.session_state[_TOLD] = f"{count} run{'s' if count != 1 else ''} deleted."
 
 
-def _one(runs: RunStore, run: StoredRun) -> None:
+def _draw_run(runs: RunStore, run: StoredRun) -> None:
     with st.container(border=True, key="runs_one"):
         st.markdown(f"**{plain(title_of_run(run))}** · {plain(run.id)}")
         st.markdown(plain(run.message))
@@ -250,8 +250,8 @@ def _one(runs: RunStore, run: StoredRun) -> None:
             on_change=lambda: runs.rename(run.id, str(st.session_state[key])),
             width=420,
         )
-        made = ", ".join(f"{name} {value}" for name, value in run.versions.items())
-        st.caption(plain(f"Data {run.data_hash or 'not loaded'} · {made or 'versions unknown'}"))
+        libraries = ", ".join(f"{name} {value}" for name, value in run.versions.items())
+        st.caption(plain(f"Data {run.data_hash or 'not loaded'} · {libraries or 'versions unknown'}"))
         try:
             experiment = run.experiment
         except ValueError as error:

@@ -46,11 +46,11 @@ def test_stops_are_rows_columns_or_halves(changes, block, stops):
     assert result.stops == stops
     np.testing.assert_allclose(result.at(len(stops)).P, parameters(experiment, 1).P, rtol=1e-9, atol=1e-12)
     assert result.at(0).P.tolist() == start.P.tolist()
-    taken = [step for stop in range(1, len(stops) + 1) for step in result.made(stop)]
+    taken = [step for stop in range(1, len(stops) + 1) for step in result.steps_of(stop)]
     assert len(taken) == len(result.steps)
     for stop in range(1, len(stops) + 1):
-        assert headline(result.made(stop), NAMES)
-        assert all(isinstance(text, str) for text in formula(result.made(stop)[-1]))
+        assert headline(result.steps_of(stop), NAMES)
+        assert all(isinstance(text, str) for text in formula(result.steps_of(stop)[-1]))
 
 
 def test_steps_after_a_change_have_the_new_strength():

@@ -42,8 +42,8 @@ def test_zero_entries_of_a_minimum_are_held_by_their_thresholds(regularizer):
     for j in range(5):
         story = why_zero(problem, found, j, 5)
         assert not story.by_norm
-        row = story.one
-        assert row.held[zero[j]].all()
+        row = story.first
+        assert row.stays_zero[zero[j]].all()
         for s in np.flatnonzero(zero[j]):
             assert row.pull[s] == pytest.approx(abs(slope(problem, found, j, s)), abs=1e-6)
         rest = np.abs(found.P).sum(axis=0) - np.abs(found.P[j])
@@ -63,10 +63,10 @@ def test_zero_rows_are_held_by_their_norms(regularizer):
     story = why_zero(problem, found, j, int(norms.argmax()))
     assert story.by_norm
     pull = np.linalg.norm([slope(problem, found, j, s) for s in range(4)])
-    assert story.one.pull[0] == pytest.approx(pull, abs=1e-5)
+    assert story.first.pull[0] == pytest.approx(pull, abs=1e-5)
     expected = 0.15 if regularizer == "l21" else 0.02 * 2 * (norms.sum() - norms[j])
-    assert story.one.threshold[0] == pytest.approx(expected)
-    assert story.one.held.all()
+    assert story.first.threshold[0] == pytest.approx(expected)
+    assert story.first.stays_zero.all()
     assert "is zero in every column of P" in story.sentence(NAMES)
     assert "at most the threshold" in story.reason(NAMES)
 
@@ -104,5 +104,5 @@ def test_supports_are_compared_by_structure():
     assert found.codes[1, 2] == 3
     assert found.f1 == 0.5
     assert not found.exact
-    assert compare_supports(truth, learned, held=(3,)).counts == (1, 1, 0, 1)
+    assert compare_supports(truth, learned, excluded=(3,)).counts == (1, 1, 0, 1)
     assert compare_supports(truth, truth).exact

@@ -55,15 +55,15 @@ class Attribute:
     def value(self, x: np.ndarray) -> float:
         """Return its value in a row of X: the place of the level or `NONE`, or the number as it was told."""
         if self.kind == "levels":
-            (held,) = np.nonzero(x[list(self.columns)])
-            return float(held[0]) if held.size else float(NONE)
-        return self.told(float(x[self.columns[0]]))
+            (places,) = np.nonzero(x[list(self.columns)])
+            return float(places[0]) if places.size else float(NONE)
+        return self.decoded(float(x[self.columns[0]]))
 
-    def told(self, encoded: float) -> float:
+    def decoded(self, encoded: float) -> float:
         """Return a number as people tell it, from the number in X."""
         return encoded if self.scaling is None else self.scaling.decode(encoded)
 
-    def put(self, x: np.ndarray, value: float) -> None:
+    def write(self, x: np.ndarray, value: float) -> None:
         """Write a value, as `value` returns it, into a row of X; ValueError where it is none."""
         if not np.isfinite(value):
             raise ValueError(f"{self.name} = {value} is not a finite number; give one.")
@@ -132,20 +132,20 @@ class Attributes:
         """The attributes; columns of one name that are not its levels are attributes of their own."""
         X, names = self.dataset.X, self.dataset.feature_names
         binary = _binary(X).tolist()
-        found: list[Attribute] = []
+        attributes: list[Attribute] = []
         for group, members in zip(self.groups, self.members, strict=True):
             columns = members.tolist()
             if len(columns) > 1 and all(binary[j] for j in columns):
-                held = np.asarray(X[:, members].sum(axis=1)).ravel()  # how many are 1 in every row
-                if held.max(initial=0) <= 1:
+                counts = np.asarray(X[:, members].sum(axis=1)).ravel()  # how many are 1 in every row
+                if counts.max(initial=0) <= 1:
                     words = tuple(names[j].removeprefix(f"{group}=") for j in columns)
-                    lack = bool(held.min(initial=1) == 0)
-                    found.append(Attribute(group, "levels", tuple(columns), words, can_lack=lack))
+                    lack = bool(counts.min(initial=1) == 0)
+                    attributes.append(Attribute(group, "levels", tuple(columns), words, can_lack=lack))
                     continue
             for j in columns:
                 kind: Kind = "flag" if binary[j] else "number"
-                found.append(Attribute(names[j], kind, (j,), (names[j],), self.dataset.scaling_of(j)))
-        return tuple(found)
+                attributes.append(Attribute(names[j], kind, (j,), (names[j],), self.dataset.scaling_of(j)))
+        return tuple(attributes)
 
     @cached_property
     def of_column(self) -> np.ndarray:
@@ -183,6 +183,6 @@ def _binary(X: Any) -> np.ndarray:
     if not sp.issparse(X):
         return np.asarray(((X == 0) | (X == 1)).all(axis=0))
     matrix = sp.csr_array(X)
-    found = np.ones(X.shape[1], dtype=bool)
-    found[matrix.indices[(matrix.data != 1) & (matrix.data != 0)]] = False
-    return found
+    binary = np.ones(X.shape[1], dtype=bool)
+    binary[matrix.indices[(matrix.data != 1) & (matrix.data != 0)]] = False
+    return binary

@@ -64,18 +64,18 @@ class Weights:
         return cls(*pairs.among(every, every))
 
 
-def difference(one: Weights, other: Weights) -> np.ndarray:
+def difference(first: Weights, second: Weights) -> np.ndarray:
     """Return W of one run minus that of another, as tiles where there are many features."""
-    apart = one.W - other.W
+    apart = first.W - second.W
     return apart if len(apart) <= EXACT_FEATURES else GivenPairs.of(apart).pooled(N_TILES)
 
 
-def stability(found: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
+def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
     """Return how often each pair is used among runs, the most stable pairs first.
 
     Parameters
     ----------
-    found : sequence of Weights
+    runs : sequence of Weights
         The pair weights of runs that differ in their seed.
     names : sequence of str
         The features.
@@ -86,9 +86,9 @@ def stability(found: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
         Columns Feature, with feature, Selected in (the share of the runs), Mean weight (over the runs that
         use the pair), Same sign (the share of those whose weight has the sign of the mean); at most 200 rows.
     """
-    count = np.array([np.triu(w.used, 1) for w in found]).sum(axis=0)
+    count = np.array([np.triu(w.used, 1) for w in runs]).sum(axis=0)
     i, j = np.nonzero(count)
-    values = np.array([w.W[i, j] for w in found]).reshape(len(found), i.size)
+    values = np.array([w.W[i, j] for w in runs]).reshape(len(runs), i.size)
     times = count[i, j]
     mean = values.sum(axis=0) / np.maximum(times, 1)
     same = np.sum((np.sign(values) == np.sign(mean)) & (values != 0), axis=0) / np.maximum(times, 1)
@@ -98,7 +98,7 @@ def stability(found: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
         {
             "Feature": labels[i[order]],
             "with feature": labels[j[order]],
-            "Selected in": times[order] / len(found),
+            "Selected in": times[order] / len(runs),
             "Mean weight": mean[order],
             "Same sign": same[order],
         }
@@ -158,24 +158,24 @@ class Support:
         return self.counts[2] == 0 and self.counts[3] == 0
 
 
-def compare_supports(truth: np.ndarray, learned: np.ndarray, held: tuple[int, ...] = ()) -> Support:
+def compare_supports(truth: np.ndarray, learned: np.ndarray, excluded: tuple[int, ...] = ()) -> Support:
     """Classify all pairs.
 
     Parameters
     ----------
     truth, learned : (d, d) array_like
         Symmetric; non-zero where the pair interacts. The diagonal is no pair.
-    held : tuple of int
+    excluded : tuple of int
         Features whose pairs do not count.
 
     Returns
     -------
     Support
     """
-    true, found = np.asarray(truth) != 0, np.asarray(learned) != 0
-    codes = np.select([true & found, true & ~found, found], [1, 2, 3], 0).astype(np.int8)
+    true, used = np.asarray(truth) != 0, np.asarray(learned) != 0
+    codes = np.select([true & used, true & ~used, used], [1, 2, 3], 0).astype(np.int8)
     free = np.ones(codes.shape[0], dtype=bool)
-    free[list(held)] = False
+    free[list(excluded)] = False
     upper = codes[free][:, free][np.triu_indices(int(free.sum()), 1)]
     return Support(codes, tuple(int(n) for n in np.bincount(upper, minlength=4)))
 
@@ -210,10 +210,10 @@ def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
         One sentence, with pairs that are used in vain told apart: between two groups of features that the
         truth connects, or with a feature that interacts with none.
     """
-    found = np.asarray(used) != 0
-    d = found.shape[0]
+    learned = np.asarray(used) != 0
+    d = learned.shape[0]
     upper = np.triu(np.ones((d, d), dtype=bool), 1)
-    n, total, features = int((found & upper).sum()), d * (d - 1) // 2, int(found.any(axis=0).sum())
+    n, total, features = int((learned & upper).sum()), d * (d - 1) // 2, int(learned.any(axis=0).sum())
     if n == 0:
         return "No pair is left."
     complete = n == features * (features - 1) // 2
@@ -227,7 +227,7 @@ def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
         return f"{says}." if complete else f"{says}, of {features:,} features."
     true = np.asarray(truth) != 0
     np.fill_diagonal(true, False)
-    n_true, hit = int((true & upper).sum()), int((found & true & upper).sum())
+    n_true, hit = int((true & upper).sum()), int((learned & true & upper).sum())
     if hit == n == n_true:
         return f"Exactly the {n:,} true pairs."
     part = "all" if hit == n_true else f"{hit:,} of the"
@@ -236,14 +236,14 @@ def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
         return f"{says}: {hits}, and no other."
     matters = true.any(axis=0)
     _, group = connected_components(true, directed=False)
-    wrong = found & ~true & upper
+    wrong = learned & ~true & upper
     between = int((wrong & np.outer(matters, matters) & (group[:, None] != group)).sum())
     noise = int((wrong & ~np.outer(matters, matters)).sum())
-    rest = int(wrong.sum()) - between - noise
+    within = int(wrong.sum()) - between - noise
     others = [
         f"{count:,} {where}"
         for count, where in (
-            (rest, "false ones within the groups"),
+            (within, "false ones within the groups"),
             (between, "between the groups"),
             (noise, "with noise"),
         )

@@ -84,8 +84,10 @@ def target_grid(dataset: Dataset, i: int, j: int) -> TargetGrid:
 
 def _ranges(dataset: Dataset, column: int) -> tuple[tuple[str, ...], np.ndarray]:
     """Return words for the ranges of a feature's values, and which of them every row is in."""
-    held: Any = dataset.X[:, [column]]
-    values = np.asarray(held.toarray() if sp.issparse(held) else held, dtype=float).ravel()
+    values_of_column: Any = dataset.X[:, [column]]
+    values = np.asarray(
+        values_of_column.toarray() if sp.issparse(values_of_column) else values_of_column, dtype=float
+    ).ravel()
     levels = np.unique(values)
     scaling = dataset.scaling_of(column)
 

@@ -86,13 +86,13 @@ class Decomposition:
         Keys are "" for a term by itself and the kind for a sum of the others of it.
         """
         bias = [term for term in self.terms if term.kind == "bias"]
-        rest = sorted((t for t in self.terms if t.kind != "bias"), key=lambda t: -abs(t.value))
-        found = [("", term) for term in (*bias, *rest[:most])]
+        others_first = sorted((t for t in self.terms if t.kind != "bias"), key=lambda t: -abs(t.value))
+        largest = [("", term) for term in (*bias, *others_first[:most])]
         for kind in KINDS:
-            others = [term.value for term in rest[most:] if term.kind == kind]
+            others = [term.value for term in others_first[most:] if term.kind == kind]
             if others:
-                found.append((kind, Term(kind, len(others), (), math.fsum(others))))
-        return found
+                largest.append((kind, Term(kind, len(others), (), math.fsum(others))))
+        return largest
 
     def table(self, names: tuple[str, ...], scale: float = 1.0) -> pd.DataFrame:
         """Return the terms: ``kind``, ``order``, ``term`` in words, ``value`` times `scale`."""
@@ -191,14 +191,14 @@ def _higher(
     model: Model, parameters: Parameters, x: np.ndarray, order: int, total: float | None, named: bool
 ) -> Iterator[Term]:
     """Yield the largest products of an order, and all others as one term."""
-    rest = []
+    negated = []
     if named or total is None:
         products = interactions_of(model, parameters, order).times(x)
         total = products.total() if total is None else total
         sets, values = products.within(_WORK).ranked(_NAMED)
         for features, value in zip(sets, values, strict=True):
-            rest.append(-float(value))
+            negated.append(-float(value))
             yield Term("higher", order, tuple(map(int, features)), float(value))
-    left = math.fsum([total, *rest])
-    if left:
-        yield Term("higher", order, (), left)
+    remainder = math.fsum([total, *negated])
+    if remainder:
+        yield Term("higher", order, (), remainder)

@@ -61,7 +61,7 @@ class Inside:
         done = self.stops[stop - 1] if stop else 0
         return replay(self.start, list(self.steps[:done]))
 
-    def made(self, stop: int) -> tuple[Step, ...]:
+    def steps_of(self, stop: int) -> tuple[Step, ...]:
         """Return the steps of one stop, counted from 1."""
         return self.steps[self.stops[stop - 2] if stop > 1 else 0 : self.stops[stop - 1]]
 
@@ -133,13 +133,13 @@ def look_inside(
     """
     # Of several outputs there are no steps to look at.
     (problem,) = Run.prepare(experiment).problem.at(**experiment.strengths(epochs)).machines
-    begun = max((change.epoch for change in experiment.changes if change.epoch <= epochs), default=0)
+    started = max((change.epoch for change in experiment.changes if change.epoch <= epochs), default=0)
     steps = tuple(
         steps_of_epoch(
             problem,
             _solver(experiment),
             parameters,
-            epochs=epochs - begun,
+            epochs=epochs - started,
             memory=memory,
         )
     )
@@ -172,13 +172,13 @@ def _stops(steps: Sequence[Step], grain: str) -> tuple[int, ...]:
 # -------------------------------------------------------------------------------------------------- words
 
 
-def headline(made: Sequence[Step], names: Sequence[str]) -> str:
+def headline(steps: Sequence[Step], names: Sequence[str]) -> str:
     """Return what moves, in words."""
-    last = made[-1]
-    if len(made) > 1:
+    last = steps[-1]
+    if len(steps) > 1:
         if last.kind in ("bias", "weight"):
             return "The bias and the linear weights"
-        rows = {step.j for step in made}
+        rows = {step.j for step in steps}
         return f"Row {names[last.j]} of P" if len(rows) == 1 else f"Column {last.s + 1} of P"
     return {
         "bias": "The bias",
@@ -192,12 +192,12 @@ def headline(made: Sequence[Step], names: Sequence[str]) -> str:
     }[last.kind]
 
 
-def summary(made: Sequence[Step]) -> str:
+def summary(steps: Sequence[Step]) -> str:
     """Return how many parameters several steps moved, and what became of zeros."""
-    moved = sum(step.moved for step in made)
-    to_zero = sum(int(((step.before != 0) & (step.after == 0)).sum()) for step in made)
-    from_zero = sum(int(((step.before == 0) & (step.after != 0)).sum()) for step in made)
-    return f"{moved:,} of {len(made):,} moved, {to_zero:,} to exactly zero and {from_zero:,} away from it."
+    moved = sum(step.moved for step in steps)
+    to_zero = sum(int(((step.before != 0) & (step.after == 0)).sum()) for step in steps)
+    from_zero = sum(int(((step.before == 0) & (step.after != 0)).sum()) for step in steps)
+    return f"{moved:,} of {len(steps):,} moved, {to_zero:,} to exactly zero and {from_zero:,} away from it."
 
 
 def formula(step: Step) -> tuple[str, str, str]:

@@ -238,15 +238,18 @@ def rows_table(dataset: Dataset, errors: Errors, places: np.ndarray, most: int |
         table["prediction"] = [labels[int(value >= 0)] for value in f]
         table["off by"] = errors.size[places]
     else:
-        told = np.array([[wording.prediction(a), wording.prediction(b)] for a, b in zip(y, f, strict=True)])
-        told = told.reshape(-1, 2)
-        table["target"], table["prediction"] = told.T
-        table["off by"] = told[:, 1] - told[:, 0]
+        shown = np.array([[wording.prediction(a), wording.prediction(b)] for a, b in zip(y, f, strict=True)])
+        shown = shown.reshape(-1, 2)
+        table["target"], table["prediction"] = shown.T
+        table["off by"] = shown[:, 1] - shown[:, 0]
     if errors.wrong is not None:
         table["wrong in truth"] = errors.wrong[places]
-    held = [attributes.row(int(row)) for row in rows]
+    values = [attributes.row(int(row)) for row in rows]
     columns = {
-        one.name: [one.value(x) if one.kind == "number" else one.words_for(one.value(x)) for x in held]
-        for one in attributes.all[:most]
+        attribute.name: [
+            attribute.value(x) if attribute.kind == "number" else attribute.words_for(attribute.value(x))
+            for x in values
+        ]
+        for attribute in attributes.all[:most]
     }
     return pd.concat([table, pd.DataFrame(columns, index=table.index)], axis=1)

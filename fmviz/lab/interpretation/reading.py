@@ -48,13 +48,13 @@ class Search:
         """
         own = [name.lower() for name in names]
         group = own if groups is None else [name.lower() for name in groups]
-        found = []
+        matches = []
         for word in (part.strip().lower() for part in self.words.split(";")):
             if len(word) > 2 and word[0] == word[-1] == '"':
-                found.append(np.array([word[1:-1] in pair for pair in zip(own, group, strict=True)]))
+                matches.append(np.array([word[1:-1] in pair for pair in zip(own, group, strict=True)]))
             elif word:
-                found.append(np.array([word in n or word in g for n, g in zip(own, group, strict=True)]))
-        return found
+                matches.append(np.array([word in n or word in g for n, g in zip(own, group, strict=True)]))
+        return matches
 
     @staticmethod
     def exactly(name: str) -> str:
@@ -92,20 +92,20 @@ def table_of_pairs(
     return table
 
 
-def ranking_words(found: Ranking, higher: bool) -> str:
+def ranking_words(ranking: Ranking, higher: bool) -> str:
     """Return how many pairs there are and which are listed; with `higher` orders beside them.
 
     Of none that is listed, why there are none.
     """
-    if not found.total and found.siblings:
-        return f"All {found.siblings:,} used pairs join levels of one attribute, which no row has together."
-    if not found.total:
+    if not ranking.total and ranking.siblings:
+        return f"All {ranking.siblings:,} used pairs join levels of one attribute, which no row has together."
+    if not ranking.total:
         return "The model uses no pair: its regularizer has set all of them to zero."
-    said = f"{found.total:,} used pairs" if found.total != 1 else "1 used pair"
-    if found.total > found.i.size:
-        said += f"; the {found.i.size} of largest weight are listed"
-    if found.siblings:
-        said += f". {found.siblings:,} more join levels of one attribute, of which no row has two"
+    said = f"{ranking.total:,} used pairs" if ranking.total != 1 else "1 used pair"
+    if ranking.total > ranking.i.size:
+        said += f"; the {ranking.i.size} of largest weight are listed"
+    if ranking.siblings:
+        said += f". {ranking.siblings:,} more join levels of one attribute, of which no row has two"
     said += ". Each sentence tells what the pair adds to what both do alone"
     if higher:
         said += "; products of three and more features have terms of their own"
@@ -197,12 +197,12 @@ def typical_sizes(pairs: PairWeights, attributes: Attributes, g: np.ndarray, h: 
 
     That of two attributes is Σ w_ij x_i x_j over the columns i of the one and j of the other.
     """
-    held = {group: attributes.positions(group) for group in map(int, np.unique([g, h]))}
+    positions = {group: attributes.positions(group) for group in map(int, np.unique([g, h]))}
     sizes = np.full(g.size, np.nan)
-    for at, (one, two) in enumerate(zip(map(int, g), map(int, h), strict=True)):
-        left, right = held[one], held[two]
+    for at, (first, second) in enumerate(zip(map(int, g), map(int, h), strict=True)):
+        left, right = positions[first], positions[second]
         if left is not None and right is not None:
-            weight, _ = pairs.among(attributes.members[one], attributes.members[two])
+            weight, _ = pairs.among(attributes.members[first], attributes.members[second])
             terms = weight[left[0], right[0]] * left[1] * right[1]
             sizes[at] = np.sqrt(np.mean(np.square(terms)))
     return sizes
@@ -248,22 +248,22 @@ _by_columns: WeakKeyDictionary[Dataset, Any] = WeakKeyDictionary()
 def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return in how many rows of the data both features of each pair are non-zero."""
     counts = np.empty(i.size, dtype=int)
-    for part, one, two in _column_blocks(dataset, i, j):
-        if sp.issparse(one):
-            counts[part] = np.asarray((one != 0).multiply(two != 0).sum(axis=0)).ravel()
+    for part, first, second in _column_blocks(dataset, i, j):
+        if sp.issparse(first):
+            counts[part] = np.asarray((first != 0).multiply(second != 0).sum(axis=0)).ravel()
         else:
-            counts[part] = np.count_nonzero((one != 0) & (two != 0), axis=0)
+            counts[part] = np.count_nonzero((first != 0) & (second != 0), axis=0)
     return counts
 
 
 def mean_squares(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return the mean of (x_i x_j)² over the rows of the data for each pair."""
     means = np.empty(i.size)
-    for part, one, two in _column_blocks(dataset, i, j):
-        if sp.issparse(one):
-            means[part] = np.asarray(one.multiply(two).power(2).mean(axis=0)).ravel()
+    for part, first, second in _column_blocks(dataset, i, j):
+        if sp.issparse(first):
+            means[part] = np.asarray(first.multiply(second).power(2).mean(axis=0)).ravel()
         else:
-            means[part] = np.square(one * two).mean(axis=0)
+            means[part] = np.square(first * second).mean(axis=0)
     return means
 
 
@@ -320,8 +320,8 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     """
     parts = []
     for c in range(model.n_outputs_of(parameters)):
-        found = pairs_of(*model.of_output(parameters, c)).ranked(top)
-        parts.append(named_pairs(found.i, found.j, found.weight, dataset))
+        ranking = pairs_of(*model.of_output(parameters, c)).ranked(top)
+        parts.append(named_pairs(ranking.i, ranking.j, ranking.weight, dataset))
         if dataset.outputs:
             parts[-1].insert(0, "output", dataset.outputs[c])
     return pd.concat(parts, ignore_index=True)
@@ -351,8 +351,8 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
     except ValueError as error:
         return {"words": str(error), "strongest": "", "rows": []}
     attributes = wording.attributes
-    found = pairs.ranked(top, attributes.codes if attributes.grouped else None)
-    table = table_of_pairs(found.i, found.j, found.weight, wording.dataset, wording)
+    ranking = pairs.ranked(top, attributes.codes if attributes.grouped else None)
+    table = table_of_pairs(ranking.i, ranking.j, ranking.weight, wording.dataset, wording)
     names = {
         "sentence": "in words",
         "effect": _heading(wording),
@@ -362,7 +362,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
         "feature_j": "with feature",
     }
     return {
-        "words": ranking_words(found, higher=len(orders_of(model)) > 1),
+        "words": ranking_words(ranking, higher=len(orders_of(model)) > 1),
         "strongest": table["sentence"][0] if len(table) else "",
         "rows": table[[*names]].rename(columns=names).to_dict("records"),
     }

@@ -29,7 +29,7 @@ def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
     See `fmviz.lambda_max`; of several outputs it is the largest of theirs. On a shared basis both ends are
     the largest one that is found, see `fmviz.engine.shared_basis.path.largest_strength`.
     """
-    return _found(_core(experiment))[0]
+    return _interval_and_reference(_core(experiment))[0]
 
 
 def emptying_strength(experiment: Experiment) -> float:
@@ -37,7 +37,7 @@ def emptying_strength(experiment: Experiment) -> float:
 
     0 where neither is known, or no λ leaves an interaction.
     """
-    interval, reference = _found(_core(experiment))
+    interval, reference = _interval_and_reference(_core(experiment))
     return reference if interval is None else interval[1]
 
 
@@ -66,8 +66,8 @@ def under_loss(experiment: Experiment, loss: str) -> Experiment:
         The other loss.
     """
     spec = dataset_spec(experiment.dataset)
-    capped = any(one.name == "cap" for one in LOSSES[loss].params)
-    found = replace(
+    capped = any(spec.name == "cap" for spec in LOSSES[loss].params)
+    changed = replace(
         experiment,
         loss=loss,
         loss_params=(),
@@ -75,11 +75,11 @@ def under_loss(experiment: Experiment, loss: str) -> Experiment:
     )
     before, after = (LOSSES[name].majoriser is None for name in (experiment.loss, loss))
     if spec.task != "regression" or before == after:
-        return found
+        return changed
     unit = typical_size(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).y)
     factor = 1.0 / unit if before else unit
-    weighed: dict[str, Any] = {name: float(f"{getattr(found, name) * factor:.1g}") for name in STRENGTHS}
-    return replace(found, **weighed)
+    weighed: dict[str, Any] = {name: float(f"{getattr(changed, name) * factor:.1g}") for name in STRENGTHS}
+    return replace(changed, **weighed)
 
 
 def _core(experiment: Experiment) -> Experiment:
@@ -104,7 +104,7 @@ def _core(experiment: Experiment) -> Experiment:
 
 
 @lru_cache(maxsize=64)
-def _found(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
+def _interval_and_reference(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
     """Return the interval of λ_max, where there is one, and else the reference of strengths."""
     try:
         problem = Run.prepare(experiment).problem
@@ -113,12 +113,12 @@ def _found(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
     if problem.design.nnz > _MOST_ENTRIES:
         return None, 0.0
     if problem.model.multi_output and problem.penalty.row_norm is not None:
-        (whole,) = problem.machines
-        top = largest_strength(whole)
+        (problem_of_all,) = problem.machines
+        top = largest_strength(problem_of_all)
         return (top, top), 0.0
     if problem.model.why_no_threshold() is not None:
         return None, 0.0
     if why_no_threshold(problem.machines[0]) is not None:
         return None, references(problem).lambda_sparse
-    found = thresholds(problem)
-    return (max(one.lower for one in found), max(one.upper for one in found)), 0.0
+    intervals = thresholds(problem)
+    return (max(interval.lower for interval in intervals), max(interval.upper for interval in intervals)), 0.0

@@ -42,7 +42,7 @@ class Row:
         return self.values != 0.0
 
     @property
-    def held(self) -> np.ndarray:
+    def stays_zero(self) -> np.ndarray:
         """For every column, whether it is zero and its threshold keeps it so, shape (k,)."""
         return ~self.live & np.broadcast_to(self.pull <= self.threshold, self.values.shape)
 
@@ -53,7 +53,7 @@ class Story:
 
     Attributes
     ----------
-    one, other : Row
+    first, second : Row
         The two rows.
     by_norm : bool
         Whether the regularizer shrinks rows by their norms.
@@ -61,42 +61,42 @@ class Story:
         Whether the regularizer has a threshold at all.
     """
 
-    one: Row
-    other: Row
+    first: Row
+    second: Row
     by_norm: bool
     thresholded: bool
 
     @property
     def products(self) -> np.ndarray:
         """p_is p_js, shape (k,): their sum is the weight."""
-        return np.asarray(self.one.values * self.other.values)
+        return np.asarray(self.first.values * self.second.values)
 
     @property
     def weight(self) -> float:
         """⟨p_i, p_j⟩."""
-        return float(self.one.values @ self.other.values)
+        return float(self.first.values @ self.second.values)
 
     @property
     def shared(self) -> np.ndarray:
         """The columns in which both are non-zero."""
-        return np.flatnonzero(self.one.live & self.other.live)
+        return np.flatnonzero(self.first.live & self.second.live)
 
     def sentence(self, names: tuple[str, ...] | list[str]) -> str:
         """Return the reason, or the sum, in words."""
-        a, b = names[self.one.feature], names[self.other.feature]
+        a, b = names[self.first.feature], names[self.second.feature]
         if self.shared.size:
             columns = _count(self.shared.size, "column")
             return (
                 f"{a} and {b} interact with weight {self.weight:.4g}: their rows share {columns} of P, and "
                 "the weight is the sum of the products there."
             )
-        dead = [names[row.feature] for row in (self.one, self.other) if not row.live.any()]
+        dead = [names[row.feature] for row in (self.first, self.second) if not row.live.any()]
         if dead:
             rows = f"the row of {dead[0]} is" if len(dead) == 1 else f"the rows of {a} and {b} are"
             return f"{a} and {b} do not interact: {rows} zero in every column of P."
         return (
-            f"{a} and {b} do not interact: their rows are disjoint. {a} uses {_columns(self.one.live)}, {b} "
-            f"uses {_columns(self.other.live)}; no column has both."
+            f"{a} and {b} do not interact: their rows are disjoint. {a} uses {_columns(self.first.live)}, "
+            f"{b} uses {_columns(self.second.live)}; no column has both."
         )
 
     def reason(self, names: tuple[str, ...] | list[str]) -> str:
@@ -106,11 +106,11 @@ class Story:
         if not self.thresholded:
             return "This regularizer has no threshold: nothing keeps an entry at exactly zero."
         said = []
-        for row, partner in ((self.one, self.other), (self.other, self.one)):
+        for row, partner in ((self.first, self.second), (self.second, self.first)):
             wanted = ~row.live & (partner.live if partner.live.any() else not row.live.any())
             if not wanted.any():
                 continue
-            kept = int((row.held & wanted).sum())
+            kept = int((row.stays_zero & wanted).sum())
             name = names[row.feature]
             if self.by_norm:
                 relation = "at most" if row.pull[0] <= row.threshold[0] else "more than"
@@ -121,13 +121,13 @@ class Story:
                 continue
             share = np.divide(row.pull, row.threshold, out=row.pull - 1.0, where=row.threshold > 0.0)
             s = int(np.flatnonzero(wanted)[np.argmax(share[wanted])])
-            held = "all" if kept == wanted.sum() else f"{kept or 'none'}"
+            share_kept = "all" if kept == wanted.sum() else f"{kept or 'none'}"
             of = _count(int(wanted.sum()), "entry", "entries")
             said.append(
-                f"Of the {of} that {name} would need, the threshold holds {held} at zero; nearest "
+                f"Of the {of} that {name} would need, the threshold holds {share_kept} at zero; nearest "
                 f"to it is column {s + 1}: {row.pull[s]:.3g} against {row.threshold[s]:.3g}."
             )
-        loose = any((~row.live & ~row.held).any() for row in (self.one, self.other))
+        loose = any((~row.live & ~row.stays_zero).any() for row in (self.first, self.second))
         if loose:
             said.append("Where the pull exceeds the threshold the next step makes the entry non-zero.")
         return " ".join(said)
@@ -165,8 +165,8 @@ def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
     return Story(row(i), row(j), by_norm, thresholded)
 
 
-def _count(n: int, one: str, many: str = "") -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def _count(n: int, single: str, many: str = "") -> str:
+    return f"{n:,} {single if n == 1 else many or single + 's'}"
 
 
 def _columns(live: np.ndarray) -> str:

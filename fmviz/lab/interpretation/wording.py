@@ -53,9 +53,9 @@ class Wording:
     @property
     def scaling(self) -> Scaling | None:
         """How the target was scaled, of data with one output."""
-        found = self.dataset.target_scaling
-        assert not isinstance(found, tuple), "words are for one output"
-        return found
+        scaling = self.dataset.target_scaling
+        assert not isinstance(scaling, tuple), "words are for one output"
+        return scaling
 
     @property
     def scale(self) -> float:
@@ -121,9 +121,9 @@ class Wording:
         """Return what the product of two features does, in a sentence."""
         if weight == 0:
             return "No change: what their factors have in common cancels."
-        one, two = self._attribute(i), self._attribute(j)
-        numbers = [(a, column) for a, column in ((one, i), (two, j)) if a.kind == "number"]
-        conditions = [self._given(a, column) for a, column in ((one, i), (two, j)) if a.kind != "number"]
+        first, second = self._attribute(i), self._attribute(j)
+        numbers = [(a, column) for a, column in ((first, i), (second, j)) if a.kind == "number"]
+        conditions = [self._given(a, column) for a, column in ((first, i), (second, j)) if a.kind != "number"]
         effect = weight * self.scale
         if len(conditions) == 2:
             (given, bare), (also, bare_too) = conditions
@@ -136,10 +136,13 @@ class Wording:
                 f"When {condition}, {self._moves(effect)} for each {self._unit(attribute)} of "
                 f"{self._name(column)} above {self._zero(attribute)}."
             )
-        return f"{self._both(one, two, i, j)}, {self._moves(effect)}; {self._otherwise(one, two, effect)}."
+        return (
+            f"{self._both(first, second, i, j)}, {self._moves(effect)}; "
+            f"{self._otherwise(first, second, effect)}."
+        )
 
-    def _signed(self, one: Attribute, two: Attribute) -> bool:
-        return any(self._lowest[x.columns[0]] < 0 for x in (one, two))
+    def _signed(self, first: Attribute, second: Attribute) -> bool:
+        return any(self._lowest[x.columns[0]] < 0 for x in (first, second))
 
     def _attribute(self, column: int) -> Attribute:
         return self.attributes.all[self.attributes.of_column[column]]
@@ -166,19 +169,21 @@ class Wording:
             return "0"
         return "its mean" if scaling.deviations else f"{scaling.mean:g}"
 
-    def _both(self, one: Attribute, two: Attribute, i: int, j: int) -> str:
+    def _both(self, first: Attribute, second: Attribute, i: int, j: int) -> str:
         a, b = self._name(i), self._name(j)
-        units = {(self._unit(x), self._zero(x)) for x in (one, two)}
+        units = {(self._unit(x), self._zero(x)) for x in (first, second)}
         if units == {("standard deviation", "its mean")}:
             return f"When {a} and {b} are both a standard deviation above, or both below, their means"
         if units == {("unit", "0")}:
-            return f"When {a} and {b} are both 1" + (", or both −1" if self._signed(one, two) else "")
-        each = [f"{name} is one {self._unit(x)} above {self._zero(x)}" for name, x in ((a, one), (b, two))]
+            return f"When {a} and {b} are both 1" + (", or both −1" if self._signed(first, second) else "")
+        each = [
+            f"{name} is one {self._unit(x)} above {self._zero(x)}" for name, x in ((a, first), (b, second))
+        ]
         return f"When {' and '.join(each)}, or both are as far below"
 
-    def _otherwise(self, one: Attribute, two: Attribute, effect: float) -> str:
+    def _otherwise(self, first: Attribute, second: Attribute, effect: float) -> str:
         """Return what holds of other values of two numbers."""
-        if not self._signed(one, two):
+        if not self._signed(first, second):
             return "otherwise in proportion to their product"
         verb, subject = ("fall" if effect > 0 else "rise"), ("they" if self.log_odds else "it")
         return f"with one above and one below {subject} {verb}{'' if self.log_odds else 's'} as much"

@@ -61,48 +61,49 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         assert reading.pairs is not None
         return group_strengths(reading.pairs, reading.attributes, between)
 
-    found = calculated(reading, "groups", make, "Adding up the weights of every two attributes.")
-    if found is None:
+    strengths = calculated(reading, "groups", make, "Adding up the weights of every two attributes.")
+    if strengths is None:
         return
     st.markdown(
         "The strength of two attributes is the Frobenius norm √Σ w² of the weights between the levels of the "
         "one and those of the other. Click a cell of the picture or pick a row to see the levels."
     )
     search_row(settings)
-    hits = Search(settings["find"]).hits(found.names)
-    g, h = found.strongest(_LISTED, hits)
+    hits = Search(settings["find"]).hits(strengths.names)
+    g, h = strengths.strongest(_LISTED, hits)
     if not g.size:
         st.caption("No two attributes interact" + (" that fit the search." if settings["find"] else "."))
         return
     shown = settings["pair"]
-    if len(shown) != 2 or max(shown) >= len(found.names):
+    if len(shown) != 2 or max(shown) >= len(strengths.names):
         shown = (int(g[0]), int(h[0]))
     left, right = st.columns(2)
     with left:
-        _heatmap(settings, reading, found)
+        _heatmap(settings, reading, strengths)
     with right:
         few = slice(0, EDGES)
         draw_network(
-            found.names,
+            strengths.names,
             g[few],
             h[few],
-            found.norm[g[few], h[few]],
+            strengths.norm[g[few], h[few]],
             key="interactions_attributes",
-            alt=f"A network of attributes; the strongest pair: {found.names[g[0]]}, {found.names[h[0]]}.",
-            chosen=[found.names[place] for place in shown],
+            alt=f"A network of attributes; the strongest pair: {strengths.names[g[0]]}, "
+            f"{strengths.names[h[0]]}.",
+            chosen=[strengths.names[place] for place in shown],
             signed=False,
             pick=partial(pick_node, settings),
         )
-    _table(settings, reading, found, g, h)
-    _levels(reading, found, average, *shown)
+    _table(settings, reading, strengths, g, h)
+    _levels(reading, strengths, average, *shown)
 
 
-def _heatmap(settings: Settings, reading: Opened, found: GroupStrengths) -> None:
-    n = len(found.names)
+def _heatmap(settings: Settings, reading: Opened, strengths: GroupStrengths) -> None:
+    n = len(strengths.names)
     if n > _DRAWN:
         st.caption(f"{n:,} attributes are more than are drawn here, {_DRAWN}; the table has the strongest.")
         return
-    values = np.where(found.used > 0, np.maximum(found.norm, np.nextafter(0.0, 1.0)), 0.0)
+    values = np.where(strengths.used > 0, np.maximum(strengths.norm, np.nextafter(0.0, 1.0)), 0.0)
     codes, scale = encode_codes(values * reading.wording.scale, grey_diagonal=True)
 
     def opened(cell: Cell) -> None:
@@ -114,8 +115,8 @@ def _heatmap(settings: Settings, reading: Opened, found: GroupStrengths) -> None
             Panel(
                 "Attributes",
                 [CodesFrame(codes, scale, caption=f"{n} attributes")],
-                row_labels=found.names,
-                col_labels=found.names,
+                row_labels=strengths.names,
+                col_labels=strengths.names,
                 gram_label="√Σ w²",
             )
         ],
@@ -134,8 +135,10 @@ def _sizes(name: str, _reading: Opened, _g: np.ndarray, _h: np.ndarray) -> np.nd
     return typical_sizes(_reading.pairs, _reading.attributes, _g, _h)
 
 
-def _table(settings: Settings, reading: Opened, found: GroupStrengths, g: np.ndarray, h: np.ndarray) -> None:
-    table = found.table(g, h)
+def _table(
+    settings: Settings, reading: Opened, strengths: GroupStrengths, g: np.ndarray, h: np.ndarray
+) -> None:
+    table = strengths.table(g, h)
     scale = reading.wording.scale
     table["strength"] *= scale
     table["typical_size"] = _sizes(f"{reading.key}:{settings['find']}", reading, g, h) * scale
@@ -179,11 +182,11 @@ def _table(settings: Settings, reading: Opened, found: GroupStrengths, g: np.nda
     )
 
 
-def _levels(reading: Opened, found: GroupStrengths, average: Average | None, g: int, h: int) -> None:
+def _levels(reading: Opened, strengths: GroupStrengths, average: Average | None, g: int, h: int) -> None:
     assert reading.pairs is not None
-    one, two = found.names[g], found.names[h]
-    st.subheader(plain(f"{one} with {two}"))
-    if not found.used[g, h]:
+    first, second = strengths.names[g], strengths.names[h]
+    st.subheader(plain(f"{first} with {second}"))
+    if not strengths.used[g, h]:
         st.caption("No pair of their levels is used.")
         return
     rows, columns, weight, used = block_of(reading.pairs, reading.attributes, g, h, _DRAWN)
@@ -191,13 +194,13 @@ def _levels(reading: Opened, found: GroupStrengths, average: Average | None, g: 
     values = np.where(used & (weight == 0), np.nextafter(0.0, 1.0), weight)
     codes, scale = encode_codes(values)
     sizes = [reading.attributes.members[place].size for place in (g, h)]
-    caption = f"{int(found.used[g, h]):,} of {sizes[0] * sizes[1]:,} pairs of levels are used"
+    caption = f"{int(strengths.used[g, h]):,} of {sizes[0] * sizes[1]:,} pairs of levels are used"
     if (rows.size, columns.size) != tuple(sizes):
         caption += f"; the {rows.size} × {columns.size} with the largest weights are drawn"
     matrix_view(
         [
             Panel(
-                f"{one} × {two}",
+                f"{first} × {second}",
                 [CodesFrame(codes, scale, caption=caption)],
                 row_labels=list(names[rows]),
                 col_labels=list(names[columns]),

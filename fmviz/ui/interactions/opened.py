@@ -53,15 +53,15 @@ class Opened:
         The weights of pairs.
     no_pairs : str
         Why there are none.
-    whole : Dataset
+    full_dataset : Dataset
         The data; `attributes` are those of one of several outputs.
     output : int
         Which.
     against : int
         The class that it is told from; -1 for all others.
-    whole_model : Model
+    full_model : Model
         The model of all outputs.
-    whole_parameters : Parameters
+    full_parameters : Parameters
         And its parameters.
     """
 
@@ -73,11 +73,11 @@ class Opened:
     wording: Wording
     pairs: PairWeights | None
     no_pairs: str
-    whole: Dataset
+    full_dataset: Dataset
     output: int
     against: int
-    whole_model: Model
-    whole_parameters: Parameters
+    full_model: Model
+    full_parameters: Parameters
 
     @property
     def dataset(self) -> Dataset:
@@ -102,38 +102,40 @@ def opened(
         If there is nothing to read, with a sentence.
     """
     del updated, path
-    found = _runs.get(run)
-    experiment = found.experiment
-    parameters = _runs.parameters(found.id)
+    stored = _runs.get(run)
+    experiment = stored.experiment
+    parameters = _runs.parameters(stored.id)
     if parameters is None:
-        raise ValueError(f"{title_of_run(found)} ended before its first epoch and has no parameters to read.")
+        raise ValueError(
+            f"{title_of_run(stored)} ended before its first epoch and has no parameters to read."
+        )
     if not parameters.finite():
         raise ValueError(
-            f"{title_of_run(found)} has diverged: its parameters are no finite numbers. Train it with "
+            f"{title_of_run(stored)} has diverged: its parameters are no finite numbers. Train it with "
             "stronger penalties or another solver."
         )
     dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
     if dataset.X.shape[1] != parameters.w.shape[-1]:
         raise ValueError(
-            f"{title_of_run(found)} has {parameters.w.shape[-1]:,} features, but its data set has "
+            f"{title_of_run(stored)} has {parameters.w.shape[-1]:,} features, but its data set has "
             f"{dataset.X.shape[1]:,} now. Train it anew."
         )
-    whole = dataset
+    full_dataset = dataset
     m = experiment.machine.n_outputs_of(parameters)
     if m != max(1, len(dataset.outputs)):
         raise ValueError(
-            f"{title_of_run(found)} has {m:,} outputs, but its data set has {len(dataset.outputs):,} "
+            f"{title_of_run(stored)} has {m:,} outputs, but its data set has {len(dataset.outputs):,} "
             "now. Train it anew."
         )
     output = min(output, m - 1)
     model, every = experiment.machine, parameters
-    if 0 <= against < m and against != output and whole.task == "class":
+    if 0 <= against < m and against != output and full_dataset.task == "class":
         single, parameters = contrast(model, every, output, against)
-        dataset = whole.of_contrast(output, against)
+        dataset = full_dataset.of_contrast(output, against)
     else:
         against = -1
         single, parameters = model.of_output(every, output)
-        dataset = whole.of_output(output)
+        dataset = full_dataset.of_output(output)
     attributes = Attributes(dataset)
     pairs, why = None, ""
     try:
@@ -142,9 +144,9 @@ def opened(
         why = str(error)
     # Of classes that are fitted together the difference of two scores is the log-odds of these two; of those
     # that are fitted each against the rest a score by itself is.
-    compared = whole.task == "class" and (against < 0) == model.multi_output
+    compared = full_dataset.task == "class" and (against < 0) == model.multi_output
     return Opened(
-        found,
+        stored,
         experiment,
         single,
         parameters,
@@ -152,7 +154,7 @@ def opened(
         Wording(attributes, experiment.loss, compared),
         pairs,
         why,
-        whole,
+        full_dataset,
         output,
         against,
         model,
@@ -192,8 +194,8 @@ def calculated(
     n_rows = reading.pairs.rows.size
     key = f"reading:{reading.key}:{name}"
     if n_rows <= _INLINE_ROWS:
-        found: _Found = _kept(key, lambda: make(lambda: None))
-        return found
+        result: _Found = _kept(key, lambda: make(lambda: None))
+        return result
 
     def stream(should_stop: Callable[[], bool]) -> Iterator[_Found]:
         def between() -> None:

@@ -89,19 +89,19 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
     """Draw the menu of runs; return the one of the setting, where it is in the store."""
     known = {run.id: run for run in runs.runs(limit=OFFERED) if run.ended and run.last}
     wanted = settings["run"]
-    found = known.get(wanted) or next(iter(runs.get_many([wanted] if wanted else [])), None)
-    if found is not None and found.last:
-        known[found.id] = found
+    stored = known.get(wanted) or next(iter(runs.get_many([wanted] if wanted else [])), None)
+    if stored is not None and stored.last:
+        known[stored.id] = stored
     elif wanted and manager().job(wanted) is None:
         st.warning(
             f"The run {plain(wanted)} of this link is not in this store. Choose another, or import it on the "
             "page Runs.",
             icon=":material/link_off:",
         )
-    if not known or (wanted and found is None and manager().job(wanted) is not None):
+    if not known or (wanted and stored is None and manager().job(wanted) is not None):
         return None
     # What the link names is offered, too, though it may be unknown.
-    offered = list(dict.fromkeys(["", *known] if found is None else known))
+    offered = list(dict.fromkeys(["", *known] if stored is None else known))
     if wanted and wanted not in offered:
         offered.insert(0, wanted)
 
@@ -139,8 +139,8 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         return
     _header(reading)
     with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_outputs"):
-        choose_output(settings, reading.whole)
-        choose_against(settings, reading.whole)
+        choose_output(settings, reading.full_dataset)
+        choose_against(settings, reading.full_dataset)
     widgets.control(
         settings,
         "view",
@@ -169,7 +169,7 @@ def _header(reading: Opened) -> None:
     figures += [plain(words) for words in metrics_in_words(metrics_of(run), dataset)[:2]]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
         st.markdown(
-            f"**{plain(dataset.title)}**, {reading.whole_model.label.lower()}: {plain(what)}. "
+            f"**{plain(dataset.title)}**, {reading.full_model.label.lower()}: {plain(what)}. "
             f"{' · '.join(figures)}.",
             width="content",
         )
@@ -179,7 +179,7 @@ def _header(reading: Opened) -> None:
             label="Open in Train",
             icon=":material/open_in_new:",
         )
-    if run.data_hash and data_hash(reading.whole) != run.data_hash:
+    if run.data_hash and data_hash(reading.full_dataset) != run.data_hash:
         st.warning(
             "The data set has other numbers now than when this run was trained: counts and rows below are of "
             "the new ones. Train it anew to be safe.",
@@ -275,10 +275,10 @@ def _draw_suspects(reading: Opened) -> None:
         )
 
 
-def _draw_rows(reading: Opened, found: Suspicion) -> None:
+def _draw_rows(reading: Opened, suspicion: Suspicion) -> None:
     """Draw rows as a table, the most suspicious first, and offer all of them as a CSV."""
-    places, dataset, errors = found.listed, reading.dataset, found.errors
-    st.markdown(plain(found.message))
+    places, dataset, errors = suspicion.listed, reading.dataset, suspicion.errors
+    st.markdown(plain(suspicion.message))
     table = rows_table(dataset, errors, places[:LISTED], _COLUMNS)
     st.dataframe(
         table,

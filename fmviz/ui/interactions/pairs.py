@@ -73,16 +73,16 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         return reading.pairs.ranked(MOST, codes, hits, between)
 
     name = f"pairs:{codes is None}:{search.words}"
-    found = calculated(reading, name, make, "Ranking all pairs of features.")
-    if found is None:
+    ranking = calculated(reading, name, make, "Ranking all pairs of features.")
+    if ranking is None:
         return
-    if not found.total:
-        _none(settings, reading, found)
+    if not ranking.total:
+        _none(settings, reading, ranking)
         return
-    table = _table(f"{reading.key}:{name}", reading, found)
+    table = _table(f"{reading.key}:{name}", reading, ranking)
     st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
-    st.caption(plain(ranking_words(found, higher=len(orders_of(reading.model)) > 1)))
-    with_samples = with_intervals(table, average, found.i, found.j)
+    st.caption(plain(ranking_words(ranking, higher=len(orders_of(reading.model)) > 1)))
+    with_samples = with_intervals(table, average, ranking.i, ranking.j)
     pairs_in_words(with_samples, reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
     if (table["rows_with_both"] == 0).any():
         st.caption(
@@ -92,11 +92,11 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     few = slice(0, EDGES)
     draw_network(
         dataset.feature_names,
-        found.i[few],
-        found.j[few],
-        found.weight[few],
+        ranking.i[few],
+        ranking.j[few],
+        ranking.weight[few],
         key="interactions_network",
-        alt=f"A network of features joined by the {len(found.i[few])} strongest pairs; the strongest is "
+        alt=f"A network of features joined by the {len(ranking.i[few])} strongest pairs; the strongest is "
         f"{table['feature_i'][0]} with {table['feature_j'][0]}.",
         chosen=[search.words.strip('"')],
         pick=partial(pick_node, settings),
@@ -143,11 +143,11 @@ def pick_node(settings: Settings, name: str) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner="Counting how often they occur together.")
-def _table(name: str, _reading: Opened, _found: Ranking) -> pd.DataFrame:
-    return table_of_pairs(_found.i, _found.j, _found.weight, _reading.dataset, _reading.wording)
+def _table(name: str, _reading: Opened, _ranking: Ranking) -> pd.DataFrame:
+    return table_of_pairs(_ranking.i, _ranking.j, _ranking.weight, _reading.dataset, _reading.wording)
 
 
-def _none(settings: Settings, reading: Opened, found: Ranking) -> None:
+def _none(settings: Settings, reading: Opened, ranking: Ranking) -> None:
     with st.container(border=True, key="interactions_none"):
         if settings["find"]:
             st.markdown("No used pair fits the search.")
@@ -158,10 +158,10 @@ def _none(settings: Settings, reading: Opened, found: Ranking) -> None:
                 on_click=settings.set,
                 kwargs={"find": ""},
             )
-        elif found.siblings:
-            st.markdown(plain(ranking_words(found, higher=False)))
+        elif ranking.siblings:
+            st.markdown(plain(ranking_words(ranking, higher=False)))
         else:
-            st.markdown(f"{plain(ranking_words(found, higher=False))} Train with less of it.")
+            st.markdown(f"{plain(ranking_words(ranking, higher=False))} Train with less of it.")
             navigation.page_link(
                 navigation.TRAIN,
                 {**reading.experiment.to_query(), "run": reading.run.id},
@@ -274,8 +274,8 @@ def draw_network(
     pick: Callable[[str], None],
 ) -> None:
     """Draw the network of some pairs; `pick` is called with the name of a node that is clicked."""
-    found = layout(i, j, weight)
-    labels = [names[node] for node in found.nodes]
+    placed = layout(i, j, weight)
+    labels = [names[node] for node in placed.nodes]
     marked = [at for at, name in enumerate(labels) if name in chosen]
 
     def picked() -> None:
@@ -288,7 +288,14 @@ def draw_network(
 
     chart(
         figures.network(
-            labels, found.position, found.strength, found.degree, found.edges, found.weight, marked, signed
+            labels,
+            placed.position,
+            placed.strength,
+            placed.degree,
+            placed.edges,
+            placed.weight,
+            marked,
+            signed,
         ),
         key=key,
         alt=alt,
@@ -445,5 +452,7 @@ def _intervals(features: np.ndarray, used: np.ndarray, average: Average | None) 
         return None
     rows, columns = np.nonzero(used)
     pairs, at = np.unique(np.sort([features[rows], features[columns]], axis=0), axis=1, return_inverse=True)
-    found = average.intervals(*pairs).iloc[at.ravel()]
-    return Intervals(rows * features.size + columns, found["lower"], found["upper"], found["probability"])
+    intervals = average.intervals(*pairs).iloc[at.ravel()]
+    return Intervals(
+        rows * features.size + columns, intervals["lower"], intervals["upper"], intervals["probability"]
+    )

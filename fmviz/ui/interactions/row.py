@@ -51,7 +51,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     changes = _changes(settings, reading)
     changed = x.copy()
     for at, value in changes.items():
-        reading.attributes.all[at].put(changed, value)
+        reading.attributes.all[at].write(changed, value)
     model, parameters = reading.model, reading.parameters
     before = decompose(model, parameters, x)
     now = decompose(model, parameters, changed) if changes else before
@@ -112,7 +112,7 @@ def _pick(settings: Settings, reading: Opened) -> int:
 
 def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
     """Return the changed attributes of the link, by their numbers; leave out what cannot be."""
-    found: dict[int, float] = {}
+    changes: dict[int, float] = {}
     lost = []
     probe = np.zeros(reading.attributes.codes.size)
     for part in filter(None, settings["change"].split(",")):
@@ -121,18 +121,18 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
             at, value = int(name), float(text)
             if not 0 <= at < len(reading.attributes.all):
                 raise ValueError(f"{at} is no attribute.")
-            reading.attributes.all[at].put(probe, value)
+            reading.attributes.all[at].write(probe, value)
         except ValueError:
             lost.append(part)
             continue
-        found[at] = value
+        changes[at] = value
     if lost:
         st.warning(
             f"From the link: {plain(', '.join(lost))} is no change of a value of these data; it was left "
             "out.",
             icon=":material/link_off:",
         )
-    return found
+    return changes
 
 
 def _controls(
@@ -172,7 +172,7 @@ def _shown(words: str, reading: Opened, now: Decomposition) -> list[int]:
     if len(every) <= _CONTROLS:
         return list(range(len(every)))
     if words.strip():
-        named = [at for at, one in enumerate(every) if words.strip().lower() in one.name.lower()]
+        named = [at for at, attribute in enumerate(every) if words.strip().lower() in attribute.name.lower()]
         return named[:_CONTROLS]
     size = np.zeros(len(every))
     for term in now.terms:
@@ -187,7 +187,7 @@ def _control(
     value = changes.get(at, was)
     key = f"interactions_value_{at}"
     label = plain_label(attribute.name) + (" (changed)" if at in changes else "")
-    told = f"In the row: {attribute.words_for(was)}."
+    help_text = f"In the row: {attribute.words_for(was)}."
 
     def store() -> None:
         """Change the value, or take the change back where it is what the row has."""
@@ -198,7 +198,7 @@ def _control(
     # The setting is `change`, which holds all of them.
     if st.session_state.get(key) != value:
         st.session_state[key] = int(value) if attribute.kind != "number" else value
-    common: dict[str, Any] = {"key": key, "on_change": store, "help": plain(told)}
+    common: dict[str, Any] = {"key": key, "on_change": store, "help": plain(help_text)}
     common["disabled"] = settings.locks("change")
     if attribute.kind == "number":
         st.number_input(label, format="%.6g", step=_step(attribute), **common)
@@ -233,8 +233,8 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
 
     if wording.binary:
         truth = (dataset.class_labels or ("-1", "+1"))[int(y > 0)]
-        if reading.whole.task in ("class", "ordinal"):
-            truth = (reading.whole.class_labels or ())[int(reading.whole.y[place])]
+        if reading.full_dataset.task in ("class", "ordinal"):
+            truth = (reading.full_dataset.class_labels or ())[int(reading.full_dataset.y[place])]
         cells.append(
             (
                 wording.what[:1].upper() + wording.what[1:],
@@ -296,8 +296,8 @@ def _sums(reading: Opened, now: Decomposition) -> None:
     scale = wording.scale
     parts = []
     for kind, value in now.by_kind().items():
-        told = wording.added(value) if kind == "bias" else value * scale
-        parts.append(f"{KINDS[kind]} {told:+.6g}")
+        shown = wording.added(value) if kind == "bias" else value * scale
+        parts.append(f"{KINDS[kind]} {shown:+.6g}")
     exact = now.gap <= _EXACT
     icon = ":green[:material/verified:]" if exact else ":red[:material/error:]"
     st.markdown(
@@ -348,16 +348,16 @@ _TERMS, _OUTPUTS = 12, 12
 
 def _draw_every_output(reading: Opened, x: np.ndarray, place: int) -> None:
     """Draw what the terms of a row add to every output; nothing where there is one."""
-    names = reading.whole.outputs
+    names = reading.full_dataset.outputs
     if not names:
         return
     each = [
-        decompose(*reading.whole_model.of_output(reading.whole_parameters, c), x) for c in range(len(names))
+        decompose(*reading.full_model.of_output(reading.full_parameters, c), x) for c in range(len(names))
     ]
-    scores = np.array([one.predicted for one in each])
+    scores = np.array([decomposition.predicted for decomposition in each])
     if not np.isfinite(scores).all():
         return
-    table = terms_table(each, reading.whole.feature_names)
+    table = terms_table(each, reading.full_dataset.feature_names)
     shown = np.sort(np.argsort(-scores, kind="stable")[:_OUTPUTS])
     # What sets outputs apart comes first.
     spread = np.ptp(table.to_numpy(), axis=1)
@@ -389,31 +389,34 @@ def _draw_every_output(reading: Opened, x: np.ndarray, place: int) -> None:
 def terms_table(each: Sequence[Decomposition], features: tuple[str, ...]) -> pd.DataFrame:
     """Return the terms of a row, a column an output; a term that one output lacks is 0 there."""
     columns = []
-    for one in each:
-        found = pd.Series([t.value for t in one.terms], index=[words_of(t, features) for t in one.terms])
-        columns.append(found.groupby(level=0, sort=False).sum())
+    for decomposition in each:
+        values = pd.Series(
+            [t.value for t in decomposition.terms], index=[words_of(t, features) for t in decomposition.terms]
+        )
+        columns.append(values.groupby(level=0, sort=False).sum())
     return pd.concat(columns, axis=1).fillna(0.0)
 
 
 def _heads(reading: Opened, scores: np.ndarray) -> list[str]:
     """Return the outputs with their scores, and with their probabilities where there are any."""
-    whole = reading.whole
-    scalings = whole.target_scaling if isinstance(whole.target_scaling, tuple) else (None,) * len(scores)
-    if whole.task == "regression":
-        told = [
-            score if one is None else one.decode(score) for score, one in zip(scores, scalings, strict=True)
+    dataset = reading.full_dataset
+    scalings = dataset.target_scaling if isinstance(dataset.target_scaling, tuple) else (None,) * len(scores)
+    if dataset.task == "regression":
+        values = [
+            score if scaling is None else scaling.decode(score)
+            for score, scaling in zip(scores, scalings, strict=True)
         ]
-        return [f"{name}<br>{value:.4g}" for name, value in zip(whole.outputs, told, strict=True)]
-    target = Target.of(whole.target_of(whole.y))
+        return [f"{name}<br>{value:.4g}" for name, value in zip(dataset.outputs, values, strict=True)]
+    target = Target.of(dataset.target_of(dataset.y))
     loss = reading.experiment.criterion
-    if reading.whole_model.multi_output:
+    if reading.full_model.multi_output:
         loss = loss_of_outputs(loss, target)
     p = loss.probability(scores[None, :])
     if p is None:
-        return [f"{name}<br>{score:.3g}" for name, score in zip(whole.outputs, scores, strict=True)]
+        return [f"{name}<br>{score:.3g}" for name, score in zip(dataset.outputs, scores, strict=True)]
     # Of ordered classes an output has the probability that the class is at most this one.
-    found = (p if whole.task == "ordinal" else target.probabilities(p))[0]
+    probabilities = (p if dataset.task == "ordinal" else target.probabilities(p))[0]
     return [
         f"{name}<br>{score:.3g} · {chance:.0%}"
-        for name, score, chance in zip(whole.outputs, scores, found, strict=True)
+        for name, score, chance in zip(dataset.outputs, scores, probabilities, strict=True)
     ]

@@ -121,14 +121,14 @@ def render() -> None:
         brought = ("low", "high", "order", "run", *_SHARED)
         follow_data(settings, linked, brought, partial(load_suggested, settings))
         st.html(_STYLE)
-        told = _SHOWN in st.session_state or (settings["run"] and not settings.notices)
+        has_result = _SHOWN in st.session_state or (settings["run"] and not settings.notices)
         shell.heading(
             settings,
             "λ-path",
             "How many interactions a model uses is a matter of the strength λ. Fit it at many strengths, for "
             "several regularizers Ω, and see what each one uses and what it reaches; or say how many "
             "interactions you want, and let the search find the λ.",
-            folded=told,
+            folded=has_result,
         )
         reason = dataset_spec(settings["dataset"]).unavailable()
         if reason is not None:
@@ -142,7 +142,7 @@ def render() -> None:
             return
         base = base_of(settings)
         if settings.shows("path", "The path"):
-            _declare(settings, base, folded=told)
+            _declare(settings, base, folded=has_result)
             _draw_basis_sweep(settings)
             try:
                 plan = _plan(settings, base)
@@ -156,15 +156,15 @@ def render() -> None:
 
 def base_of(settings: Settings) -> Experiment:
     """Return what all fits share: the settings, and for the rest what suits the data set."""
-    told = suggested(settings["dataset"], "fm").to_dict()
-    told = {name: told[name] for name in _SPECS if name in told} | {
+    values = suggested(settings["dataset"], "fm").to_dict()
+    values = {name: values[name] for name in _SPECS if name in values} | {
         "regularizer": "ti",
         "solver": "auto",
         "lambda_sparse": 1.0,
         "start": "informed" if settings["order"] == "informed" else "random",
     }
     own = settings.as_dict(*_SHARED, "validation")
-    return Experiment(**told | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
+    return Experiment(**values | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
 
 
 def load_suggested(settings: Settings, linked: bool = False) -> None:
@@ -458,8 +458,8 @@ def _charts(
 def _drawable(chosen: tuple[str, float], view: TaskView) -> PathFit | None:
     """Return a fit of the path, where its matrix can be drawn."""
     for fit in view.items:
-        one: Experiment = fit.experiment
-        if (one.regularizer, one.lambda_sparse) == chosen and fit.parameters is not None:
+        experiment: Experiment = fit.experiment
+        if (experiment.regularizer, experiment.lambda_sparse) == chosen and fit.parameters is not None:
             P = fit.parameters.P
             return fit if P.ndim == 2 and P.shape[0] <= EXACT_FEATURES else None
     return None
@@ -478,8 +478,8 @@ def _pick(settings: Settings, key: str) -> None:
     """Show the fit whose point was clicked."""
     points = st.session_state[key]["selection"]["points"]
     for point in points:
-        if told := point.get("customdata"):
-            settings.set(who=told[0], at=float(told[1]))
+        if data := point.get("customdata"):
+            settings.set(who=data[0], at=float(data[1]))
             return
 
 

@@ -304,9 +304,9 @@ def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
     for name, reason in reasons.items():
         groups.setdefault(reason.removeprefix(name), []).append(name)
     shown = []
-    for rest, names in groups.items():
-        alone = rest == reasons[names[0]]
-        reason = rest if alone else f"Each{rest}" if len(names) > 1 else names[0] + rest
+    for predicate, names in groups.items():
+        alone = predicate == reasons[names[0]]
+        reason = predicate if alone else f"Each{predicate}" if len(names) > 1 else names[0] + predicate
         shown.append((plain(", ".join(names)), plain(reason)))
     return shown
 
@@ -371,13 +371,13 @@ def _taken_over(settings: Settings) -> Callable[[], None]:
         caps = numbers(before) if before.finds_caps else None
         if caps is None or settings["caps"] != "given":
             return
-        told = {
+        values = {
             "loss_epsilon": caps.epsilon,
             "loss_cap": caps.cap,
             "model_cap": caps.spectrum,
             "lambda_p": caps.lambda_p,
         }
-        settings.set(**{name: x for name, x in told.items() if x is not None and name in settings.table})
+        settings.set(**{name: x for name, x in values.items() if x is not None and name in settings.table})
 
     return take
 
@@ -388,11 +388,11 @@ def draw_wrong_rows(settings: Settings) -> None:
     if not settings.shows_any(*names):
         return
     shares = [name for name in names if settings.spec(name).kind == "float"]
-    made = sum(settings[name] for name in shares)
-    label = f"Wrong rows on purpose: {made:.0%}" if made else "Wrong rows on purpose"
-    with st.expander(label, icon=":material/bug_report:", key="train_wrong_rows", expanded=made > 0.0):
+    total = sum(settings[name] for name in shares)
+    label = f"Wrong rows on purpose: {total:.0%}" if total else "Wrong rows on purpose"
+    with st.expander(label, icon=":material/bug_report:", key="train_wrong_rows", expanded=total > 0.0):
         for name in shares:
             widgets.param(settings, name, _LABELS[name], style="slider", step=0.01)
-        if made:
+        if total:
             widgets.param(settings, (seed := "dataset_errors_seed"), _LABELS[seed], style="number")
             st.caption("Which they are is known, so that what finds them can be judged.")

@@ -64,11 +64,11 @@ def step(settings: Settings, job: Job) -> None:
 
 def _next(position: int, settings: Settings, job: Job) -> int:
     """Return the next position, which may be in the next epoch: then the job is told to make this one."""
-    found = _look(settings, job)
-    if found is not None and position < len(found.stops):
+    inside = _look(settings, job)
+    if inside is not None and position < len(inside.stops):
         return position + 1
     job.step()
-    return 0 if found is None else 1
+    return 0 if inside is None else 1
 
 
 def begin_motion(settings: Settings) -> None:
@@ -106,8 +106,8 @@ def _look(settings: Settings, job: Job) -> lab.Inside | None:
     name = (view.id, view.epoch, view.experiment, grain)
     kept: tuple[object, lab.Inside] | None = st.session_state.get(_CACHE)
     if kept is None or kept[0] != name:
-        found = lab.look_inside(view.experiment, view.parameters, view.epoch, grain, job.memory())
-        kept = (name, found)
+        inside = lab.look_inside(view.experiment, view.parameters, view.epoch, grain, job.memory())
+        kept = (name, inside)
         st.session_state[_CACHE] = kept
     return kept[1]
 
@@ -122,15 +122,15 @@ def draw(settings: Settings, job: Job, view: JobView) -> None:
     if (reason := why_not(settings, view)) is not None:
         st.info(plain(reason), icon=":material/zoom_out:")
         return
-    found = _look(settings, job)
-    if found is None:
+    inside = _look(settings, job)
+    if inside is None:
         return
-    stops = len(found.stops)
+    stops = len(inside.stops)
     position = min(_position(settings), stops)
     if not settings["motion"] and settings["inside"] > stops:
         settings.set(inside=stops)
     with st.container(border=True, key="train_inside_box"):
-        st.markdown(f"**Inside epoch {found.epochs + 1:,}**")
+        st.markdown(f"**Inside epoch {inside.epochs + 1:,}**")
         if settings["motion"]:
             st.progress(position / stops, text=f"Step {position:,} of {stops:,}")
         else:
@@ -144,17 +144,17 @@ def draw(settings: Settings, job: Job, view: JobView) -> None:
                 help="Drag, or use the arrow keys: forwards and back. Step and S go on, into the next epoch.",
             )
         left, right = st.columns([1.3, 1])
-        made = found.made(position) if position else ()
+        steps = inside.steps_of(position) if position else ()
         with left:
-            _matrices(view, found, position, made)
+            _matrices(view, inside, position, steps)
         with right:
-            _words(view, found, made)
+            _words(view, inside, steps)
 
 
-def _matrices(view: JobView, found: lab.Inside, stop: int, made: Sequence[Step]) -> None:
-    here = found.at(stop).P
+def _matrices(view: JobView, inside: lab.Inside, stop: int, steps: Sequence[Step]) -> None:
+    here = inside.at(stop).P
     d = here.shape[0]
-    ends = [found.start.P, found.at(len(found.stops)).P]
+    ends = [inside.start.P, inside.at(len(inside.stops)).P]
     pairs = d <= _MOST_PAIRS
     assert view.dataset is not None
     letter = view.machine.notation.matrix
@@ -174,32 +174,32 @@ def _matrices(view: JobView, found: lab.Inside, stop: int, made: Sequence[Step])
         factor_scale=max(float(np.abs(P).max()) for P in ends) or None,
         gram_scale=(max(largest_interaction(P) for P in ends) or None) if pairs else None,
         max_height=300,
-        mark=_mark(made),
+        mark=_mark(steps),
     )
 
 
-def _mark(made: Sequence[Step]) -> Mark | None:
-    if not made or made[-1].kind not in ("entry", "row"):
+def _mark(steps: Sequence[Step]) -> Mark | None:
+    if not steps or steps[-1].kind not in ("entry", "row"):
         return None
-    last = made[-1]
-    if len({step.j for step in made}) > 1:
+    last = steps[-1]
+    if len({step.j for step in steps}) > 1:
         return Mark("factor", -1, last.s)
-    return Mark("factor", last.j, last.s if len(made) == 1 and last.kind == "entry" else -1)
+    return Mark("factor", last.j, last.s if len(steps) == 1 and last.kind == "entry" else -1)
 
 
-def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
+def _words(view: JobView, inside: lab.Inside, steps: Sequence[Step]) -> None:
     assert view.dataset is not None
     names = view.dataset.feature_names
-    if not made:
+    if not steps:
         st.caption(
-            f"The parameters after epoch {found.epochs:,}. Press **Step** or S: each step shows what moves, "
+            f"The parameters after epoch {inside.epochs:,}. Press **Step** or S: each step shows what moves, "
             "from where to where, and why."
         )
         return
-    last = made[-1]
-    st.markdown(f"**{plain(lab.headline(made, names))}**")
-    if len(made) > 1:
-        st.caption(plain(lab.summary(made)))
+    last = steps[-1]
+    st.markdown(f"**{plain(lab.headline(steps, names))}**")
+    if len(steps) > 1:
+        st.caption(plain(lab.summary(steps)))
         return
     if last.before.size == 1:
         before, after = float(last.before[0]), float(last.after[0])
@@ -208,7 +208,7 @@ def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
     for line in filter(None, lab.formula(last)):
         st.latex(line)
     if last.kind in ("gradient", "prox", "extrapolate", "back"):
-        st.caption(plain(lab.halves(last, found.start.P.size)))
+        st.caption(plain(lab.halves(last, inside.start.P.size)))
     else:
         st.caption(plain(lab.meaning(last)))
     if last.kind in ("entry", "row"):

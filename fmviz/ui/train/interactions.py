@@ -147,7 +147,7 @@ def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[st
         for m in orders_of(model) or (2,)
         if m in known
     }
-    features = {j for sets in known.values() for one in sets for j in one}
+    features = {j for sets in known.values() for features_of_set in sets for j in features_of_set}
     return {"true_interactions": counts, "true_features": len(features)}
 
 
@@ -342,10 +342,10 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="train_options"):
         output = choose_output(settings, dataset)
-        one = dataset.of_output(output)
+        single = dataset.of_output(output)
         look = None if view is None else choose(view.of_output(output), settings)
-        d = one.X.shape[1]
-        if (truth_of(one) if look is None else look.truth(one)[0]) is not None:
+        d = single.X.shape[1]
+        if (truth_of(single) if look is None else look.truth(single)[0]) is not None:
             few = d <= EXACT_FEATURES
             widgets.param(
                 settings,
@@ -359,8 +359,8 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
         if settings.shows("curves"):
             _curve_options(view, settings)
         if look is not None:
-            held = ", ".join(plain(one.feature_names[j]) for j in look.at)
-            words = f"The {order_name(look.order)}{f' with {held}' if held else ''}: {plain(look.label())}"
+            names = ", ".join(plain(single.feature_names[j]) for j in look.at)
+            words = f"The {order_name(look.order)}{f' with {names}' if names else ''}: {plain(look.label())}"
             st.markdown(f"**{words}**", width="content")
     return output, look
 
@@ -469,9 +469,9 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
         st.caption(f"Among the {thinned.rows.size:,} rows of largest norm, while the run goes on.")
 
 
-def pairs_table(model: Model, found: Parameters | ThinnedFactors, dataset: Dataset) -> pd.DataFrame:
+def pairs_table(model: Model, parameters: Parameters | ThinnedFactors, dataset: Dataset) -> pd.DataFrame:
     """Return the strongest pairs in words: the two features, their weight, and whether it is so in truth."""
-    pairs = pairs_of(model, found).ranked(TOP_PAIRS)
+    pairs = pairs_of(model, parameters).ranked(TOP_PAIRS)
     table = named_pairs(pairs.i, pairs.j, pairs.weight, dataset).rename(columns=_HEADS)
     truth = truth_of(dataset)
     if truth is not None:

@@ -135,31 +135,31 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
 
 def _at_rest(view: JobView, settings: Settings, output: int) -> None:
     """Draw what there is to read once nothing moves."""
-    one = view.of_output(output)
-    assert one.dataset is not None, "the view has data"
-    look = interactions.looked_at(one, settings)
-    if one.thinned is not None and np.isfinite(one.thinned.values).all():
-        draw_notes(one)
+    single = view.of_output(output)
+    assert single.dataset is not None, "the view has data"
+    look = interactions.looked_at(single, settings)
+    if single.thinned is not None and np.isfinite(single.thinned.values).all():
+        draw_notes(single)
     if words := interactions.order_words(view.machine, view.last):
         st.caption(words)
     if planted := _recovery_words(view):
         st.caption(planted)
     if look is not None:
-        if not outliers.draws_spectrum(one):
-            interactions.draw_columns(one, look)
-        interactions.draw_subset(one, one.dataset, settings)
-    why_zero.draw_why(one, one.dataset, settings)
-    outliers.draw(one)
+        if not outliers.draws_spectrum(single):
+            interactions.draw_columns(single, look)
+        interactions.draw_subset(single, single.dataset, settings)
+    why_zero.draw_why(single, single.dataset, settings)
+    outliers.draw(single)
     if settings.shows("pairs", "The strongest interactions"):
-        draw_pairs(one, one.dataset, look)
-        outliers.draw_squares(one, one.dataset)
+        draw_pairs(single, single.dataset, look)
+        outliers.draw_squares(single, single.dataset)
     if settings.shows("quality", "Prediction and recovery"):
         _confusion(view)
     if settings.shows("curves", "Curves"):
         quality = settings.shows("quality", "Prediction and recovery")
-        if made := changed_words(view.experiment, view.epoch):
+        if changes := changed_words(view.experiment, view.epoch):
             # Of the small curves above, too.
-            st.caption(plain(made))
+            st.caption(plain(changes))
         # Half of what the page costs, so only for those who look.
         box = st.expander(
             "Curves, large", icon=":material/show_chart:", key="train_curves", on_change="rerun"
@@ -183,21 +183,21 @@ def _scene(
     loading: Task | None = None,
 ) -> Scene:
     output = settings["output"]
-    one = None if view is None or dataset is None else view.of_output(output)
+    single = None if view is None or dataset is None else view.of_output(output)
     data = dataset if dataset is None or not dataset.outputs else dataset.of_output(output)
     moving = bool(settings["motion"])
-    explains = one is not None and not moving and why_zero.explains(one)
+    explains = single is not None and not moving and why_zero.explains(single)
     d = 0 if data is None else data.X.shape[1]
     return Scene(
         experiment=experiment if view is None else view.experiment,
-        view=view if one is None else one,
+        view=view if single is None else single,
         dataset=data,
         words=_ready_words(loading, settings) if view is None else "",
-        look=None if one is None else interactions.looked_at(one, settings),
+        look=None if single is None else interactions.looked_at(single, settings),
         compared=settings["support"],
         grid=None
         if data is None or truth_of(data) is not None
-        else _data_grid(one, dataset, output, loading),
+        else _data_grid(single, dataset, output, loading),
         x=settings[axis_of(view)],
         n_outputs=1 if dataset is None else max(1, len(dataset.outputs)),
         metric=_metric(view, dataset, settings),
@@ -218,16 +218,16 @@ def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -
 
 
 def _data_grid(
-    one: JobView | None, dataset: Dataset | None, output: int, loading: Task | None
+    view: JobView | None, dataset: Dataset | None, output: int, loading: Task | None
 ) -> TargetGrid | None:
     """Return the target against the strongest pair: of the run, or before it of the data."""
     if dataset is None:
         return None
     pair: tuple[int, int] | None = None
-    plain = one is not None and one.machine.plain
-    if plain and one is not None and one.thinned is not None and np.isfinite(one.thinned.values).all():
-        found = pairs_of(one.machine, one.thinned).ranked(1)
-        pair = (int(found.i[0]), int(found.j[0])) if len(found.i) else None
+    plain = view is not None and view.machine.plain
+    if plain and view is not None and view.thinned is not None and np.isfinite(view.thinned.values).all():
+        strongest = pairs_of(view.machine, view.thinned).ranked(1)
+        pair = (int(strongest.i[0]), int(strongest.j[0])) if len(strongest.i) else None
     if pair is None:
         pair = _first_pair(dataset, output)
     return None if pair is None else _grid(dataset, output, *pair)
@@ -279,7 +279,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     notation = view.machine.notation
     with left:
         st.markdown("**Objective**")
-        made = changed_words(view.experiment, view.epoch)
+        changes = changed_words(view.experiment, view.epoch)
         figure = figures.objective(
             with_jumps(history, view.experiment),
             x,
@@ -291,7 +291,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
         chart(
             _marked(figure, view, history, settings),
             key="train_objective",
-            alt=f"The objective against {figures.X_TITLES[x]}. {made}".strip(),
+            alt=f"The objective against {figures.X_TITLES[x]}. {changes}".strip(),
         )
     with right:
         if "used_bases" in history:
@@ -502,8 +502,8 @@ def full_payload(scene: Scene) -> tuple[bytes, Sent]:
     shown = _panels(scene, film=True)
     history = scene.view.history if scene.view is not None else ()
     played = len(shown) > 0 and len(shown[0].frames) > 1
-    told = {
-        **_told(scene),
+    header = {
+        **_header(scene),
         "part": False,
         "x": scene.x,
         "film": played,
@@ -512,7 +512,7 @@ def full_payload(scene: Scene) -> tuple[bytes, Sent]:
         "columns": _columns(scene, history),
     }
     options: dict[str, Any] = {"player": "rests"} if played else {}
-    return _encode(scene, shown, told, **options), _sent(scene)
+    return _encode(scene, shown, header, **options), _sent(scene)
 
 
 def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
@@ -526,14 +526,14 @@ def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
     shown = _panels(scene, film=False, beside=scene.compared or now.pair != sent.pair)
     first = max(0, sent.n - 1)
     assert scene.view is not None
-    told = {
-        **_told(scene),
+    header = {
+        **_header(scene),
         "part": True,
         "places": list(range(len(shown))),
         "from": first,
         "columns": _columns(scene, scene.view.history[first:]),
     }
-    return _encode(scene, shown, told), now
+    return _encode(scene, shown, header), now
 
 
 def _sent(scene: Scene) -> Sent:
@@ -545,7 +545,7 @@ def _sent(scene: Scene) -> Sent:
     return Sent((view.id, view.stride), len(view.history), view.version, pair, scene.drawn, said)
 
 
-def _encode(scene: Scene, shown: list[Panel], told: dict[str, Any], **options: Any) -> bytes:
+def _encode(scene: Scene, shown: list[Panel], header: dict[str, Any], **options: Any) -> bytes:
     dataset = scene.dataset
     scale = None
     if dataset is not None and dataset.truth is not None:
@@ -565,12 +565,12 @@ def _encode(scene: Scene, shown: list[Panel], told: dict[str, Any], **options: A
         named=True,
         zoom=True,
         empty=scene.words or "The data are being loaded.",
-        more={"feed": FEED, "stage": told},
+        more={"feed": FEED, "stage": header},
         **options,
     )
 
 
-def _told(scene: Scene) -> dict[str, Any]:
+def _header(scene: Scene) -> dict[str, Any]:
     view = scene.view
     marks = [] if view is None else [int(epoch) for epoch in change_words(view.experiment, view.epoch)]
     return {
@@ -691,7 +691,7 @@ def _numbers(scene: Scene) -> list[tuple[str, str, str, str]]:
 
 def _certificate(view: JobView) -> tuple[str, str, str, str]:
     solved = f"Up to {GOOD_CERTIFICATE:g}, a tenth of a percent, counts as solved."
-    told, good = "", GOOD_CERTIFICATE
+    shown, good = "", GOOD_CERTIFICATE
     if view.machine.certificate == "stationarity":
         label, value = "Certificate", float(view.last["certificate"])
         words = (
@@ -700,9 +700,9 @@ def _certificate(view: JobView) -> tuple[str, str, str, str]:
         )
     else:
         # Not every epoch has one.
-        found = next((r for r in reversed(view.history) if math.isfinite(r["certificate"])), None)
-        epoch, value = (0, 1.0) if found is None else (found["epoch"], float(found["certificate"]))
-        label, least = "Duality gap", None if found is None else found.get("least_certificate")
+        record = next((r for r in reversed(view.history) if math.isfinite(r["certificate"])), None)
+        epoch, value = (0, 1.0) if record is None else (record["epoch"], float(record["certificate"]))
+        label, least = "Duality gap", None if record is None else record.get("least_certificate")
         words = (
             "The relative duality gap: the objective is at most this part of itself above the least "
             f"possible, proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth "
@@ -715,11 +715,11 @@ def _certificate(view: JobView) -> tuple[str, str, str, str]:
                 "another basis is known between two bounds: no better proof brings the gap below the first "
                 f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
             )
-            told, good = _interval(least, value), _GOOD_BASIS_GAP
+            shown, good = _interval(least, value), _GOOD_BASIS_GAP
     # As it is shown: what reads as the bound meets it.
     tone = "good" if float(f"{value:.1e}") <= good else "bad" if view.state.ended else ""
-    told = told or f"{value:.1e}"
-    return label, "–" if math.isnan(value) else told, words, "" if math.isnan(value) else tone
+    shown = shown or f"{value:.1e}"
+    return label, "–" if math.isnan(value) else shown, words, "" if math.isnan(value) else tone
 
 
 def _interval(least: float, most: float) -> str:
@@ -735,8 +735,8 @@ def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
     for metric in ("accuracy", "rmse"):
         for rows, words in (("validation", "the validation rows"), ("train", "the training rows")):
             if (value := scene.view.last.get(f"{rows}_{metric}")) is not None:
-                told = f"{value:.1%}" if metric == "accuracy" else f"{value:.4g}"
-                return [(figures.METRICS[metric], told, f"On {words}.", "")]
+                shown = f"{value:.1%}" if metric == "accuracy" else f"{value:.4g}"
+                return [(figures.METRICS[metric], shown, f"On {words}.", "")]
     return []
 
 
@@ -782,7 +782,7 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
         known = scene.dataset is not None and truth_of(scene.dataset) is not None
         recovery = [recovery[0]] if known else []
     else:
-        recovery = [one for one in recovery if one["column"] in names]
+        recovery = [curve for curve in recovery if curve["column"] in names]
     if recovery:
         charts.append(("Recovery of the truth", [{"series": recovery, "zero": True, "top": 1.0}]))
     return [{"title": title, "rows": rows} for title, rows in charts]
@@ -797,7 +797,9 @@ def _series(
 def _columns(scene: Scene, history: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
     """Return the columns that the curves are drawn from."""
     wanted = {"epoch", scene.x}
-    wanted |= {one["column"] for chart in _charts(scene) for row in chart["rows"] for one in row["series"]}
+    wanted |= {
+        series["column"] for chart in _charts(scene) for row in chart["rows"] for series in row["series"]
+    }
     return {name: [_rounded(record.get(name)) for record in history] for name in sorted(wanted)}
 
 

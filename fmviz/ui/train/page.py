@@ -421,8 +421,8 @@ def _body(settings: Settings, reason: str | None) -> None:
                 "You watch somebody else's run. **Reset** starts the same one for you, to stop and change.",
                 icon=":material/visibility:",
             )
-    begun = job is not None and (job.state.active or bool(job.view().epoch))
-    words = _stale_words(job, experiment) if stale and begun and job is not None else None
+    started = job is not None and (job.state.active or bool(job.view().epoch))
+    words = _stale_words(job, experiment) if stale and started and job is not None else None
     live.show(job, experiment, settings, stale=words)
     if job is None:
         _example(settings, reason)

@@ -61,9 +61,9 @@ class Look:
     order: int
     at: tuple[int, ...] = ()
 
-    def interactions(self, found: Parameters | ThinnedFactors) -> Interactions:
+    def interactions(self, parameters: Parameters | ThinnedFactors) -> Interactions:
         """Return what the picture shows: all of the order, or the slice."""
-        every = interactions_of(self.model, found, self.order)
+        every = interactions_of(self.model, parameters, self.order)
         return every.at(self.at) if self.at else every
 
     def label(self) -> str:
@@ -71,9 +71,9 @@ class Look:
         if self.order > 2 and self.model.lifted:
             return f"𝒲{'ᵢₕₐₑₒₓᵤᵥ'[: len(self.at)]}ⱼₗ"
         if self.order > 2:
-            held = "".join(f"p{x}ₛ" for x in "ᵢₕₐₑₒₓᵤᵥ"[: len(self.at)])
+            factors = "".join(f"p{x}ₛ" for x in "ᵢₕₐₑₒₓᵤᵥ"[: len(self.at)])
             coefficient = "λₛ " if self.model.weighted else ""
-            return f"Σₛ {coefficient}{held} pⱼₛ pₗₛ"
+            return f"Σₛ {coefficient}{factors} pⱼₛ pₗₛ"
         if self.model.by_order:
             mark = f"⁽{superscript(self.order)}⁾"
             return f"P{mark}P{mark}ᵀ"
@@ -87,8 +87,8 @@ class Look:
             return CodesFrame(codes, scale, key=key, caption=caption)
         codes, scale = encode_codes(np.nan_to_num(shown.matrix()), grey_diagonal=not shown.repeats)
         if not shown.repeats:
-            held = list(self.at)
-            codes[held] = codes[:, held] = NOT_AN_INTERACTION
+            features = list(self.at)
+            codes[features] = codes[:, features] = NOT_AN_INTERACTION
         return CodesFrame(codes, scale, key=key, caption=caption)
 
     def truth(self, dataset: Dataset) -> tuple[np.ndarray | None, bool]:
@@ -110,22 +110,26 @@ class Look:
 
 def factors_repeat(model: Model) -> bool:
     """Return whether features may repeat in a product: the matrix is not that of the pairs' weights."""
-    one: Any = model
-    if one.lifted:
-        return not one.distinct
-    return bool(one.columnar) and any(isinstance(kernel, Polynomial) for kernel in one.kernels())
+    columnar_model: Any = model
+    if columnar_model.lifted:
+        return not columnar_model.distinct
+    return bool(columnar_model.columnar) and any(
+        isinstance(kernel, Polynomial) for kernel in columnar_model.kernels()
+    )
 
 
 def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, ...]:
     """Return m − 2 features for a slice: those chosen, and as many of the strongest set that has them."""
     need = interactions.order - 2
-    found = [j for j in chosen if j < interactions.n_features][:need]
-    if len(found) < need:
+    features = [j for j in chosen if j < interactions.n_features][:need]
+    if len(features) < need:
         sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(50)[0].tolist()
-        best: list[int] = next((one for one in sets if set(found) <= set(one)), [])
-        rest = [*best, *range(interactions.n_features)]
-        found += [j for j in dict.fromkeys(rest) if j not in found][: need - len(found)]
-    return tuple(found)
+        best: list[int] = next(
+            (features_of_set for features_of_set in sets if set(features) <= set(features_of_set)), []
+        )
+        candidates = [*best, *range(interactions.n_features)]
+        features += [j for j in dict.fromkeys(candidates) if j not in features][: need - len(features)]
+    return tuple(features)
 
 
 def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
@@ -161,7 +165,7 @@ def sets_table(interactions: Interactions, dataset: Dataset, top: int) -> pd.Dat
     table["Rows with all"] = rows_with_all(dataset, sets)
     true = true_sets(dataset, interactions.order)
     if true is not None:
-        table["In truth"] = [tuple(int(j) for j in one) in true for one in sets]
+        table["In truth"] = [tuple(int(j) for j in features) in true for features in sets]
     return table
 
 
@@ -253,7 +257,7 @@ def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
         return None
     codes, scale = encode_codes(np.nan_to_num(grid.means))
     codes[grid.counts == 0] = NOT_AN_INTERACTION
-    one, other = (dataset.feature_names[j] for j in grid.pair)
+    first, other = (dataset.feature_names[j] for j in grid.pair)
     label = (dataset.class_labels or ("", ""))[-1] if dataset.task == "binary" else ""
     target, mean = dataset.target_name, f"its mean {grid.mean:.3g}"
     if label:
@@ -261,7 +265,7 @@ def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
     frame = CodesFrame(
         codes,
         scale,
-        caption=f"{target} by {one} ↓ and {other} →, above or below {mean}",
+        caption=f"{target} by {first} ↓ and {other} →, above or below {mean}",
     )
     return Panel(
         "In the data",
@@ -276,16 +280,16 @@ def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
 
 def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...], look: Look | None) -> Panel:
     """Return the panel of the learned support against the true one, an epoch a frame."""
-    held = look.at if look is not None else ()
+    features = look.at if look is not None else ()
     drawn = []
     for frame in frames:
-        found = compare_supports(truth, learned_support(frame.thinned, look), held)
-        codes = found.codes.copy()
+        support = compare_supports(truth, learned_support(frame.thinned, look), features)
+        codes = support.codes.copy()
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
-        codes[list(held)] = codes[:, list(held)] = NOT_AN_INTERACTION
-        exactly = "exactly recovered (PSSR 1)" if found.exact else "not exactly recovered (PSSR 0)"
-        caption = f"epoch {frame.epoch:,}: F1 {found.f1:.3f}, {exactly}"
-        drawn.append(ClassesFrame(codes, found.counts, key=frame.key, caption=caption))
+        codes[list(features)] = codes[:, list(features)] = NOT_AN_INTERACTION
+        exactly = "exactly recovered (PSSR 1)" if support.exact else "not exactly recovered (PSSR 0)"
+        caption = f"epoch {frame.epoch:,}: F1 {support.f1:.3f}, {exactly}"
+        drawn.append(ClassesFrame(codes, support.counts, key=frame.key, caption=caption))
     return Panel(
         "Against the truth",
         drawn,
@@ -351,8 +355,8 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
         )
     codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
     if look is not None and exact:
-        held = list(look.at)
-        codes[held] = codes[:, held] = NOT_AN_INTERACTION
+        features = list(look.at)
+        codes[features] = codes[:, features] = NOT_AN_INTERACTION
     return Panel(
         "In truth" if known else "In truth (which, not how much)",
         [CodesFrame(codes, scale, caption=caption)],

@@ -151,7 +151,7 @@ def own_specs() -> tuple[ParamSpec, ...]:
     # the level alone, the session tells.
     given, present = st.query_params.to_dict(), Settings("train", OWN)
     given.pop("level", None)
-    found: list[ParamSpec] = []
+    specs_found: list[ParamSpec] = []
     for owner, specs_of in OWNERS.items():
         spec = present.spec(owner)
         name = given.get(owner, str(spec.default)) if given else str(present[owner])
@@ -159,8 +159,11 @@ def own_specs() -> tuple[ParamSpec, ...]:
             specs = specs_of(spec.check(name))
         except ValueError:
             specs = specs_of(str(spec.default))
-        found += [dataclasses.replace(one, name=f"{owner}_{one.name}") for one in specs]
-    return tuple(found)
+        specs_found += [
+            dataclasses.replace(spec_of_owner, name=f"{owner}_{spec_of_owner.name}")
+            for spec_of_owner in specs
+        ]
+    return tuple(specs_found)
 
 
 def own_names(settings: Settings, owner: str) -> list[str]:
@@ -271,11 +274,11 @@ def suited(settings: Settings) -> Callable[[], None]:
 
     def suit() -> None:
         """Take up what was set under the model before, or else what suits it."""
-        left = st.session_state.setdefault(_LEFT, {})
-        left[before.model, before.model_params] = before
+        settings_before = st.session_state.setdefault(_LEFT, {})
+        settings_before[before.model, before.model_params] = before
         model = settings["model"]
         own = experiment_of(settings).model_params if model == before.model else _remembered(model)
-        wanted = left.get((model, own)) or _suggested(settings["dataset"], model, own)
+        wanted = settings_before.get((model, own)) or _suggested(settings["dataset"], model, own)
         now = experiment_of(settings)
         freed = before.machine.fits_coefficients and not now.machine.fits_coefficients
         if model == before.model and not freed and now.why_not() is None:
@@ -304,8 +307,8 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
     """Return the own parameters that a model had when it was set on this page last, defaults left out."""
     specs = MODELS[model].params
     present = Settings("train", [dataclasses.replace(s, name=f"model_{s.name}") for s in specs])
-    found = ((s.name, present[f"model_{s.name}"], s.default) for s in specs)
-    return tuple(sorted((name, value) for name, value, default in found if value != default))
+    values = ((s.name, present[f"model_{s.name}"], s.default) for s in specs)
+    return tuple(sorted((name, value) for name, value, default in values if value != default))
 
 
 def load_suggested(settings: Settings) -> None:

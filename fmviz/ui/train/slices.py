@@ -137,10 +137,10 @@ def _slices(
 def _slice(model: Model, frame: Frame, c: int) -> CodesFrame:
     thinned = frame.thinned.of_output(c)
     if thinned.n_features > _EXACT:
-        found = thinned.values if isinstance(thinned, ThinnedWeights) else None
-        if found is None:
-            found = pairs_of(model, thinned, entries=True).pooled(_TILES)
-        codes, scale = encode_codes(found)
+        values = thinned.values if isinstance(thinned, ThinnedWeights) else None
+        if values is None:
+            values = pairs_of(model, thinned, entries=True).pooled(_TILES)
+        codes, scale = encode_codes(values)
     elif isinstance(thinned, ThinnedWeights):
         codes, scale = encode_codes(thinned.values, grey_diagonal=True)
     else:
@@ -182,12 +182,12 @@ def _output_layer(dataset: Dataset, frames: Sequence[Frame], driver: str | None)
 
 def basis_labels(basis: ThinnedBasis, dataset: Dataset, rows: int) -> list[str]:
     """Return a name for every row of V: its number, and the features that it is mostly made of."""
-    found = []
+    labels = []
     for r in range(rows):
         name = f"basis {r + 1}"
         if r < len(basis.V):
             h = basis.factors.values[:, r]
             top = np.argsort(-np.abs(h), kind="stable")[:2]
             name += ": " + ", ".join(dataset.feature_names[basis.factors.rows[j]] for j in top if h[j])
-        found.append(name)
-    return found
+        labels.append(name)
+    return labels

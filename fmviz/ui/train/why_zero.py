@@ -43,11 +43,11 @@ def chosen(settings: Settings, d: int) -> tuple[int, int] | None:
 def take_click(settings: Settings, key: str, d: int) -> None:
     """Take over the cell that was clicked in the matrix view of a key, if it is a new one."""
     state: Any = st.session_state.get(key)
-    told = state.get("cell") if state is not None and hasattr(state, "get") else None
-    if told is None or st.session_state.get(_SEEN) == told:
+    value = state.get("cell") if state is not None and hasattr(state, "get") else None
+    if value is None or st.session_state.get(_SEEN) == value:
         return
-    st.session_state[_SEEN] = told
-    cell = Cell(**told)
+    st.session_state[_SEEN] = value
+    cell = Cell(**value)
     if cell.picture == "gram" and cell.row != cell.col and max(cell.row, cell.col) < d:
         settings.set(cell_i=cell.row, cell_j=cell.col)
 
@@ -106,17 +106,17 @@ def _story(view: JobView, i: int, j: int) -> Story:
 
 
 def _figure(story: Story, names: tuple[str, ...]) -> None:
-    rows = (story.one, story.other)
+    rows = (story.first, story.second)
     pair = [names[row.feature] for row in rows]
     live = [int(row.live.sum()) for row in rows]
-    held = []
+    thresholds = []
     if story.thresholded and not story.shared.size:
-        held = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
+        thresholds = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
     chart(
         two_rows(
             pair,
             np.stack([row.values for row in rows]),
-            *held,
+            *thresholds,
             dark=st.context.theme.type == "dark",
         ),
         key="train_why",
@@ -127,13 +127,13 @@ def _figure(story: Story, names: tuple[str, ...]) -> None:
 
 def _sum(story: Story, names: tuple[str, ...]) -> None:
     shared = story.shared
-    a, b = (names[row.feature] for row in (story.one, story.other))
+    a, b = (names[row.feature] for row in (story.first, story.second))
     other = f"{b} " if a == b else b
     table = pd.DataFrame(
         {
             "Column": shared + 1,
-            a: story.one.values[shared],
-            other: story.other.values[shared],
+            a: story.first.values[shared],
+            other: story.second.values[shared],
             "Product": story.products[shared],
         }
     )

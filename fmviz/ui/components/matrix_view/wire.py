@@ -77,9 +77,9 @@ def _strings(labels: Sequence[str] | None) -> list[str] | None:
     return None if labels is None else [str(label) for label in labels]
 
 
-def _intervals(found: Intervals, sections: _Sections) -> dict[str, int]:
-    cells = np.asarray(found.cells, dtype=np.uint32)
-    numbers = np.array([found.lower, found.upper, found.probability], dtype=np.float32)
+def _intervals(intervals: Intervals, sections: _Sections) -> dict[str, int]:
+    cells = np.asarray(intervals.cells, dtype=np.uint32)
+    numbers = np.array([intervals.lower, intervals.upper, intervals.probability], dtype=np.float32)
     return {"count": cells.size, "cells": sections.add(cells), "numbers": sections.add(numbers)}
 
 
@@ -202,7 +202,7 @@ def encode_view(
                 "title": str(panel.title),
                 "color": panel.color,
                 "kind": "factor" if factor else "classes" if panel.classes else "codes",
-                "classes": [dataclasses.asdict(one) for one in panel.classes],
+                "classes": [dataclasses.asdict(kind) for kind in panel.classes],
                 "rows": array.shape[0],
                 "cols": array.shape[1],
                 "rowLabels": None if factor else _strings(panel.row_labels),
@@ -223,7 +223,7 @@ def encode_view(
             "gram": gram_top if gram_scale is None else gram_scale,
         },
         "signed": signed,
-        "skipped": "; ".join(dict.fromkeys(one["skipped"] for one in drawn if one["skipped"])),
+        "skipped": "; ".join(dict.fromkeys(item["skipped"] for item in drawn if item["skipped"])),
         "player": player,
         "columns": columns,
         "minWidth": int(min_width),
