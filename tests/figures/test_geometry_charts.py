@@ -78,9 +78,9 @@ def test_shrink_curves_mark_the_present_entry():
 def test_bars_of_a_column_add_up():
     before, after = np.array([1.6, -0.3]), np.array([1.0, 0.0])
     figure = figures.column_bars(before, after, 0.6, 0.2)
-    taken, left, tau, soft = figure.data
-    assert np.allclose(np.array(taken.y) + np.array(left.y), np.abs(before))
-    assert list(left.text) == ["1", "0"]
+    taken, remaining, tau, soft = figure.data
+    assert np.allclose(np.array(taken.y) + np.array(remaining.y), np.abs(before))
+    assert list(remaining.text) == ["1", "0"]
     assert list(tau.y) == [0.6, 0.6]
     assert list(soft.y) == [0.2, 0.2]
     assert len(set(taken.marker.color)) == 2, "an entry that goes has a colour of its own"

@@ -36,13 +36,13 @@ def test_a_waterfall_has_every_term_once_and_ends_at_the_sum():
 def test_a_network_is_the_same_every_time_and_keeps_components_apart():
     i, j = np.array([0, 0, 1, 10, 20]), np.array([1, 2, 2, 11, 21])
     weight = np.array([1.0, -2.0, 3.0, 0.5, 0.5])
-    one, two = layout(i, j, weight), layout(i, j, weight)
-    np.testing.assert_array_equal(one.position, two.position)
-    assert one.nodes.tolist() == [0, 1, 2, 10, 11, 20, 21]
-    assert one.degree.tolist() == [2, 2, 2, 1, 1, 1, 1]
-    assert one.strength.tolist() == [3.0, 4.0, 5.0, 0.5, 0.5, 0.5, 0.5]
-    apart = np.linalg.norm(one.position[:, None] - one.position, axis=2)
+    first, two = layout(i, j, weight), layout(i, j, weight)
+    np.testing.assert_array_equal(first.position, two.position)
+    assert first.nodes.tolist() == [0, 1, 2, 10, 11, 20, 21]
+    assert first.degree.tolist() == [2, 2, 2, 1, 1, 1, 1]
+    assert first.strength.tolist() == [3.0, 4.0, 5.0, 0.5, 0.5, 0.5, 0.5]
+    apart = np.linalg.norm(first.position[:, None] - first.position, axis=2)
     assert apart[np.triu_indices(7, 1)].min() > 0.3
     triangle = apart[[0, 0, 1], [1, 2, 2]]
     np.testing.assert_allclose(triangle, triangle.mean(), rtol=1e-3)
-    assert np.isfinite(one.position).all()
+    assert np.isfinite(first.position).all()

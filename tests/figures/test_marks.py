@@ -76,9 +76,9 @@ def test_a_jump_that_is_not_known_interrupts_the_curve(history):
 
 
 def test_every_epoch_is_written_down_with_its_strengths(history):
-    found = with_strengths(history, CHANGED).set_index("epoch")
-    assert found["lambda_sparse"][[0, 4, 5, 8, 9]].tolist() == [0.01, 0.01, 0.1, 0.1, 0.05]
-    assert found["lambda_p"][[8, 9]].tolist() == [1e-3, 0.01]
+    table = with_strengths(history, CHANGED).set_index("epoch")
+    assert table["lambda_sparse"][[0, 4, 5, 8, 9]].tolist() == [0.01, 0.01, 0.1, 0.1, 0.05]
+    assert table["lambda_p"][[8, 9]].tolist() == [1e-3, 0.01]
     assert "lambda_p" not in history
 
 

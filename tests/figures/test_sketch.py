@@ -16,9 +16,9 @@ NAME = "{http://www.w3.org/2000/svg}"
 
 def figure(y, log: bool = False) -> go.Figure:
     history = pd.DataFrame({"epoch": np.arange(len(y)), "seconds": np.arange(len(y)) / 2, "objective": y})
-    made = training.objective(history)
-    made.update_yaxes(type="log" if log else "linear")
-    return made
+    drawn = training.objective(history)
+    drawn.update_yaxes(type="log" if log else "linear")
+    return drawn
 
 
 def curves(text: str) -> list[str]:
@@ -61,10 +61,10 @@ def test_long_curves_are_thinned_and_panels_stacked():
 
 
 def test_a_vertical_axis_is_named_where_its_numbers_are():
-    made = figure(np.array([3.0, 2.0, 1.0]))
-    (bare,) = curves(sketch.svg(made))
-    made.update_yaxes(title="RMSE, validation")
-    text = sketch.svg(made)
+    named = figure(np.array([3.0, 2.0, 1.0]))
+    (bare,) = curves(sketch.svg(named))
+    named.update_yaxes(title="RMSE, validation")
+    text = sketch.svg(named)
     assert "RMSE, validation" in set(ET.fromstring(text).itertext())
     (curve,) = curves(text)
     assert float(curve[1:].split()[0]) > float(bare[1:].split()[0])  # room for the name

@@ -19,12 +19,12 @@ def test_curves_become_a_row_a_point():
             go.Scatter(name="CS", x=[0, 1], y=[5.0, 4.0], error_y={"array": [0.5, 0.25]}),
         ]
     )
-    found = tabular.table(figure)
-    assert list(found) == ["trace", "x", "y", "text", "error_y"]
-    assert found["trace"].tolist() == ["TI", "TI", "TI", "CS", "CS"]
-    assert found["y"].tolist()[:2] == [3.0, 0.1]
-    assert np.isnan(found["y"][2])
-    assert found["error_y"].tolist()[3:] == [0.5, 0.25]
+    table = tabular.table(figure)
+    assert list(table) == ["trace", "x", "y", "text", "error_y"]
+    assert table["trace"].tolist() == ["TI", "TI", "TI", "CS", "CS"]
+    assert table["y"].tolist()[:2] == [3.0, 0.1]
+    assert np.isnan(table["y"][2])
+    assert table["error_y"].tolist()[3:] == [0.5, 0.25]
     back = pd.read_csv(io.StringIO(tabular.csv(figure)))
     assert back["y"].tolist()[:2] == [3.0, 0.1]
 
@@ -43,8 +43,8 @@ def test_what_only_catches_the_pointer_and_what_is_hidden_is_left_out():
 
 def test_a_heatmap_is_a_row_a_cell():
     figure = go.Figure(go.Heatmap(z=[[1, 0], [0, 2], [3, 4]], x=["a", "b"], y=[10, 20, 30]))
-    found = tabular.table(figure)
-    assert found[["x", "y", "z"]].values.tolist() == [
+    table = tabular.table(figure)
+    assert table[["x", "y", "z"]].values.tolist() == [
         ["a", 10, 1],
         ["b", 10, 0],
         ["a", 20, 0],

@@ -19,7 +19,7 @@ def test_the_first_panel_is_drawn_within_its_frame():
     drawn = svg(figure)
     assert "#445566" not in drawn
     (path,) = re.findall(r'd="M([^"]*)" fill="none" stroke="#112233"', drawn)
-    points = [tuple(map(float, one.split())) for one in path.split("L")]
+    points = [tuple(map(float, point.split())) for point in path.split("L")]
     xs, ys = zip(*points, strict=True)
     assert xs[1] - xs[0] == xs[2] - xs[1], "decades are equally wide"
     assert ys[1] > ys[0] > ys[2], "upwards is less in an SVG"

@@ -49,15 +49,15 @@ def test_scores_are_means_of_predictions_or_of_probabilities(monkeypatch):
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_a_saved_model_predicts_with_its_samples(tmp_path, binary):
-    posterior = Posterior(*(one.astype(np.float32) for one in SAMPLES), binary)
+    posterior = Posterior(*(array.astype(np.float32) for array in SAMPLES), binary)
     target = Target("y", "binary", labels=("no", "yes")) if binary else Target("y", "regression")
-    one = Parameters(np.zeros((3, 2)), np.zeros(3), 0.0)
-    model = SavedModel(one, "fm", target, ("a", "b", "c"), None, {}, "logistic", posterior)
+    parameters = Parameters(np.zeros((3, 2)), np.zeros(3), 0.0)
+    model = SavedModel(parameters, "fm", target, ("a", "b", "c"), None, {}, "logistic", posterior)
     model.save(tmp_path / "model.npz")
-    found = SavedModel.load(tmp_path / "model.npz")
-    scores, _ = found.scores(X)
+    loaded = SavedModel.load(tmp_path / "model.npz")
+    scores, _ = loaded.scores(X)
     assert scores == pytest.approx(posterior.scores(X))
-    probability = found.probability(scores)
+    probability = loaded.probability(scores)
     assert (probability is None) != binary
     if binary:
         assert probability == pytest.approx(ndtr(slowly()).mean(axis=0), abs=1e-5)
@@ -73,8 +73,8 @@ def test_samples_of_a_run_and_tuned_strengths_predict_its_rows_kept_out(monkeypa
     assert posterior.P.shape[0] == 20
     design, y = prepared.validation
     sampled = quality(y, posterior.scores(design.matrix))["auc"]
-    settings, found = finished(tuned(prepared, quick=True))
-    assert settings["lambda_sparse"] == pytest.approx(found.best.lambda_sparse, rel=1e-3)
+    settings, tuning = finished(tuned(prepared, quick=True))
+    assert settings["lambda_sparse"] == pytest.approx(tuning.best.lambda_sparse, rel=1e-3)
     end = Run.prepare(dataclasses.replace(prepared.experiment, **settings)).end()
     assert min(sampled, end.metrics["validation_auc"]) > 0.95
     monkeypatch.setattr(module, "_MOST_NUMBERS", 10)
@@ -116,7 +116,7 @@ def test_an_interval_has_the_estimate_of_a_fit_to_the_same_rows():
     rng = np.random.default_rng(3)
     levels = [rng.integers(0, count, 4_000) for count in (4, 5, 6)]
     names = tuple(
-        f"{name}={one}" for name, count in zip("abc", (4, 5, 6), strict=True) for one in range(count)
+        f"{name}={level}" for name, count in zip("abc", (4, 5, 6), strict=True) for level in range(count)
     )
     groups = tuple(name[0] for name in names)
     X = np.hstack([np.eye(at.max() + 1)[at] for at in levels])

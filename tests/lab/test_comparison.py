@@ -54,15 +54,15 @@ def test_pairs_are_counted_over_runs():
 
 
 def test_differences_are_exact_or_tiles(monkeypatch):
-    one, other = fm(np.ones((6, 1))), fm([[1], [1], [0], [0], [0], [0]])
-    apart = difference(one, other)
+    first, other = fm(np.ones((6, 1))), fm([[1], [1], [0], [0], [0], [0]])
+    apart = difference(first, other)
     assert apart.shape == (6, 6)
     assert apart[0, 1] == 0.0
     assert apart[0, 2] == 1.0
     assert not apart.diagonal().any()
     monkeypatch.setattr(comparison, "EXACT_FEATURES", 4)
     monkeypatch.setattr(comparison, "N_TILES", 3)
-    assert difference(one, other).shape == (3, 3)
+    assert difference(first, other).shape == (3, 3)
 
 
 def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):

@@ -28,7 +28,7 @@ CASES = [
 ]
 
 
-def made(name, params, blocks, d=9, k=4):
+def drawn(name, params, blocks, d=9, k=4):
     """Return a model, sparse parameters, and for every column of a block its coefficient."""
     rng = np.random.default_rng(3)
     model = get_model(name, params)
@@ -46,30 +46,30 @@ def written_out(name, parameters, order, k=4):
     P, c = parameters.P, parameters.multipliers
     if name == "hofm":
         P, c = P[:, (order - 2) * k : (order - 1) * k], c[:k]
-    found = {}
+    weights = {}
     for features in combinations(range(P.shape[0]), order):
         terms = [c[s] * np.prod(P[list(features), s]) for s in range(P.shape[1])]
         if any(terms):
-            found[features] = sum(terms)
-    return found
+            weights[features] = sum(terms)
+    return weights
 
 
 @pytest.mark.parametrize(("name", "params", "order", "blocks", "repeats"), CASES)
 def test_ranked_sets_are_all_used_sets_by_size(name, params, order, blocks, repeats):
-    model, parameters = made(name, params, blocks)
+    model, parameters = drawn(name, params, blocks)
     times = factorial(order) if repeats else 1
-    wanted = {one: times * weight for one, weight in written_out(name, parameters, order).items()}
+    wanted = {features: times * weight for features, weight in written_out(name, parameters, order).items()}
     factors = interactions_of(model, parameters, order)
     sets, weight = factors.ranked(1000)
-    got = {tuple(int(j) for j in one): w for one, w in zip(sets, weight, strict=True)}
+    got = {tuple(int(j) for j in features): w for features, w in zip(sets, weight, strict=True)}
     assert got.keys() == wanted.keys()
-    assert all(got[one] == pytest.approx(wanted[one], rel=1e-12) for one in wanted)
+    assert all(got[features] == pytest.approx(wanted[features], rel=1e-12) for features in wanted)
     assert (np.diff(np.abs(weight)) <= 0).all()
     top_sets, top_weight = factors.ranked(7)
     np.testing.assert_array_equal(top_sets, sets[:7])
     np.testing.assert_array_equal(top_weight, weight[:7])
-    for one, w in list(wanted.items())[:5]:
-        assert factors.entry(one) == pytest.approx(w, rel=1e-12)
+    for features, w in list(wanted.items())[:5]:
+        assert factors.entry(features) == pytest.approx(w, rel=1e-12)
     assert factors.entry((0, 2)) == 0.0
     true = list(wanted)[::2]
     f1, exact = factors.recovery(true)
@@ -82,7 +82,7 @@ def test_ranked_sets_are_all_used_sets_by_size(name, params, order, blocks, repe
 
 
 def test_a_slice_holds_the_triples_of_a_feature():
-    model, parameters = made("hofm", {}, 2)
+    model, parameters = drawn("hofm", {}, 2)
     wanted = written_out("hofm", parameters, 3)
     factors = interactions_of(model, parameters, 3)
     for i in range(9):
@@ -94,7 +94,7 @@ def test_a_slice_holds_the_triples_of_a_feature():
 
 
 def test_pairs_of_an_expansion_have_signs_and_no_dead_columns():
-    model, parameters = made("expansion", {}, 1)
+    model, parameters = drawn("expansion", {}, 1)
     factors = interactions_of(model, parameters, 2)
     W = (parameters.P * parameters.coefficients) @ parameters.P.T
     np.testing.assert_allclose(factors.matrix(), W, rtol=1e-12, atol=1e-15)
@@ -134,7 +134,7 @@ def test_orders_and_limits():
     assert many.within().rows.size >= 512
     assert replace(many, order=4).within().rows.size < 200
     assert many.within(work=1).rows.size == 3
-    model, parameters = made("hofm", {}, 2)
+    model, parameters = drawn("hofm", {}, 2)
     with pytest.raises(ValueError, match=r"order = 4 is not one of this model's: 2, 3"):
         interactions_of(model, parameters, 4)
     few = interactions_of(model, parameters, 3).largest_rows(3)
@@ -158,15 +158,15 @@ def test_sets_and_slices_of_a_lifted_model_are_those_of_its_tensor(kernel, degre
     model, parameters = lifted(kernel, degree)
     U = slow_lifted.split(parameters.P, degree)
     scale = 0.5 if kernel == "anova" else 1.0
-    wanted = {one: scale * w for one, w in slow_lifted.weights(U, np.ones(3), False).items()}
+    wanted = {features: scale * w for features, w in slow_lifted.weights(U, np.ones(3), False).items()}
     assert orders_of(model) == (degree,)
     factors = interactions_of(model, thin(parameters), degree)
     sets, weight = factors.ranked(1000)
-    got = {tuple(int(j) for j in one): w for one, w in zip(sets, weight, strict=True)}
+    got = {tuple(int(j) for j in features): w for features, w in zip(sets, weight, strict=True)}
     assert got == pytest.approx(wanted, rel=1e-12)
     few, _ = factors.ranked(3)
     np.testing.assert_array_equal(few, sets[:3])
-    assert all(factors.entry(one) == pytest.approx(w, rel=1e-12) for one, w in wanted.items())
+    assert all(factors.entry(features) == pytest.approx(w, rel=1e-12) for features, w in wanted.items())
     assert factors.entry(tuple(range(degree))[::-1]) == pytest.approx(wanted.get(tuple(range(degree)), 0))
     assert model.used_interactions(parameters) == len(wanted)
     true = list(wanted)[::2]
@@ -176,14 +176,14 @@ def test_sets_and_slices_of_a_lifted_model_are_those_of_its_tensor(kernel, degre
     assert factors.recovery(list(wanted)) == (1.0, True)
     # A slice at m − 2 features is the matrix of the tensor there, zero where no set is used.
     tensor = slow_lifted.tensor(U)
-    for held in combinations(range(6), degree - 2):
-        matrix = (factors.at(held) if held else factors).matrix()
+    for fixed in combinations(range(6), degree - 2):
+        matrix = (factors.at(fixed) if fixed else factors).matrix()
         for j, l in combinations(range(6), 2):  # noqa: E741 - as on the page
-            one = tuple(sorted({*held, j, l}))
-            if len(one) == degree:
-                assert matrix[j, l] == pytest.approx(tensor[(*held, j, l)], rel=1e-12, abs=1e-15)
+            features = tuple(sorted({*fixed, j, l}))
+            if len(features) == degree:
+                assert matrix[j, l] == pytest.approx(tensor[(*fixed, j, l)], rel=1e-12, abs=1e-15)
                 assert matrix[j, l] == matrix[l, j]
-                assert (matrix[j, l] != 0) == (one in wanted)
+                assert (matrix[j, l] != 0) == (features in wanted)
     assert factors.largest_rows(3).rows.size == 3
     assert factors.ranked(0)[1].size == 0
 
@@ -193,8 +193,8 @@ def test_the_spectrum_and_the_tiles_of_a_lifted_model_are_those_of_its_matrix():
     W = slow_lifted.tensor(slow_lifted.split(parameters.P, 2))
     wanted = np.linalg.eigvalsh(W)
     wanted = wanted[np.abs(wanted) > 1e-12]
-    found = interactions_of(model, parameters, 2).eigenvalues()
-    np.testing.assert_allclose(np.sort(found), wanted, rtol=1e-9)
+    values = interactions_of(model, parameters, 2).eigenvalues()
+    np.testing.assert_allclose(np.sort(values), wanted, rtol=1e-9)
     P = np.zeros((700, 4))
     P[[3, 300, 699]] = np.random.default_rng(0).normal(size=(3, 4))
     tiles = interactions_of(model, thin(Parameters(P, np.zeros(700), 0.0)), 2).pairs().pooled(N_TILES)

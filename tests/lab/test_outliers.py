@@ -40,15 +40,15 @@ def test_as_many_rows_are_wrong_as_were_asked_for_and_the_others_are_what_they_w
         "several": rng.choice([-1.0, 1.0], (200, 3)),
     }[task]
     share = {"gross" if task == "regression" else "flipped": 0.1}
-    found = contaminated(y, task, **share)
-    different = found != y if y.ndim == 1 else (found != y).any(axis=1)
+    wrong_y = contaminated(y, task, **share)
+    different = wrong_y != y if y.ndim == 1 else (wrong_y != y).any(axis=1)
     assert different.sum() == 20
     more = contaminated(y, task, swapped=0.2, **share)
     also = more != y if y.ndim == 1 else (more != y).any(axis=1)
     assert (also | ~different).all()
     assert also.sum() <= 60
     if task == "regression":
-        size = np.abs(found - y)[different] / y.std()
+        size = np.abs(wrong_y - y)[different] / y.std()
         assert 3.0 <= size.min() <= size.max() <= 8.0
         np.testing.assert_allclose(np.sort(more[~different]), np.sort(y[~different]))
     assert contaminated(y, task) is y
@@ -165,8 +165,8 @@ def test_any_machine_is_asked_with_a_cap_whose_strengths_weigh_as_much():
 def test_flipped_labels_are_ranked_by_a_fit_to_the_rows_that_are_kept():
     errors = (("flipped", 0.05), ("errors_seed", 1))
     experiment = replace(suggested("breast_cancer", "fm"), dataset_params=errors)
-    found = suspicious_rows(experiment, Run.prepare(experiment).end().parameters)
-    assert found.logistic
-    assert "A logistic fit to the others ranks the rows" in found.message
-    assert 0 < found.aside.sum() < 40
-    assert found.errors.wrong[found.listed[:27]].mean() >= 0.8
+    suspicion = suspicious_rows(experiment, Run.prepare(experiment).end().parameters)
+    assert suspicion.logistic
+    assert "A logistic fit to the others ranks the rows" in suspicion.message
+    assert 0 < suspicion.aside.sum() < 40
+    assert suspicion.errors.wrong[suspicion.listed[:27]].mean() >= 0.8

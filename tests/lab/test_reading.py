@@ -80,8 +80,8 @@ def mixed_difference(model, parameters, i, j):
     """Return what the product of two features is multiplied by, from four predictions."""
     X = np.zeros((4, D))
     X[1, i] = X[2, j] = X[3, i] = X[3, j] = 1.0
-    none, one, two, both = model.predict(Design(X), parameters)
-    return both - one - two + none
+    none, first, two, both = model.predict(Design(X), parameters)
+    return both - first - two + none
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS) - WITHOUT_PAIRS))
@@ -97,11 +97,11 @@ def test_weights_of_pairs_are_mixed_differences_of_predictions(name):
     assert not used.diagonal().any()
     if name in ("fm", "qr", "lifted anova"):
         assert np.triu(used, 1).sum() == model.used_interactions(parameters)
-    found = pairs.ranked(5)
+    ranking = pairs.ranked(5)
     upper = np.triu(np.abs(weight), 1)
-    np.testing.assert_allclose(np.abs(found.weight), np.sort(upper.ravel())[::-1][:5], rtol=1e-12)
-    np.testing.assert_array_equal(found.weight, weight[found.i, found.j])
-    assert found.total == np.triu(used, 1).sum() == pairs.count((0, D), (0, D)) // 2
+    np.testing.assert_allclose(np.abs(ranking.weight), np.sort(upper.ravel())[::-1][:5], rtol=1e-12)
+    np.testing.assert_array_equal(ranking.weight, weight[ranking.i, ranking.j])
+    assert ranking.total == np.triu(used, 1).sum() == pairs.count((0, D), (0, D)) // 2
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_PAIRS))
@@ -112,13 +112,13 @@ def test_a_model_without_pairs_says_so(name):
 
 def test_a_ranking_in_many_strips_is_that_of_the_whole(monkeypatch):
     model, parameters = fitted("fm", d=60)
-    whole = pairs_of(model, parameters).ranked(10**6)
+    at_once = pairs_of(model, parameters).ranked(10**6)
     monkeypatch.setattr("fmviz.engine.interactions.pairs._BLOCK", 7)
     few = pairs_of(model, parameters).ranked(40)
-    np.testing.assert_array_equal(few.i, whole.i[:40])
-    np.testing.assert_array_equal(few.j, whole.j[:40])
-    np.testing.assert_array_equal(few.weight, whole.weight[:40])
-    assert few.total == whole.total
+    np.testing.assert_array_equal(few.i, at_once.i[:40])
+    np.testing.assert_array_equal(few.j, at_once.j[:40])
+    np.testing.assert_array_equal(few.weight, at_once.weight[:40])
+    assert few.total == at_once.total
 
 
 def test_the_strongest_features_are_those_of_the_largest_weights_of_their_pairs():
@@ -144,17 +144,17 @@ def test_search_and_siblings_narrow_the_ranking_down():
     W = rng.standard_normal((d, d))
     pairs = GivenPairs(np.arange(d), d, W + W.T)
     attributes = Attributes(dataset)
-    found = pairs.ranked(1000, attributes.codes)
+    ranking = pairs.ranked(1000, attributes.codes)
     siblings = sum(math.comb(len(columns), 2) for columns in attributes.members)
-    assert found.siblings == siblings
-    assert found.total == math.comb(d, 2) - siblings
+    assert ranking.siblings == siblings
+    assert ranking.total == math.comb(d, 2) - siblings
     hits = Search("head_shape; body").hits(dataset.feature_names, dataset.groups)
-    found = pairs.ranked(1000, attributes.codes, hits)
+    ranking = pairs.ranked(1000, attributes.codes, hits)
     names = np.array(dataset.feature_names)
-    for i, j in zip(names[found.i], names[found.j], strict=True):
+    for i, j in zip(names[ranking.i], names[ranking.j], strict=True):
         assert "head_shape" in i + j
         assert "body" in i + j
-    assert found.total == 9
+    assert ranking.total == 9
     (exact,) = Search('"jacket=1"').hits(["jacket=1", "jacket=10"], ["jacket", "jacket"])
     assert exact.tolist() == [True, False]
     assert Search.exactly("jacket=1") == '"jacket=1"'
@@ -167,17 +167,19 @@ def test_strengths_of_attributes_are_norms_of_blocks(name):
     attributes = Attributes(dataset)
     model, parameters = fitted(name, d=dataset.X.shape[1])
     pairs = pairs_of(model, parameters)
-    found = group_strengths(pairs, attributes)
+    strengths = group_strengths(pairs, attributes)
     W, used = pairs.among(np.arange(17), np.arange(17))
     for g, h in itertools.combinations(range(6), 2):
         block = np.ix_(attributes.members[g], attributes.members[h])
-        assert found.norm[g, h] == found.norm[h, g] == pytest.approx(np.linalg.norm(W[block]), rel=1e-12)
-        assert found.used[g, h] == used[block].sum()
-    g, h = found.strongest(4)
-    table = found.table(g, h)
+        assert (
+            strengths.norm[g, h] == strengths.norm[h, g] == pytest.approx(np.linalg.norm(W[block]), rel=1e-12)
+        )
+        assert strengths.used[g, h] == used[block].sum()
+    g, h = strengths.strongest(4)
+    table = strengths.table(g, h)
     X = dataset.X
-    for one, two, size in zip(g, h, typical_sizes(pairs, attributes, g, h), strict=True):
-        rows, columns = attributes.members[one], attributes.members[two]
+    for first, two, size in zip(g, h, typical_sizes(pairs, attributes, g, h), strict=True):
+        rows, columns = attributes.members[first], attributes.members[two]
         terms = ((X[:, rows] @ W[np.ix_(rows, columns)]) * X[:, columns]).sum(axis=1)
         assert size == pytest.approx(np.sqrt(np.mean(terms**2)), rel=1e-12)
     rows, columns, weight, _ = block_of(pairs, attributes, 0, 3, 2)
@@ -185,7 +187,7 @@ def test_strengths_of_attributes_are_norms_of_blocks(name):
     np.testing.assert_array_equal(weight, W[np.ix_(rows, columns)])
     assert table["strength"].is_monotonic_decreasing
     assert len(table) == 4
-    assert not found.norm.diagonal().any()
+    assert not strengths.norm.diagonal().any()
 
 
 @pytest.mark.parametrize("name", ["planted_interactions", "flights"])
@@ -207,19 +209,19 @@ def test_the_terms_of_a_prediction_sum_to_it(name, zeros):
     model, parameters = fitted(name, seed=3)
     rng = np.random.default_rng(5)
     x = rng.standard_normal(D) * (rng.random(D) >= zeros)
-    found = decompose(model, parameters, x)
+    decomposition = decompose(model, parameters, x)
     predicted = float(model.predict(Design(x[None, :]), parameters)[0])
-    assert found.predicted == predicted
-    assert found.total == pytest.approx(predicted, rel=1e-12, abs=1e-12)
-    assert found.gap < 1e-12
+    assert decomposition.predicted == predicted
+    assert decomposition.total == pytest.approx(predicted, rel=1e-12, abs=1e-12)
+    assert decomposition.gap < 1e-12
     for most in (0, 3, 10**6):
-        largest = [term.value for _, term in found.largest(most)]
+        largest = [term.value for _, term in decomposition.largest(most)]
         assert math.fsum(largest) == pytest.approx(predicted, rel=1e-12, abs=1e-12)
     names = tuple("abcdefghi")
-    table = found.table(names, 2.0)
+    table = decomposition.table(names, 2.0)
     assert table["value"].sum() == pytest.approx(2 * predicted, rel=1e-10, abs=1e-10)
     if zeros == 1.0:
-        assert math.fsum(found.by_kind().values()) == pytest.approx(found.predicted)
+        assert math.fsum(decomposition.by_kind().values()) == pytest.approx(decomposition.predicted)
 
 
 def test_terms_are_weights_times_products():
@@ -287,34 +289,34 @@ def words_of(X, names, groups, *, task="regression", loss="squared", **more) -> 
 def test_sentences_have_the_sign_the_size_and_the_unit():
     X = [[1, 0, 1, 2.0, 0.5], [0, 1, 0, -2.0, 0.0], [1, 0, 1, 0.5, 0.25]]
     names = ("city=Rome", "city=Oslo", "wet", "age", "share")
-    told = words_of(
+    wording = words_of(
         X,
         names,
         ("city", "city", "wet", "age", "share"),
         scaling=(None, None, None, Scaling(40.0, 10.0), None),
         target_scaling=Scaling(100.0, 5.0),
     )
-    assert told.pair(0, 2, 2.0) == "When city is Rome and wet is there, the prediction rises by 10."
-    assert told.pair(0, 3, -0.2) == (
+    assert wording.pair(0, 2, 2.0) == "When city is Rome and wet is there, the prediction rises by 10."
+    assert wording.pair(0, 3, -0.2) == (
         "When city is Rome, the prediction falls by 1 for each standard deviation of age above its mean."
     )
-    assert told.pair(3, 4, 0.2) == (
+    assert wording.pair(3, 4, 0.2) == (
         "When age is one standard deviation above its mean and share is one unit above 0, or both are as far "
         "below, the prediction rises by 1; with one above and one below it falls as much."
     )
-    assert told.prediction(0.2) == 101.0
-    assert told.probability(0.3) is None
-    assert "cancels" in told.pair(0, 3, 0.0)
+    assert wording.prediction(0.2) == 101.0
+    assert wording.probability(0.3) is None
+    assert "cancels" in wording.pair(0, 3, 0.0)
 
 
 def test_log_odds_are_told_for_the_logistic_loss_alone():
     X = [[1, 0], [0, 1], [1, 1]]
-    told = words_of(X, ("a", "b"), ("a", "b"), task="binary", loss="logistic", class_labels=("no", "late"))
-    assert told.pair(0, 1, math.log(2)) == (
+    wording = words_of(X, ("a", "b"), ("a", "b"), task="binary", loss="logistic", class_labels=("no", "late"))
+    assert wording.pair(0, 1, math.log(2)) == (
         "When a and b come together, the log-odds of “late” rise by 0.693 (odds × 2)."
     )
-    assert told.probability(0.0) == 0.5
-    assert told.probability(-800.0) == pytest.approx(0.0)
+    assert wording.probability(0.0) == 0.5
+    assert wording.probability(-800.0) == pytest.approx(0.0)
     hinge = words_of(X, ("a", "b"), ("a", "b"), task="binary", loss="squared_hinge")
     assert hinge.pair(0, 1, -1.0).endswith("the score for “+1” falls by 1.")
     assert hinge.probability(0.0) is None
@@ -345,9 +347,9 @@ def test_a_table_of_ones_own_is_told_in_its_own_units():
     assert wording.prediction(0.0) == pytest.approx(table["pay"].mean())
     assert wording.prediction(float(dataset.y[7])) == pytest.approx(table["pay"][7])
     model, parameters = fitted("fm", d=4)
-    found = decompose(model, parameters, attributes.row(3))
-    told = found.table(dataset.feature_names, wording.scale)["value"].sum() + wording.prediction(0.0)
-    assert told == pytest.approx(wording.prediction(found.predicted))
+    decomposition = decompose(model, parameters, attributes.row(3))
+    total = decomposition.table(dataset.feature_names, wording.scale)["value"].sum() + wording.prediction(0.0)
+    assert total == pytest.approx(wording.prediction(decomposition.predicted))
     sentence = wording.pair(0, 1, 1 / wording.scale)
     assert sentence == (
         "When town is Bern, the prediction rises by 1 for each standard deviation of age above its mean."

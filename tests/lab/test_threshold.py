@@ -14,11 +14,11 @@ from fmviz.lab.runner import Run
 
 def test_it_is_that_of_the_problem_and_found_once(monkeypatch):
     experiment = Experiment(dataset="monks1", loss="logistic", lambda_p=0.001)
-    found = zero_threshold(Run.prepare(experiment).problem)
-    assert threshold.lambda_max(experiment) == pytest.approx((found.lower, found.upper))
+    interval = zero_threshold(Run.prepare(experiment).problem)
+    assert threshold.lambda_max(experiment) == pytest.approx((interval.lower, interval.upper))
     monkeypatch.setattr(threshold, "thresholds", None)
     moved = dataclasses.replace(experiment, lambda_sparse=0.3, rank=7, max_epochs=5, start="informed")
-    assert threshold.lambda_max(moved) == pytest.approx((found.lower, found.upper))
+    assert threshold.lambda_max(moved) == pytest.approx((interval.lower, interval.upper))
 
 
 @pytest.mark.parametrize("given", [{"regularizer": "l1"}, {"model": "hofm"}, {"loss": "logistic"}])

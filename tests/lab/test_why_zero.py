@@ -25,44 +25,46 @@ def fitted(regularizer: str, strength: float = 0.05) -> tuple[Problem, Parameter
     return problem, last.parameters
 
 
-def slope(problem: Problem, found: Parameters, j: int, s: int, step: float = 1e-6) -> float:
+def slope(problem: Problem, parameters: Parameters, j: int, s: int, step: float = 1e-6) -> float:
     values = []
     for sign in (1, -1):
-        P = found.P.copy()
+        P = parameters.P.copy()
         P[j, s] += sign * step
-        values.append(problem.empirical_risk(problem.predict(Parameters(P, found.w, found.intercept))))
+        values.append(
+            problem.empirical_risk(problem.predict(Parameters(P, parameters.w, parameters.intercept)))
+        )
     return (values[0] - values[1]) / (2 * step)
 
 
 @pytest.mark.parametrize("regularizer", ["l1", "ti", "omega_ti"])
 def test_zero_entries_of_a_minimum_are_held_by_their_thresholds(regularizer):
-    problem, found = fitted(regularizer)
-    zero = found.P == 0
+    problem, parameters = fitted(regularizer)
+    zero = parameters.P == 0
     assert zero.any()
     for j in range(5):
-        story = why_zero(problem, found, j, 5)
+        story = why_zero(problem, parameters, j, 5)
         assert not story.by_norm
         row = story.first
         assert row.stays_zero[zero[j]].all()
         for s in np.flatnonzero(zero[j]):
-            assert row.pull[s] == pytest.approx(abs(slope(problem, found, j, s)), abs=1e-6)
-        rest = np.abs(found.P).sum(axis=0) - np.abs(found.P[j])
-        weight = {"l1": np.ones(4), "ti": 2 * rest, "omega_ti": rest}[regularizer]
+            assert row.pull[s] == pytest.approx(abs(slope(problem, parameters, j, s)), abs=1e-6)
+        others = np.abs(parameters.P).sum(axis=0) - np.abs(parameters.P[j])
+        weight = {"l1": np.ones(4), "ti": 2 * others, "omega_ti": others}[regularizer]
         np.testing.assert_allclose(row.threshold, 0.05 * weight, atol=1e-12)
-        assert story.weight == pytest.approx(float(found.P[j] @ found.P[5]))
+        assert story.weight == pytest.approx(float(parameters.P[j] @ parameters.P[5]))
         assert story.products.sum() == pytest.approx(story.weight)
 
 
 @pytest.mark.parametrize("regularizer", ["l21", "cs"])
 def test_zero_rows_are_held_by_their_norms(regularizer):
-    problem, found = fitted(regularizer, 0.15 if regularizer == "l21" else 0.02)
-    norms = np.linalg.norm(found.P, axis=1)
+    problem, parameters = fitted(regularizer, 0.15 if regularizer == "l21" else 0.02)
+    norms = np.linalg.norm(parameters.P, axis=1)
     dead = np.flatnonzero(norms == 0)
     assert dead.size
     j = int(dead[0])
-    story = why_zero(problem, found, j, int(norms.argmax()))
+    story = why_zero(problem, parameters, j, int(norms.argmax()))
     assert story.by_norm
-    pull = np.linalg.norm([slope(problem, found, j, s) for s in range(4)])
+    pull = np.linalg.norm([slope(problem, parameters, j, s) for s in range(4)])
     assert story.first.pull[0] == pytest.approx(pull, abs=1e-5)
     expected = 0.15 if regularizer == "l21" else 0.02 * 2 * (norms.sum() - norms[j])
     assert story.first.threshold[0] == pytest.approx(expected)
@@ -75,21 +77,21 @@ def test_the_words_say_which_columns_are_disjoint_and_what_would_move():
     problem, _ = fitted("ti")
     P = np.zeros((6, 4))
     P[0, :2], P[1, 2], P[2, 1] = 1.0, 1.0, 0.5
-    found = Parameters(P, np.zeros(6), 0.0)
-    story = why_zero(problem, found, 0, 1)
+    parameters = Parameters(P, np.zeros(6), 0.0)
+    story = why_zero(problem, parameters, 0, 1)
     assert story.sentence(NAMES) == (
         "x0 and x1 do not interact: their rows are disjoint. x0 uses columns 1 and 2, x1 uses column 3; no "
         "column has both."
     )
     # Far from a minimum a pull may exceed its threshold, and that is said.
-    strong = why_zero(problem.at(lambda_sparse=1e-9), found, 0, 1)
+    strong = why_zero(problem.at(lambda_sparse=1e-9), parameters, 0, 1)
     assert "exceeds the threshold" in strong.reason(NAMES)
-    assert "no threshold" in why_zero(problem.at(lambda_sparse=0.0), found, 0, 1).reason(NAMES)
-    shared = why_zero(problem, found, 0, 2)
+    assert "no threshold" in why_zero(problem.at(lambda_sparse=0.0), parameters, 0, 1).reason(NAMES)
+    shared = why_zero(problem, parameters, 0, 2)
     assert shared.shared.tolist() == [1]
     assert "interact with weight 0.5" in shared.sentence(NAMES)
     assert shared.reason(NAMES) == ""
-    assert "the rows of x3 and x4 are zero" in why_zero(problem, found, 3, 4).sentence(NAMES)
+    assert "the rows of x3 and x4 are zero" in why_zero(problem, parameters, 3, 4).sentence(NAMES)
 
 
 def test_supports_are_compared_by_structure():
@@ -97,12 +99,12 @@ def test_supports_are_compared_by_structure():
     learned = used_mask(P)
     truth = np.zeros((4, 4))
     truth[0, 1] = truth[1, 0] = truth[0, 3] = truth[3, 0] = -2.0
-    found = compare_supports(truth, learned)
-    assert found.counts == (3, 1, 1, 1)
-    assert found.codes[0, 1] == 1
-    assert found.codes[0, 3] == 2
-    assert found.codes[1, 2] == 3
-    assert found.f1 == 0.5
-    assert not found.exact
+    support = compare_supports(truth, learned)
+    assert support.counts == (3, 1, 1, 1)
+    assert support.codes[0, 1] == 1
+    assert support.codes[0, 3] == 2
+    assert support.codes[1, 2] == 3
+    assert support.f1 == 0.5
+    assert not support.exact
     assert compare_supports(truth, learned, excluded=(3,)).counts == (1, 1, 0, 1)
     assert compare_supports(truth, truth).exact

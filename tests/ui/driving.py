@@ -39,6 +39,18 @@ def press(app: AppTest, *keys: str) -> AppTest:
     return app
 
 
+def finish(app: AppTest, key: str) -> AppTest:
+    """Press a button, and draw the page again once the task that it starts is done."""
+    return press(app, key).run()
+
+
+def values(app: AppTest, *keys: str) -> tuple[Any, ...]:
+    """Return what some controls of a page show."""
+    kinds = ("selectbox", "number_input", "select_slider", "slider", "segmented_control", "text_area")
+    shown = {control.key: control.value for kind in kinds for control in app.get(kind)}
+    return tuple(shown[key] for key in keys)
+
+
 def address(app: AppTest) -> dict[str, str]:
     """Return the settings in the address, without the level, which every address names."""
     given = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}

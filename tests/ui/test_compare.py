@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
-from ui.driving import header_of, numbers, page, words
+from ui.driving import finish, header_of, numbers, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
@@ -19,13 +19,13 @@ SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validat
 
 def matrices(app: AppTest) -> list[dict[str, Any]]:
     """Return the headers of the views of matrices on the page."""
-    views = (one.proto for one in app.get("bidi_component"))
-    return [header_of(one.bytes) for one in views if one.component_name == "fmviz.matrix_view"]
+    views = (element.proto for element in app.get("bidi_component"))
+    return [header_of(view.bytes) for view in views if view.component_name == "fmviz.matrix_view"]
 
 
 def test_links_to_too_many_runs_and_to_none(store, sentences):
-    made = [store.begin(Experiment(**SMALL, seed=seed)) for seed in range(MOST + 2)]
-    app = page("compare", runs=",".join(made))
+    runs = [store.begin(Experiment(**SMALL, seed=seed)) for seed in range(MOST + 2)]
+    app = page("compare", runs=",".join(runs))
     sentences(app, "compare", "too many runs")
     assert {str(MOST + 2), str(MOST)} <= numbers(app)
     app = page("compare", runs="gone,lost")
@@ -41,8 +41,8 @@ def test_failed_runs_do_not_hide_the_older_ones(store):
 
 
 def test_runs_of_two_seeds_and_another_method(store, sentences):
-    made = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
-    runs = [tasks.manager().start(experiment).id for experiment in made]
+    experiments = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
+    runs = [tasks.manager().start(experiment).id for experiment in experiments]
     app = page("compare", view="runs")
     app.button(key="compare_newest").click().run()
     # Seeds are folded: two methods, and how far the seeds of one lie apart.
@@ -65,8 +65,8 @@ def test_runs_of_two_seeds_and_another_method(store, sentences):
 
 
 def test_runs_on_other_data_are_not_subtracted(store, sentences):
-    made = [Experiment(**SMALL), Experiment(**SMALL, dataset="planted_features")]
-    runs = [tasks.manager().start(experiment).id for experiment in made]
+    experiments = [Experiment(**SMALL), Experiment(**SMALL, dataset="planted_features")]
+    runs = [tasks.manager().start(experiment).id for experiment in experiments]
     sentences(page("compare", runs=",".join(runs)), "compare", "different data")
 
 
@@ -84,8 +84,7 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
 
 def test_the_duel_shows_what_it_found(store):
     app = page("compare", dataset="balance_scale", target="10", fighters="ti,cs")
-    app.button(key="compare_duel").click().run()
-    app.run()
+    finish(app, "compare_duel")
     table = app.dataframe[-1].value
     assert list(table["label"]) == ["TI", "CS"]
 
@@ -93,11 +92,10 @@ def test_the_duel_shows_what_it_found(store):
 def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store):
     # Whole features have 10 pairs or 15.
     app = page("compare", dataset="monks1", target="12", fighters="ti,cs", accept="5", starts="informed")
-    app.button(key="compare_duel").click().run()
-    app.run()
+    finish(app, "compare_duel")
     (sent,) = matrices(app)
     assert [panel["title"] for panel in sent["panels"]] == ["TI", "CS"]
-    assert [one["label"] for one in sent["panels"][0]["classes"]] == [name.capitalize() for name in CLASSES]
+    assert [kind["label"] for kind in sent["panels"][0]["classes"]] == [name.capitalize() for name in CLASSES]
     table = app.dataframe[-1].value
     assert table["interactions"].iloc[1] in (10, 15)
     assert "CS cannot use 11 to 13 interactions" in words(app)
@@ -131,7 +129,6 @@ def test_models_of_any_data_under_one_strength(store):
 
 def test_an_empty_store_offers_an_example(store):
     app = page("compare", view="runs")
-    app.button(key="compare_example").click().run()
-    app.run()
+    finish(app, "compare_example")
     assert len(store.runs()) == 4
     assert len(app.dataframe[0].value.set_index("what").columns) == 2

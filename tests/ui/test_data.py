@@ -8,7 +8,7 @@ import time
 import pytest
 from lab.hostile_files import FILES
 from streamlit.testing.v1 import AppTest
-from ui.driving import address, page, run_here, words
+from ui.driving import address, finish, page, run_here, words
 
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
@@ -209,8 +209,7 @@ def test_strengths_are_searched_and_a_link_finds_them_again(store, sentences, mo
     )
     app = brought(seed="3")
     app.number_input(key="data_rank").set_value(2).run()
-    app.button(key="data_search_start").click().run()
-    app.run()
+    finish(app, "data_search_start")
     assert not app.error
     sentences(app, "data", "strengths searched")
     (run,) = store.runs()

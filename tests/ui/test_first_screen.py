@@ -28,8 +28,8 @@ def below(page: Any, selectors: tuple[str, ...], limit: float) -> list[str]:
     """Return what of some elements is missing, or ends below a limit in CSS pixels."""
     problems = []
     for selector in selectors:
-        found = page.locator(f"{selector}:visible" if "," not in selector else selector)
-        boxes = [box for one in found.all() if (box := one.bounding_box()) is not None]
+        elements = page.locator(f"{selector}:visible" if "," not in selector else selector)
+        boxes = [box for element in elements.all() if (box := element.bounding_box()) is not None]
         if not boxes:
             problems.append(f"{selector} is missing")
         problems += [
@@ -51,7 +51,7 @@ def look(page: Any, size: tuple[int, int], scheme: str) -> list[str]:
         problems.append(f"{canvases.count()} matrices")
     elif size == WIDE and min(canvas.bounding_box()["width"] for canvas in canvases.all()) < 380:
         problems.append("the matrices are small")
-    return [f"{size[0]} × {size[1]}, {scheme}: {one}" for one in problems]
+    return [f"{size[0]} × {size[1]}, {scheme}: {problem}" for problem in problems]
 
 
 def state(page: Any, words: str) -> None:
@@ -63,7 +63,11 @@ def test_training_is_on_one_screen(server, page, wait_idle):
     state(page, "Ready")
     page.locator(f"{STAGE} .stage canvas:visible").first.wait_for()
     wait_idle(page)
-    problems = [one for one in look(page, WIDE, "light") + look(page, PHONE, "light") if "numbers" not in one]
+    problems = [
+        problem
+        for problem in look(page, WIDE, "light") + look(page, PHONE, "light")
+        if "numbers" not in problem
+    ]
     page.locator(".st-key-train_play button:visible").first.click()
     state(page, "Running")
     page.locator(f"{STAGE} .numbers dd").first.wait_for()
@@ -101,13 +105,13 @@ def test_what_was_computed_is_on_the_first_screen(server, page, wait_idle, name)
     address, ready, wanted = AFTER_A_RUN[name]
     page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
     page.goto(f"{server.url}/{address}")
-    for one in (ready, *wanted):
-        page.locator(f"{one}:visible").first.wait_for(timeout=120_000)
+    for selector in (ready, *wanted):
+        page.locator(f"{selector}:visible").first.wait_for(timeout=120_000)
     wait_idle(page)
     problems = below(page, wanted, WIDE[1])
     if name == "lesson":
         words, picture = (
-            page.locator(f"{one}:visible").first.bounding_box() for one in (wanted[0], wanted[2])
+            page.locator(f"{selector}:visible").first.bounding_box() for selector in (wanted[0], wanted[2])
         )
         if words["x"] + words["width"] > picture["x"]:
             problems.append("the words are not beside the picture")
@@ -121,10 +125,10 @@ _COUNT = """() => document.querySelector('[data-testid="stMainBlockContainer"]')
 
 @pytest.mark.slow
 def test_no_page_is_long_before_anything_is_opened(server, page, wait_idle):
-    found = {}
+    counts = {}
     for name in PAGES:
         page.goto(f"{server.url}/{'' if name == 'start' else name}")
         page.get_by_role("heading", level=1).wait_for()
         wait_idle(page)
-        found[name] = page.evaluate(_COUNT)
-    assert max(found.values()) <= MOST_WORDS, found
+        counts[name] = page.evaluate(_COUNT)
+    assert max(counts.values()) <= MOST_WORDS, counts

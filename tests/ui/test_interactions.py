@@ -26,7 +26,7 @@ def trained(**settings) -> str:
 
 
 def metrics(app) -> dict[str, str]:
-    return {one.label: one.value for one in app.metric}
+    return {metric.label: metric.value for metric in app.metric}
 
 
 def test_without_a_run_the_example_is_one_click(store, sentences):
@@ -218,9 +218,9 @@ def test_what_was_stopped_can_be_started_again(store, monkeypatch, sentences):
 @pytest.mark.faultless(False)
 def test_a_run_that_cannot_be_read_says_why(store, sentences):
     run = trained()
-    found = store.parameters(run)
-    found.P[0, 0] = np.nan
-    store.grow(run, Growth(parameters=found, status="diverged", message="It diverged."))
+    parameters = store.parameters(run)
+    parameters.P[0, 0] = np.nan
+    store.grow(run, Growth(parameters=parameters, status="diverged", message="It diverged."))
     app = page("interactions", run=run)
     sentences(app, "interactions", "a run that diverged")
     app.button(key="interactions_other").click().run()
@@ -232,9 +232,9 @@ def test_a_link_hides_and_locks(store):
     app = page("interactions", run=run, view="row", lock="change,row", hide="view")
     assert app.selectbox(key="interactions_value_0").disabled
     assert app.number_input(key="interactions_row").disabled
-    assert not any(one.key == "interactions_view" for one in app.segmented_control)
+    assert not any(control.key == "interactions_view" for control in app.segmented_control)
     hidden = page("interactions", run=run, view="row", hide="change")
-    assert not any(one.label == "head_shape" for one in hidden.selectbox)
+    assert not any(box.label == "head_shape" for box in hidden.selectbox)
 
 
 def test_the_report_has_the_sentences_and_weights_of_the_page(store):

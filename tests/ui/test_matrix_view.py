@@ -61,7 +61,7 @@ def test_classes_are_sent_with_their_names_colours_and_counts():
     header, body = decode(encode_view([panel], mark=Mark("gram", 0, 1), clickable=True))
     (drawn,) = header["panels"]
     assert drawn["kind"] == "classes"
-    assert [one["label"] for one in drawn["classes"]] == ["no", "yes"]
+    assert [kind["label"] for kind in drawn["classes"]] == ["no", "yes"]
     assert drawn["frames"][0]["counts"] == [0, 1]
     assert np.frombuffer(body, np.int8)[:4].tolist() == codes.ravel().tolist()
     assert header["skipped"]
@@ -128,18 +128,18 @@ def test_intervals_of_cells_travel_beside_their_codes():
     codes = np.array([[0, 1], [127, 0]], dtype=np.int8)
     intervals = Intervals([1, 2], [-0.5, 1.5], [0.5, 2.5], [0.6, 1.0])
     header, body = decode(encode_view([Panel("T", [CodesFrame(codes, 2.0, intervals=intervals)])]))
-    found = header["panels"][0]["frames"][0]["intervals"]
-    assert np.frombuffer(body, np.uint32, found["count"], found["cells"]).tolist() == [1, 2]
-    numbers = np.frombuffer(body, np.float32, 3 * found["count"], found["numbers"]).reshape(3, -1)
+    sent = header["panels"][0]["frames"][0]["intervals"]
+    assert np.frombuffer(body, np.uint32, sent["count"], sent["cells"]).tolist() == [1, 2]
+    numbers = np.frombuffer(body, np.float32, 3 * sent["count"], sent["numbers"]).reshape(3, -1)
     np.testing.assert_allclose(numbers, [[-0.5, 1.5], [0.5, 2.5], [0.6, 1.0]])
 
 
 def test_equal_arguments_give_equal_bytes_and_different_ones_a_different_digest():
     values = np.eye(3)
-    one, two = (encode_view([Panel("A", [FactorFrame(values.copy())])]) for _ in range(2))
-    assert one == two
+    first, two = (encode_view([Panel("A", [FactorFrame(values.copy())])]) for _ in range(2))
+    assert first == two
     other = encode_view([Panel("A", [FactorFrame(2 * values)])])
-    assert decode(other)[0]["digest"] != decode(one)[0]["digest"]
+    assert decode(other)[0]["digest"] != decode(first)[0]["digest"]
 
 
 EYE = FactorFrame(np.eye(3), "x")
@@ -442,8 +442,8 @@ def test_hovering_tells_the_value(open_view):
     assert at("factor", 0, row, col, 24, 6) == f"q[{row}, {col}]exact zero"
     tiles = [at("gram", 2, 1, column, 12, 12) for column in range(12)]
     assert tiles[2].startswith("features 100–199 × features 200–299")
-    (told,) = {text.partition(";")[2] for text in tiles if "≈" in text}
-    assert told == " samples: 95 % from −0.25 to 1.5, same sign 98 %"
+    (ending,) = {text.partition(";")[2] for text in tiles if "≈" in text}
+    assert ending == " samples: 95 % from −0.25 to 1.5, same sign 98 %"
     page.mouse.move(2, 2)
     page.wait_for_timeout(50)
     assert not tip.is_visible()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 from ui import driving
-from ui.driving import words
+from ui.driving import finish, words
 
 from fmviz.__main__ import main
 from fmviz.figures import papers as figures
@@ -115,8 +115,7 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
     app = page(artefact=NAME)
     assert "The last result, of 20" in words(app), "the page shows what the command made"
     assert chart(app)["data"] == drawn(printed)["data"]
-    app.button(key="paper_run").click().run()
-    app.run()
+    finish(app, "paper_run")
     assert not app.error
     assert chart(app)["data"] == drawn(printed)["data"]
     (kept,) = [last_kept(ARTEFACTS[NAME], "quick", process_store())]
@@ -213,8 +212,7 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     assert app.button(key="paper_run").label == "Go on"
     assert "2 finished parts" in app.button(key="paper_run").help
     assert "Not finished yet: 2 of its parts are kept." in words(app)
-    app.button(key="paper_run").click().run()
-    app.run()
+    finish(app, "paper_run")
     assert created == ["piece 0", "piece 1", "piece 2"]
     assert len(last_kept(ARTEFACTS[NAME], "quick", store).tables["counts"]) == 3
     assert app.button(key="paper_run").label == "Run again"
@@ -226,8 +224,7 @@ def test_it_starts_afresh_when_asked(executor, store, monkeypatch):
     monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(created)))
     StoredPieces(ARTEFACTS[NAME], "quick", store).keep(key_of(0), {"seconds": 1.0, "value": {}})
     app = page(artefact=NAME)
-    app.button(key="paper_fresh").click().run()
-    app.run()
+    finish(app, "paper_fresh")
     assert created == ["piece 0", "piece 1", "piece 2"]
 
 
@@ -240,8 +237,7 @@ def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):
 
     monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=runner))
     app = page(artefact=NAME)
-    app.button(key="paper_run").click().run()
-    app.run()
+    finish(app, "paper_run")
     assert app.error[0].value == "The second is too large. Take a smaller one."
     assert not app.button(key="paper_run").disabled
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 from programs import printed
-from ui.driving import address, numbers, words
+from ui.driving import address, finish, numbers, words
 from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
@@ -47,8 +47,7 @@ def test_nothing_yet_is_a_sentence_and_an_example(store, sentences):
 
 def test_a_path_is_run_chosen_from_and_repeated(store, sentences):
     app = open_page("path", **SMALL)
-    app.button(key="path_start").click().run()
-    app.run()
+    finish(app, "path_start")
     assert "6 of 6 fits" in words(app)
     assert address(app)["run"] == "1"
     table = app.dataframe[0].value
@@ -78,8 +77,7 @@ def test_other_settings_make_it_stale_and_what_stays_is_kept(store, sentences):
     assert "Settings changed" not in words(app)
     app.button_group(key="path_penalties").set_value(["cs", "l1"]).run()
     assert "`regularizers`" in words(app)
-    app.button(key="path_start").click().run()
-    app.run()
+    finish(app, "path_start")
     assert list(app.dataframe[0].value["label"]) == ["ℓ₁"] * 3 + ["CS"] * 3
 
 
@@ -169,8 +167,7 @@ def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
 
     monkeypatch.setattr("fmviz.ui.path.page.trace", broken)
     app = open_page("path", **SMALL)
-    app.button(key="path_start").click().run()
-    app.run()
+    finish(app, "path_start")
     assert app.error
     assert "then press Run" in words(app)
 

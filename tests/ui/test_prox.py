@@ -25,8 +25,8 @@ def test_it_opens_with_four_operators():
     test = opened("prox")
     assert address(test) == {"distribution": "blocks", "d": "40", "k": "8"}
     said = words(test)
-    one = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
-    assert f"**{one.interactions[one.at(-3)]:,}** interactions" in said
+    study = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
+    assert f"**{study.interactions[study.at(-3)]:,}** interactions" in said
     assert "the largest of each column" in said
     assert worked(test) == ["ℓ₁", "ℓ₂,₁", "TI", "CS"]
 
@@ -35,8 +35,8 @@ def test_the_strength_changes_counts_and_link():
     test = opened("prox", d="20", k="4")
     test.select_slider(key="prox_log2lambda").set_value(1).run()
     assert address(test) == {"d": "20", "k": "4", "log2lambda": "1"}
-    one = lab.study(lab.sample(20, 4), lab.VARIANTS["l1"])
-    assert f"**{one.entries[one.at(1)]:,}** entr" in words(test)
+    study = lab.study(lab.sample(20, 4), lab.VARIANTS["l1"])
+    assert f"**{study.entries[study.at(1)]:,}** entr" in words(test)
 
 
 @pytest.mark.sample(3)
@@ -175,10 +175,12 @@ def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait
         page.evaluate("window.__changed")
         expect(slider).to_have_attribute("aria-valuetext", power_label(e))
     page.wait_for_url("**/prox?level=simple&distribution=blocks&d=40&k=8&log2lambda=0")
-    one = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
-    page.get_by_text(f"{one.interactions[one.at(0)]:,} interactions").first.wait_for()
+    study = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
+    page.get_by_text(f"{study.interactions[study.at(0)]:,} interactions").first.wait_for()
     wait_idle(page)
-    assert page.locator(".st-key-prox_verdicts").get_by_text(f"{one.interactions[one.at(0)]:,}").count() == 1
+    assert (
+        page.locator(".st-key-prox_verdicts").get_by_text(f"{study.interactions[study.at(0)]:,}").count() == 1
+    )
 
 
 @pytest.mark.slow

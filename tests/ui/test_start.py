@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
-from ui.driving import PAGES, ROOT, address, page, words
+from ui.driving import PAGES, ROOT, address, page, values, words
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
@@ -56,8 +56,7 @@ def test_the_words_on_the_first_card_are_true():
 
 def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
     test = page("compare", seed="77", dataset="monks1")
-    assert test.number_input(key="shared_seed").value == 77
-    assert test.selectbox(key="shared_dataset").value == "monks1"
+    assert values(test, "shared_seed", "shared_dataset") == (77, "monks1")
     test.number_input(key="shared_seed").set_value(5).run()
     assert address(test) == {"seed": "5", "dataset": "monks1", "view": "sparsity"}
     test.selectbox(key="shared_dataset").set_value(next(iter(DATASETS))).run()
@@ -67,10 +66,11 @@ def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
 
 def test_what_nothing_reads_is_not_drawn_and_kept_for_the_other_pages(store):
     test = page("start", seed="77", dataset="monks1")
-    assert not {"shared_seed", "shared_dataset"} & {one.key for one in [*test.selectbox, *test.number_input]}
+    assert not {"shared_seed", "shared_dataset"} & {
+        control.key for control in [*test.selectbox, *test.number_input]
+    }
     test.switch_page("pages/compare.py").run()
-    assert test.selectbox(key="shared_dataset").value == "monks1"
-    assert test.number_input(key="shared_seed").value == 77
+    assert values(test, "shared_dataset", "shared_seed") == ("monks1", 77)
     test.number_input(key="shared_seed").set_value(10).run()
     test.switch_page("app.py").run()
     test.switch_page("pages/prox.py").run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ui.driving import page, words
+from ui.driving import finish, page, words
 
 from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
@@ -29,17 +29,14 @@ def test_a_sweep_is_declared_costed_and_carried_out(store):
         "sweeps", dataset="balance_scale", penalties="ti,cs", points="2", seeds="2", low="0.001", high="0.01"
     )
     assert app.button(key="sweeps_start").label == "Run 8 fits"
-    app.button(key="sweeps_cost").click().run()
-    app.run()
+    finish(app, "sweeps_cost")
     assert "8 fits; about" in words(app)
-    app.button(key="sweeps_start").click().run()
-    app.run()
+    finish(app, "sweeps_start")
     assert "8 of 8 fits" in words(app)
     assert store.count() == 8
     table = app.dataframe[0].value
     assert list(table["fits"]) == [2] * 4
-    app.button(key="sweeps_start").click().run()
-    app.run()
+    finish(app, "sweeps_start")
     assert "8 of them from the store" in words(app)
     assert store.count() == 8
 

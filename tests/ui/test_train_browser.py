@@ -218,48 +218,21 @@ def test_the_slices_of_three_classes_show_the_last_epoch_and_follow_look_back(se
 
 
 @pytest.mark.slow
-def test_downloads_hold_the_run(server, page):
-    page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")
-    wait_for_state(page, LIMIT)
+@pytest.mark.parametrize(
+    ("more", "letter", "columns"),
+    [("", "P", ["p1", "p2", "p3"]), ("&model=qr&regularizer=l1", "W", None)],
+)
+def test_downloads_hold_the_run(server, page, more, letter, columns):
+    page.goto(f"{server.url}/{SMALL}{more}&max_epochs=12&speed=full&play=1")
     curves = content(page, "curves_csv").decode().splitlines()
     assert len(curves) == 14
     assert curves[0].startswith("epoch,seconds,objective,")
     model = np.load(io.BytesIO(content(page, "npz")))
-    assert model["P"].shape == (4, 3)
-    lines = content(page, "p_csv").decode().splitlines()
-    assert lines[0] == "feature,p1,p2,p3"
-    assert lines[1].startswith("left weight,")
-    np.testing.assert_array_equal([float(x) for x in lines[1].split(",")[1:]], model["P"][0])
-
-
-@pytest.mark.slow
-def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wait_idle, shoot):
-    page.goto(f"{server.url}/{SMALL}&level=expert&max_epochs=30&speed=full")
-    wait_idle(page)
-    page.locator(".st-key-train_settings button").first.click()
-    page.locator(".st-key-train_model").get_by_role("combobox").click()
-    page.get_by_role("option", name="Quadratic regression").click()
-    page.locator(".st-key-train_model_box").get_by_text("6 pairs of its 4 features").wait_for()
-    wait_idle(page)
-    press(page, "play")
-    wait_for_state(page, "Finished")
-    assert "e-" in number(page, "Duality gap")
-    view = page.locator(".st-key-train_matrix")
-    view.get_by_text(re.compile(r"epoch \d+: \d+ interactions")).first.wait_for()
-    view.locator("canvas:visible").first.wait_for()
-    page.get_by_role("button", name="Replay").wait_for()
-    page.get_by_role("slider", name="Look back").focus()
-    page.keyboard.press("Home")
-    view.get_by_text("epoch 0: 0 interactions").first.wait_for()
-    shoot(page, "train-quadratic")
-    model = np.load(io.BytesIO(content(page, "npz")))
-    assert "P" not in model
-    assert model["W"].shape == (4, 4)
-    assert np.count_nonzero(np.triu(model["W"], 1)) == int(number(page, "Interactions"))
-    heading, first, *_ = content(page, "w_csv").decode().splitlines()
-    assert heading == "feature," + ",".join(model["feature_names"])
-    np.testing.assert_array_equal([float(x) for x in first.split(",")[1:]], model["W"][0])
-    assert (asked(page, "model"), asked(page, "regularizer")) == ("qr", "l1")
+    assert {"P", "W"} & {*model} == {letter}
+    heading, first, *_ = content(page, f"{letter.lower()}_csv").decode().splitlines()
+    assert heading.split(",")[1:] == (columns or model["feature_names"].tolist())
+    assert first.startswith("left weight,")
+    np.testing.assert_array_equal([float(x) for x in first.split(",")[1:]], model[letter][0])
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import address, figures, page, press, words
+from ui.driving import address, figures, finish, page, press, words
 
 from fmviz.engine.schedule import Change
 from fmviz.lab.background import tasks
@@ -131,10 +131,10 @@ def test_planted_support_is_compared_pair_by_pair(store):
     view = the_job().view()
     learned = learned_support(view.thinned, None)
     assert np.triu(learned, 1).sum() == view.last["used_interactions"]
-    found = compare_supports(view.dataset.truth, learned)
-    assert found.f1 == pytest.approx(view.last["support_f1"])
-    assert found.exact == bool(view.last["support_recovered"])
-    assert sum(found.counts) == 100 * 99 // 2
+    support = compare_supports(view.dataset.truth, learned)
+    assert support.f1 == pytest.approx(view.last["support_f1"])
+    assert support.exact == bool(view.last["support_recovered"])
+    assert sum(support.counts) == 100 * 99 // 2
     assert address(app)["support"] == "1"
 
 
@@ -166,8 +166,7 @@ def test_only_changes_of_the_run_itself_are_adopted(store):
     job.change(lambda_p=0.5)
     app.run()
     assert address(app)["changes"] == "2:lambda_p:0.5"
-    press(app, "train_forget")
-    app.run()
+    finish(app, "train_forget")
     assert "changes" not in address(app)
     press(app, "train_reset")
     assert the_job().experiment == Experiment(**{**vars(job.experiment), "changes": ()})

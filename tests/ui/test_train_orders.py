@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from programs import printed
 from streamlit.testing.v1 import AppTest
-from ui.driving import address, figures, press, stage, words
+from ui.driving import address, figures, press, stage, values, words
 
 from fmviz.engine.interactions.of_order import interactions_of
 from fmviz.engine.models import get_model
@@ -35,8 +35,7 @@ def said(app: AppTest) -> Experiment:
 
 def test_a_set_made_for_triples_brings_its_model_and_the_models_own_parameters(open_train):
     app = open_train(dataset="planted_triples")
-    assert app.selectbox(key="train_model").value == "hofm"
-    assert app.number_input(key="train_model_order").value == 3
+    assert values(app, "train_model", "train_model_order") == ("hofm", 3)
     assert said(app) == suggested("planted_triples")
     assert not app.button(key="train_play").disabled
     # A link that names the model keeps it.
@@ -94,8 +93,7 @@ def test_what_does_not_apply_is_listed_with_its_reason(open_train, sentences):
     sentences(app, "train", "an order above the features")
     assert app.button(key="train_play").disabled
     press(app, "train_fix")
-    assert app.selectbox(key="train_model").value == "hofm"
-    assert app.number_input(key="train_model_order").value == 3
+    assert values(app, "train_model", "train_model_order") == ("hofm", 3)
     assert not app.button(key="train_play").disabled
 
 
@@ -165,8 +163,8 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_train, manager, diagonal)
     view = job.view()
     look = Look(view.experiment.machine, 2)
     assert factors_repeat(look.model) == (diagonal == "1")
-    found = view.parameters
-    W = (found.P * found.coefficients) @ found.P.T
+    parameters = view.parameters
+    W = (parameters.P * parameters.coefficients) @ parameters.P.T
     assert look.interactions(view.thinned).matrix() == pytest.approx(W)
     assert figures(app)["Interactions"] == f"{view.last['used_interactions']:,}"
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
