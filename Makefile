@@ -34,7 +34,7 @@ setup-dev:
 warmup: setup ## Compile the kernels now, even if the cache looks fresh
 	@sh tools/warmup.sh --force
 
-lint: setup-dev ## ruff check, ruff format --check, mypy
+lint: setup-dev ## ruff check, ruff format --check, mypy, names, size
 	@sh tools/lint.sh
 
 format: setup-dev ## Let ruff format the code and apply its safe fixes

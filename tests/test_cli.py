@@ -1,4 +1,4 @@
-"""The command line."""
+"""The entry point of the command line, and ``fmviz paper``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fmviz fit``: files of one's own and registered data sets."""
+"""``fmviz fit`` on files, uploads and registered data sets."""
 
 from __future__ import annotations
 

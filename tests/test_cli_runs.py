@@ -1,4 +1,4 @@
-"""``fmviz runs``, and what all commands share: the store, errors, tables."""
+"""``fmviz runs``, and errors and tables that all commands share."""
 
 from __future__ import annotations
 

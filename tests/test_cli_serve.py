@@ -1,4 +1,4 @@
-"""``fmviz serve``: the dashboard from a checkout and from an installed package."""
+"""``fmviz serve`` from a checkout and from an installed package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output that cannot be encoded or written, closed streams, and Ctrl-C before anything has begun."""
+"""Encoding errors, closed streams and full devices in commands, and an early Ctrl-C."""
 
 from __future__ import annotations
 

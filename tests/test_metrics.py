@@ -33,7 +33,7 @@ FACTORS = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
 
 
 @pytest.mark.parametrize(
-    "found",
+    "parameters",
     [
         FACTORS,
         Parameters(FACTORS, np.zeros(4), 0.0),
@@ -41,12 +41,12 @@ FACTORS = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     ],
     ids=["P", "of P", "of W"],
 )
-def test_the_parameters_of_any_model_are_taken(found):
-    assert interaction_weights(found) == pytest.approx(W)
-    assert estimation_error(W, found) == pytest.approx(0.0, abs=1e-15)
-    assert support_f1(W, found) == 1.0
-    assert support_recovered(W, found)
-    first = GivenPairs.of(interaction_weights(found)).ranked(1)
+def test_the_parameters_of_any_model_are_taken(parameters):
+    assert interaction_weights(parameters) == pytest.approx(W)
+    assert estimation_error(W, parameters) == pytest.approx(0.0, abs=1e-15)
+    assert support_f1(W, parameters) == 1.0
+    assert support_recovered(W, parameters)
+    first = GivenPairs.of(interaction_weights(parameters)).ranked(1)
     assert (first.i.tolist(), first.j.tolist(), first.weight.tolist()) == ([0], [1], [2.0])
 
 

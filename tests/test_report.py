@@ -1,4 +1,4 @@
-"""The whole result of a fit as one page."""
+"""The HTML report of a fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open what commit 2c2cf81 has stored: runs, an upload, a saved model, an archive, a plan and links."""
+"""Open files of commit 2c2cf81: runs, an upload, a saved model, an archive, a plan and links."""
 
 from __future__ import annotations
 

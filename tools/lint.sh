@@ -1,5 +1,5 @@
 #!/bin/sh
-# ruff's rules, ruff's format, mypy, and the budget of size: the first that finds something ends with its exit code.
+# ruff's rules, ruff's format, mypy, names and the budget of size: the first that finds something ends with its exit code.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/common.sh
@@ -10,5 +10,7 @@ say "ruff format --check"
 .venv/bin/python -m ruff format --check .
 say "mypy"
 .venv/bin/python -m mypy
+say "names"
+.venv/bin/python tools/names.py
 say "size"
 .venv/bin/python tools/size.py

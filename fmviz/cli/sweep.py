@@ -47,34 +47,34 @@ def run(arguments: argparse.Namespace) -> int:
             to_stderr(f"A trial fit failed: {note}")
         if arguments.dry_run:
             return 0
-        found = results(plan, store)
-        stopped = _carry_out(plan, store, arguments, found)
-        _report(plan, found, arguments.json)
+        finished = results(plan, store)
+        stopped = _carry_out(plan, store, arguments, finished)
+        _report(plan, finished, arguments.json)
     finally:
         store.close()
     if stopped:
-        left = len(plan.cells) - len(found)
-        to_stderr(f"Stopped with {left:,} fits to go; the same command goes on from here.")
+        remaining = len(plan.cells) - len(finished)
+        to_stderr(f"Stopped with {remaining:,} fits to go; the same command goes on from here.")
         return 130
-    return 1 if any(one.status == "failed" for one in found.values()) else 0
+    return 1 if any(run.status == "failed" for run in finished.values()) else 0
 
 
 def _carry_out(
-    plan: SweepPlan, store: RunStore, arguments: argparse.Namespace, found: dict[int, StoredRun]
+    plan: SweepPlan, store: RunStore, arguments: argparse.Namespace, finished: dict[int, StoredRun]
 ) -> bool:
     """Fit into the store and into `found`; return whether Ctrl-C ended it."""
     from fmviz.lab.search.sweep_run import carry_out
 
-    total, known = len(plan.cells), len(found)
+    total, known = len(plan.cells), len(finished)
     progress = Progress(every=max(1, (total - known) // _LINES))
     begin = time.monotonic()
     try:
         with closing(carry_out(plan, store, n_jobs=arguments.jobs, dask=arguments.dask)) as fits:  # type: ignore[type-var]
             for fit in fits:
-                found[fit.index] = fit.run
+                finished[fit.index] = fit.run
                 if fit.fresh:
-                    remaining = (time.monotonic() - begin) / (len(found) - known) * (total - len(found))
-                    progress.tell(f"{bar(len(found), total)}, {duration(remaining)} to go")
+                    remaining = (time.monotonic() - begin) / (len(finished) - known) * (total - len(finished))
+                    progress.tell(f"{bar(len(finished), total)}, {duration(remaining)} to go")
     except KeyboardInterrupt:
         return True
     finally:
@@ -82,7 +82,7 @@ def _carry_out(
     return False
 
 
-def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
+def _report(plan: SweepPlan, finished: dict[int, StoredRun], as_json: bool) -> None:
     from fmviz.lab.search.sweep_run import (
         fits_table,
         main_metric,
@@ -90,11 +90,11 @@ def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None
     )
     from fmviz.lab.store.table import METRICS
 
-    failed = Counter(run.message for run in found.values() if run.status == "failed")
+    failed = Counter(run.message for run in finished.values() if run.status == "failed")
     rows: list[dict[Any, Any]] = []
     metric = "objective"
-    if found:
-        table = fits_table(plan, sorted(found.items()))
+    if finished:
+        table = fits_table(plan, sorted(finished.items()))
         metric = main_metric(table)
         rows = means_table(table, list(plan.grid), metric).to_dict("records")
     if as_json:

@@ -104,21 +104,11 @@ PAIRS = "pairs"
 LAYOUTS = (*STORAGES, PAIRS)
 
 
-class Columns(NamedTuple):
-    """X by columns: entries ``indptr[j]`` to ``indptr[j + 1]`` belong to column j.
+class Compressed(NamedTuple):
+    """X by columns, or by rows: entries ``indptr[j]`` to ``indptr[j + 1]`` belong to column (or row) j.
 
-    `indices` is empty for a dense design and `data` for a binary one.
-    """
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-
-
-class Rows(NamedTuple):
-    """X by rows: entries ``indptr[n]`` to ``indptr[n + 1]`` belong to row n; else as `Columns`.
-
-    A storage's `row` then returns the column of entry i, since it reads `indices` whatever they count.
+    `indices` is empty for a dense design and `data` for a binary one. By rows a storage's `row` returns the
+    column of entry i, since it reads `indices` whatever they count.
     """
 
     data: np.ndarray
@@ -132,7 +122,7 @@ class Partners(NamedTuple):
     Attributes
     ----------
     other : (2N,) unsigned ndarray
-        For every entry, in the order of `Columns`, the other feature of its row.
+        For every entry, in the order of `Design.columns`, the other feature of its row.
     first, second : (N,) unsigned ndarrays
         The features of every row, the smaller first.
     """
@@ -194,7 +184,7 @@ class Design:
         # Unsigned: a kernel need not ask whether an index counts from the end.
         index = np.uint32 if matrix.shape[0] < 2**32 else np.uint64
         self.storage = BINARY if matrix.nnz and (matrix.data == 1.0).all() else SPARSE
-        self.columns = Columns(
+        self.columns = Compressed(
             np.empty(0) if self.storage is BINARY else matrix.data,
             matrix.indices.astype(index),
             matrix.indptr.astype(np.int64),
@@ -221,7 +211,7 @@ class Design:
         _check_finite(columns)
         n_features, n_samples = columns.shape
         self.storage = DENSE
-        self.columns = Columns(
+        self.columns = Compressed(
             columns.reshape(-1),
             np.empty(0, dtype=np.uint32),
             np.arange(n_features + 1, dtype=np.int64) * n_samples,
@@ -270,18 +260,18 @@ class Design:
         return int(np.diff(self.columns.indptr).max())
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> Compressed:
         """X by rows, for stochastic solvers; made on first use."""
         n_samples, n_features = self.shape
         if self.storage is DENSE:
-            return Rows(
+            return Compressed(
                 np.ascontiguousarray(self.matrix).reshape(-1),
                 np.empty(0, dtype=np.uint32),
                 np.arange(n_samples + 1, dtype=np.int64) * n_features,
             )
         matrix = self.matrix.tocsr()
         matrix.sort_indices()
-        return Rows(
+        return Compressed(
             np.empty(0) if self.storage is BINARY else matrix.data,
             matrix.indices.astype(np.uint32 if n_features < 2**32 else np.uint64),
             matrix.indptr.astype(np.int64),

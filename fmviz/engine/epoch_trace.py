@@ -211,12 +211,12 @@ def _sweep(problem: Problem, grain: str, parameters: Parameters, by_features: bo
     d, k = P.shape
     if grain == "row":
         for j in range(d):
-            yield _row_step(problem, sums, P, j)
+            yield _factor_step(problem, sums, P, j)
         return
     first, second = (range(d), range(k)) if by_features else (range(k), range(d))
     for outer in first:
         for inner in second:
-            yield _entry_step(problem, sums, P, *((outer, inner) if by_features else (inner, outer)))
+            yield _factor_step(problem, sums, P, *((outer, inner) if by_features else (inner, outer)))
 
 
 def _linear(problem: Problem, sums: _Sums, w: np.ndarray, bias: float) -> Iterator[Step]:
@@ -240,61 +240,33 @@ def _linear(problem: Problem, sums: _Sums, w: np.ndarray, bias: float) -> Iterat
         yield Step("weight", j, -1, np.array([old]), w[[j]], np.array([g]), h, shrink)
 
 
-def _thresholds(problem: Problem, P: np.ndarray) -> np.ndarray:
-    thresholds = problem.penalty.thresholds(P)
-    return np.asarray(problem.lambda_sparse * thresholds)
-
-
-def _entry_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int, s: int) -> Step:
-    n, p = problem.y.size, float(P[j, s])
+def _factor_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int, s: int = -1) -> Step:
+    """Move the entry p_js, or without s the row p_j, to its minimum."""
+    columns = slice(None) if s < 0 else slice(s, s + 1)
+    n, p = problem.y.size, P[j, columns].copy()
     rows, x = sums.column(j)
-    df = x * (sums.A[rows, s] - x * p)
-    c = sums.c[rows]
-    h = float(c @ np.square(df))
-    g = float(sums.slope(rows) @ df) / n
-    if h <= NOISE * sums.tops[s] ** 2 * float((c * x) @ x):
-        g = h = 0.0
-    h *= problem.mu / n
-    t = float(_thresholds(problem, P)[j, s])
-    shrink = 2.0 * (problem.lambda_p + problem.lambda_sparse * problem.penalty.quad)
-    q = p
-    if h + shrink > 0.0:
-        u = h * p - g
-        q = float(np.sign(u)) * max(abs(u) - t, 0.0) / (h + shrink) + 0.0  # A zero has no sign.
-    elif t > 0.0:
-        q = 0.0
-    if q != p:
-        P[j, s] = q
-        sums.f[rows] += (q - p) * df
-        sums.A[rows, s] += (q - p) * x
-    step = np.array([p]), np.array([q]), np.array([g])
-    return Step("entry", j, s, *step, h, shrink, np.array([t]))
-
-
-def _row_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int) -> Step:
-    n, p = problem.y.size, P[j].copy()
-    rows, x = sums.column(j)
-    df = x[:, None] * (sums.A[rows] - x[:, None] * p)
+    A = sums.A[rows, columns]
+    df = x[:, None] * (A - x[:, None] * p)
     c = sums.c[rows]
     h = float((c @ np.square(df)).sum())
     g = sums.slope(rows) @ df / n
-    if h <= NOISE * sums.tops.max() ** 2 * float((c * x) @ x):
+    if h <= NOISE * sums.tops[columns].max() ** 2 * float((c * x) @ x):
         g, h = np.zeros_like(g), 0.0
     h *= problem.mu / n
-    t = _thresholds(problem, P)[j]
+    t = (problem.lambda_sparse * problem.penalty.thresholds(P))[j, columns]
     shrink = 2.0 * (problem.lambda_p + problem.lambda_sparse * problem.penalty.quad)
     by_norm = problem.penalty.row_wise
     q = p.copy()
     if h + shrink > 0.0:
-        q = _shrunk(h * p - g, t, by_norm) / (h + shrink) + 0.0
+        q = _shrunk(h * p - g, t, by_norm) / (h + shrink) + 0.0  # A zero has no sign.
     elif (t > 0.0).any():
         q = np.where(np.broadcast_to(t, p.shape) > 0.0, 0.0, p)
     if not np.array_equal(p, q):
         step = q - p
-        sums.f[rows] += x * (sums.A[rows] @ step) - np.square(x) * float(p @ step)
-        sums.A[rows] += x[:, None] * step
-        P[j] = q
-    return Step("row", j, -1, p, q, g, h, shrink, t, by_norm)
+        sums.f[rows] += x * (A @ step) - np.square(x) * float(p @ step)
+        sums.A[rows, columns] += x[:, None] * step
+        P[j, columns] = q
+    return Step("row" if s < 0 else "entry", j, s, p, q, g, h, shrink, t, by_norm)
 
 
 def _shrunk(u: np.ndarray, t: np.ndarray, by_norm: bool) -> np.ndarray:

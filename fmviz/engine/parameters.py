@@ -148,6 +148,15 @@ class Parameters(Mapping[str, np.ndarray]):
         """Return the parameters with other arrays under some names; None takes one away."""
         return Parameters(**{**self._arrays, **arrays})
 
+    def padded(self, rank: int) -> Parameters:
+        """Return copies with columns of zeros up to `rank`, whose coefficients are 0."""
+        missing = rank - self.multipliers.size
+        return self.replace(
+            P=np.pad(self.P, ((0, 0), (0, missing))),
+            w=self.w.copy(),
+            coefficients=np.pad(self.multipliers, (0, missing)),
+        )
+
     def copy(self) -> Parameters:
         """Return the parameters with copies of all arrays."""
         return Parameters(**{name: array.copy() for name, array in self._arrays.items()})

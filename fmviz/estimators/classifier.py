@@ -25,7 +25,7 @@ Weights: TypeAlias = Mapping[Any, float] | str
 def _gives_probabilities(estimator: ModelClassifier) -> bool:
     """Return True if the fitted loss, or before a fit `loss`, gives probabilities; else raise ValueError."""
     loss = getattr(estimator, "_fitted_loss", None) or get_loss(estimator.loss)
-    if loss.probability(np.zeros(1)) is None:
+    if loss.probability(np.zeros((1, 3) if loss.task == "class" else 1)) is None:
         raise ValueError(
             f"The loss {loss.name!r} gives scores, not probabilities; fit with loss='logistic', or use "
             "decision_function."
@@ -233,6 +233,10 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         check_is_fitted(self)
         positive = self._fitted_loss.probability(self._predict(X))
         assert positive is not None, "the method exists"
+        return self._probabilities(positive)
+
+    def _probabilities(self, positive: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes from those of each against the rest."""
         return self._fitted_target.probabilities(positive)
 
 

@@ -8,42 +8,27 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.losses import Loss
-from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 
 from .base import Callback, RandomState, TraceNormStrengths
 from .classifier import ModelClassifier, Weights
 from .fitting import keep_parameters
-from .interactions import PairEstimator
+from .interactions import WeightedPairEstimator
 from .regressor import ModelRegressor
 
 
-class _ConvexFM(TraceNormStrengths, PairEstimator):
+class _ConvexFM(TraceNormStrengths, WeightedPairEstimator):
     """Common base of the regressor and the classifier."""
 
-    regularizer = "l2"
-    _settable = ("P", "coefficients", "w", "intercept")
-
     diagonal: bool
-
-    P_: np.ndarray
-    coefficients_: np.ndarray
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         return "convex_fm", {"diagonal": self.diagonal}
 
     def _store(self, end: Snapshot) -> None:
-        self.P_ = end.parameters.P
-        self.coefficients_ = end.parameters.multipliers
-        self.rank_ = int(np.count_nonzero(self.coefficients_))
         super()._store(end)
-
-    def _fitted_parameters(self) -> Parameters:
-        return Parameters(self.P_, self.w_, self.intercept_, coefficients=self.coefficients_)
-
-    def _used_features(self) -> np.ndarray:
-        return np.flatnonzero(self.P_[:, self.coefficients_ != 0].any(axis=1))
+        self.rank_ = int(np.count_nonzero(self.coefficients_))
 
 
 class ConvexFMRegressor(_ConvexFM, ModelRegressor):

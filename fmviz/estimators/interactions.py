@@ -59,6 +59,27 @@ class PairEstimator(ModelEstimator):
         )
 
 
+class WeightedPairEstimator(PairEstimator):
+    """An estimator of W = P diag(λ) Pᵀ."""
+
+    regularizer = "l2"
+    _settable = ("P", "coefficients", "w", "intercept")
+
+    P_: np.ndarray
+    coefficients_: np.ndarray
+
+    def _store(self, end: Snapshot) -> None:
+        self.P_ = end.parameters.P
+        self.coefficients_ = end.parameters.multipliers
+        super()._store(end)
+
+    def _fitted_parameters(self) -> Parameters:
+        return Parameters(self.P_, self.w_, self.intercept_, coefficients=self.coefficients_)
+
+    def _used_features(self) -> np.ndarray:
+        return np.flatnonzero(self.P_[:, self.coefficients_ != 0].any(axis=1))
+
+
 class ProductEstimator(FactorEstimator):
     """An estimator whose interactions are products of features, in one or more orders.
 

@@ -24,7 +24,7 @@ from fmviz.engine.target import Target
 from .base import Callback, RandomState, generator
 from .classifier import ModelClassifier, Weights
 from .fitting import keep_parameters, merged_rows
-from .interactions import PairEstimator
+from .interactions import WeightedPairEstimator
 from .regressor import ModelRegressor
 
 Given: TypeAlias = float | str | None
@@ -34,12 +34,10 @@ Given: TypeAlias = float | str | None
 _FREE_RANK, _RANK = 60, 30
 
 
-class _Robust(PairEstimator):
+class _Robust(WeightedPairEstimator):
     """Common base of the regressor and the classifier."""
 
-    regularizer = "l2"
     loss_param = None
-    _settable = ("P", "coefficients", "w", "intercept")
     _entries = False
 
     rank: int | None  # type: ignore[assignment]
@@ -48,8 +46,6 @@ class _Robust(PairEstimator):
     cap_spectrum: Given
     lambda_spectrum: Given
 
-    P_: np.ndarray
-    coefficients_: np.ndarray
     _estimated_start: Parameters | None = None
     _largest_epsilon: ClassVar[float | None] = None
 
@@ -158,16 +154,8 @@ class _Robust(PairEstimator):
         self.sample_weight_ = delta * kinks.weights(f, target.values, delta)
 
     def _store(self, end: Snapshot) -> None:
-        self.P_ = end.parameters.P
-        self.coefficients_ = end.parameters.multipliers
-        self.squares_ = np.square(self.P_) @ self.coefficients_
         super()._store(end)
-
-    def _fitted_parameters(self) -> Parameters:
-        return Parameters(self.P_, self.w_, self.intercept_, coefficients=self.coefficients_)
-
-    def _used_features(self) -> np.ndarray:
-        return np.flatnonzero(self.P_[:, self.coefficients_ != 0].any(axis=1))
+        self.squares_ = np.square(self.P_) @ self.coefficients_
 
 
 class RobustFMRegressor(_Robust, ModelRegressor):

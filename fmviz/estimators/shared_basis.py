@@ -292,11 +292,6 @@ class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
     ) -> None:
         keep_parameters(self, locals())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,) or (N, m).
 

@@ -19,7 +19,7 @@ from fmviz.engine.outputs.side_by_side import predict
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.input_files import read_input
-from fmviz.lab.store.packing import UNREADABLE, pack_parameters, unpack_parameters
+from fmviz.lab.store.packing import UNREADABLE, parameters_of
 from fmviz.lab.tables.encoding import TableEncoding
 from fmviz.lab.tables.target import Target
 
@@ -90,8 +90,7 @@ class SavedModel:
             "feature_names": list(self.feature_names),
             "encoding": None if self.encoding is None else self.encoding.to_dict(),
         }
-        with np.load(io.BytesIO(pack_parameters(self.parameters)), allow_pickle=False) as archive:
-            arrays = dict(archive)
+        arrays = dict(self.parameters)
         if self.averaged is not None:
             about["averaged"] = {"binary": self.averaged.binary}
             arrays |= {
@@ -109,11 +108,9 @@ class SavedModel:
                 kept = {name.removeprefix("samples_"): archive[name] for name in samples}
                 arrays = {name: archive[name] for name in archive.files if name not in ("about", *samples)}
                 about = json.loads(str(archive["about"]))
-            buffer = io.BytesIO()
-            np.savez(buffer, allow_pickle=False, **arrays)
             encoding = about["encoding"]
             return cls(
-                unpack_parameters(buffer.getvalue()),
+                parameters_of(arrays),
                 about["model"],
                 Target.from_dict(about["target"]),
                 tuple(about["feature_names"]),

@@ -39,7 +39,7 @@ def duration(seconds: float) -> str:
     """Return a length of time, roughly."""
     if seconds < 60:
         return f"about {max(1.0, seconds):.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {seconds / 3_600:.1f} h"
+    return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {round(seconds / 3_600, 1):g} h"
 
 
 def with_minus(number: str) -> str:

@@ -41,7 +41,7 @@ LIFTED = ("H2", "H3", "H4", "A2")
 MULTILINEAR = ("hofm2", "hofm3", "hofm4", "all", "signs")
 LAM_W, LAM_P, LAM = 0.04, 0.05, 0.03
 # Longer steps diverge on columns of third and fourth order.
-ETA0 = 0.02
+ETA0 = 0.01
 
 
 def build(case: str, storage: str = "dense", loss: str = "squared", **more):
@@ -165,8 +165,8 @@ def compare(case, solver, regularizer, storage, loss, tolerance):
     weights = np.arange(1.0, 11.0 if case in LIFTED else 13.0) if storage == "binary" else None
     fitted = {"fit_linear": linear, "fit_intercept": linear, "sample_weight": weights}
     X, y, problem = build(case, storage, loss, regularizer=regularizer, **fitted)
-    here = start_of(problem)
     stochastic = solver in ("sgd", "psgd")
+    here = start_of(problem, 0.4 if stochastic else 0.7)
     schedule = SCHEDULES[list(CASES).index(case) % len(SCHEDULES)]
     own = {"monotone": False, "schedule": schedule, "eta0": ETA0} if stochastic else {}
     method, draw = make_solver(solver, problem, **own), np.random.default_rng(4)

@@ -113,9 +113,9 @@ def test_refits_of_the_output_layer_agree(loss, penalty):
     layer = OutputLayer(problem, activations(problem.design, random_bases(problem, 8), True))
     start = np.zeros(layer.shape)
     ours, published = whitened(layer, start, 1e-12), fista(layer, start, 1e-10, 20_000)
-    assert layer.objective(ours.T) == pytest.approx(layer.objective(published), rel=1e-8)
+    assert layer.objective(ours) == pytest.approx(layer.objective(published), rel=1e-8)
     # Θ need not be unique, what it says of the rows is.
-    slopes = [layer.risk.value_and_slopes(layer.predict(T))[1] for T in (ours.T, published)]
+    slopes = [layer.risk.value_and_slopes(layer.predict(T))[1] for T in (ours, published)]
     assert slopes[0] == pytest.approx(slopes[1], abs=1e-5 / problem.design.n_samples)
 
 
@@ -126,7 +126,7 @@ def test_the_sweeps_of_the_output_layer_agree_with_their_python_source(monkeypat
     start, compiled = np.zeros(layer.shape), output_layer._sweeps
     ours = whitened(layer, start, 1e-10)
     monkeypatch.setattr(output_layer, "_sweeps", lambda view: compiled(view).py_func)
-    assert pytest.approx(ours.T, rel=1e-9, abs=1e-10) == whitened(layer, start, 1e-10).T
+    assert pytest.approx(ours, rel=1e-9, abs=1e-10) == whitened(layer, start, 1e-10)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_refits_of_both_layers_agree_and_do_not_rise(penalty):
     problem = small_problem(penalty=penalty, n=40, d=3, share=0.02)
     H = random_bases(problem, 2)
     layer = OutputLayer(problem, activations(problem.design, H, True))
-    T = whitened(layer, np.zeros(layer.shape), 1e-10).T
+    T = whitened(layer, np.zeros(layer.shape), 1e-10)
     before = layer.objective(T)
 
     def objective(H: np.ndarray, T: np.ndarray) -> float:
@@ -294,7 +294,7 @@ def test_a_smooth_penalty_has_a_solver_and_a_certificate_of_its_own():
     assert end.objective < first.objective
     # On these bases the certificate is that of the output layer.
     layer = OutputLayer(smooth, activations(smooth.design, end.parameters.P, True))
-    T = whitened(layer, np.zeros(layer.shape), 1e-9).T
+    T = whitened(layer, np.zeros(layer.shape), 1e-9)
     best = end.parameters.replace(V=T[:-1], intercept=T[-1])
     assert 0.0 <= certify(smooth, best) < 1e-3 < certify(smooth, end.parameters)
 

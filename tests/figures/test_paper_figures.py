@@ -67,7 +67,7 @@ def test_scores_stand_over_the_interactions_that_they_take():
     line, star, level = papers.draw("sparsity", tables, **TITLES).data
     assert list(line.x) == [400, 1]
     assert list(line.y) == pytest.approx([0.75, 0.55])
-    assert [one[0] for one in line.customdata] == [400, 0]
+    assert [item[0] for item in line.customdata] == [400, 0]
     assert (list(star.x), star.marker.symbol) == ([1_000], "star")
     assert (level.name, list(level.y)) == ("FM", [0.8, 0.8])
     assert papers.draw("sparsity", {"grid": tables["grid"]}, **TITLES).layout.xaxis.type == "log"
@@ -112,12 +112,12 @@ def test_operators_have_counts_above_pictures():
     ]
     pictures = [{"method": "L1", "log2_lambda": 1, "first": first, "shares": [0.5, 0.0]} for first in (0, 5)]
     figure = papers.draw("operators", {"counts": counts, "W": pictures}, **TITLES)
-    curves = [one for one in figure.data if one.type == "scatter"]
+    curves = [item for item in figure.data if item.type == "scatter"]
     assert [list(line.y) for line in curves] == [[10, 9], [10, 9], [4, 4], [4, 4]]
     assert list(curves[0].error_y.array) == list(curves[0].error_y.arrayminus) == [1, 1]
     assert curves[1].line.dash == "dash"
     assert [line.line.color for line in curves] == [REGULARIZER_COLORS[n] for n in ("l1", "ti")] * 2
-    (picture,) = [one for one in figure.data if one.type == "heatmap"]
+    (picture,) = [item for item in figure.data if item.type == "heatmap"]
     assert [list(row) for row in picture.z] == [[0.5, 0.0]] * 2
     assert figure.layout.yaxis3.autorange == "reversed"
     # Without pictures there are the curves alone.

@@ -1,4 +1,4 @@
-"""Files that somebody may upload by mistake, or to do harm: for every one a name, its bytes, and its fate."""
+"""Hostile or mistaken uploads: for each a name, its bytes, and the expected message."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Export and import of runs."""
+
 from __future__ import annotations
 
 import io

@@ -62,12 +62,12 @@ def test_a_pair_of_features_is_of_both_groups():
 def test_every_epoch_of_the_first_ones_has_a_frame():
     plan = replace(arena_plan(), regularizers=("ti", "cs"))
     plan = replace(plan, base=replace(plan.base, rank=3, max_epochs=4))
-    made = list(learn(plan, 0.1))
-    assert [name for name, _ in made] == ["ti", "cs"]
-    assert [len(factors) for _, factors in made] == [5, 5]
+    created = list(learn(plan, 0.1))
+    assert [name for name, _ in created] == ["ti", "cs"]
+    assert [len(factors) for _, factors in created] == [5, 5]
     assert EPOCHS[:5] == (0, 1, 2, 3, 4)
     # One start.
-    assert np.array_equal(made[0][1][0], made[1][1][0])
+    assert np.array_equal(created[0][1][0], created[1][1][0])
     assert list(learn(plan, 0.1, lambda: True)) == []
 
 

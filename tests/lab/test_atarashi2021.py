@@ -221,7 +221,7 @@ def test_a_study_tunes_on_other_data_than_it_tests():
         )
         for i in range(3)
     ]
-    errors = [Run.prepare(one).end(1.0).metrics["estimation_error"] for one in alone]
+    errors = [Run.prepare(item).end(1.0).metrics["estimation_error"] for item in alone]
     assert [row["estimation_error"] for row in tests] == errors
 
 
@@ -279,7 +279,7 @@ def test_statements_of_fig_3_follow_from_means():
     rows = means_as_printed()
     checks = FIG3.judge({"means": rows}, settings)
     assert {check.verdict for check in checks} == {"holds"}
-    assert {check.statement for check in checks} == {one.key for one in FIG3.statements}
+    assert {check.statement for check in checks} == {statement.key for statement in FIG3.statements}
     (published,) = FIG3.compared({"means": rows})
     assert published["within"]
     swapped = {"TI": "CS", "CS": "TI"}
@@ -327,7 +327,7 @@ def test_budgets_of_table_3():
 
 
 def test_printed_numbers_of_table_3():
-    printed = {(one.table, *one.where.values(), one.column): one.value for one in TABLE3.published}
+    printed = {(item.table, *item.where.values(), item.column): item.value for item in TABLE3.published}
     assert len(printed) == 2 * (10 + 20)
     assert printed["table3a", "ML100K", "TI", "score"] == 0.93018
     assert printed["table3b", "ML100K", "FM", "used"] == 2_640 * 2_639 / 2
@@ -438,7 +438,7 @@ def test_sparse_machines_have_a_tenth_of_the_fm_strength():
     assert {row["lambda_p"] for row in last.tables["grid"]} == {best["lambda_p"] / 10.0}
     assert {row["lambda_w"] for row in last.tables["grid"]} == {best["lambda_w"]}
     (row,) = (row for row in last.tables["table3b"] if row["method"] == "FM")
-    scores = [one["score"] for one in fm if one["lambda_p"] == best["lambda_p"]]
+    scores = [item["score"] for item in fm if item["lambda_p"] == best["lambda_p"]]
     assert (row["score"], row["starts"]) == (pytest.approx(np.mean(scores)), 2)
 
 
@@ -463,7 +463,7 @@ def test_statements_of_table_3_follow_from_the_printed_numbers():
                     }
                 )  # fmt: skip
     checks = TABLE3.judge(tables, TABLE3.configured("full"))
-    assert {check.statement for check in checks} == {one.key for one in TABLE3.statements}
+    assert {check.statement for check in checks} == {statement.key for statement in TABLE3.statements}
     odd = {(c.statement, c.case) for c in checks if c.verdict != "holds"}
     # On a9a the printed means are too close to settle which method is best; on RCV1 and FD there is no other.
     assert odd == {("proposed", case) for case in ("a9a, 3b", "RCV1, 3a", "FD, 3a")}
@@ -544,10 +544,10 @@ def test_statements_of_fig_6_follow_from_times():
     settings = FIG6.configured("full", d=[1_000, 2_000, 4_000])
     assert set(verdicts(FIG6, {"times": epochs(powers)}, settings).values()) == {"holds"}
     other = powers | {"TI": 1.5, "SLQR": 2.3}
-    found = verdicts(FIG6, {"times": epochs(other, {"L21": 1.6, "SLQR": 1e-4})}, settings)
-    assert found["linear", "TI"] == found["cubic", "SLQR"] == "does not hold"
-    assert found["overlap", "CS and L21"] == found["slqr", "d = 4,000"] == "does not hold"
-    assert found["linear", "CS"] == found["quadratic", "Ω*-SubGD"] == "holds"
+    result = verdicts(FIG6, {"times": epochs(other, {"L21": 1.6, "SLQR": 1e-4})}, settings)
+    assert result["linear", "TI"] == result["cubic", "SLQR"] == "does not hold"
+    assert result["overlap", "CS and L21"] == result["slqr", "d = 4,000"] == "does not hold"
+    assert result["linear", "CS"] == result["quadratic", "Ω*-SubGD"] == "holds"
     small = FIG6.configured("quick", d=[1_000, 2_000])
     assert (
         verdicts(FIG6, {"times": epochs(powers, {"SLQR": 1e-6})}, small)["slqr", "d = 2,000"] == "not settled"
@@ -560,12 +560,12 @@ def test_statements_of_fig_6_follow_from_times():
 
 
 def test_the_algorithms_are_those_of_the_paper():
-    lines = {one.label: one for one in racers("ti", [1.0, 0.1], mini_batches=True)}
+    lines = {racer.label: racer for racer in racers("ti", [1.0, 0.1], mini_batches=True)}
     assert list(lines) == ["PCD", "APGD", "nmAPGD", "PSGD", "MB-PSGD", "Katyusha", "MB-Katyusha"]
-    assert [one["eta0"] for one in lines["MB-PSGD"].tries] == [1.0, 0.1]
+    assert [attempt["eta0"] for attempt in lines["MB-PSGD"].tries] == [1.0, 0.1]
     assert all(not own["monotone"] for name in ("PSGD", "Katyusha") for own in lines[name].tries)
     assert lines["PSGD"].tries[0]["operator"] == "dense"
-    names = [one.label for one in racers("cs", [1.0], mini_batches=False)]
+    names = [racer.label for racer in racers("cs", [1.0], mini_batches=False)]
     assert names == ["PBCD", "APGD", "nmAPGD", "PSGD", "Katyusha"]
 
 
@@ -599,7 +599,7 @@ def test_of_several_steps_the_best_is_shown():
     *_, last = FIG9.run("quick", n_jobs=1, **TINY[FIG9.name])
     (panel,) = {row["panel"] for row in last.tables["ends"]}
     shown = {row["method"] for row in last.tables["trace"]}
-    assert shown == {one.label for one in racers("ti", [1.0], mini_batches=True)}
+    assert shown == {racer.label for racer in racers("ti", [1.0], mini_batches=True)}
     for name in ("PSGD", "MB-Katyusha"):
         tried = [row for row in last.tables["ends"] if row["method"] == name]
         assert [row["eta0"] for row in tried] == [1.0, 0.01]

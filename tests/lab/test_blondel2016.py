@@ -104,12 +104,12 @@ def captured(monkeypatch, fit, **trial):
 
 @pytest.mark.parametrize("method", RATERS)
 def test_the_four_models_of_fig_3(monkeypatch, method):
-    found = captured(monkeypatch, fit_fig3, method=method, data=DRAWN, bases=8)
+    result = captured(monkeypatch, fit_fig3, method=method, data=DRAWN, bases=8)
     X, y = ratings(DRAWN, 600)
-    assert found["rank"] == 4
-    assert found["fit_linear"] is ("linear" in method)
-    assert found["shape"] == (90, X.shape[1] + ("augment" in method))
-    problem = found["problem"]
+    assert result["rank"] == 4
+    assert result["fit_linear"] is ("linear" in method)
+    assert result["shape"] == (90, X.shape[1] + ("augment" in method))
+    problem = result["problem"]
     at = problem.start(0.1, np.random.default_rng(0))
     at.w[:] = 0.3 if "linear" in method else 0.0
     # β/2 of U, V and w, with losses that are summed.
@@ -124,8 +124,8 @@ def test_the_machines_of_fig_4(monkeypatch):
     assert (cubic["rank"], cubic["shape"]) == (4, (90, 11))
     at = cubic["problem"].start(0.1, np.random.default_rng(0))
     target = rows_of(SETS, "diabetes")[1][:90]
-    left = cubic["problem"].predict(at) - (target - target.mean())
-    paper = 0.5 * np.square(left).sum() + 3.0 * np.square(at.P).sum()
+    remaining = cubic["problem"].predict(at) - (target - target.mean())
+    paper = 0.5 * np.square(remaining).sum() + 3.0 * np.square(at.P).sum()
     assert 90 * cubic["problem"].objective(at) == pytest.approx(paper)
     monkeypatch.undo()
     direct = captured(monkeypatch, fit_fig4, method=ANOVA, data="diabetes", bases=12)

@@ -124,13 +124,13 @@ def test_statements_of_fig_3_follow_from_accuracies():
         rows += scored(VOWEL_TEST, means, bases=size)
         rows += scored(SATIMAGE, dict.fromkeys(REFITTED, 90.0), bases=size)
     rows += scored(VOWEL_TEST, {KERNEL: 90.5}, used=190)
-    found = verdicts("fig3", {"data": of(VOWEL_TEST, SATIMAGE), "test": rows})
-    assert found["groups", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
-    assert found["groups", f"{VOWEL_TEST}, ℓ₁/ℓ∞"] == "not settled"
-    assert found["similar", SATIMAGE] == "holds"
-    assert found["nystroem", f"{VOWEL_TEST}, ℓ₁"] == "holds"
-    assert found["kernel", VOWEL_TEST] == "holds"
-    assert found["kernel", SATIMAGE] == "not settled"
+    result = verdicts("fig3", {"data": of(VOWEL_TEST, SATIMAGE), "test": rows})
+    assert result["groups", f"{VOWEL_TEST}, ℓ₁/ℓ₂"] == "holds"
+    assert result["groups", f"{VOWEL_TEST}, ℓ₁/ℓ∞"] == "not settled"
+    assert result["similar", SATIMAGE] == "holds"
+    assert result["nystroem", f"{VOWEL_TEST}, ℓ₁"] == "holds"
+    assert result["kernel", VOWEL_TEST] == "holds"
+    assert result["kernel", SATIMAGE] == "not settled"
 
 
 def test_eigen_steps_are_never_below_their_start():

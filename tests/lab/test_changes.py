@@ -1,4 +1,4 @@
-"""Strengths changed while a run goes on are part of its experiment, and of everything made from it."""
+"""Changes of strengths during a run: in its experiment, store, links and programs."""
 
 from __future__ import annotations
 

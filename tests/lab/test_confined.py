@@ -1,4 +1,4 @@
-"""Calls in a process of their own: results and errors come back, and nothing takes more than it may."""
+"""Calls in a subprocess: results, errors, and limits of time and memory."""
 
 from __future__ import annotations
 

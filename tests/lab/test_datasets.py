@@ -1,11 +1,10 @@
-"""The data sets: one contract for all of them, and what is particular to each."""
+"""The registry of data sets: a contract for all, and properties of each."""
 
 from __future__ import annotations
 
 import ast
 import bz2
 import importlib.util
-import io
 import lzma
 import os
 import pickle
@@ -591,9 +590,9 @@ def test_compressed_files_are_read(name, folder, ending, made_up):
         ("ml100k/u.data", "", "No columns"),
         ("ml100k/u.data", "9\t1\t5\t0\n", "it rates with user 9, but u.user describes 1 to 3"),
         ("ml100k/u.data", "1\t0\t5\t0\n", "it rates with item 0, but u.item describes 1 to 4"),
-        ("ml100k/u.data", "1\t1\tgood\t0\n", "the ratings must be whole numbers"),
+        ("ml100k/u.data", "1\t1\tgood\t0\n", "invalid literal for int.*good"),
         ("ml100k/u.user", USERS.partition("\n")[2], "the ids must be 1, 2, ... in order"),
-        ("ml100k/u.user", USERS.replace("24", "old"), "the ages must be whole numbers"),
+        ("ml100k/u.user", USERS.replace("24", "old"), "invalid literal for int.*old"),
         ("ml100k/u.item", film_lines().replace("01-Jan-1994", "01-Jan-19xx"), "invalid literal"),
         ("rcv1/rcv1_train.binary", "", r"it must hold rows with the labels -1 and \+1 alone"),
         ("rcv1/rcv1_train.binary", "0 1:1\n+1 2:1\n", r"it must hold rows with the labels -1 and \+1 alone"),
@@ -771,26 +770,6 @@ def test_drawn_ratings():
     assert (pairs[:, 1] >= 100).all()
     assert len(np.unique(pairs, axis=0)) == y.size
     assert y.mean() == pytest.approx(3.5, abs=0.2)
-
-
-# Building as a user does it
-
-
-def test_build_check_compares_and_writes_nothing(build, monkeypatch, tmp_path, capsys):
-    source = made_up_flights()
-    monkeypatch.setattr(build, "flights_source", lambda folder: source)
-    monkeypatch.setattr(build, "HERE", tmp_path)
-    monkeypatch.setattr("sys.argv", ["build.py", "--check"])
-    with pytest.raises(SystemExit, match=r"To be rebuilt: planted_interactions\.csv, .*flights\.csv"):
-        build.main()
-    assert not list(tmp_path.iterdir())
-    monkeypatch.setattr("sys.argv", ["build.py"])
-    build.main()
-    assert len(list(tmp_path.iterdir())) == 5
-    monkeypatch.setattr("sys.argv", ["build.py", "--check"])
-    build.main()
-    assert "flights.csv" in capsys.readouterr().out
-    assert pd.read_csv(io.BytesIO((tmp_path / "monks1.csv").read_bytes())).shape == (432, 7)
 
 
 def test_planted_triples_explain_the_target():

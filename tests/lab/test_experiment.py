@@ -1,9 +1,12 @@
+"""Experiments: validation, links, JSON, suggestions, and metrics of their runs."""
+
 from __future__ import annotations
 
 import dataclasses
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from fmviz.engine.losses import Huber
 from fmviz.engine.penalties import TI
@@ -163,10 +166,8 @@ def test_split_is_a_partition():
 
 
 def test_auc_agrees_with_sklearn():
-    from sklearn.metrics import roc_auc_score
-
     rng = np.random.default_rng(0)
     y = np.where(rng.random(200) < 0.3, 1.0, -1.0)
-    f = np.round(rng.normal(size=200), 1)
+    f = np.round(rng.normal(size=200), 1)  # with ties
     assert roc_auc(y, f) == pytest.approx(roc_auc_score(y, f))
     assert np.isnan(roc_auc(np.ones(3), np.arange(3.0)))

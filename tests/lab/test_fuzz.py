@@ -1,4 +1,4 @@
-"""Files and archives that chance has broken are read, or refused in a sentence: 200 and 100 of them."""
+"""Randomly corrupted files and archives are read, or refused with a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server killed in the middle of ten runs: FMVIZ_KILLS says how often, once by default."""
+"""Runs survive a server that is killed; FMVIZ_KILLS sets how often, once by default."""
 
 from __future__ import annotations
 

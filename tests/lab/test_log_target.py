@@ -1,4 +1,4 @@
-"""A positive target that counts by its logarithm: learned, kept, and told in its own unit."""
+"""The logarithm of a positive target: encoding, storage, and units."""
 
 from __future__ import annotations
 

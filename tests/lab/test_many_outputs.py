@@ -1,4 +1,4 @@
-"""Targets of several outputs in the lab: files, metrics, runs that are stored, reports and programs."""
+"""Targets of several outputs: encoding, metrics, stored runs, reports and programs."""
 
 from __future__ import annotations
 

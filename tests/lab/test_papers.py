@@ -30,19 +30,19 @@ def tiny_results(name: str) -> list[Result]:
 
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_an_artefact_tells_what_it_is(name):
-    one = ARTEFACTS[name]
-    assert one.name == name
-    assert one.paper
-    assert one.title
-    assert one.statements
-    assert len({statement.key for statement in one.statements}) == len(one.statements)
-    assert all(statement.text and statement.where for statement in one.statements)
-    assert one.differences
-    assert all(text.endswith(".") for text in one.differences)
-    assert set(one.budgets) == set(BUDGETS)
-    assert set(one.minutes) == set(BUDGETS)
-    assert set(one.configured("quick")) == set(one.configured("full"))
-    assert one.picture.kind in KINDS
+    artefact = ARTEFACTS[name]
+    assert artefact.name == name
+    assert artefact.paper
+    assert artefact.title
+    assert artefact.statements
+    assert len({statement.key for statement in artefact.statements}) == len(artefact.statements)
+    assert all(statement.text and statement.where for statement in artefact.statements)
+    assert artefact.differences
+    assert all(text.endswith(".") for text in artefact.differences)
+    assert set(artefact.budgets) == set(BUDGETS)
+    assert set(artefact.minutes) == set(BUDGETS)
+    assert set(artefact.configured("quick")) == set(artefact.configured("full"))
+    assert artefact.picture.kind in KINDS
 
 
 def test_our_results_are_of_the_protocols_of_today():
@@ -95,7 +95,9 @@ def test_a_tiny_run_grows_and_completes(name):
     assert done == sorted(done)
     assert last.tables["data"]
     assert set(last.data) == {row["data"] for row in last.tables["data"]}
-    assert {check.statement for check in last.checks} == {one.key for one in ARTEFACTS[name].statements}
+    assert {check.statement for check in last.checks} == {
+        statement.key for statement in ARTEFACTS[name].statements
+    }
     assert all(check.measured.endswith(".") for check in last.checks)
     assert {"python", "numpy", "fmviz"} <= set(last.versions)
 
@@ -116,9 +118,9 @@ def test_results_survive_json(name):
 
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_without_numbers_nothing_is_settled(name):
-    one = ARTEFACTS[name]
-    checks = one.judge({}, one.configured("full"))
-    assert {check.statement for check in checks} == {statement.key for statement in one.statements}
+    artefact = ARTEFACTS[name]
+    checks = artefact.judge({}, artefact.configured("full"))
+    assert {check.statement for check in checks} == {statement.key for statement in artefact.statements}
     assert {check.verdict for check in checks} == {"not settled"}
 
 
@@ -142,21 +144,21 @@ def test_a_fit_that_was_stopped_counts_for_nothing(name):
 
 
 def test_settings_are_checked():
-    one = ARTEFACTS["blondel2016_fig1"]
+    artefact = ARTEFACTS["blondel2016_fig1"]
     with pytest.raises(ValueError, match="budget"):
-        one.run("huge")
+        artefact.run("huge")
     with pytest.raises(ValueError, match="sedes"):
-        one.run("quick", sedes=3)
+        artefact.run("quick", sedes=3)
     with pytest.raises(ValueError, match="n_jobs"):
-        one.run("quick", n_jobs=0)
+        artefact.run("quick", n_jobs=0)
 
 
 def test_published_numbers_stand_beside_ours():
     last = tiny_results("blondel2016_fig1")[-1]
-    one = ARTEFACTS["blondel2016_fig1"]
+    artefact = ARTEFACTS["blondel2016_fig1"]
     known = {"data": "diabetes, standardised"}
     wrong = replace(
-        one,
+        artefact,
         published=(
             Published("data", known, "n", 300, "Table 1", 0.05),
             Published("data", known, "d", 10, "Table 1"),

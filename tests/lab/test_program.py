@@ -1,4 +1,4 @@
-"""Programs that repeat a result: their header."""
+"""The header of programs that repeat a result."""
 
 from __future__ import annotations
 

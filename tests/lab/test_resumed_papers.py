@@ -46,8 +46,8 @@ def store(tmp_path):
 
 
 def tiny_fig4():
-    one = ARTEFACTS["atarashi2021_fig4"]
-    return replace(one, budgets={"quick": {**one.budgets["quick"], **TINY[one.name]}})
+    artefact = ARTEFACTS["atarashi2021_fig4"]
+    return replace(artefact, budgets={"quick": {**artefact.budgets["quick"], **TINY[artefact.name]}})
 
 
 def numbers(result: Result) -> dict:
@@ -62,22 +62,22 @@ def numbers(result: Result) -> dict:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LONG)
 def test_a_run_that_was_cut_off_comes_to_the_same(name):
-    one, whole, parts = ARTEFACTS[name], Kept(), Kept()
+    artefact, full, parts = ARTEFACTS[name], Kept(), Kept()
     few = TINY[name] | FEWER.get(name, {})
-    *_, uninterrupted = one.run("quick", n_jobs=1, pieces=whole, **few)
-    half = max(1, whole.added // 2)
-    results = one.run("quick", n_jobs=1, pieces=parts, should_stop=lambda: parts.added >= half, **few)
+    *_, uninterrupted = artefact.run("quick", n_jobs=1, pieces=full, **few)
+    half = max(1, full.added // 2)
+    results = artefact.run("quick", n_jobs=1, pieces=parts, should_stop=lambda: parts.added >= half, **few)
     *_, stopped = results
     assert stopped.state == "stopped"
-    assert half <= parts.added < whole.added
-    *_, known = one.run("quick", n_jobs=1, pieces=parts, so_far=True, **few)
+    assert half <= parts.added < full.added
+    *_, known = artefact.run("quick", n_jobs=1, pieces=parts, so_far=True, **few)
     assert known.state == "stopped"
     assert stopped.done <= known.done < known.total
-    assert half <= parts.added < whole.added, "nothing is made"
-    *_, last = one.run("quick", n_jobs=1, pieces=parts, **few)
+    assert half <= parts.added < full.added, "nothing is made"
+    *_, last = artefact.run("quick", n_jobs=1, pieces=parts, **few)
     assert (last.state, last.done) == ("complete", last.total)
     assert numbers(last) == numbers(uninterrupted)
-    assert parts.added == whole.added, "nothing is done twice"
+    assert parts.added == full.added, "nothing is done twice"
     assert last.seconds > stopped.seconds
 
 
@@ -87,8 +87,8 @@ def test_failures_are_tried_again():
             yield place, {"failure": "lost"} if item == "bad" else {"value": item}
 
     kept = Kept()
-    first = dict(Reproduction({}, pieces=kept).resumed(["a", "bad", "b"], key_of, work))
-    assert first == {0: {"value": "a"}, 1: {"failure": "lost"}, 2: {"value": "b"}}
+    artefact = dict(Reproduction({}, pieces=kept).resumed(["a", "bad", "b"], key_of, work))
+    assert artefact == {0: {"value": "a"}, 1: {"failure": "lost"}, 2: {"value": "b"}}
     assert sorted(kept) == sorted([key_of("a"), key_of("b")])
     seen = []
 
@@ -116,9 +116,9 @@ def test_a_piece_is_the_rows_that_it_adds():
     with pytest.raises(Stopped):
         list(cut.once(("k",), lambda: steps(cut)))
     assert not kept, "what was stopped is not kept"
-    first = repro()
-    first.row("a", x=0)
-    assert list(first.once(("k",), lambda: steps(first))) == ["message"]
+    artefact = repro()
+    artefact.row("a", x=0)
+    assert list(artefact.once(("k",), lambda: steps(artefact))) == ["message"]
     second = repro()
     assert list(second.once(("k",), lambda: steps(second))) == []
     assert second.tables == {"a": [{"x": 1}], "b": [{"x": 2.5}]}

@@ -42,13 +42,13 @@ def test_losses_and_norms_are_judged_by_how_errors_grow():
             for loss, norm, percent, seed in product(LOSSES, NORMS, (0, 20, 40), (0, 1))
         ]
     }  # fmt: skip
-    found = verdicts("contamination", tables)
-    assert set(found.values()) == {"holds"}
-    assert len(found) == 3 * len(NORMS) + len(LOSSES)
+    result = verdicts("contamination", tables)
+    assert set(result.values()) == {"holds"}
+    assert len(result) == 3 * len(NORMS) + len(LOSSES)
     for row in tables["test"]:
         row["score"] = 2.0
-    found = verdicts("contamination", tables)
-    assert {key[0] for key, held in found.items() if held == "holds"} == {"immune"}
+    result = verdicts("contamination", tables)
+    assert {key[0] for key, verdict in result.items() if verdict == "holds"} == {"immune"}
     assert set(verdicts("contamination", {}).values()) == {"not settled"}
 
 
@@ -60,10 +60,10 @@ def test_outliers_are_eliminated_where_they_are_found_and_z_is_near():
             for panel, y in ((ERROR, error), (F1, score))
         ]
 
-    for error, score, held in (
+    for error, score, verdict in (
         (0.04, 0.95, "holds"),
         (0.04, 0.5, "does not hold"),
         (0.4, 0.95, "does not hold"),
     ):
-        found = verdicts("limits", {"ratios": rows(error, score)})
-        assert [found["eliminates", kind] for kind in KINDS] == [held, held, *["not settled"] * 3]
+        result = verdicts("limits", {"ratios": rows(error, score)})
+        assert [result["eliminates", kind] for kind in KINDS] == [verdict, verdict, *["not settled"] * 3]

@@ -1,4 +1,4 @@
-"""Tables of one's own: read, described, encoded."""
+"""Reading, describing and encoding tables."""
 
 from __future__ import annotations
 

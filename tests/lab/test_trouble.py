@@ -1,4 +1,4 @@
-"""Disks, files and clocks that fail on the way: a sentence each, and work goes on when they are mended."""
+"""Failures of disks, files and clocks during work, and recovery from them."""
 
 from __future__ import annotations
 

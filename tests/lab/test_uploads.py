@@ -1,4 +1,4 @@
-"""Data of one's own: hostile files, types of columns, recipes, sizes, the shelf, and runs on them."""
+"""Uploads: hostile files, types of columns, recipes, sizes, the library, and runs on them."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ def table() -> pd.DataFrame:
 def upload(data: bytes, title: str, target: str) -> str:
     """Enter a file as a data set; return its name."""
     file = library.keep_file(data)
-    found = library.profile(file, Reading())
-    recipe = replace(first_recipe(found.source, found.columns), target=target)
+    result = library.profile(file, Reading())
+    recipe = replace(first_recipe(result.source, result.columns), target=target)
     return finished(importing.import_upload(file, recipe, title, owner="somebody")).name
 
 
@@ -118,9 +118,9 @@ def figures(store: RunStore, name: str) -> dict[str, Any]:
     run, parameters = store.get(name), store.parameters(name)
     assert parameters is not None
     sums = {key: [float(value.sum()), float(abs(value).sum())] for key, value in parameters.items()}
-    told = {key: getattr(run, key) for key in ("digest", "status", "epoch", "data_hash", "last")}
+    fields = {key: getattr(run, key) for key in ("digest", "status", "epoch", "data_hash", "last")}
     objectives = [record["objective"] for record in store.trace(name)]
-    return {**told, "query": run.experiment.to_query(), "sums": sums, "objectives": objectives}
+    return {**fields, "query": run.experiment.to_query(), "sums": sums, "objectives": objectives}
 
 
 def main() -> None:

@@ -39,9 +39,9 @@ def store(tmp_path, monkeypatch) -> RunStore:
 
 @pytest.fixture
 def executor(store) -> Iterator[InlineExecutor]:
-    found = InlineExecutor()
-    before = tasks.install(TaskManager(found, open_store=lambda: store))
-    yield found
+    result = InlineExecutor()
+    before = tasks.install(TaskManager(result, open_store=lambda: store))
+    yield result
     tasks.install(before)
 
 
@@ -68,9 +68,9 @@ def test_every_artefact_has_a_card(executor):
     app = page()
     assert not app.error
     said, hints = words(app), "\n".join(part.help or "" for part in app.markdown)
-    for one in ARTEFACTS.values():
-        assert one.title in said
-        assert one.statements[0].text in hints
+    for artefact in ARTEFACTS.values():
+        assert artefact.title in said
+        assert artefact.statements[0].text in hints
     assert said.count("Not run here yet.") == len(ARTEFACTS)
 
 
@@ -87,10 +87,10 @@ def test_ours_stands_where_nothing_was_run(executor, store):
     said = words(app)
     heads = shipped.shipped_results()
     assert said.count("Our result of 20") == len(heads)
-    assert said.count("; unfinished, ") == sum(one.parts is not None for one in heads.values())
+    assert said.count("; unfinished, ") == sum(head.parts is not None for head in heads.values())
     assert said.count("Not run here yet.") == len(ARTEFACTS) - len(heads)
-    (budget,) = (one.budget for one in heads.values() if one.artefact == NAME)
-    other = next(one for one in BUDGETS if one != budget)
+    (budget,) = (head.budget for head in heads.values() if head.artefact == NAME)
+    other = next(item for item in BUDGETS if item != budget)
     for asked in BUDGETS:
         app = page(artefact=NAME, budget=asked)
         assert f"made by `python -m fmviz paper {NAME} --budget {budget}` with fmviz" in words(app)
@@ -110,8 +110,8 @@ def test_what_will_be_checked_is_said_before_the_first_run(executor, sentences):
 @pytest.mark.slow
 def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, capsys):
     assert main(["paper", "fig2", "--budget", "quick", "--output", str(tmp_path)]) == 0
-    told = json.loads((tmp_path / f"{NAME}.json").read_text(encoding="utf-8"))
-    printed = Result.from_dict(told)
+    payload = json.loads((tmp_path / f"{NAME}.json").read_text(encoding="utf-8"))
+    printed = Result.from_dict(payload)
     app = page(artefact=NAME)
     assert "The last result, of 20" in words(app), "the page shows what the command made"
     assert chart(app)["data"] == drawn(printed)["data"]
@@ -120,7 +120,7 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
     assert chart(app)["data"] == drawn(printed)["data"]
     (kept,) = [last_kept(ARTEFACTS[NAME], "quick", process_store())]
     assert kept is not None
-    assert kept.to_dict()["tables"] == told["tables"]
+    assert kept.to_dict()["tables"] == payload["tables"]
     html = (tmp_path / f"{NAME}.html").read_text(encoding="utf-8")
     assert paper.figure_html(ARTEFACTS[NAME], kept) == html
     assert f"# {ARTEFACTS[NAME].title}" in capsys.readouterr().out
@@ -175,14 +175,14 @@ def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
     assert "The last result, of 20" in words(app)
 
 
-def in_pieces(made: list[str]):
+def in_pieces(created: list[str]):
     """A runner of three parts, which says what it makes."""
 
     def runner(repro):
         for number in repro.each(range(3)):
 
             def steps(number=number):
-                made.append(f"piece {number}")
+                created.append(f"piece {number}")
                 values = {"method": "L1", "seed": number, "features": 2, "share": 0.1}
                 repro.row("counts", **values, log2_lambda=0, interactions=1)
                 yield f"piece {number}"
@@ -194,8 +194,8 @@ def in_pieces(made: list[str]):
 
 
 def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
-    made: list[str] = []
-    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(made)))
+    created: list[str] = []
+    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(created)))
     executor.hold = True
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Run"
@@ -205,7 +205,7 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     app.button(key="paper_stop").click().run()
     executor.run()
     app.run()
-    assert made == ["piece 0", "piece 1"]
+    assert created == ["piece 0", "piece 1"]
     # Another session of another server.
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     app = page(artefact=NAME)
@@ -213,19 +213,19 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     assert "2 finished parts" in app.button(key="paper_run").help
     assert "Not finished yet: 2 of its parts are kept." in words(app)
     finish(app, "paper_run")
-    assert made == ["piece 0", "piece 1", "piece 2"]
+    assert created == ["piece 0", "piece 1", "piece 2"]
     assert len(last_kept(ARTEFACTS[NAME], "quick", store).tables["counts"]) == 3
     assert app.button(key="paper_run").label == "Run again"
     assert not [button for button in app.button if button.key == "paper_fresh"]
 
 
 def test_it_starts_afresh_when_asked(executor, store, monkeypatch):
-    made: list[str] = []
-    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(made)))
+    created: list[str] = []
+    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(created)))
     StoredPieces(ARTEFACTS[NAME], "quick", store).keep(key_of(0), {"seconds": 1.0, "value": {}})
     app = page(artefact=NAME)
     finish(app, "paper_fresh")
-    assert made == ["piece 0", "piece 1", "piece 2"]
+    assert created == ["piece 0", "piece 1", "piece 2"]
 
 
 def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):

@@ -18,6 +18,8 @@ norm at most r = ‖W‖_tr of the parameters: any α is, and D(α) has −r‖A
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -29,36 +31,31 @@ from ..problem import Problem
 _SCALES = (1.0, 1.0 - 1e-13, 1.0 - 1e-10, 1.0 - 1e-7, 1.0 - 1e-4, 0.99, 0.9, 0.7, 0.5, 0.2, 0.05)
 
 
-def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
+def relative_gaps(
+    problem: Problem, parameters: Parameters, thorough: bool = True
+) -> tuple[float, float | None]:
     """Return (F − D)/F, from 0 at the optimum to 1: the objective is at most this part of itself too high.
 
     Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ = 0 the
     bound holds for all W of no larger trace norm.
+
+    The second number is a lower bound of it for the best possible bounds, None where it is exact.
     """
-    return relative_gaps(problem, parameters, thorough)[0]
-
-
-def relative_gaps(
-    problem: Problem, parameters: Parameters, thorough: bool = True
-) -> tuple[float, float | None]:
-    """Return `relative_gap`, and a lower bound of it for the best possible bounds, None where exact."""
     objective = problem.objective(parameters)
     if not np.isfinite(objective):
         return float("inf"), None
     if objective <= 0.0:
         return 0.0, None
-    dual, most = _dual_values(problem, parameters, thorough)
+    dual, most = dual_values(problem, parameters, thorough)
     gap = max(0.0, objective - dual) / objective
     return gap, None if most is None else max(0.0, objective - most) / objective
 
 
-def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
-    """Return the best D(α) found from the slope of the risk at the parameters; at least 0."""
-    return _dual_values(problem, parameters, thorough)[0]
+def dual_values(problem: Problem, parameters: Parameters, thorough: bool) -> tuple[float, float | None]:
+    """Return the best D(α) found from the slope of the risk at the parameters; at least 0.
 
-
-def _dual_values(problem: Problem, parameters: Parameters, thorough: bool) -> tuple[float, float | None]:
-    """Return `dual_value`, and an upper bound of it for the best possible bound of the gauge."""
+    The second number is an upper bound of it for the best possible bound of the gauge.
+    """
     dual = _Dual(problem, parameters)
     gauge, least = problem.model.gauges(
         problem.design, problem.penalty, parameters, dual.alpha, dual.strengths, thorough
@@ -81,7 +78,7 @@ class _Dual:
         self._problem, self._parameters = problem, parameters
         slope = problem.loss.derivative(problem.predict(parameters), problem.y)
         c = problem.unit_weights.reshape((-1,) + (1,) * (slope.ndim - 1))
-        self.alpha = _balance(problem, c * slope / len(slope))
+        self.alpha = balance(problem, problem.design.matrix, c * slope / len(slope))
         strengths = problem.lambda_p, problem.lambda_sparse
         self._free = not any(strengths)
         self.strengths = (1.0, 0.0) if self._free else strengths
@@ -114,8 +111,8 @@ class _Dual:
         return best
 
 
-def _balance(problem: Problem, alpha: np.ndarray) -> np.ndarray:
-    """Return α with Σα = 0 and Xᵀα = 0, for every output, where the problem requires it.
+def balance(problem: Problem, X: Any, alpha: np.ndarray) -> np.ndarray:
+    """Return α, of the rows of X, with Σα = 0 and Xᵀα = 0, for every output, where the problem requires it.
 
     The least correction in the norm Σ δ_n²/|α_n|: entries move in proportion to their size, so that those at
     the border 0 of a conjugate's domain stay there.
@@ -124,7 +121,6 @@ def _balance(problem: Problem, alpha: np.ndarray) -> np.ndarray:
     if problem.fit_intercept:
         columns.append(np.ones((len(alpha), 1)))
     if problem.fit_linear and problem.lambda_w == 0.0:
-        X = problem.design.matrix
         columns.append(X.toarray() if sp.issparse(X) else np.asarray(X))
     if not columns:
         return alpha

@@ -24,6 +24,7 @@ from ..losses import Loss
 from ..losses.majoriser import typical_size
 from ..parameters import Parameters
 from ..problem import Problem
+from .duality import balance
 
 # Excesses up to these shares of a typical target are treated as kinks, or smoothed: which one proves a point
 # stationary depends on the accuracy of its solver.
@@ -124,7 +125,7 @@ class _Tangent:
 
     def _dual(self, slope: np.ndarray) -> float:
         problem = self._problem
-        alpha = self._balanced(self._c * slope)
+        alpha = balance(problem, self._X, self._c * slope)
         bounded = self._half is not None
         if bounded:
             alpha = alpha / max(1.0, float(np.abs(alpha / self._c).max()))
@@ -143,23 +144,6 @@ class _Tangent:
                 conjugate = conjugate - 0.5 * a * a
             best = max(best, -float(self._c @ conjugate) - s * s * linear - on_Z(s))
         return best
-
-    def _balanced(self, alpha: np.ndarray) -> np.ndarray:
-        """Return α with Σα = 0 and Xᵀα = 0 where the problem requires it."""
-        problem, X = self._problem, self._X
-        columns = [np.ones((alpha.size, 1))] if problem.fit_intercept else []
-        if problem.fit_linear and problem.lambda_w == 0.0:
-            columns.append(X.toarray() if hasattr(X, "toarray") else np.asarray(X))
-        if not columns:
-            return alpha
-        C = np.hstack(columns)
-        # Slopes near the border of their range move in proportion to their distance from it.
-        root = np.sqrt(np.abs(alpha))
-        for _ in range(2):
-            scaled = root[:, None] * C
-            ratio = np.divide(alpha, root, out=np.zeros_like(alpha), where=root > 0.0)
-            alpha = alpha - root * (scaled @ np.linalg.lstsq(scaled, ratio, rcond=None)[0])
-        return alpha
 
     def _on_weights(self, alpha: np.ndarray) -> Any:
         """Return a bound, as a function of s, of the conjugate of the penalty on Z at −s·A*α."""

@@ -46,7 +46,7 @@ def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None 
 def certify(
     problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
 ) -> float:
-    """Return the certificate declared by the model: `stationarity`, `relative_gap` or `tangent_gap`."""
+    """Return the certificate declared by the model: `stationarity`, `relative_gaps` or `tangent_gap`."""
     return certificates(problem, parameters, thorough, forward)[0]
 
 

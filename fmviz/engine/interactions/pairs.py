@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,10 +56,6 @@ class PairWeights:
     def squares(self) -> np.ndarray | None:
         """Return the weight of x_j² for every row, shape (m,), or None where f has no squares."""
         return None
-
-    def compact(self) -> PairWeights:
-        """Return the weights among the features with an entry alone: feature n is `rows[n]`."""
-        return replace(self, rows=np.arange(self.rows.size), n_features=self.rows.size)  # type: ignore[type-var]
 
     def among(self, features: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the exact weights between two lists of features, and which pairs are used."""
@@ -139,62 +135,31 @@ class PairWeights:
         return Ranking(i, j, weight, total, siblings)
 
     def pooled(self, n_tiles: int) -> np.ndarray:
-        """Max-pool all of W into at most `n_tiles` tiles along an axis; see `tiles`."""
-        edges = tile_edges(self.n_features, n_tiles)
-        return self.tiles(edges, edges)
-
-    def tiles(
-        self, row_edges: np.ndarray, col_edges: np.ndarray, between: Callable[[], None] = nothing
-    ) -> np.ndarray:
-        """Max-pool a window of W.
-
-        Parameters
-        ----------
-        row_edges, col_edges : int ndarrays
-            The first feature of every tile along each axis, and the end of the last one; strictly ascending.
-        between : callable
-            Called before each strip, and may raise to end it.
+        """Max-pool W into at most `n_tiles` tiles along an axis.
 
         Returns
         -------
-        (t, u) float64 ndarray
+        (t, t) float64 ndarray
             Per tile the weight of largest magnitude, with its sign. It is 0 if and only if no pair of the
             tile is used.
         """
-        shape = row_edges.size - 1, col_edges.size - 1
-        high, low = np.zeros(shape), np.zeros(shape)
-        inside = [np.searchsorted(self.rows, (edges[0], edges[-1])) for edges in (row_edges, col_edges)]
-        (top, bottom), (left, right) = inside
-        if top == bottom or left == right:
+        edges, m = tile_edges(self.n_features, n_tiles), self.rows.size
+        high, low = np.zeros((edges.size - 1,) * 2), np.zeros((edges.size - 1,) * 2)
+        if not m:
             return high
-        to = slice(int(left), int(right))
-        across, first = np.unique(
-            np.searchsorted(col_edges, self.rows[to], side="right") - 1, return_index=True
-        )
-        step = max(1, min(_BLOCK, _ENTRIES // int(right - left)))
-        for begin in range(int(top), int(bottom), step):
-            between()
-            at = slice(begin, min(begin + step, int(bottom)))
-            weight, used = self.block(at, to)
+        tiles = np.searchsorted(edges, self.rows, side="right") - 1
+        across, first = np.unique(tiles, return_index=True)
+        step = max(1, min(_BLOCK, _ENTRIES // m))
+        for begin in range(0, m, step):
+            at = slice(begin, begin + step)
+            weight, used = self.block(at, slice(0, m))
             weight = np.where(used, never_zero(weight), 0.0)
-            down, start = np.unique(
-                np.searchsorted(row_edges, self.rows[at], side="right") - 1, return_index=True
-            )
+            down, start = np.unique(tiles[at], return_index=True)
             place = np.ix_(down, across)
             for pool, kept in ((np.maximum, high), (np.minimum, low)):
                 part = pool.reduceat(pool.reduceat(weight, first, axis=1), start, axis=0)
                 kept[place] = pool(kept[place], part)
         return np.where(-low > high, low, high)
-
-    def count(self, rows: tuple[int, int], cols: tuple[int, int]) -> int:
-        """Return the number of entries of used pairs in a window of features, given as half-open ranges."""
-        (top, bottom), (left, right) = (np.searchsorted(self.rows, span) for span in (rows, cols))
-        step = max(1, min(_BLOCK, _ENTRIES // max(1, int(right - left))))
-        total = 0
-        for begin in range(int(top), int(bottom), step):
-            at = slice(begin, min(begin + step, int(bottom)))
-            total += int(np.count_nonzero(self.block(at, slice(int(left), int(right)))[1]))
-        return total
 
     def by_group(
         self, codes: np.ndarray, n_groups: int, between: Callable[[], None] = nothing

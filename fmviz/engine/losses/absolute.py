@@ -46,9 +46,6 @@ class Absolute(Loss):
     jitable_conjugate = staticmethod(conjugate)
     smooth = False
 
-    def mu(self) -> None:
-        """Return None: the derivative jumps."""
-
     @property
     def majoriser(self) -> Majoriser:
         return Majoriser(Squared())
@@ -84,9 +81,6 @@ class Insensitive(Loss):
     scalar = residual_loss("insensitive", insensitive_value, insensitive_derivative, second)
     jitable_conjugate = staticmethod(insensitive_conjugate)
     smooth = False
-
-    def mu(self) -> None:
-        """Return None: the derivative jumps."""
 
     @property
     def majoriser(self) -> Majoriser:

@@ -35,6 +35,8 @@ class Loss(Bound):
         Whether it is convex in f.
     smooth : bool
         Whether its derivative in f is continuous. Where not, `derivative` is that of one side at a kink.
+    lipschitz : float or None
+        The Lipschitz constant of the derivative, where it depends on no parameter.
     jitable_conjugate : callable, optional
         The convex conjugate ℓ*(a, y) = sup_f a·f − ℓ(f, y) as a jitable function of (a, y, theta), infinite
         outside its domain.
@@ -47,6 +49,7 @@ class Loss(Bound):
     scalar: ClassVar[ScalarLoss]
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
+    lipschitz: ClassVar[float | None] = None
     jitable_conjugate: ClassVar[Scalar | None] = None
 
     @cached_property
@@ -56,7 +59,7 @@ class Loss(Bound):
 
     def mu(self) -> float | None:
         """Return the Lipschitz constant of the derivative in f, None where it has none."""
-        raise NotImplementedError
+        return self.lipschitz
 
     @property
     def majoriser(self) -> Majoriser | None:

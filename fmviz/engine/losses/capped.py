@@ -30,9 +30,6 @@ class _Capped(Loss):
     def majoriser(self) -> Majoriser:
         return Majoriser(self.half_square, self.cap)
 
-    def mu(self) -> None:
-        """Return None: the derivative jumps."""
-
 
 @jitable
 def value(r, unused, theta):

@@ -51,9 +51,7 @@ class SquaredExcess(Loss):
     scalar = residual_loss("squared_excess", excess_value, excess_derivative, excess_second)
     jitable_conjugate = staticmethod(excess_conjugate)
 
-    def mu(self) -> float:
-        """Return 1."""
-        return 1.0
+    lipschitz = 1.0
 
 
 @jitable
@@ -91,6 +89,4 @@ class SquaredSlack(Loss):
     scalar = ScalarLoss("squared_slack", slack_value, slack_derivative, slack_second)
     jitable_conjugate = staticmethod(slack_conjugate)
 
-    def mu(self) -> float:
-        """Return 1."""
-        return 1.0
+    lipschitz = 1.0

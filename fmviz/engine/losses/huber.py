@@ -47,6 +47,4 @@ class Huber(Loss):
     scalar = residual_loss("huber", value, derivative, second)
     jitable_conjugate = staticmethod(conjugate)
 
-    def mu(self) -> float:
-        """Return 1."""
-        return 1.0
+    lipschitz = 1.0

@@ -61,9 +61,7 @@ class Logistic(Loss):
     scalar = ScalarLoss("logistic", value, derivative, second, nudged=nudged, nudge_reach=1.0 / 16)
     jitable_conjugate = staticmethod(conjugate)
 
-    def mu(self) -> float:
-        """Return ¼."""
-        return 0.25
+    lipschitz = 0.25
 
     def probability(self, f: np.ndarray) -> np.ndarray:
         """Return 1/(1 + e^−f), without overflow."""

@@ -49,9 +49,8 @@ class MulticlassLogistic(VectorLoss):
     formula = r"\log\big(1+\sum_{c\neq y} e^{f_c-f_y}\big)"
     rows = RowLoss("multiclass_logistic", row)
 
-    def mu(self) -> float:
-        """Return ½, the largest eigenvalue that diag(p) − ppᵀ can have."""
-        return 0.5
+    # The largest eigenvalue that diag(p) − ppᵀ can have.
+    lipschitz = 0.5
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
         return softmax_curvature(self.derivative(F, Y))

@@ -32,10 +32,7 @@ class MulticlassSquaredHinge(VectorLoss):
     label = "Multi-class squared hinge"
     formula = r"\sum_{c\neq y} \max(1+f_c-f_y, 0)^2"
     rows = RowLoss("multiclass_squared_hinge", row)
-
-    def mu(self) -> None:
-        """Return None: it is 2m, twice the largest eigenvalue of Σ_{c≠y} (e_c − e_y)(e_c − e_y)ᵀ."""
-        return
+    # No `lipschitz`: it is 2m, twice the largest eigenvalue of Σ_{c≠y} (e_c − e_y)(e_c − e_y)ᵀ.
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Return 2(1 + the number of classes within the margin), or 0."""

@@ -25,9 +25,7 @@ class SmoothedHinge(VectorLoss):
     formula = r"\log\big(1+\sum_{c\neq y} e^{1+f_c-f_y}\big)"
     rows = RowLoss("smoothed_hinge", row)
 
-    def mu(self) -> float:
-        """Return ½, as for the multi-class logistic loss."""
-        return 0.5
+    lipschitz = 0.5
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
         return softmax_curvature(self.derivative(F, Y))

@@ -40,6 +40,4 @@ class Squared(Loss):
     scalar = residual_loss("squared", value, derivative, second, is_residual=True)
     jitable_conjugate = staticmethod(conjugate)
 
-    def mu(self) -> float:
-        """Return 1."""
-        return 1.0
+    lipschitz = 1.0

@@ -43,6 +43,4 @@ class SquaredHinge(Loss):
     scalar = ScalarLoss("squared_hinge", value, derivative, second)
     jitable_conjugate = staticmethod(conjugate)
 
-    def mu(self) -> float:
-        """Return 2."""
-        return 2.0
+    lipschitz = 2.0

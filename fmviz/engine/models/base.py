@@ -233,8 +233,14 @@ class Model(Bound):
         raise NotImplementedError
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return a starting point."""
-        raise NotImplementedError
+        """Return a starting point, P ~ N(0, init_scale²) entry by entry unless a subclass has another."""
+        return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
+
+    @staticmethod
+    def linear_part(design: Design, parameters: Parameters) -> np.ndarray:
+        """Return b + ⟨w, x⟩ for every row of the design, shape (N,)."""
+        f = np.full(design.n_samples, float(parameters.intercept))
+        return f + design.dot(parameters.w) if parameters.w.any() else f
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""
@@ -261,7 +267,7 @@ class Model(Bound):
 
     def penalised(self, parameters: Parameters) -> np.ndarray:
         """Return the matrix on which Ω acts."""
-        raise NotImplementedError
+        return parameters.P
 
     def gauge(
         self,

@@ -112,10 +112,6 @@ class ColumnModel(Model):
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         return {"P": (d, rank * len(self.kernels())), "w": (d,), "intercept": ()}
 
-    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return P ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
-        return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
-
     def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
         """Return the columns and the kernel of every block of a P with this number of columns."""
         rank = n_columns // len(self.kernels())
@@ -123,9 +119,7 @@ class ColumnModel(Model):
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""
-        f = np.full(design.n_samples, float(parameters.intercept))
-        if parameters.w.any():
-            f += design.dot(parameters.w)
+        f = self.linear_part(design, parameters)
         for columns, kernel in self.parts(parameters.P.shape[1]):
             f += kernel.values(design, parameters.P[:, columns]) @ parameters.multipliers[columns]
         return f
@@ -147,10 +141,6 @@ class ColumnModel(Model):
             outer = weight[:, None] * parameters.multipliers[columns] ** 2
             total[:, columns] = kernel.squares(design, parameters.P[:, columns], outer)
         return total
-
-    def penalised(self, parameters: Parameters) -> np.ndarray:
-        """Return P."""
-        return parameters.P
 
     def used_features(self, parameters: Parameters) -> int:
         """Return the number of features that some interaction may use: rows of P with a non-zero entry.

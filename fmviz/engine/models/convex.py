@@ -93,9 +93,7 @@ class EigenModel(ColumnModel):
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""
-        f = np.full(design.n_samples, float(parameters.intercept))
-        if parameters.w.any():
-            f += design.dot(parameters.w)
+        f = self.linear_part(design, parameters)
         live = parameters.multipliers != 0
         if live.any():
             P, coefficients = parameters.P[:, live], parameters.multipliers[live]

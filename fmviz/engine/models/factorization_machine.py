@@ -33,14 +33,6 @@ class FactorizationMachine(Model):
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         return {"P": (d, rank), "w": (d,), "intercept": ()}
 
-    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return P ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
-        return Parameters(rng.normal(0.0, init_scale, (d, rank)), np.zeros(d), 0.0)
-
-    def penalised(self, parameters: Parameters) -> np.ndarray:
-        """Return P."""
-        return parameters.P
-
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,), by [A] Eq. 4."""
         live = parameters.P.any(axis=0)
@@ -51,9 +43,7 @@ class FactorizationMachine(Model):
     def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Return f for every row of the design, shape (N,), and XP, shape (N, k)."""
         P = parameters.P
-        f = np.full(design.n_samples, float(parameters.intercept))
-        if parameters.w.any():
-            f += design.dot(parameters.w)
+        f = self.linear_part(design, parameters)
         A = design.dot(P)
         if P.shape[1]:
             f += 0.5 * np.square(A).sum(axis=1)

@@ -248,10 +248,6 @@ class LiftedModel(Model):
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         return {"P": (d, self.degree * rank), "w": (d,), "intercept": ()}
 
-    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return U^t ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
-        return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
-
     def factors(self, P: np.ndarray) -> np.ndarray:
         """Return U¹, …, U^m, shape (m, d, rank), as a view of P, shape (d, m·rank)."""
         return P.reshape(P.shape[0], self.degree, P.shape[1] // self.degree).transpose(1, 0, 2)
@@ -262,9 +258,7 @@ class LiftedModel(Model):
 
     def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Return f for every row of the design, shape (N,), and XP, shape (N, m·rank)."""
-        f = np.full(design.n_samples, float(parameters.intercept))
-        if parameters.w.any():
-            f += design.dot(parameters.w)
+        f = self.linear_part(design, parameters)
         A = design.dot(parameters.P)
         total = self.factors(A).prod(axis=0).sum(axis=1)
         if self.distinct:
@@ -310,10 +304,6 @@ class LiftedModel(Model):
             out[t] *= after
             after *= parts[t]
         return np.ascontiguousarray(out.transpose(1, 0, 2)).reshape(A.shape)
-
-    def penalised(self, parameters: Parameters) -> np.ndarray:
-        """Return P."""
-        return parameters.P
 
     def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
         """Return 1/m for every column."""

@@ -124,9 +124,7 @@ class QuadraticRegression(Model):
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""
-        f = np.full(design.n_samples, float(parameters.intercept))
-        if parameters.w.any():
-            f += design.dot(parameters.w)
+        f = self.linear_part(design, parameters)
         if parameters.weights.any():
             f += pair_sums(design, parameters.weights)
         return f

@@ -1,13 +1,16 @@
-"""Entry and row views of penalties whose weights depend on the sum of all other entries or rows.
+"""Entry and row views of penalties whose weights depend on sums over all other entries or rows.
 
 Along an entry of P, TI, Ω_TI, ℓ1 and ℓ2² are quad·p² + (fixed + coupled·Σ_{i≠j} |p_is|)·|p|, and along a row
-CS, Ω_CS and ℓ2,1 are the same in the norms of the rows. The cache begins with the two numbers,
-followed by the sums, so that one compiled kernel serves them all.
+CS, Ω_CS and ℓ2,1 are the same in the norms of the rows. Those of order m, and of all subsets, have other
+functions of the other sizes in place of the sum. All that a view needs of them is in `Sizes`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,52 +21,177 @@ from .operators.thresholds import norm, shrink_norm, soft
 FIXED, COUPLED, SUMS = 0, 1, 2
 
 
-def _cache(fixed: float, coupled: float, sums: Callable[[int, int], int]) -> Callable[[int, int], np.ndarray]:
-    def cache(d: int, k: int) -> np.ndarray:
-        values = np.zeros(SUMS + sums(d, k))
-        values[FIXED], values[COUPLED] = fixed, coupled
-        return values
+@dataclass(frozen=True)
+class Sizes:
+    """A function of the sizes of all entries of a column, or of all rows, of which each has a weight.
 
-    return cache
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernels, and identifies the function.
+    first, width : int
+        Where the numbers of the first column begin in a cache, and their number for each.
+    active : callable
+        ``active(cache)``: whether the weights depend on sizes at all.
+    reset, add : callable
+        ``reset(cache, at)`` for no sizes, and ``add(cache, at, first, size)`` for another one; both return
+        the first number, which the caller stores: sums in a local variable are vectorised.
+    weight : callable
+        ``weight(cache, at, size, strength)``: strength times the weight of one of the sizes.
+    update : callable
+        ``update(cache, at, old, new)``: one size has changed.
+    """
+
+    name: str
+    first: int
+    width: int
+    active: Callable[..., bool]
+    reset: Callable[..., None]
+    add: Callable[..., None]
+    weight: Callable[..., float]
+    update: Callable[..., None]
 
 
-@jitable
-def weigh(cache, at, size):
-    """Return the weight of an entry or row that contributes `size` to the sum at `at`."""
-    # The subtraction may fall below 0 by rounding.
-    return cache[FIXED] + cache[COUPLED] * max(cache[at] - size, 0.0)
+@functools.cache
+def _of_entries(sizes: Sizes) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Return `begin`, `threshold` and `update` of an `EntryView`."""
+    first, active, reset, add = sizes.first, sizes.active, sizes.reset, sizes.add
+    weight, update_size = sizes.weight, sizes.update
+
+    @jitable
+    def begin(P, s, cache):
+        if active(cache):
+            total = reset(cache, first)
+            for j in range(P.shape[1]):
+                total = add(cache, first, total, abs(P[s, j]))
+            cache[first] = total
+
+    @jitable
+    def threshold(cache, j, p):
+        return weight(cache, first, abs(p), 1.0)
+
+    @jitable
+    def update(cache, j, old, new):
+        if active(cache):
+            update_size(cache, first, abs(old), abs(new))
+
+    return begin, threshold, update
 
 
-@jitable
-def begin_with_column_sum(P, s, cache):
-    if cache[COUPLED] != 0.0:
+@functools.cache
+def _of_rows(sizes: Sizes) -> tuple[Callable[..., Any], ...]:
+    """Return `begin`, `shrink`, `penalty` and `update` of a `RowView` along the entries of a row."""
+    first, width, active, reset, add = sizes.first, sizes.width, sizes.active, sizes.reset, sizes.add
+    weight, update_size = sizes.weight, sizes.update
+
+    @jitable
+    def begin(P, cache):
+        if active(cache):
+            for s in range(P.shape[1]):
+                cache[first + s * width] = reset(cache, first + s * width)
+            for j in range(P.shape[0]):
+                for s in range(P.shape[1]):
+                    at = first + s * width
+                    cache[at] = add(cache, at, cache[at], abs(P[j, s]))
+
+    @jitable
+    def shrink(u, strength, j, P, cache):
+        for s in range(u.size):
+            u[s] = soft(u[s], weight(cache, first + s * width, abs(P[j, s]), strength))
+
+    @jitable
+    def penalty(q, j, P, cache):
         total = 0.0
-        for j in range(P.shape[1]):
-            total += abs(P[s, j])
-        cache[SUMS] = total
+        for s in range(q.size):
+            total += weight(cache, first + s * width, abs(P[j, s]), 1.0) * abs(q[s])
+        return total
+
+    @jitable
+    def update(cache, j, P, q):
+        if active(cache):
+            for s in range(q.size):
+                update_size(cache, first + s * width, abs(P[j, s]), abs(q[s]))
+
+    return begin, shrink, penalty, update
+
+
+@functools.cache
+def _of_norms(sizes: Sizes) -> tuple[Callable[..., Any], ...]:
+    """Return `begin`, `shrink`, `penalty` and `update` of a `RowView` along the norm of a row."""
+    first, active, reset, add = sizes.first, sizes.active, sizes.reset, sizes.add
+    weight, update_size = sizes.weight, sizes.update
+
+    @jitable
+    def begin(P, cache):
+        if active(cache):
+            total = reset(cache, first)
+            for j in range(P.shape[0]):
+                total = add(cache, first, total, norm(P[j]))
+            cache[first] = total
+
+    @jitable
+    def shrink(u, strength, j, P, cache):
+        shrink_norm(u, weight(cache, first, norm(P[j]) if active(cache) else 0.0, strength))
+
+    @jitable
+    def penalty(q, j, P, cache):
+        return weight(cache, first, norm(P[j]) if active(cache) else 0.0, 1.0) * norm(q)
+
+    @jitable
+    def update(cache, j, P, q):
+        if active(cache):
+            update_size(cache, first, norm(P[j]), norm(q))
+
+    return begin, shrink, penalty, update
 
 
 @jitable
-def weight_of_entry(cache, j, p):
-    return weigh(cache, SUMS, abs(p))
+def is_coupled(cache):
+    return cache[COUPLED] != 0.0
 
 
 @jitable
-def update_column_sum(cache, j, old, new):
-    if cache[COUPLED] != 0.0:
-        cache[SUMS] += abs(new) - abs(old)
+def reset_sum(cache, at):
+    return 0.0
+
+
+@jitable
+def add_to_sum(cache, at, total, size):
+    return total + size
+
+
+@jitable
+def weigh(cache, at, size, strength):
+    # The subtraction may fall below 0 by rounding.
+    return strength * (cache[FIXED] + cache[COUPLED] * max(cache[at] - size, 0.0))
+
+
+@jitable
+def update_sum(cache, at, old, new):
+    cache[at] += new - old
+
+
+SUM = Sizes("sum", SUMS, 1, is_coupled, reset_sum, add_to_sum, weigh, update_sum)
+"""The sum, whose cache begins with `fixed` and `coupled`, so that one compiled kernel serves them all."""
+
+
+def _cache(fixed: float, coupled: float, sums: Callable[[int, int], int]) -> Callable[[int, int], np.ndarray]:
+    return lambda d, k: np.concatenate([[fixed, coupled], np.zeros(sums(d, k))])
 
 
 def entry_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> EntryView:
     """Return the penalty along an entry, coupled to those of its column ([A] Algorithm 1)."""
-    return EntryView(
-        "entry",
-        quad,
-        _cache(fixed, coupled, lambda d, k: 1),
-        begin_with_column_sum,
-        weight_of_entry,
-        update_column_sum,
-    )
+    return EntryView("entry", quad, _cache(fixed, coupled, lambda d, k: 1), *_of_entries(SUM))
+
+
+def entries_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
+    """Return the penalty along a row whose entries are coupled to those of their columns."""
+    return RowView("entries", quad, _cache(fixed, coupled, lambda d, k: k), *_of_rows(SUM))
+
+
+def norm_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
+    """Return the penalty along a row whose norm is coupled to those of all others ([A] 5.2)."""
+    return RowView("norm", quad, _cache(fixed, coupled, lambda d, k: 1), *_of_norms(SUM))
 
 
 @jitable
@@ -77,7 +205,7 @@ def begin_with_row_sums(P, s, cache):
 
 @jitable
 def weight_in_row(cache, j, p):
-    return weigh(cache, SUMS + j, abs(p))
+    return weigh(cache, SUMS + j, abs(p), 1.0)
 
 
 @jitable
@@ -87,98 +215,21 @@ def update_row_sum(cache, j, old, new):
 
 def entry_penalty_in_row(quad: float, coupled: float) -> EntryView:
     """Return the penalty along an entry, coupled to those of its row."""
-    return EntryView(
-        "entry_in_row",
-        quad,
-        _cache(0.0, coupled, lambda d, k: d),
-        begin_with_row_sums,
-        weight_in_row,
-        update_row_sum,
-        shared=True,
-    )
+    functions = begin_with_row_sums, weight_in_row, update_row_sum
+    return EntryView("entry_in_row", quad, _cache(0.0, coupled, lambda d, k: d), *functions, shared=True)
 
 
-@jitable
-def begin_with_column_sums(P, cache):
-    if cache[COUPLED] != 0.0:
-        cache[SUMS:] = 0.0
-        for j in range(P.shape[0]):
-            for s in range(P.shape[1]):
-                cache[SUMS + s] += abs(P[j, s])
+def entry_view(sizes: Sizes) -> EntryView:
+    """Return a penalty that is linear in an entry, with the weight of its size in its column."""
+    return EntryView(sizes.name, 0.0, lambda d, k: np.zeros(sizes.width), *_of_entries(sizes))
 
 
-@jitable
-def shrink_entries(u, strength, j, P, cache):
-    for s in range(u.size):
-        u[s] = soft(u[s], strength * weigh(cache, SUMS + s, abs(P[j, s])))
+def entries_view(sizes: Sizes) -> RowView:
+    """Return the same along a row: a weighted ℓ1 norm."""
+    return RowView(sizes.name, 0.0, lambda d, k: np.zeros(k * sizes.width), *_of_rows(sizes))
 
 
-@jitable
-def weighted_entries(q, j, P, cache):
-    total = 0.0
-    for s in range(q.size):
-        total += weigh(cache, SUMS + s, abs(P[j, s])) * abs(q[s])
-    return total
-
-
-@jitable
-def update_column_sums(cache, j, P, q):
-    if cache[COUPLED] != 0.0:
-        for s in range(q.size):
-            cache[SUMS + s] += abs(q[s]) - abs(P[j, s])
-
-
-def entries_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
-    """Return the penalty along a row whose entries are coupled to those of their columns."""
-    return RowView(
-        "entries",
-        quad,
-        _cache(fixed, coupled, lambda d, k: k),
-        begin_with_column_sums,
-        shrink_entries,
-        weighted_entries,
-        update_column_sums,
-    )
-
-
-@jitable
-def begin_with_sum_of_norms(P, cache):
-    if cache[COUPLED] != 0.0:
-        total = 0.0
-        for j in range(P.shape[0]):
-            total += norm(P[j])
-        cache[SUMS] = total
-
-
-@jitable
-def weight_of_norm(cache, p):
-    return weigh(cache, SUMS, norm(p) if cache[COUPLED] != 0.0 else 0.0)
-
-
-@jitable
-def shrink_row(u, strength, j, P, cache):
-    shrink_norm(u, strength * weight_of_norm(cache, P[j]))
-
-
-@jitable
-def weighted_norm(q, j, P, cache):
-    return weight_of_norm(cache, P[j]) * norm(q)
-
-
-@jitable
-def update_sum_of_norms(cache, j, P, q):
-    if cache[COUPLED] != 0.0:
-        cache[SUMS] += norm(q) - norm(P[j])
-
-
-def norm_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
-    """Return the penalty along a row whose norm is coupled to those of all others ([A] 5.2)."""
-    return RowView(
-        "norm",
-        quad,
-        _cache(fixed, coupled, lambda d, k: 1),
-        begin_with_sum_of_norms,
-        shrink_row,
-        weighted_norm,
-        update_sum_of_norms,
-    )
+def norm_view(sizes: Sizes) -> RowView:
+    """Return a penalty that is linear in the norm of a row, with its weight among all norms."""
+    name = f"{sizes.name}_of_norms"
+    return RowView(name, 0.0, lambda d, k: np.zeros(sizes.width), *_of_norms(sizes))

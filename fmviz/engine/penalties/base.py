@@ -119,9 +119,9 @@ class Penalty(Bound):
     """A sparsity-inducing penalty Ω on the factors P, shape (d, k), with its parameters.
 
     Subclasses are frozen dataclasses that declare their parameters by `fmviz.engine.settings.setting` and the
-    class attributes, implement `value`, `residual` and `thresholds`, and whichever of `prox` and of the
-    views `entry`, `row`, `matrix` and `spectral` the mathematics allows. An attribute that depends on a
-    parameter is a property.
+    class attributes, implement `value` and `thresholds`, or `residual` where not `separable`, and whichever
+    of `prox` and of the views `entry`, `row`, `matrix` and `spectral` the mathematics allows. An attribute
+    that depends on a parameter is a property.
 
     Attributes
     ----------
@@ -266,7 +266,10 @@ class Penalty(Bound):
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its Euclidean projection on strength·∂Ω(Q), shape (d, k)."""
-        raise NotImplementedError
+        if self.quad:
+            G = G - 2.0 * strength * self.quad * Q
+        residual = row_residual if self.row_wise else entry_residual
+        return residual(G, Q, strength * self.thresholds(Q))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return the weight of |p_js| (shape (d, k)), or of ‖p_j‖ where `row_wise` (shape (d, 1))."""

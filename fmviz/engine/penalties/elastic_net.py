@@ -9,7 +9,7 @@ import numpy as np
 
 from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty
-from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
+from .base import EntryView, MatrixView, Penalty, RowView
 from .operators.matrix import soften
 
 
@@ -58,10 +58,6 @@ class ElasticNet(Penalty):
         shrunk = np.sign(P) * np.maximum(np.abs(P) - strength * self.rho, 0.0)
         # Adding 0 turns −0 into 0.
         return shrunk / (1.0 + 2.0 * strength * self.quad) + 0.0
-
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·∂Ω(Q)."""
-        return entry_residual(G - 2.0 * strength * self.quad * Q, Q, strength * self.rho)
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return ρ for every entry."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._jit import jitable
-from .base import EntryView, Penalty, RowView, entry_residual, row_residual, unit_rows
-from .operators.thresholds import norm, shrink_norm, soft
+from ._coupled import Sizes, entries_view, entry_view, norm_view
+from .base import EntryView, Penalty, RowView, unit_rows
 
 
 def symmetric_sums(sizes: np.ndarray, degree: int) -> np.ndarray:
@@ -47,195 +47,71 @@ def products(sizes: np.ndarray) -> np.ndarray:
     return np.prod(1.0 + sizes, axis=0)
 
 
-@functools.cache
-def anova_coordinate(degree: int) -> EntryView:
-    """Return Ω_TI^m as a function of an entry ([A] Eq. 44). Its cache: e_0 … e_{m−1} of |p_s|."""
-
-    @jitable
-    def begin(P, s, cache):
-        cache[:] = 0.0
-        cache[0] = 1.0
-        for j in range(P.shape[1]):
-            size = abs(P[s, j])
-            if size != 0.0:
-                for t in range(degree - 1, 0, -1):
-                    cache[t] += size * cache[t - 1]
-
-    @jitable
-    def threshold(cache, j, p):
-        # e_t without j is e_t − |p|·e_{t−1} without j; the subtraction may fall below 0 by rounding.
-        size = abs(p)
-        others = 1.0
-        for t in range(1, degree):
-            others = max(cache[t] - size * others, 0.0)
-        return others
-
-    @jitable
-    def update(cache, j, old, new):
-        size = abs(old)
-        others = 1.0
-        for t in range(1, degree):
-            following = max(cache[t] - size * others, 0.0)
-            cache[t] = following + abs(new) * others
-            others = following
-
-    return EntryView(f"omega_ti_{degree}", 0.0, lambda d, k: np.zeros(degree), begin, threshold, update)
+@jitable
+def always(cache):
+    return True
 
 
 @functools.cache
-def anova_row(degree: int) -> RowView:
-    """Return Ω_CS^m as a function of a row ([A] Eq. 50). Its cache: e_0 … e_{m−1} of the row norms."""
+def elementary(degree: int) -> Sizes:
+    """Return e_m of the sizes ([A] Eq. 44, 50). Its cache: e_0 … e_{m−1}."""
 
     @jitable
-    def weight(cache, size):
-        others = 1.0
-        for t in range(1, degree):
-            others = max(cache[t] - size * others, 0.0)
-        return others
+    def reset(cache, at):
+        cache[at : at + degree] = 0.0
+        return 1.0
 
     @jitable
-    def begin(P, cache):
-        cache[:] = 0.0
-        cache[0] = 1.0
-        for j in range(P.shape[0]):
-            size = norm(P[j])
+    def add(cache, at, first, size):
+        cache[at] = first
+        if size != 0.0:
             for t in range(degree - 1, 0, -1):
-                cache[t] += size * cache[t - 1]
+                cache[at + t] += size * cache[at + t - 1]
+        return first
 
     @jitable
-    def shrink(u, strength, j, P, cache):
-        shrink_norm(u, strength * weight(cache, norm(P[j])))
-
-    @jitable
-    def penalty(q, j, P, cache):
-        return weight(cache, norm(P[j])) * norm(q)
-
-    @jitable
-    def update(cache, j, P, q):
-        size = norm(P[j])
-        new = norm(q)
+    def weight(cache, at, size, strength):
+        # e_t without j is e_t − |p|·e_{t−1} without j; the subtraction may fall below 0 by rounding.
         others = 1.0
         for t in range(1, degree):
-            following = max(cache[t] - size * others, 0.0)
-            cache[t] = following + new * others
+            others = max(cache[at + t] - size * others, 0.0)
+        return strength * others
+
+    @jitable
+    def update(cache, at, old, new):
+        others = 1.0
+        for t in range(1, degree):
+            following = max(cache[at + t] - old * others, 0.0)
+            cache[at + t] = following + new * others
             others = following
 
-    return RowView(f"omega_cs_{degree}", 0.0, lambda d, k: np.zeros(degree), begin, shrink, penalty, update)
-
-
-@functools.cache
-def anova_entries_of_row(degree: int) -> RowView:
-    """Return Ω_TI^m as a function of a row: a weighted ℓ1 norm. Its cache: e_0 … e_{m−1} of every column."""
-
-    @jitable
-    def weight(cache, s, size):
-        others = 1.0
-        for t in range(1, degree):
-            others = max(cache[s * degree + t] - size * others, 0.0)
-        return others
-
-    @jitable
-    def begin(P, cache):
-        cache[:] = 0.0
-        for s in range(P.shape[1]):
-            cache[s * degree] = 1.0
-            for j in range(P.shape[0]):
-                size = abs(P[j, s])
-                for t in range(degree - 1, 0, -1):
-                    cache[s * degree + t] += size * cache[s * degree + t - 1]
-
-    @jitable
-    def shrink(u, strength, j, P, cache):
-        for s in range(u.size):
-            u[s] = soft(u[s], strength * weight(cache, s, abs(P[j, s])))
-
-    @jitable
-    def penalty(q, j, P, cache):
-        total = 0.0
-        for s in range(q.size):
-            total += weight(cache, s, abs(P[j, s])) * abs(q[s])
-        return total
-
-    @jitable
-    def update(cache, j, P, q):
-        for s in range(q.size):
-            size = abs(P[j, s])
-            others = 1.0
-            for t in range(1, degree):
-                following = max(cache[s * degree + t] - size * others, 0.0)
-                cache[s * degree + t] = following + abs(q[s]) * others
-                others = following
-
-    return RowView(
-        f"omega_ti_{degree}", 0.0, lambda d, k: np.zeros(k * degree), begin, shrink, penalty, update
-    )
+    return Sizes(f"elementary_{degree}", 0, degree, always, reset, add, weight, update)
 
 
 @jitable
-def begin_with_product(P, s, cache):
-    cache[0] = 1.0
-    for j in range(P.shape[1]):
-        cache[0] *= 1.0 + abs(P[s, j])
+def reset_product(cache, at):
+    cache[at] = 1.0
+    return 1.0
 
 
 @jitable
-def product_of_others(cache, j, p):
-    return cache[0] / (1.0 + abs(p))
+def add_to_product(cache, at, first, size):
+    cache[at] *= 1.0 + size
+    return cache[at]
 
 
 @jitable
-def update_product(cache, j, old, new):
-    cache[0] *= (1.0 + abs(new)) / (1.0 + abs(old))
+def product_of_others(cache, at, size, strength):
+    return strength * cache[at] / (1.0 + size)
 
 
 @jitable
-def begin_with_products(P, cache):
-    for s in range(P.shape[1]):
-        cache[s] = 1.0
-        for j in range(P.shape[0]):
-            cache[s] *= 1.0 + abs(P[j, s])
+def update_product(cache, at, old, new):
+    cache[at] *= (1.0 + new) / (1.0 + old)
 
 
-@jitable
-def shrink_by_other_products(u, strength, j, P, cache):
-    for s in range(u.size):
-        u[s] = soft(u[s], strength * cache[s] / (1.0 + abs(P[j, s])))
-
-
-@jitable
-def weighted_by_other_products(q, j, P, cache):
-    total = 0.0
-    for s in range(q.size):
-        total += cache[s] / (1.0 + abs(P[j, s])) * abs(q[s])
-    return total
-
-
-@jitable
-def update_products(cache, j, P, q):
-    for s in range(q.size):
-        cache[s] *= (1.0 + abs(q[s])) / (1.0 + abs(P[j, s]))
-
-
-@jitable
-def begin_with_norm_product(P, cache):
-    cache[0] = 1.0
-    for j in range(P.shape[0]):
-        cache[0] *= 1.0 + norm(P[j])
-
-
-@jitable
-def shrink_by_other_norm_product(u, strength, j, P, cache):
-    shrink_norm(u, strength * cache[0] / (1.0 + norm(P[j])))
-
-
-@jitable
-def weighted_by_other_norm_product(q, j, P, cache):
-    return cache[0] / (1.0 + norm(P[j])) * norm(q)
-
-
-@jitable
-def update_norm_product(cache, j, P, q):
-    cache[0] *= (1.0 + norm(q)) / (1.0 + norm(P[j]))
+PRODUCT = Sizes("product", 0, 1, always, reset_product, add_to_product, product_of_others, update_product)
+"""Π(1 + size) over all sizes."""
 
 
 @dataclass(frozen=True)
@@ -273,21 +149,17 @@ class HigherOmegaTI(_Higher):
         """Return Σ_s e_m(|p_s|)."""
         return float(symmetric_sums(np.abs(P), self.degree).sum())
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on the coordinate-wise subdifferential, times strength."""
-        return entry_residual(G, Q, strength * self.thresholds(Q))
-
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return e_{m−1} of the other |p| of the column."""
         return symmetric_slopes(np.abs(P), self.degree)
 
     @property
     def entry(self) -> EntryView:
-        return anova_coordinate(self.degree)
+        return entry_view(elementary(self.degree))
 
     @property
     def row(self) -> RowView:
-        return anova_entries_of_row(self.degree)
+        return entries_view(elementary(self.degree))
 
 
 @dataclass(frozen=True)
@@ -318,17 +190,13 @@ class HigherOmegaCS(_Higher):
         """Return e_m of the row norms."""
         return float(symmetric_sums(unit_rows(P)[0], self.degree).sum())
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on the row-wise subdifferential, times strength."""
-        return row_residual(G, Q, strength * self.thresholds(Q))
-
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return e_{m−1} of the other rows' norms, shape (d, 1)."""
         return symmetric_slopes(unit_rows(P)[0], self.degree)
 
     @property
     def row(self) -> RowView:
-        return anova_row(self.degree)
+        return norm_view(elementary(self.degree))
 
 
 @dataclass(frozen=True)
@@ -350,10 +218,6 @@ class OmegaTIAll(_Higher):
         """Return the sum over columns of the product less 1, without cancellation."""
         return float(np.expm1(np.log1p(np.abs(P)).sum(axis=0)).sum())
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on the coordinate-wise subdifferential, times strength."""
-        return entry_residual(G, Q, strength * self.thresholds(Q))
-
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Π_{i≠j} (1 + |p_is|)."""
         size = np.abs(P)
@@ -361,26 +225,11 @@ class OmegaTIAll(_Higher):
 
     @property
     def entry(self) -> EntryView:
-        return EntryView(
-            "omega_ti_all",
-            0.0,
-            lambda d, k: np.zeros(1),
-            begin_with_product,
-            product_of_others,
-            update_product,
-        )
+        return entry_view(PRODUCT)
 
     @property
     def row(self) -> RowView:
-        return RowView(
-            "omega_ti_all",
-            0.0,
-            lambda d, k: np.zeros(k),
-            begin_with_products,
-            shrink_by_other_products,
-            weighted_by_other_products,
-            update_products,
-        )
+        return entries_view(PRODUCT)
 
 
 @dataclass(frozen=True)
@@ -400,10 +249,6 @@ class OmegaCSAll(_Higher):
         """Return the product over rows less 1, without cancellation."""
         return float(np.expm1(np.log1p(unit_rows(P)[0]).sum()))
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on the row-wise subdifferential, times strength."""
-        return row_residual(G, Q, strength * self.thresholds(Q))
-
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Π_{i≠j} (1 + ‖p_i‖), shape (d, 1)."""
         norms = unit_rows(P)[0]
@@ -411,12 +256,4 @@ class OmegaCSAll(_Higher):
 
     @property
     def row(self) -> RowView:
-        return RowView(
-            "omega_cs_all",
-            0.0,
-            lambda d, k: np.zeros(1),
-            begin_with_norm_product,
-            shrink_by_other_norm_product,
-            weighted_by_other_norm_product,
-            update_norm_product,
-        )
+        return norm_view(PRODUCT)

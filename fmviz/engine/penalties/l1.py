@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
-from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
+from .base import EntryView, MatrixView, Penalty, RowView
 from .operators.matrix import soften
 
 
@@ -37,10 +37,6 @@ class L1(Penalty):
         """Shrink every entry by `strength` ([A] Eq. 8)."""
         # Adding 0 turns −0 into 0.
         return np.sign(P) * np.maximum(np.abs(P) - strength, 0.0) + 0.0
-
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·∂‖Q‖₁."""
-        return entry_residual(G, Q, strength)
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return ones."""

@@ -34,10 +34,6 @@ class L2(Penalty):
         """Return P/(1 + 2·strength)."""
         return P / (1.0 + 2.0 * strength)
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G − 2·strength·Q."""
-        return G - strength * (2.0 * Q)
-
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return zeros: there is no |p| term."""
         return np.zeros_like(P)

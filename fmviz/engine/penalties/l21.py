@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import norm_penalty
-from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
+from .base import MatrixView, Penalty, RowView, unit_rows
 from .operators.matrix import shrink_norms
 
 
@@ -37,10 +37,6 @@ class L21(Penalty):
         """Shrink the norm of every row by `strength` ([A] Eq. 6)."""
         norms, unit = unit_rows(P)
         return np.maximum(norms - strength, 0.0) * unit
-
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·∂‖Q‖₂,₁."""
-        return row_residual(G, Q, strength)
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return ones, shape (d, 1)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import norm_penalty
-from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
+from .base import MatrixView, Penalty, RowView, unit_rows
 from .higher_order import HigherOmegaCS, OmegaCSAll
 from .omega_ti import prox_pairs
 from .operators.matrix import shrink_norm_pairs
@@ -53,10 +53,6 @@ class OmegaCS(Penalty):
         if strength == 0.0:
             return P.copy()
         return prox_pairs(np.ascontiguousarray(norms.T), strength, algorithm).T * unit
-
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on the row-wise subdifferential, times strength."""
-        return row_residual(G, Q, strength * sum_of_others(unit_rows(Q)[0], 0))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_{i≠j} ‖p_i‖, shape (d, 1)."""

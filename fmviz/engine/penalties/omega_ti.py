@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
-from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
+from .base import EntryView, MatrixView, Penalty, RowView
 from .higher_order import HigherOmegaTI, OmegaTIAll
 from .operators.matrix import shrink_pairs
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
@@ -65,10 +65,6 @@ class OmegaTI(Penalty):
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Return a global minimiser, column by column; see `prox_pairs`."""
         return np.ascontiguousarray(prox_pairs(np.ascontiguousarray(P.T), strength, algorithm).T)
-
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on the coordinate-wise subdifferential, times strength."""
-        return entry_residual(G, Q, strength * sum_of_others(np.abs(Q), 0))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_i |p_is| − |p_js|."""

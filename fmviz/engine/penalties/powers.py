@@ -19,7 +19,7 @@ import numpy as np
 from .._jit import jitable, named
 from ..settings import setting
 from .base import MatrixView, Penalty, entry_residual, row_residual, unit_rows
-from .operators.matrix import row_norms, set_norms
+from .operators.matrix import of_columns, of_norms, of_rows
 
 LOG_2 = log(2.0)
 
@@ -148,49 +148,14 @@ _DEGREE: dict[str, Any] = {
 
 
 @functools.cache
-def shrink_power_columns(degree: int) -> Callable[..., None]:
-    """Return the function that applies [A] Eq. 46 to every column of P, given as the rows of M."""
+def _shrink_powers(make: Callable[..., Callable[..., None]], degree: int) -> Callable[..., None]:
+    """Return the function that applies the operator of this degree to the columns, rows or norms of P."""
 
     @jitable
-    def shrink(M, strength, theta, work):
-        for s in range(M.shape[0]):
-            prox_power_vector(M[s], strength, degree, work[0, : M.shape[1]], M[s])
+    def prox(p, strength, work, out):
+        prox_power_vector(p, strength, degree, work, out)
 
-    return shrink
-
-
-@functools.cache
-def shrink_power_rows(degree: int) -> Callable[..., None]:
-    """Return the function that applies [A] Eq. 46 to every row of P, a column of M."""
-
-    @jitable
-    def shrink(M, strength, theta, work):
-        k = M.shape[0]
-        p = work[2, :k]
-        for j in range(M.shape[1]):
-            for s in range(k):
-                p[s] = M[s, j]
-            prox_power_vector(p, strength, degree, work[0, :k], p)
-            for s in range(k):
-                M[s, j] = p[s]
-
-    return shrink
-
-
-@functools.cache
-def shrink_power_norms(degree: int) -> Callable[..., None]:
-    """Return the function that applies [A] Theorem 11 to P, given as the columns of M."""
-
-    @jitable
-    def shrink(M, strength, theta, work):
-        d = M.shape[1]
-        norms = work[2, :d]
-        row_norms(M, norms)
-        if strength > 0.0:
-            prox_power_vector(norms, strength, degree, work[0, :d], work[1, :d])
-            set_norms(M, norms, work[1, :d])
-
-    return shrink
+    return make(prox)
 
 
 @dataclass(frozen=True)
@@ -263,8 +228,8 @@ class PowerTI(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        shrink = shrink_power_columns if self.axis == "columns" else shrink_power_rows
-        return MatrixView(f"ti_power_{self.degree}_{self.axis}", shrink(self.degree))
+        shrink = _shrink_powers(of_columns if self.axis == "columns" else of_rows, self.degree)
+        return MatrixView(f"ti_power_{self.degree}_{self.axis}", shrink)
 
 
 @dataclass(frozen=True)
@@ -323,4 +288,4 @@ class PowerCS(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        return MatrixView(f"cs_power_{self.degree}", shrink_power_norms(self.degree))
+        return MatrixView(f"cs_power_{self.degree}", _shrink_powers(of_norms, self.degree))

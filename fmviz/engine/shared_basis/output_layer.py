@@ -225,9 +225,7 @@ def _sweeps(view):
     def sweeps(S, K, L, T, ridge, strength, k, most, tol, cache, u):
         """Minimise ⟨S, Δ⟩ + ½L tr(ΔᵀKΔ) + ridge + strength·Ω over Θ + Δ by rows, and update S."""
         q, m = T.shape
-        done = 0
         for _ in range(most):
-            done += 1
             largest = 0.0
             for r in range(q):
                 h = L * K[r, r] + 2.0 * ridge[r]
@@ -252,7 +250,6 @@ def _sweeps(view):
                 largest = max(largest, moved * h)
             if largest <= tol:
                 break
-        return done
 
     return sweeps
 
@@ -299,24 +296,7 @@ class _Anderson:
         return out
 
 
-@dataclass
-class Refit:
-    """The result of a refit.
-
-    Attributes
-    ----------
-    T : (q, m) ndarray
-        Θ.
-    steps, sweeps : int
-        Evaluations of the gradient, and sweeps over the rows, whose cost does not depend on N.
-    """
-
-    T: np.ndarray
-    steps: int
-    sweeps: int
-
-
-def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, part: float = 0.0) -> Refit:
+def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, part: float = 0.0) -> np.ndarray:
     """Return Θ after accelerated proximal steps in the metric of ZᵀZ.
 
     A step minimises the linearised risk plus ½L tr(Δᵀ(ZᵀCZ/N)Δ) and the penalties, by sweeps over the rows of
@@ -330,16 +310,15 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
     here = layer.at(np.ascontiguousarray(T))
     first = here.objective
     K, anderson = layer.metric(here.T)
-    work, L, steps, sweeps = np.zeros(T.shape[1]), 1.0, 1, 0
+    work, L, steps = np.zeros(T.shape[1]), 1.0, 1
     promised, kept, age, point = np.inf, 0, 0, None
 
     def operator(image: np.ndarray) -> np.ndarray:
         """Return argmin ½L tr(ΘᵀKΘ) − L⟨image, Θ⟩ + penalties, approximately."""
-        nonlocal sweeps
         new = here.T.copy()
         S = L * (K @ new - image)
         rough = max(0.01 * tol * abs(here.objective), min(_ROUGH * promised, 1e-3 * abs(here.objective)))
-        sweeps += kernel(S, K, L, new, layer.ridge, layer.strength, layer.k, _SWEEPS, rough, cache, work)
+        kernel(S, K, L, new, layer.ridge, layer.strength, layer.k, _SWEEPS, rough, cache, work)
         return new
 
     while True:
@@ -351,7 +330,7 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
         promised = here.penalties - fixed - linear - square
         enough = max(tol * abs(here.objective), part * (first - here.objective))
         if promised <= enough or steps >= most:
-            return Refit(new, steps, sweeps)
+            return new
         age += 1
         if age == _AGE:
             K, anderson = layer.metric(here.T)

@@ -29,7 +29,7 @@ def linear_predictions(problem: Problem) -> np.ndarray:
         none,
         np.zeros(layer.shape),
         np.zeros((problem.design.n_features, m)),
-        lambda layer, T: whitened(layer, T, _ACCURACY).T if T.size else T,
+        lambda layer, T: whitened(layer, T, _ACCURACY) if T.size else T,
         _ACCURACY,
     )
     F = layer.predict(T)

@@ -7,6 +7,7 @@ import numpy as np
 from ..parameters import Parameters, slices_of
 from ..problem import Problem
 from ._sweeping import relative_change
+from .base import Solver
 
 # Differences of objectives below this share of them are rounding errors.
 ROUNDING = 1e-15
@@ -119,3 +120,29 @@ class Joint:
         if not np.isfinite(in_P + linear):
             return float("inf")
         return relative_change((in_P, theta[:dk]), (linear, theta[dk:]))
+
+
+class JointSolver(Solver):
+    """Base class of solvers whose iterate is the vector θ of all parameters."""
+
+    def prepare(self) -> None:
+        self._joint = Joint(self.problem)
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        self._x = self._joint.pack(parameters)
+
+    def epoch(self) -> float:
+        # A diverging run overflows; the driver notices it by the change.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._move()
+
+    def _move(self) -> float:
+        """Make an epoch's steps; return the change."""
+        raise NotImplementedError
+
+    def _objective(self) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._joint.objective(self._x)
+
+    def parameters(self) -> Parameters:
+        return self._joint.copy(self._x)

@@ -80,6 +80,8 @@ class Solver:
         same iterates; empty where that is not possible.
     takes_parts : bool
         Whether it can be given the rows in parts: no step needs all of them.
+    short_steps : bool
+        Whether its steps may be short anywhere, as beside a kink.
     most_features : float
         For more features than this "auto" prefers another solver, where there is one.
     """
@@ -100,6 +102,7 @@ class Solver:
     unit_free: bool = False
     leaves_zero: bool = False
     takes_parts: ClassVar[bool] = False
+    short_steps: ClassVar[bool] = False
     most_features: ClassVar[float] = inf
 
     problem: Problem
@@ -230,7 +233,7 @@ class Solver:
         Where it is not, the certificate has to be as small as the tolerance. A change of 0 may mean that no
         step was found.
         """
-        return change > 0.0
+        return change > 0.0 and not self.short_steps
 
     def at_rank(self) -> bool:
         """Return whether a solver that adds columns has reached `Problem.rank`."""

@@ -203,7 +203,7 @@ def descend(
     size = np.linalg.norm(U, axis=0)
     new_H = np.divide(U, size, out=np.zeros_like(U), where=size > 0)
     layer = both.layer(new_H)
-    new = whitened(layer, new, tol).T
+    new = whitened(layer, new, tol)
     return (new_H, new) if layer.objective(new) <= before else (H, T)
 
 
@@ -433,7 +433,7 @@ class ConditionalGradient(BasisSolver):
         def refit(layer: OutputLayer, T: np.ndarray) -> np.ndarray:
             if self.settings["inner"] == "fista" or self._model.radius:
                 return fista(layer, T, accuracy, _MOST)
-            return whitened(layer, T, accuracy, part=min(_PART, _PER_ACCURACY * accuracy)).T
+            return whitened(layer, T, accuracy, part=min(_PART, _PER_ACCURACY * accuracy))
 
         if T.size or is_wide(self.problem):
             fitted = refit_output_layer(self.problem, self._activations(H), T, self._w, refit, accuracy)

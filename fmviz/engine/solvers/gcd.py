@@ -410,14 +410,7 @@ class GCD(Solver):
 
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`, largest |λ_s| first."""
-        now = self._now
-        missing = self.problem.rank - now.multipliers.size
-        return Parameters(
-            np.pad(now.P, ((0, 0), (0, missing))),
-            now.w.copy(),
-            now.intercept,
-            coefficients=np.pad(now.multipliers, (0, missing)),
-        )
+        return self._now.padded(self.problem.rank)
 
 
 def _orthogonal_part(P: np.ndarray, V: np.ndarray) -> np.ndarray:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import WhyNot
-from ..models import Model
-from ..models.robust import RobustFM
 from ..parameters import Parameters
-from ..problem import Formulation
 from ..settings import ParamSpec
-from ._cone_steps import curvatures, linear_gradient, smooth_part, smoothed_risk, tangent_weights
+from ._cone_steps import curvatures, linear_gradient, smoothed_risk, tangent_weights
 from ._sweeping import relative_change
-from .base import Solver, second_moments
 from .reweighted import DECAY, SMOOTHING, Smoothing
-from .two_stage import why_not_robust
+from .two_stage import ConeSolver
 
 # An eigenvalue below this share of the largest one is rounding.
 _ROUNDING = 1e-14
@@ -91,7 +86,7 @@ _DRIFT = 1_000
 _HALVINGS = 8
 
 
-class IncrementalSVD(Solver):
+class IncrementalSVD(ConeSolver):
     r"""Projected stochastic gradient steps on Z of bounded rank, by updates of its decomposition.
 
     For every mini-batch, in a new random order every epoch, the weights e of the present predictions are
@@ -134,22 +129,10 @@ class IncrementalSVD(Solver):
         SMOOTHING,
         DECAY,
     )
-    monotone: ClassVar[bool] = False
-    takes_kinks: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_share", "_rng", "_steps")
 
-    def _why_not_model(self, model: Model) -> WhyNot | None:
-        return why_not_robust(self.label, model)
-
-    def _why_not(self, problem: Formulation) -> WhyNot | None:
-        return smooth_part(problem.loss).why_no_mu(self.label)
-
     def prepare(self) -> None:
-        model: Any = self.problem.model
-        self._model: RobustFM = model
-        # As for `TwoStage`.
-        self._sizes = np.sqrt(second_moments(self.problem) / self.problem.design.n_samples)
-        self._half = smooth_part(self.problem.loss)
+        super().prepare()
         X = self.problem.design.matrix
         self._rows = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
 
@@ -169,19 +152,12 @@ class IncrementalSVD(Solver):
 
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`, largest λ_s first."""
-        now = self._now
-        missing = self.problem.rank - now.multipliers.size
-        return now.replace(
-            P=np.pad(now.P, ((0, 0), (0, missing))),
-            w=now.w.copy(),
-            coefficients=np.pad(now.multipliers, (0, missing)),
-        )
+        return self._now.padded(self.problem.rank)
 
     def _objective(self, delta: float) -> float:
         problem, here = self.problem, self._now
-        penalty = problem.lambda_w * float(here.w @ here.w)
-        penalty += problem.lambda_p * self._model.spectral.value(here.multipliers)
-        return smoothed_risk(problem, problem.predict(here), delta) + penalty
+        risk = smoothed_risk(problem, problem.predict(here), delta)
+        return self._penalised(risk, here.w, here.multipliers)
 
     def epoch(self) -> float:
         before, delta = self._now, self._smoothing.delta
@@ -252,6 +228,3 @@ class IncrementalSVD(Solver):
         if self._steps % _DRIFT == 0:
             P, values = orthonormalised(P, values)
         self._now = Parameters(P, w, bias, coefficients=values)
-
-    def trusts_change(self, change: float) -> bool:
-        return False

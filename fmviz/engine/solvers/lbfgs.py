@@ -15,8 +15,7 @@ from ..errors import WhyNot
 from ..parameters import Parameters
 from ..problem import Formulation
 from ..settings import ParamSpec
-from ._flat_problem import Joint
-from .base import Solver
+from ._flat_problem import Joint, JointSolver
 from .kernels.coefficients import CoefficientStep, coefficient_change
 
 # scipy wants some limit.
@@ -70,7 +69,7 @@ def _optimise(
         answer(error)
 
 
-class LBFGS(Solver):
+class LBFGS(JointSolver):
     """Limited-memory BFGS on (P, w, bias) jointly.
 
     An epoch is one iteration of ``scipy.optimize.minimize(method="L-BFGS-B")`` without bounds, with the
@@ -101,9 +100,8 @@ class LBFGS(Solver):
     )
 
     def prepare(self) -> None:
-        problem = self.problem
         super().prepare()
-        self._joint = Joint(problem)
+        problem = self.problem
         self._coefficient_step = CoefficientStep(problem) if problem.model.fits_coefficients else None
         self._end: weakref.finalize | None = None
         self._worked = 0.0
@@ -126,7 +124,7 @@ class LBFGS(Solver):
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         self.close()
-        self._x = self._joint.pack(parameters)
+        super().start(parameters, rng)
         if self._coefficient_step is not None:
             return
         self._done = False
@@ -181,9 +179,6 @@ class LBFGS(Solver):
         self._x = result.x
         moved = coefficient_change(before, fitted)
         return max(moved, joint.change(self._x, self._x - x))
-
-    def parameters(self) -> Parameters:
-        return self._joint.copy(self._x)
 
     def clock(self) -> float:
         """Return the processor time of the calling thread and of the helper thread, which does the work."""

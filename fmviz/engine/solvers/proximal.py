@@ -11,8 +11,7 @@ from ..errors import WhyNot
 from ..parameters import Parameters
 from ..problem import Formulation
 from ..settings import ParamSpec
-from ._flat_problem import ROUNDING, Joint
-from .base import Solver
+from ._flat_problem import ROUNDING, JointSolver
 
 SHRINK = ParamSpec(
     "rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening of the step."
@@ -29,7 +28,7 @@ _FLAT = 1e-10
 MOST_TRIALS = 200
 
 
-class PGD(Solver):
+class PGD(JointSolver):
     r"""Proximal gradient descent with backtracking.
 
     An epoch is one step θ⁺ = prox_{η·penalty}(θ − η∇risk(θ)) on (P, w, bias), with the penalty as in
@@ -52,11 +51,6 @@ class PGD(Solver):
 
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_first")
 
-    def prepare(self) -> None:
-        problem = self.problem
-        super().prepare()
-        self._joint = Joint(problem)
-
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         penalty = problem.penalty
         if penalty.why_no_operator:
@@ -71,7 +65,7 @@ class PGD(Solver):
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        self._x = self._joint.pack(parameters)
+        super().start(parameters, rng)
         self._eta = self.settings["step"]
         self._first = True
 
@@ -79,14 +73,10 @@ class PGD(Solver):
         """Continue from another point, with the present step size of the line search."""
         self._x = self._joint.pack(parameters)
 
-    def epoch(self) -> float:
+    def _move(self) -> float:
         """Make a step; the change is the length of the proximal step, 0 just where θ is stationary."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            before, self._x = self._x, self._step(self._x, self._longer())[0]
-            return self._joint.change(self._x, self._x - before)
-
-    def parameters(self) -> Parameters:
-        return self._joint.copy(self._x)
+        before, self._x = self._x, self._step(self._x, self._longer())[0]
+        return self._joint.change(self._x, self._x - before)
 
     def _longer(self) -> float:
         longer = self._eta if self._first else self._eta * self.settings["growth"]
@@ -159,33 +149,31 @@ class APGD(PGD):
         self._previous = self._x
         self._t = 1.0
         self._momentum = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._value = self._joint.objective(self._x)
+        self._value = self._objective()
 
-    def epoch(self) -> float:
+    def _move(self) -> float:
         """Make a step; the change is the larger of the iterate's move and of the proximal step."""
         joint = self._joint
-        with np.errstate(over="ignore", invalid="ignore"):
-            y = self._x + self._momentum * (self._x - self._previous)
-            x, risk = self._step(y, self._longer())
+        y = self._x + self._momentum * (self._x - self._previous)
+        x, risk = self._step(y, self._longer())
+        value = risk + joint.penalty(x)
+        # Written with <=, so that NaN restarts, too.
+        fell = value <= self._value + ROUNDING * abs(self._value)
+        if self._momentum and not fell:
+            self._t = 1.0
+            y = self._x
+            x, risk = self._step(y, self._eta)
             value = risk + joint.penalty(x)
-            # Written with <=, so that NaN restarts, too.
-            fell = value <= self._value + ROUNDING * abs(self._value)
-            if self._momentum and not fell:
-                self._t = 1.0
-                y = self._x
-                x, risk = self._step(y, self._eta)
-                value = risk + joint.penalty(x)
-            elif self.settings["restart"] == "gradient" and float((y - x) @ (x - self._x)) > 0.0:
-                self._t = 1.0
-            self._previous, self._x, self._value = self._x, x, value
-            following = 0.5 * (1.0 + sqrt(1.0 + 4.0 * self._t * self._t))
-            self._momentum = (self._t - 1.0) / following
-            self._t = following
-            return joint.change(x, x - self._previous, x - y)
+        elif self.settings["restart"] == "gradient" and float((y - x) @ (x - self._x)) > 0.0:
+            self._t = 1.0
+        self._previous, self._x, self._value = self._x, x, value
+        following = 0.5 * (1.0 + sqrt(1.0 + 4.0 * self._t * self._t))
+        self._momentum = (self._t - 1.0) / following
+        self._t = following
+        return joint.change(x, x - self._previous, x - y)
 
 
-class NmAPGD(Solver):
+class NmAPGD(JointSolver):
     r"""Accelerated proximal gradient descent for objectives that are not convex.
 
     With F the objective, an epoch extrapolates,
@@ -235,30 +223,21 @@ class NmAPGD(Solver):
         *("_joint", "_x", "_previous", "_z", "_t_before", "_t", "_q", "_c", "_value", "_last", "_alpha"),
     )
 
-    def prepare(self) -> None:
-        problem = self.problem
-        super().prepare()
-        self._joint = Joint(problem)
-
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         """Return why there is no operator, exact or not."""
         reason = problem.penalty.why_no_operator
         return WhyNot("no_operator", reason) if reason else None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        self._x = self._previous = self._z = self._joint.pack(parameters)
+        super().start(parameters, rng)
+        self._previous = self._z = self._x
         self._t_before, self._t, self._q = 0.0, 1.0, 1.0
         self._last: tuple[np.ndarray, np.ndarray] | None = None
         self._alpha = self.settings["step"]
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._c = self._value = self._joint.objective(self._x)
+        self._c = self._value = self._objective()
 
-    def epoch(self) -> float:
+    def _move(self) -> float:
         """Make a step; the change is the largest of the iterate's move and of the proximal steps."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._epoch()
-
-    def _epoch(self) -> float:
         joint, x = self._joint, self._x
         y = x + (self._t_before / self._t) * (self._z - x)
         y += ((self._t_before - 1.0) / self._t) * (x - self._previous)
@@ -269,7 +248,7 @@ class NmAPGD(Solver):
                 return float("inf")
             # The extrapolation alone went too far.
             self._restart()
-            return self._epoch()
+            return self._move()
         z, value_z, enough = self._search(y, gradient, value)
         steps = [z - y]
         new, value_new = z, value_z
@@ -325,6 +304,3 @@ class NmAPGD(Solver):
     def trusts_change(self, change: float) -> bool:
         """Return whether the operator is exact: a step of an inexact one may be short anywhere."""
         return super().trusts_change(change) and self.problem.penalty.exact_prox
-
-    def parameters(self) -> Parameters:
-        return self._joint.copy(self._x)

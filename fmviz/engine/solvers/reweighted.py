@@ -51,6 +51,7 @@ class Smoothing:
         The first δ in units, and the factor by which it is lowered.
     """
 
+    short_steps: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("delta",)
 
     def __init__(self, problem: Problem, share: float, decay: float) -> None:
@@ -196,10 +197,6 @@ class Reweighted(Solver):
         linear = max(changes.pop("w"), changes.pop("intercept"))
         blocks: list[Any] = [(change, now[name]) for name, change in changes.items()]
         return self._smoothing.after(relative_change((linear, now.w, np.asarray(now.intercept)), *blocks))
-
-    def trusts_change(self, change: float) -> bool:
-        """Return False: at a kink short steps prove nothing."""
-        return False
 
     def parameters(self) -> Parameters:
         return self._now.copy()

@@ -10,14 +10,13 @@ from ..errors import WhyNot
 from ..parameters import Parameters
 from ..problem import Formulation
 from ..settings import ParamSpec
-from ._flat_problem import Joint
-from .base import Solver
+from ._flat_problem import JointSolver
 from .proximal import SHRINK, STEP
 
 _MOST_TRIALS = 60
 
 
-class SubGD(Solver):
+class SubGD(JointSolver):
     r"""Subgradient descent with line search on the convex form of Ω_* ([A] Eq. 11 to 13).
 
     Ω_*(P) = ½‖PPᵀ‖₁ − ½‖P‖²_F, so the objective is risk + λ_w‖w‖² + (λ_p − λ/2)‖P‖²_F + (λ/2)‖PPᵀ‖₁: the
@@ -45,12 +44,8 @@ class SubGD(Solver):
         ),
     )
 
+    short_steps: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_value")
-
-    def prepare(self) -> None:
-        problem = self.problem
-        super().prepare()
-        self._joint = Joint(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         penalty = problem.penalty
@@ -69,35 +64,26 @@ class SubGD(Solver):
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        self._x = self._joint.pack(parameters)
+        super().start(parameters, rng)
         self._eta = 0.5 * self.settings["step"]
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._value = self._joint.objective(self._x)
+        self._value = self._objective()
 
-    def epoch(self) -> float:
+    def _move(self) -> float:
         problem, joint, x = self.problem, self._joint, self._x
-        with np.errstate(over="ignore", invalid="ignore"):
-            g = joint.risk_and_gradient(x)[1] + joint.quadratic_gradient(x)
-            if problem.lambda_sparse:
-                P = joint.unpack(x).P
-                sub = problem.penalty.subgradient(P)
-                g[: P.size] += problem.lambda_sparse * sub.ravel()
-            square = float(g @ g)
-            if not np.isfinite(square):
-                return float("inf")
-            eta = min(2.0 * self._eta, 1e100)
-            for _ in range(_MOST_TRIALS):
-                trial = x - eta * g
-                value = joint.objective(trial)
-                if value <= self._value - self.settings["sigma"] * eta * square:
-                    self._eta, self._x, self._value = eta, trial, value
-                    return joint.change(trial, trial - x)
-                eta *= self.settings["rho"]
+        g = joint.risk_and_gradient(x)[1] + joint.quadratic_gradient(x)
+        if problem.lambda_sparse:
+            P = joint.unpack(x).P
+            sub = problem.penalty.subgradient(P)
+            g[: P.size] += problem.lambda_sparse * sub.ravel()
+        square = float(g @ g)
+        if not np.isfinite(square):
+            return float("inf")
+        eta = min(2.0 * self._eta, 1e100)
+        for _ in range(_MOST_TRIALS):
+            trial = x - eta * g
+            value = joint.objective(trial)
+            if value <= self._value - self.settings["sigma"] * eta * square:
+                self._eta, self._x, self._value = eta, trial, value
+                return joint.change(trial, trial - x)
+            eta *= self.settings["rho"]
         return 0.0
-
-    def trusts_change(self, change: float) -> bool:
-        """Return False: steps are short beside a kink, too."""
-        return False
-
-    def parameters(self) -> Parameters:
-        return self._joint.copy(self._x)

@@ -18,7 +18,6 @@ from scipy.linalg.lapack import dpotrs
 
 from ..errors import WhyNot
 from ..linalg.lowrank import pair_gradient
-from ..losses import Loss
 from ..models import Model
 from ..models.robust import RobustFM
 from ..parameters import Parameters
@@ -44,168 +43,9 @@ MOST_COORDINATES = 2_000
 """The most coordinates of Z, w and b for which the normal equations are factorised."""
 
 
-@dataclass(frozen=True)
-class Convex:
-    """One convex problem; see the module.
-
-    Attributes
-    ----------
-    X : (n, d) ndarray
-        The rows with a positive weight.
-    y : (n,) ndarray
-        Their targets.
-    weights : (n,) ndarray
-        ω > 0.
-    half_square : Loss
-        ½u².
-    squared : bool
-        Whether g_n is ω_n·½u², rather than ω_n·u.
-    lambda_w, lambda_p : float
-        The strengths.
-    basis : (d, d) ndarray
-        Orthonormal columns, those of the free directions first.
-    free : int
-        How many are free.
-    trace : bool
-        Whether T is tr Z.
-    fit_linear, fit_intercept : bool
-        Whether there are w and b.
-    unit : float
-        A typical excess.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray
-    half_square: Loss
-    squared: bool
-    lambda_w: float
-    lambda_p: float
-    basis: np.ndarray
-    free: int
-    trace: bool
-    fit_linear: bool
-    fit_intercept: bool
-    unit: float
-
-
 def coordinates(d: int) -> int:
     """Return the number of coordinates of Z, w and b."""
     return d * (d + 1) // 2 + d + 1
-
-
-def solve(
-    problem: Convex,
-    Z: np.ndarray,
-    w: np.ndarray,
-    bias: float,
-    slope: np.ndarray,
-    tol: float,
-    most: int,
-) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """Return Z, w, the bias and the slopes g_n' at the minimum, from a given start.
-
-    By the alternating direction method of multipliers.
-
-    The splitting has copies v of the predictions, where the loss acts, and S of Z, which is projected on the
-    cone (Boyd et al. 2011); both in coordinates of `basis`, in which T is diagonal. The steps on (Z, w, b)
-    are exact, by a Cholesky factor of the normal equations.
-    """
-    d = Z.shape[0]
-    first, second = np.triu_indices(d)
-    double = np.where(first == second, 1.0, np.sqrt(2.0))
-    B, rows = problem.basis, problem.X @ problem.basis
-    A = np.hstack(
-        [
-            rows[:, first] * rows[:, second] * double,
-            *([rows] if problem.fit_linear else []),
-            *([np.ones((len(rows), 1))] if problem.fit_intercept else []),
-        ]
-    )
-    m = first.size
-    penalised = (np.arange(d) >= problem.free).astype(float)
-    smooth = np.zeros(A.shape[1])
-    if not problem.trace:
-        smooth[:m] = problem.lambda_p * (penalised[first] + penalised[second])
-    if problem.fit_linear:
-        smooth[m : m + d] = 2.0 * problem.lambda_w
-    # A step of the loss moves an excess by a unit, or by half of itself.
-    weight = problem.weights * (1.0 if problem.squared else 1.0 / problem.unit)
-    gram = (A * weight[:, None]).T @ A
-    size = float(np.diagonal(gram)[:m].mean()) or 1.0
-    coupling = np.zeros(A.shape[1])
-    coupling[:m] = size
-    # Z, w and the bias have different units.
-    ridge = np.concatenate(
-        [
-            1e-12 * np.full(block.shape, block.max())
-            for block in np.split(np.diagonal(gram), [m, m + d])
-            if block.size
-        ]
-    )
-
-    def packed(M: np.ndarray) -> np.ndarray:
-        return (B.T @ M @ B)[first, second] * double
-
-    upper, lower = first * d + second, second * d + first
-
-    def unpacked(z: np.ndarray) -> np.ndarray:
-        M = np.zeros(d * d)
-        M[upper] = M[lower] = z / double
-        return M.reshape(d, d)
-
-    def on_cone(z: np.ndarray, shift: float) -> np.ndarray:
-        values, vectors = np.linalg.eigh(unpacked(z))
-        values = np.maximum(values - shift, 0.0)
-        return ((vectors * values) @ vectors.T).ravel()[upper] * double
-
-    def loss_step(v: np.ndarray, rho: float) -> np.ndarray:
-        move = problem.half_square.derivative(v, problem.y)
-        if problem.squared:
-            return v - move / (1.0 + rho)
-        reach = problem.unit / rho
-        return v - np.minimum(np.maximum(move, -reach), reach)
-
-    theta = np.concatenate(
-        [packed(Z), *([B.T @ w] if problem.fit_linear else []), *([[bias]] if problem.fit_intercept else [])]
-    )
-    v, s = A @ theta, theta[:m].copy()
-    # The multipliers that correspond to the slopes where (Z, w, b) is stationary.
-    mu = slope / weight
-    nu = -(smooth[:m] * theta[:m] + A[:, :m].T @ slope) / size
-    rho, factor = 1.0, None
-    for turn in range(most):
-        if factor is None:
-            H = rho * gram
-            H[np.diag_indices_from(H)] += smooth + rho * coupling + ridge
-            factor = scipy.linalg.cholesky(H.T, lower=True, overwrite_a=True, check_finite=False)
-        right = rho * (A.T @ (weight * (v - mu)))
-        right[:m] += rho * size * (s - nu)
-        theta = dpotrs(factor, right, lower=1)[0]
-        fitted = A @ theta
-        v_before, s_before = v, s
-        f = _RELAXATION * fitted + (1.0 - _RELAXATION) * v
-        z = _RELAXATION * theta[:m] + (1.0 - _RELAXATION) * s
-        v = loss_step(f + mu, rho)
-        s = on_cone(z + nu, problem.lambda_p / (rho * size) if problem.trace else 0.0)
-        mu += f - v
-        nu += z - s
-        if (turn + 1) % _ASK:
-            continue
-        apart = _norm(weight, fitted - v, size, theta[:m] - s)
-        moved = _norm(weight, v - v_before, size, s - s_before)
-        scale = _norm(weight, v, size, s) or 1.0
-        if max(apart, moved) <= tol * scale:
-            break
-        ratio = apart / max(moved, 1e-300)
-        if turn % _LOOK == _LOOK - 1 and turn < 0.6 * most and not 0.2 < ratio < 5.0:
-            change = float(np.clip(np.sqrt(ratio), 0.1, 10.0))
-            rho *= change
-            mu, nu, factor = mu / change, nu / change, None
-    symmetric = B @ unpacked(s) @ B.T
-    w = B @ theta[m : m + d] if problem.fit_linear else w
-    bias = float(theta[-1]) if problem.fit_intercept else bias
-    return 0.5 * (symmetric + symmetric.T), w, bias, rho * weight * mu
 
 
 def _norm(weight: np.ndarray, v: np.ndarray, size: float, z: np.ndarray) -> float:
@@ -218,16 +58,39 @@ _UNCAPPED = 10
 _OF_MOVE = 1e-3
 
 
-def why_not_robust(label: str, model: Model) -> WhyNot | None:
-    """Return why a solver of the robust factorization machine does not apply to another model, or None."""
-    if isinstance(model, RobustFM):
-        return None
-    return WhyNot(
-        "robust_only",
-        f"{label} projects Z on the positive semidefinite matrices and shrinks its small eigenvalues; the "
-        f'{model.label[0].lower()}{model.label[1:]} has no such Z. Choose the model "robust", or another '
-        "solver.",
-    )
+class ConeSolver(Solver):
+    """Base class of solvers of the robust factorization machine."""
+
+    monotone: ClassVar[bool] = False
+    takes_kinks: ClassVar[bool] = True
+    short_steps: ClassVar[bool] = True
+
+    def _why_not_model(self, model: Model) -> WhyNot | None:
+        if isinstance(model, RobustFM):
+            return None
+        return WhyNot(
+            "robust_only",
+            f"{self.label} projects Z on the positive semidefinite matrices and shrinks its small "
+            f"eigenvalues; the {model.label[0].lower()}{model.label[1:]} has no such Z. "
+            'Choose the model "robust", or another solver.',
+        )
+
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """Return why there is no Lipschitz constant of the smooth part, which gradient steps need."""
+        return smooth_part(problem.loss).why_no_mu(self.label)
+
+    def prepare(self) -> None:
+        model: Any = self.problem.model
+        self._model: RobustFM = model
+        # Weights are measured by their contribution to predictions, so that units of X do not matter.
+        self._sizes = np.sqrt(second_moments(self.problem) / self.problem.design.n_samples)
+        self._half = smooth_part(self.problem.loss)
+
+    def _penalised(self, risk: float, w: np.ndarray, eigenvalues: np.ndarray) -> float:
+        """Return the objective, given the risk."""
+        problem = self.problem
+        shrunk = self._model.spectral.value(eigenvalues)
+        return risk + problem.lambda_w * float(w @ w) + problem.lambda_p * shrunk
 
 
 @dataclass
@@ -242,7 +105,7 @@ class Point:
     f: np.ndarray
 
 
-class TwoStage(Solver):
+class TwoStage(ConeSolver):
     r"""Weights, then w, then Z: majorise loss and norm at the present point, and minimise (robust_fm).
 
     An epoch takes the tangents of both caps, which majorise the objective and touch it at the present
@@ -312,16 +175,7 @@ class TwoStage(Solver):
     )
     # Z is stored as a d × d matrix.
     most_features: ClassVar[float] = 500
-    monotone: ClassVar[bool] = False
-    takes_kinks: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_state", "_smoothing", "_slope", "_moved")
-
-    def _why_not_model(self, model: Model) -> WhyNot | None:
-        return why_not_robust(self.label, model)
-
-    def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return why there is no Lipschitz constant of the smooth part, which gradient steps need."""
-        return smooth_part(problem.loss).why_no_mu(self.label)
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         size = coordinates(d)
@@ -333,14 +187,9 @@ class TwoStage(Solver):
         )
 
     def prepare(self) -> None:
-        problem = self.problem
-        model: Any = problem.model
-        self._model: RobustFM = model
-        X = problem.design.matrix
+        super().prepare()
+        problem, X = self.problem, self.problem.design.matrix
         self._X = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
-        # Weights are measured by their contribution to predictions, so that units of X do not matter.
-        self._sizes = np.sqrt(second_moments(problem) / problem.design.n_samples)
-        self._half = smooth_part(problem.loss)
         self._kinks = problem.loss.majoriser
         small = coordinates(problem.design.n_features) <= MOST_COORDINATES
         # The splitting takes proximal steps of ½u², for squares and excesses.
@@ -381,12 +230,8 @@ class TwoStage(Solver):
 
     def _objective(self, at: Point, delta: float) -> float:
         problem = self.problem
-        if self._linear:
-            risk = problem.empirical_risk(at.f)
-        else:
-            risk = smoothed_risk(problem, at.f, delta)
-        shrunk = self._model.spectral.value(at.values)
-        return risk + problem.lambda_w * float(at.w @ at.w) + problem.lambda_p * shrunk
+        risk = problem.empirical_risk(at.f) if self._linear else smoothed_risk(problem, at.f, delta)
+        return self._penalised(risk, at.w, at.values)
 
     def epoch(self) -> float:
         before, delta = self._now, self._smoothing.delta
@@ -466,42 +311,123 @@ class TwoStage(Solver):
     def _solved(
         self, here: Point, weights: np.ndarray, kept: np.ndarray, free: int, squared: bool, strength: float
     ) -> Point:
-        """Return the minimum of the convex problem; without a row that counts, the present point."""
-        problem = self.problem
+        """Return the minimum of the convex problem; without a row that counts, the present point.
+
+        See the module: g_n is ω_n·½u² if `squared`, else ω_n·u, and the first `free` eigenvectors are free.
+        By the alternating direction method of multipliers. The splitting has copies v of the predictions,
+        where the loss acts, and S of Z, which is projected on the cone (Boyd et al. 2011); both in coordinates of
+        an orthonormal basis in which T is diagonal. The steps on (Z, w, b) are exact, by a Cholesky factor of
+        the normal equations.
+        """
+        problem, trace = self.problem, self._model.traced
         if not kept.any():
             return here
         d = problem.design.n_features
         # The eigenvectors, completed to a basis.
-        basis = np.linalg.qr(np.hstack([here.vectors, np.eye(d)]))[0] if here.values.size else np.eye(d)
-        X = self._X[kept]
-        excess = np.abs(self._half.derivative(here.f[kept], problem.y[kept]))
-        convex = Convex(
-            X.toarray() if hasattr(X, "toarray") else X,
-            problem.y[kept],
-            weights[kept],
-            self._half,
-            squared,
-            problem.lambda_w,
-            strength,
-            basis,
-            free,
-            self._model.traced,
-            problem.fit_linear,
-            problem.fit_intercept,
-            max(float(excess.mean()), 1e-3 * self._smoothing.unit),
+        B = np.linalg.qr(np.hstack([here.vectors, np.eye(d)]))[0] if here.values.size else np.eye(d)
+        X, y, weights, slope = self._X[kept], problem.y[kept], weights[kept], self._slope[kept]
+        X = X.toarray() if hasattr(X, "toarray") else X
+        # A typical excess.
+        unit = float(np.abs(self._half.derivative(here.f[kept], y)).mean())
+        unit = max(unit, 1e-3 * self._smoothing.unit)
+        tol, most = self._tolerance, self.settings["rounds"]
+        first, second = np.triu_indices(d)
+        double = np.where(first == second, 1.0, np.sqrt(2.0))
+        rows = X @ B
+        A = np.hstack(
+            [
+                rows[:, first] * rows[:, second] * double,
+                *([rows] if problem.fit_linear else []),
+                *([np.ones((len(rows), 1))] if problem.fit_intercept else []),
+            ]
         )
-        Z, w, bias, slope = solve(
-            convex,
-            here.Z,
-            here.w,
-            here.bias,
-            self._slope[kept],
-            self._tolerance,
-            self.settings["rounds"],
+        m = first.size
+        penalised = (np.arange(d) >= free).astype(float)
+        smooth = np.zeros(A.shape[1])
+        if not trace:
+            smooth[:m] = strength * (penalised[first] + penalised[second])
+        if problem.fit_linear:
+            smooth[m : m + d] = 2.0 * problem.lambda_w
+        # A step of the loss moves an excess by a unit, or by half of itself.
+        weight = weights * (1.0 if squared else 1.0 / unit)
+        gram = (A * weight[:, None]).T @ A
+        size = float(np.diagonal(gram)[:m].mean()) or 1.0
+        coupling = np.zeros(A.shape[1])
+        coupling[:m] = size
+        # Z, w and the bias have different units.
+        ridge = np.concatenate(
+            [
+                1e-12 * np.full(block.shape, block.max())
+                for block in np.split(np.diagonal(gram), [m, m + d])
+                if block.size
+            ]
         )
+
+        upper, lower = first * d + second, second * d + first
+
+        def unpacked(z: np.ndarray) -> np.ndarray:
+            M = np.zeros(d * d)
+            M[upper] = M[lower] = z / double
+            return M.reshape(d, d)
+
+        def on_cone(z: np.ndarray, shift: float) -> np.ndarray:
+            values, vectors = np.linalg.eigh(unpacked(z))
+            values = np.maximum(values - shift, 0.0)
+            return ((vectors * values) @ vectors.T).ravel()[upper] * double
+
+        def loss_step(v: np.ndarray, rho: float) -> np.ndarray:
+            move = self._half.derivative(v, y)
+            if squared:
+                return v - move / (1.0 + rho)
+            reach = unit / rho
+            return v - np.minimum(np.maximum(move, -reach), reach)
+
+        theta = np.concatenate(
+            [
+                (B.T @ here.Z @ B)[first, second] * double,
+                *([B.T @ here.w] if problem.fit_linear else []),
+                *([[here.bias]] if problem.fit_intercept else []),
+            ]
+        )
+        v, s = A @ theta, theta[:m].copy()
+        # The multipliers that correspond to the slopes where (Z, w, b) is stationary.
+        mu = slope / weight
+        nu = -(smooth[:m] * theta[:m] + A[:, :m].T @ slope) / size
+        rho, factor = 1.0, None
+        for turn in range(most):
+            if factor is None:
+                H = rho * gram
+                H[np.diag_indices_from(H)] += smooth + rho * coupling + ridge
+                factor = scipy.linalg.cholesky(H.T, lower=True, overwrite_a=True, check_finite=False)
+            right = rho * (A.T @ (weight * (v - mu)))
+            right[:m] += rho * size * (s - nu)
+            theta = dpotrs(factor, right, lower=1)[0]
+            fitted = A @ theta
+            v_before, s_before = v, s
+            f = _RELAXATION * fitted + (1.0 - _RELAXATION) * v
+            z = _RELAXATION * theta[:m] + (1.0 - _RELAXATION) * s
+            v = loss_step(f + mu, rho)
+            s = on_cone(z + nu, strength / (rho * size) if trace else 0.0)
+            mu += f - v
+            nu += z - s
+            if (turn + 1) % _ASK:
+                continue
+            apart = _norm(weight, fitted - v, size, theta[:m] - s)
+            moved = _norm(weight, v - v_before, size, s - s_before)
+            scale = _norm(weight, v, size, s) or 1.0
+            if max(apart, moved) <= tol * scale:
+                break
+            ratio = apart / max(moved, 1e-300)
+            if turn % _LOOK == _LOOK - 1 and turn < 0.6 * most and not 0.2 < ratio < 5.0:
+                change = float(np.clip(np.sqrt(ratio), 0.1, 10.0))
+                rho *= change
+                mu, nu, factor = mu / change, nu / change, None
+        symmetric = B @ unpacked(s) @ B.T
+        w = B @ theta[m : m + d] if problem.fit_linear else here.w
+        bias = float(theta[-1]) if problem.fit_intercept else here.bias
         self._slope = np.zeros(kept.size)
-        self._slope[kept] = slope
-        return self._point(Z, w, bias)
+        self._slope[kept] = rho * weight * mu
+        return self._point(0.5 * (symmetric + symmetric.T), w, bias)
 
     def _descended(self, here: Point, weights: np.ndarray, free: np.ndarray, strength: float) -> Point:
         """Make `steps` rounds of a step on w and one on Z, on the tangent at `here`."""
@@ -568,9 +494,6 @@ class TwoStage(Solver):
 
         return step
 
-    def trusts_change(self, change: float) -> bool:
-        return False
-
     @property
     def _state(self) -> Parameters:
         """The present point, for a checkpoint."""
@@ -584,13 +507,7 @@ class TwoStage(Solver):
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`, largest λ_s first."""
         now = self._now
-        missing = self.problem.rank - now.values.size
-        return Parameters(
-            np.pad(now.vectors, ((0, 0), (0, missing))),
-            now.w.copy(),
-            now.bias,
-            coefficients=np.pad(now.values, (0, missing)),
-        )
+        return Parameters(now.vectors, now.w, now.bias, coefficients=now.values).padded(self.problem.rank)
 
 
 def _extrapolated(now: Point, behind: Point, ahead: float) -> Point:

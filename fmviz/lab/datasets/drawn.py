@@ -15,21 +15,6 @@ from fmviz.engine.errors import finite_number, whole_number
 from .base import Scaling
 
 
-def _block_size(d_true: int, b: int) -> int:
-    if d_true % b:
-        divisors = [n for n in range(1, d_true // 2 + 1) if d_true % n == 0]
-        allowed = ", ".join(map(str, divisors))
-        raise ValueError(
-            f"d_true = {d_true} is not divisible by b = {b}; for this d_true, b can be {allowed}."
-        )
-    if d_true == b:
-        raise ValueError(
-            f"d_true = {d_true} split into b = {b} groups leaves one feature a group, which interacts "
-            "with no other: give at most d_true / 2 groups."
-        )
-    return d_true // b
-
-
 def make_sparse_interactions(
     n_samples: int = 200,
     d_true: int = 80,
@@ -98,7 +83,17 @@ def make_sparse_interactions(
     b = whole_number("b", b, 1)
     d_noise = whole_number("d_noise", d_noise, 0)
     noise = finite_number("noise", noise, 0.0)
-    m = _block_size(d_true, b)
+    if d_true % b:
+        divisors = [n for n in range(1, d_true // 2 + 1) if d_true % n == 0]
+        allowed = ", ".join(map(str, divisors))
+        raise ValueError(
+            f"d_true = {d_true} is not divisible by b = {b}; for this d_true, b can be {allowed}."
+        )
+    if (m := d_true // b) == 1:
+        raise ValueError(
+            f"d_true = {d_true} split into b = {b} groups leaves one feature a group, which interacts "
+            "with no other: give at most d_true / 2 groups."
+        )
     correlation = finite_number("correlation", correlation, -1.0 / (m - 1), 1.0)
     try:
         rng = np.random.default_rng(random_state)

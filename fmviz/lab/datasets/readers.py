@@ -396,18 +396,18 @@ def movielens(files: Files, *, side_features: bool) -> Fields:
     """Read MovieLens 100K: one-hot users and films, optionally with their attributes."""
     with files.reading("u.user") as path:
         users = _without_quotes(path, 5, "|")
-        n_users = _consecutive(users[0])
-        ages = _integers(users[1], "ages").tolist()
+        _check_ids(users[0])
+        ages = users[1].to_numpy().astype(np.int64).tolist()
     with files.reading("u.item") as path:
         items = _without_quotes(path, 5 + len(GENRES), "|")
-        n_items = _consecutive(items[0])
+        _check_ids(items[0])
         # "01-Jan-1995", or nothing: a missing date is a category of its own.
         years = [int(date[-4:]) if date else None for date in items[2]]
         flags = items.iloc[:, 5:].to_numpy().astype(np.float64)
     with files.reading("u.data") as path:
         ratings = _without_quotes(path, 4, "\t")
-        user, item, y = (_integers(ratings[j], what) for j, what in enumerate(("users", "items", "ratings")))
-        for what, ids, n in (("user", user, n_users), ("item", item, n_items)):
+        user, item, y = ratings[[0, 1, 2]].to_numpy().astype(np.int64).T
+        for what, ids, n in (("user", user, len(users)), ("item", item, len(items))):
             for bad in (ids.min(), ids.max()):
                 if not 1 <= bad <= n:
                     raise ValueError(f"it rates with {what} {bad}, but u.{what} describes 1 to {n}")
@@ -416,7 +416,7 @@ def movielens(files: Files, *, side_features: bool) -> Fields:
     titles = [title if count[title] == 1 else f"{title} #{i}" for i, title in enumerate(items[1], start=1)]
     # The columns of an attribute, each row for a user or a film, and which of these rows a rating takes.
     blocks = [
-        (user, _identity("user", [f"user {i}" for i in range(1, n_users + 1)])),
+        (user, _identity("user", [f"user {i}" for i in range(1, len(users) + 1)])),
         (item, _identity("item", titles)),
     ]
     if side_features:
@@ -445,19 +445,10 @@ def _without_quotes(path: Path, n_columns: int, separator: str) -> pd.DataFrame:
     return frame
 
 
-def _integers(column: pd.Series, what: str) -> np.ndarray:
-    try:
-        return column.to_numpy().astype(np.int64)
-    except ValueError as error:
-        raise ValueError(f"the {what} must be whole numbers, but {error}") from error
-
-
-def _consecutive(column: pd.Series) -> int:
-    """Return the number of ids; raises ValueError unless they are 1, 2, ... in order."""
-    ids = _integers(column, "ids")
-    if not np.array_equal(ids, np.arange(1, len(ids) + 1)):
+def _check_ids(column: pd.Series) -> None:
+    """Raise ValueError unless the ids are 1, 2, ... in order: a rating names its row by them."""
+    if not np.array_equal(column.to_numpy().astype(np.int64), np.arange(1, len(column) + 1)):
         raise ValueError("the ids must be 1, 2, ... in order, as in MovieLens 100K")
-    return len(ids)
 
 
 def _decades(numbers: Sequence[int | None], attribute: str) -> Block:

@@ -34,15 +34,20 @@ def unpack_parameters(data: bytes) -> Parameters:
     """Deserialize parameters by `pack_parameters`; raises ValueError on anything else."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = {name: np.asarray(archive[name], dtype=np.float64) for name in archive.files}
-        if missing := {"P", "w", "intercept"} - arrays.keys():
-            raise KeyError(min(missing))
-        if arrays["w"].ndim == 1:
-            arrays["intercept"] = arrays["intercept"].reshape(())
-        return Parameters(**arrays)
+            return parameters_of(archive)
     except UNREADABLE as error:
         # Without the message of NumPy, which advises to unpickle the data.
         raise ValueError("These are no parameters of a run, or they are damaged.") from error
+
+
+def parameters_of(arrays: Mapping[str, np.ndarray]) -> Parameters:
+    """Return parameters of named arrays; raises KeyError if one is missing."""
+    values = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
+    if missing := {"P", "w", "intercept"} - values.keys():
+        raise KeyError(min(missing))
+    if values["w"].ndim == 1:
+        values["intercept"] = values["intercept"].reshape(())
+    return Parameters(**values)
 
 
 def unpacked_shapes(data: bytes) -> dict[str, tuple[int, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,18 +106,15 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
         if len(clean) > _LONGEST_NAME:
             clean = clean[: _LONGEST_NAME - 1] + "…"
         names.append(clean)
-    taken, again = set(names), Counter(names)
-    seen: Counter[str] = Counter()
+    taken, seen = set(names), set()
     doubles = []
     for at, column in enumerate(names):
-        seen[column] += 1
-        if again[column] > 1 and seen[column] > 1:
-            number = seen[column]
-            while (other := f"{column} ({number})") in taken:
-                number += 1
-            taken.add(other)
-            names[at] = other
+        if column in seen:
+            numbered = (f"{column} ({number})" for number in itertools.count(2))
+            names[at] = next(other for other in numbered if other not in taken)
+            taken.add(names[at])
             doubles.append(column)
+        seen.add(column)
     if empty:
         notes.append(f"{_columns(len(empty))} no name: see “column {empty[0]}”.")
     if doubles:

@@ -39,12 +39,6 @@ _DATE_FORMATS = (
     "%d %b %Y",
     "%b %d, %Y",
 )
-# Numbered, since levels are sorted alphabetically.
-_WEEKDAYS = ("1-Mon", "2-Tue", "3-Wed", "4-Thu", "5-Fri", "6-Sat", "7-Sun")
-_MONTHS = (
-    *("01-Jan", "02-Feb", "03-Mar", "04-Apr", "05-May", "06-Jun"),
-    *("07-Jul", "08-Aug", "09-Sep", "10-Oct", "11-Nov", "12-Dec"),
-)
 
 # ------------------------------------------------------------------------------------------------- words
 
@@ -152,14 +146,11 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
 def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
     """Return year, month, weekday and hour of dates as columns ``<name>.year`` and so on."""
     dates, name = dates_of(values, form), str(values.name)
+    weekdays = (dates.dt.day_of_week + 1).map("{:.0f}-".format, na_action="ignore").astype("str")
     return {
         f"{name}.year": dates.dt.year.astype("float64"),
-        f"{name}.month": _named(dates.dt.month - 1, _MONTHS),
-        f"{name}.weekday": _named(dates.dt.day_of_week, _WEEKDAYS),
+        # Numbered, since levels are sorted alphabetically.
+        f"{name}.month": dates.dt.strftime("%m-") + dates.dt.month_name().str[:3],
+        f"{name}.weekday": weekdays + dates.dt.day_name().str[:3],
         f"{name}.hour": dates.dt.hour.astype("float64"),
     }
-
-
-def _named(places: pd.Series, words: tuple[str, ...]) -> pd.Series:
-    codes = places.fillna(-1).to_numpy(dtype=np.int64)
-    return pd.Series(np.array([*words, None], dtype=object)[codes], index=places.index)

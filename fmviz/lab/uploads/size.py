@@ -72,11 +72,6 @@ class Size:
                     "Of the rows without a missing value all are alike in one of the labels. Impute what is "
                     "missing, or ignore columns."
                 )
-        if target.task == "binary" and 0 in counts:
-            raise ValueError(
-                "Of the rows without a missing value all are of one class. Impute what is missing, or ignore "
-                "columns."
-            )
         if target.labels and 0 in counts:
             raise ValueError(
                 f"Of the rows without a missing value none is {target.labels[counts.index(0)]!r}. Impute "

@@ -93,6 +93,32 @@ def anova_slopes_of_rows(storage: Storage, power):
 
 
 @functools.cache
+def _recursion(degree: int) -> tuple[Any, Any]:
+    """Return the cofactor of an entry of which z = x·p, from the A^1 … A^{m−1} at `table[:, n]`.
+
+    The second function also moves the entry's share by `move`, and returns the cofactor before that.
+    """
+
+    @jitable
+    def without(table, n, z):
+        partial = 1.0
+        for t in range(degree - 1):
+            partial = table[t, n] - z * partial
+        return partial
+
+    @jitable
+    def moved(table, n, z, move):
+        partial = 1.0
+        for t in range(degree - 1):
+            lower = table[t, n] - z * partial
+            table[t, n] += move * partial
+            partial = lower
+        return partial
+
+    return without, moved
+
+
+@functools.cache
 def anova_entries(degree: int) -> EntryColumnView:
     """Return A^m, m ≥ 2, along an entry ([B] Section 7, for any m).
 
@@ -101,6 +127,7 @@ def anova_entries(degree: int) -> EntryColumnView:
     every column, which takes less memory and keeps rounding errors from accumulating.
     """
     kept_order = degree == 2
+    without, moved = _recursion(degree)
 
     def state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
         n, k = design.n_samples, P.shape[0]
@@ -137,22 +164,12 @@ def anova_entries(degree: int) -> EntryColumnView:
 
     @jitable
     def cofactor(kept, n, x, p, own):
-        z = x * p
-        partial = 1.0
-        for t in range(degree - 1):
-            partial = kept[t, n] - z * partial
-        return partial
+        return without(kept, n, x * p)
 
     @jitable
     def advance(kept, n, x, p, q, own):
-        z = x * p
         move = x * (q - p)
-        partial = 1.0
-        for t in range(degree - 1):
-            lower = kept[t, n] - z * partial
-            kept[t, n] += move * partial
-            partial = lower
-        return move * partial
+        return move * moved(kept, n, x * p, move)
 
     return EntryColumnView(
         f"anova({degree})",
@@ -272,6 +289,8 @@ def anova_rows(degree: int) -> RowColumnsView:
             "anova(2)", _pairs_state, largest_of_pairs, gather_pairs, rise_of_pairs, advance_pairs
         )
 
+    without, moved = _recursion(degree)
+
     def state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
         tables = np.empty((design.n_samples, degree - 1, P.shape[1]))
         anova_tables(design.storage)(*design.rows, np.ascontiguousarray(P), tables)
@@ -291,10 +310,7 @@ def anova_rows(degree: int) -> RowColumnsView:
         for i in range(at.size):
             table = tables[at[i]]
             for s in range(p.size):
-                z = x[i] * p[s]
-                partial = 1.0
-                for t in range(degree - 1):
-                    partial = table[t, s] - z * partial
+                partial = without(table, s, x[i] * p[s])
                 g[s] += first[i] * partial
                 h[s] += second[i] * partial * partial
 
@@ -303,11 +319,7 @@ def anova_rows(degree: int) -> RowColumnsView:
         table = state[0][n]
         total = 0.0
         for s in range(p.size):
-            z = x * p[s]
-            partial = 1.0
-            for t in range(degree - 1):
-                partial = table[t, s] - z * partial
-            total += scaled[s] * partial
+            total += scaled[s] * without(table, s, x * p[s])
         return total
 
     @jitable
@@ -315,14 +327,7 @@ def anova_rows(degree: int) -> RowColumnsView:
         table = state[0][n]
         total = 0.0
         for s in range(p.size):
-            z = x * p[s]
-            move = x * step[s]
-            partial = 1.0
-            for t in range(degree - 1):
-                lower = table[t, s] - z * partial
-                table[t, s] += move * partial
-                partial = lower
-            total += scaled[s] * partial
+            total += scaled[s] * moved(table, s, x * p[s], x * step[s])
         return total
 
     return RowColumnsView(f"anova({degree})", state, scale, gather, rise, advance)

@@ -6,10 +6,12 @@ array has shape (3, max(d, k)).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 
 from ..._jit import jitable
-from .squared_norm import find_by_filter, prox_vector
+from .squared_norm import prox_of_short
+from .thresholds import soft
 
 
 @jitable
@@ -22,8 +24,7 @@ def soften(M, strength, theta, work):
     """Apply [A] Eq. 8."""
     for s in range(M.shape[0]):
         for j in range(M.shape[1]):
-            p = M[s, j]
-            M[s, j] = p - strength if p > strength else (p + strength if p < -strength else 0.0)
+            M[s, j] = soft(M[s, j], strength)
 
 
 @jitable
@@ -58,43 +59,54 @@ def shrink_norms(M, strength, theta, work):
     set_norms(M, norms, new)
 
 
-@jitable
-def shrink_squared_columns(M, strength, theta, work):
-    """Apply [A] Eq. 30 to every column of P."""
-    d = M.shape[1]
-    for s in range(M.shape[0]):
-        prox_vector(find_by_filter, M[s], strength, work[0, :d], M[s])
+def of_columns(prox: Callable[..., None]) -> Callable[..., None]:
+    """Return the operator that applies ``prox(p, strength, work, out)`` to every column of P."""
+
+    @jitable
+    def shrink(M, strength, theta, work):
+        for s in range(M.shape[0]):
+            prox(M[s], strength, work[0, : M.shape[1]], M[s])
+
+    return shrink
 
 
-@jitable
-def shrink_squared_rows(M, strength, theta, work):
-    """Apply [A] Eq. 30 to every row of P."""
-    k = M.shape[0]
-    p = work[2, :k]
-    for j in range(M.shape[1]):
-        for s in range(k):
-            p[s] = M[s, j]
-        prox_vector(find_by_filter, p, strength, work[0, :k], p)
-        for s in range(k):
-            M[s, j] = p[s]
+def of_rows(prox: Callable[..., None]) -> Callable[..., None]:
+    """Return the operator that applies `prox` to every row of P, a column of M."""
+
+    @jitable
+    def shrink(M, strength, theta, work):
+        k = M.shape[0]
+        p = work[2, :k]
+        for j in range(M.shape[1]):
+            for s in range(k):
+                p[s] = M[s, j]
+            prox(p, strength, work[0, :k], p)
+            for s in range(k):
+                M[s, j] = p[s]
+
+    return shrink
 
 
-@jitable
-def shrink_squared_norms(M, strength, theta, work):
-    """Apply [A] Theorem 8."""
-    d = M.shape[1]
-    norms, new = work[1, :d], work[2, :d]
-    row_norms(M, norms)
-    if strength > 0.0:
-        prox_vector(find_by_filter, norms, strength, work[0, :d], new)
-        set_norms(M, norms, new)
+def of_norms(prox: Callable[..., None]) -> Callable[..., None]:
+    """Return the operator that applies `prox` to the norms of the rows of P ([A] Theorem 8)."""
+
+    @jitable
+    def shrink(M, strength, theta, work):
+        d = M.shape[1]
+        norms, new = work[1, :d], work[2, :d]
+        row_norms(M, norms)
+        if strength > 0.0:
+            prox(norms, strength, work[0, :d], new)
+            set_norms(M, norms, new)
+
+    return shrink
 
 
 @jitable
 def pairs_of_vector(p, strength, work, out):
     """Minimise ½‖q − p‖² + strength·½(‖q‖₁² − ‖q‖₂²); see `omega_ti.prox_pairs`."""
     if strength < 1.0:
-        prox_vector(find_by_filter, p, 0.5 * strength / (1.0 - strength), work, out)
+        prox_of_short(p, 0.5 * strength / (1.0 - strength), work, out)
         for i in range(p.size):
             out[i] /= 1.0 - strength
     else:
@@ -106,18 +118,7 @@ def pairs_of_vector(p, strength, work, out):
             out[i] = p[i] if i == best else 0.0
 
 
-@jitable
-def shrink_pairs(M, strength, theta, work):
-    d = M.shape[1]
-    for s in range(M.shape[0]):
-        pairs_of_vector(M[s], strength, work[0, :d], M[s])
-
-
-@jitable
-def shrink_norm_pairs(M, strength, theta, work):
-    d = M.shape[1]
-    norms, new = work[1, :d], work[2, :d]
-    row_norms(M, norms)
-    if strength > 0.0:
-        pairs_of_vector(norms, strength, work[0, :d], new)
-        set_norms(M, norms, new)
+shrink_squared_columns, shrink_squared_rows, shrink_squared_norms = (
+    make(prox_of_short) for make in (of_columns, of_rows, of_norms)
+)
+shrink_pairs, shrink_norm_pairs = of_columns(pairs_of_vector), of_norms(pairs_of_vector)

@@ -17,8 +17,7 @@ from ...design import DENSE, Storage
 from ...losses import ScalarLoss
 from ...models.columns import EntryColumnView
 from ...penalties import EntryView
-from ...penalties.operators.thresholds import soft
-from .coefficients import NOISE
+from .coefficients import NOISE, entry_minimum
 from .repeated import end_sweep
 
 _MOST_STEPS = 500
@@ -205,13 +204,10 @@ def entry_sweep(
                             g *= scale / n_samples
                             h *= scale * scale * mu / n_samples
                             t = lam * threshold(cache, j, p)
-                            bend = h + 2.0 * lam_p[s]
                             if power > 2:
                                 q = power_minimum(p, g, h, lam_p[s], max(squares[s] - p * p, 0.0), power)
-                            elif bend > 0.0:
-                                q = soft(h * p - g, t) / bend
-                            elif t > 0.0:
-                                q = 0.0
+                            else:
+                                q = entry_minimum(p, g, h, lam_p[s], t)
                         else:
                             gauss = 0.0
                             for i in range(count):
@@ -483,12 +479,7 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                             g = 0.0
                             h = 0.0
                         h *= mu / n_samples
-                        total = h + 2.0 * lam_p
-                        q = p
-                        if total > 0.0:
-                            q = soft(h * p - g, t) / total
-                        elif t > 0.0:
-                            q = 0.0
+                        q = entry_minimum(p, g, h, lam_p, t)
                         if q != p:
                             step = q - p
                             moved = 0.0

@@ -15,9 +15,10 @@ from ...design import Design, Partners
 from ...losses import ScalarLoss
 from ...memory import aligned_copy
 from ...penalties import EntryView, RowView
-from ...penalties.operators.thresholds import norm, soft
-from .coefficients import BEYOND, NOISE
+from ...penalties.operators.thresholds import norm
+from .coefficients import NOISE, entry_minimum
 from .repeated import end_sweep
+from .row_sweep import row_minimum
 
 _FOUR = 4
 # The number of derivatives computed together.
@@ -254,12 +255,7 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                             g = 0.0
                             h = 0.0
                         h *= mu / n_samples
-                        bend = h + 2.0 * lam_p
-                        t = lam * threshold(cache, j, p)
-                        if bend > 0.0:
-                            q = soft(h * p - g, t) / bend
-                        elif t > 0.0:
-                            q = 0.0
+                        q = entry_minimum(p, g, h, lam_p, lam * threshold(cache, j, p))
                     step = q - p
                     steps[j] = step
                     table[j, 0] = q
@@ -288,7 +284,7 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
     (d,), and `slope`, shape (longest column,), are work space.
     """
     derivative = loss.derivative
-    begin, shrink, update = penalty.begin, penalty.shrink, penalty.update
+    begin, update, minimum = penalty.begin, penalty.update, row_minimum(penalty)
 
     def sweeps(
         most,
@@ -355,15 +351,7 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
                     g[:] = 0.0
                     bend = 0.0
                 bend *= mu / n_samples
-                total = bend + 2.0 * lam_p
-                if total > 0.0:
-                    for s in range(rank):
-                        step[s] = (bend * P[j, s] - g[s] / n_samples) / total
-                    shrink(step, lam / total, j, P, cache)
-                else:
-                    for s in range(rank):
-                        step[s] = P[j, s]
-                    shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
+                minimum(step, P[j], g, bend, n_samples, lam_p, lam, j, P, cache)
                 update(cache, j, P, step)
                 moved = 0.0
                 size = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._jit import cached_factory
+from ..._jit import cached_factory, jitable
 from ...design import Storage
 from ...losses import ScalarLoss
 from ...models.columns import RowColumnsView
@@ -29,6 +29,25 @@ def in_lines(M: np.ndarray) -> np.ndarray:
     lines = memory[skip : skip + n * wide].reshape(n, wide)
     lines[:, :k] = M
     return lines
+
+
+def row_minimum(penalty: RowView):
+    """Return the function that writes the minimum along a row to `step`, a proximal gradient step."""
+    shrink = penalty.shrink
+
+    @jitable
+    def minimum(step, own, g, bend, n_samples, lam_p, lam, j, P, cache):
+        total = bend + 2.0 * lam_p
+        if total > 0.0:
+            for s in range(step.size):
+                step[s] = (bend * own[s] - g[s] / n_samples) / total
+            shrink(step, lam / total, j, P, cache)
+        else:
+            for s in range(step.size):
+                step[s] = own[s]
+            shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
+
+    return minimum
 
 
 @cached_factory()
@@ -59,7 +78,7 @@ def row_sweep(
     """
     row, value = storage.row, storage.value
     loss_value, derivative, second_of = loss.value, loss.derivative, loss.second
-    begin, shrink, update, penalty_of = penalty.begin, penalty.shrink, penalty.update, penalty.penalty
+    begin, update, penalty_of, minimum = penalty.begin, penalty.update, penalty.penalty, row_minimum(penalty)
     scale_of, gather, rise_along, advance = view.scale, view.gather, view.rise, view.advance
 
     def sweeps(
@@ -161,15 +180,7 @@ def row_sweep(
                         g[:] = 0.0
                         bend = 0.0
                     bend *= mu / n_samples
-                total = bend + 2.0 * lam_p
-                if total > 0.0:
-                    for s in range(rank):
-                        step[s] = (bend * own[s] - g[s] / n_samples) / total
-                    shrink(step, lam / total, j, P, cache)
-                else:
-                    for s in range(rank):
-                        step[s] = own[s]
-                    shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
+                minimum(step, own, g, bend, n_samples, lam_p, lam, j, P, cache)
                 if search:
                     before = lam * penalty_of(own, j, P, cache)
                     predicted = lam * penalty_of(step, j, P, cache) - before

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..._heap import heapify, pop, push
 from ..._jit import jitable
-from ...penalties.operators.squared_norm import find_by_filter, prox_vector, threshold_of
+from ...penalties.operators.squared_norm import prox_of_short, threshold_of
 from ...penalties.operators.thresholds import soft
 from .lazy import SMALL, Lazy, of_norms
 
@@ -45,7 +45,7 @@ def write_out(keys, K, s, a, T, hk, hi, size, strength, grow, live, work):
             # A second entry of the heap for j is outdated from now on.
             K[j, s] = 0.0
     if n > 0:
-        prox_vector(find_by_filter, keys[:n], strength, work[:n], keys[:n])
+        prox_of_short(keys[:n], strength, work[:n], keys[:n])
     kept = 0
     total = 0.0
     for i in range(n):

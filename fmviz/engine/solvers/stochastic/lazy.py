@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -146,9 +147,11 @@ def step_shared(K, state, R, js, count, keep, cut, grow, period):
         scale[0], offset[0], age[0] = 1.0, 0.0, 0
     a, T = scale[0], offset[0]
     for i in range(count):
+        # Loaded here: in the inner loop it would keep the loop from being vectorised.
+        j = js[i]
         for s in range(R.shape[1]):
             key = R[i, s] / a
-            K[js[i], s] = key + T if key > 0.0 else (key - T if key < 0.0 else 0.0)
+            K[j, s] = key + T if key > 0.0 else (key - T if key < 0.0 else 0.0)
     offset[0] = T + cut / a
 
 
@@ -161,7 +164,7 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
 
     A row is stored as of its last update, with its norm ν of that time: it is now P_j·‖p_j‖/ν_j.
     """
-    begin_keys, present_key, step_keys = entries.begin, entries.present, entries.step
+    begin_keys, step_keys = entries.begin, entries.step
 
     @jitable
     def begin(P, longest):
@@ -169,13 +172,13 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
         for j in range(nu.size):
             nu[j] = norm(P[j])
         kappa = nu.copy().reshape(-1, 1)
-        return nu, kappa, begin_keys(kappa, longest), np.empty((max(longest, 1), 1))
+        return nu, kappa, begin_keys(kappa, longest), np.empty((longest, 1))
 
     @jitable
     def present(P, state, j, R, i):
-        nu, kappa, keys, norms = state
-        present_key(kappa, keys, j, norms, 0)
-        scale = norms[0, 0] / nu[j] if norms[0, 0] > 0.0 else 0.0
+        # Not unpacked: that would count references to the arrays, for every row.
+        nu, kappa, a, T = state[0][j], state[1][j, 0], state[2][0][0], state[2][1][0]
+        scale = a * (kappa - T) / nu if kappa > T else 0.0
         for s in range(R.shape[1]):
             R[i, s] = scale * P[j, s]
 
@@ -183,10 +186,12 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
     def step(P, state, R, js, count, keep, cut, grow, period):
         nu, kappa, keys, norms = state
         for i in range(count):
+            j = js[i]
+            total = 0.0
             for s in range(R.shape[1]):
-                P[js[i], s] = R[i, s]
-            norms[i, 0] = norm(R[i])
-            nu[js[i]] = norms[i, 0]
+                P[j, s] = R[i, s]
+                total += R[i, s] * R[i, s]
+            nu[j] = norms[i, 0] = sqrt(total)
         step_keys(kappa, keys, norms, js, count, keep, cut, grow, period)
 
     @jitable
