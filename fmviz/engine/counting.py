@@ -66,8 +66,7 @@ def count_meeting(patterns, counts):
 
 def used_interactions(P: np.ndarray) -> int:
     """Return the number of pairs i < j that P, shape (d, k), uses."""
-    patterns, counts = support_patterns(P)
-    return int(count_meeting(patterns, counts))
+    return int(count_meeting(*support_patterns(P)))
 
 
 def used_mask(P: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from .checkpoint import recall
 from .errors import WhyNot, one_of
 from .models import Model
 from .parameters import Parameters
-from .penalties.base import unit_rows
+from .penalties.base import shrunk
 from .problem import Problem
 from .solvers import Solver, get_solver
 from .solvers._flat_problem import ROUNDING
@@ -258,7 +258,7 @@ def _factor_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int, s: int = 
     by_norm = problem.penalty.row_wise
     q = p.copy()
     if h + shrink > 0.0:
-        q = _shrunk(h * p - g, t, by_norm) / (h + shrink) + 0.0  # A zero has no sign.
+        q = shrunk((h * p - g)[None], t, by_norm)[0] / (h + shrink) + 0.0  # A zero has no sign.
     elif (t > 0.0).any():
         q = np.where(np.broadcast_to(t, p.shape) > 0.0, 0.0, p)
     if not np.array_equal(p, q):
@@ -267,13 +267,6 @@ def _factor_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int, s: int = 
         sums.A[rows, columns] += x[:, None] * step
         P[j, columns] = q
     return Step("row" if s < 0 else "entry", j, s, p, q, g, h, shrink, t, by_norm)
-
-
-def _shrunk(u: np.ndarray, t: np.ndarray, by_norm: bool) -> np.ndarray:
-    if by_norm:
-        norms, unit = unit_rows(u[None, :])
-        return np.asarray((np.maximum(norms - t, 0.0) * unit)[0])
-    return np.asarray(np.sign(u) * np.maximum(np.abs(u) - t, 0.0))
 
 
 # ------------------------------------------------------------------------------------------------- halves

@@ -51,7 +51,9 @@ def relative_gaps(
     return gap, None if most is None else max(0.0, objective - most) / objective
 
 
-def dual_values(problem: Problem, parameters: Parameters, thorough: bool) -> tuple[float, float | None]:
+def dual_values(
+    problem: Problem, parameters: Parameters, thorough: bool = True
+) -> tuple[float, float | None]:
     """Return the best D(α) found from the slope of the risk at the parameters; at least 0.
 
     The second number is an upper bound of it for the best possible bound of the gauge.

@@ -14,7 +14,7 @@ import numpy as np
 from ..losses.majoriser import Smoothed, typical_size
 from ..parameters import Parameters
 from ..penalties import Penalty
-from ..penalties.base import unit_rows
+from ..penalties.base import shrunk
 from ..penalties.blockwise import parts_of
 from ..problem import Problem
 from .duality import relative_gaps
@@ -129,15 +129,10 @@ def _closed_step(
     if penalty.row_wise:
         h = h.sum(axis=1, keepdims=True)
     u = np.where(h > 0, h * P - gradient, 0.0)
-    if penalty.row_wise:
-        norms, unit = unit_rows(u)
-        shrunk = np.maximum(norms - t, 0.0) * unit
-    else:
-        shrunk = np.sign(u) * np.maximum(np.abs(u) - t, 0.0)
     bend = np.broadcast_to(h + shrink + 2.0 * strength * penalty.quad, P.shape)
     # Without curvature and penalty an entry has no effect and stays; with a threshold alone it goes to 0.
     Q = np.where(np.broadcast_to(t, P.shape) > 0, 0.0, P)
-    Q = np.divide(shrunk, bend, out=Q, where=bend > 0)
+    Q = np.divide(shrunk(u, t, penalty.row_wise), bend, out=Q, where=bend > 0)
     return float(np.abs(P - Q).max())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,9 +46,11 @@ class ColumnModel(Model):
 
     columnar = True
 
+    _kernels: ClassVar[Any] = ()
+
     def kernels(self) -> tuple[ColumnKernel, ...]:
         """Return the kernel of each block; every block has `rank` columns."""
-        raise NotImplementedError
+        return self._kernels
 
     @property
     def multilinear(self) -> bool:

@@ -58,9 +58,6 @@ class EigenModel(ColumnModel):
     def _kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(2) if self.diagonal else Anova(2),)
 
-    def kernels(self) -> tuple[ColumnKernel, ...]:
-        return self._kernels
-
     @property
     def least_features(self) -> int:
         """1: a single feature has no pair, and W is 0."""

@@ -103,9 +103,6 @@ class KernelExpansion(ColumnModel):
                 "fitted λ_s; set it to 0 and raise lambda_p, which multiplies Σ|λ_s|‖p_s‖^m."
             )
 
-    def kernels(self) -> tuple[ColumnKernel, ...]:
-        return self._kernels
-
     @property
     def fits_coefficients(self) -> bool:
         """Whether λ is fitted."""

@@ -46,6 +46,3 @@ class HigherOrderFM(ColumnModel):
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
         return tuple(Anova(m) for m in range(2, self.order + 1))
-
-    def kernels(self) -> tuple[ColumnKernel, ...]:
-        return self._kernels

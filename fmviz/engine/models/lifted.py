@@ -21,7 +21,7 @@ from ..settings import setting
 from .base import Model, Notation
 from .columnar import LONGER
 from .columns import ColumnViews
-from .columns.base import EntryColumnView, State, largest_of, no_partner
+from .columns.base import EntryColumnView, State, largest_of, no_partner, no_scale
 from .factorization_machine import design_square_dot
 
 
@@ -44,11 +44,6 @@ def _column(P, s, state):
 @jitable
 def _absorb(kept, n, x, p):
     kept[0][n] += x * p
-
-
-@jitable
-def _scale(s, state):
-    return 0.0
 
 
 @jitable
@@ -112,7 +107,7 @@ def lifted_entries(degree: int, distinct: bool) -> EntryColumnView:
         return A.reshape(degree, -1, design.n_samples), aligned_copy(np.empty(design.n_samples))
 
     view = EntryColumnView(
-        "lifted", state, _open, _column, _absorb, _scale, no_partner, _cofactor, _advance, _close
+        "lifted", state, _open, _column, _absorb, no_scale, no_partner, _cofactor, _advance, _close
     )
     if not distinct:
         return view

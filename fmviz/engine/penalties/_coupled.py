@@ -53,7 +53,7 @@ class Sizes:
 
 
 @functools.cache
-def _of_entries(sizes: Sizes) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+def _of_entries(sizes: Sizes) -> tuple[Any, Any, Any]:
     """Return `begin`, `threshold` and `update` of an `EntryView`."""
     first, active, reset, add = sizes.first, sizes.active, sizes.reset, sizes.add
     weight, update_size = sizes.weight, sizes.update

@@ -305,6 +305,12 @@ class Penalty(Bound):
         return None
 
 
+def prox_of_norms(P: np.ndarray, strength: float, prox: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Apply an operator of vectors, as rows of a matrix, to the row norms ([A] Theorem 8)."""
+    norms, unit = unit_rows(P)
+    return P.copy() if strength == 0.0 else prox(np.ascontiguousarray(norms.T)).T * unit
+
+
 def entry_residual(G: np.ndarray, Q: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
     """Return G minus its projection on {radius·sign(q) where q ≠ 0, [−radius, radius] elsewhere}."""
     return np.where(Q != 0, G - radius * np.sign(Q), G - np.clip(G, -radius, radius))
@@ -317,6 +323,14 @@ def row_residual(G: np.ndarray, Q: np.ndarray, radius: np.ndarray | float) -> np
     norm_g, unit_g = unit_rows(G)
     outside = np.maximum(norm_g - radius, 0.0) * unit_g
     return np.where(norm_q > 0, G - radius * unit_q, outside)
+
+
+def shrunk(u: np.ndarray, t: np.ndarray, by_norm: bool) -> np.ndarray:
+    """Lower the size of every entry, or of the norm of every row, by a threshold t, to 0 at the least."""
+    if by_norm:
+        norms, unit = unit_rows(u)
+        return np.asarray(np.maximum(norms - t, 0.0) * unit)
+    return np.asarray(np.sign(u) * np.maximum(np.abs(u) - t, 0.0))
 
 
 def unit_rows(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import WhyNot
 from ._coupled import norm_penalty
-from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
+from .base import MatrixView, Penalty, RowView, prox_of_norms, row_residual, unit_rows
 from .operators.matrix import shrink_squared_norms
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerCS
@@ -57,10 +57,7 @@ class CS(Penalty):
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Theorem 8: the operator of λ‖·‖₁² on the row norms."""
-        norms, unit = unit_rows(P)
-        if strength == 0.0:
-            return P.copy()
-        return prox_squared_l1(norms.T, strength, algorithm).T * unit
+        return prox_of_norms(P, strength, lambda norms: prox_squared_l1(norms, strength, algorithm))
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·2‖Q‖₂,₁·∂‖Q‖₂,₁."""

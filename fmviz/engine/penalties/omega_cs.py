@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import norm_penalty
-from .base import MatrixView, Penalty, RowView, unit_rows
+from .base import MatrixView, Penalty, RowView, prox_of_norms, unit_rows
 from .higher_order import HigherOmegaCS, OmegaCSAll
 from .omega_ti import prox_pairs
 from .operators.matrix import shrink_norm_pairs
@@ -49,10 +49,7 @@ class OmegaCS(Penalty):
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Return a global minimiser: `prox_pairs` on the row norms."""
-        norms, unit = unit_rows(P)
-        if strength == 0.0:
-            return P.copy()
-        return prox_pairs(np.ascontiguousarray(norms.T), strength, algorithm).T * unit
+        return prox_of_norms(P, strength, lambda norms: prox_pairs(norms, strength, algorithm))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_{i≠j} ‖p_i‖, shape (d, 1)."""

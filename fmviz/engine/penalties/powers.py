@@ -18,7 +18,7 @@ import numpy as np
 
 from .._jit import jitable, named
 from ..settings import setting
-from .base import MatrixView, Penalty, entry_residual, row_residual, unit_rows
+from .base import MatrixView, Penalty, entry_residual, prox_of_norms, row_residual, unit_rows
 from .operators.matrix import of_columns, of_norms, of_rows
 
 LOG_2 = log(2.0)
@@ -272,10 +272,7 @@ class PowerCS(Penalty):
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Theorem 11: the operator of λ‖·‖₁^m on the row norms."""
-        norms, unit = unit_rows(P)
-        if strength == 0.0:
-            return P.copy()
-        return prox_power_l1(norms.T, strength, self.degree).T * unit
+        return prox_of_norms(P, strength, lambda norms: prox_power_l1(norms, strength, self.degree))
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·m‖Q‖₂,₁^(m−1)·∂‖Q‖₂,₁ ([A] Eq. 73)."""

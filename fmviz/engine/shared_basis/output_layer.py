@@ -7,6 +7,7 @@ With Z = [Φ, X, 1] and Θ stacking V, wᵀ and the biases, shape (q, m), it min
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -192,30 +193,64 @@ class OutputLayer:
 
 
 def fista(layer: OutputLayer, T: np.ndarray, tol: float, most: int) -> np.ndarray:
-    """Return Θ after accelerated proximal gradient steps with restarts and a line search ([C] Appendix D).
+    """Return Θ after accelerated proximal gradient steps; see `fista_of_blocks`."""
 
-    They end once no entry moves by more than `tol` of the largest one.
+    def smooth(T: np.ndarray) -> tuple[float, tuple[np.ndarray]]:
+        value, gradient = layer.smooth(T)
+        return value, (gradient,)
+
+    return fista_of_blocks(smooth, lambda eta, T: (layer.prox(T, eta),), (T,), tol, most)[0]
+
+
+def fista_of_blocks(
+    smooth: Callable[..., tuple[float, Sequence[np.ndarray]]],
+    prox: Callable[..., Sequence[np.ndarray]],
+    blocks: Sequence[np.ndarray],
+    tol: float,
+    most: int,
+) -> Sequence[np.ndarray]:
+    """Make accelerated proximal gradient steps with restarts and a line search ([C] Appendix D).
+
+    They end once no entry moves by more than `tol` of the largest one of its block.
+
+    Parameters
+    ----------
+    smooth : callable
+        ``smooth(*blocks)``: the smooth part of the objective, and its gradient in every block.
+    prox : callable
+        ``prox(eta, *blocks)``: the operator of eta times the other part.
+    blocks : sequence of ndarray
+        The start.
+    tol : float
+    most : int
+        The most steps.
     """
-    momentum, t, L = T, 1.0, 1.0
+    mixed, t, L = blocks, 1.0, 1.0
     for _ in range(most):
-        value, gradient = layer.smooth(momentum)
+        value, gradients = smooth(*mixed)
         while True:
-            new = layer.prox(momentum - gradient / L, 1.0 / L)
-            step = new - momentum
-            bound = value + float((gradient * step).sum()) + 0.5 * L * float((step * step).sum())
-            if layer.smooth(new)[0] <= bound + 1e-14 * abs(value):
+            new = prox(1.0 / L, *(x - g / L for x, g in zip(mixed, gradients, strict=True)))
+            steps = [x - y for x, y in zip(new, mixed, strict=True)]
+            bound = value + _inner(gradients, steps) + 0.5 * L * _inner(steps, steps)
+            if smooth(*new)[0] <= bound + 1e-14 * abs(value) or L > 1e18:
                 break
             L *= 2.0
-        moved = float(np.abs(new - T).max(initial=0.0))
-        if float((step * (new - T)).sum()) < 0.0:
+        apart = [x - y for x, y in zip(new, blocks, strict=True)]
+        if _inner(steps, apart) < 0.0:
             # Past the minimum along the path: restart.
             t = 1.0
         faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-        momentum, T, t = new + (t - 1.0) / faster * (new - T), new, faster
+        mixed = [x + (t - 1.0) / faster * step for x, step in zip(new, apart, strict=True)]
+        blocks, t = new, faster
         L *= 0.95
-        if moved <= tol * float(np.abs(T).max(initial=_TINY)):
+        moved = (np.abs(step).max(initial=0.0) for step in apart)
+        if all(size <= tol * np.abs(x).max(initial=_TINY) for size, x in zip(moved, blocks, strict=True)):
             break
-    return T
+    return blocks
+
+
+def _inner(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> float:
+    return float(sum((x * y).sum() for x, y in zip(a, b, strict=True)))
 
 
 @cached_factory()

@@ -15,7 +15,7 @@ from ..problem import Formulation, Problem
 from ..settings import ParamSpec
 from ..shared_basis.gradients import BasisGradient, activations, dual_order, feature_products
 from ..shared_basis.linear_part import fit_linear_part, refit_output_layer
-from ..shared_basis.output_layer import OutputLayer, Risk, fista, is_wide, whitened
+from ..shared_basis.output_layer import OutputLayer, Risk, fista, fista_of_blocks, is_wide, whitened
 from ..shared_basis.selection import METHODS, select
 from .base import Solver
 
@@ -58,10 +58,6 @@ class BothLayers:
         return value + float((ridge * np.square(linear_T)).sum()), in_H, in_T
 
 
-def _into_ball(H: np.ndarray) -> np.ndarray:
-    return np.asarray(H / np.maximum(np.linalg.norm(H, axis=0), 1.0))
-
-
 def fista_both(
     problem: Problem,
     diagonal: bool,
@@ -78,31 +74,15 @@ def fista_both(
     """
     both = BothLayers(problem, diagonal, H.shape[1], offset)
     proximal = both.layer(H).prox
-    mixed_H, mixed_T, t, L = H, T, 1.0, 1.0
-    for _ in range(most):
-        value, in_H, in_T = both.value_and_gradients(mixed_H, mixed_T)
-        while True:
-            new_H, new_T = _into_ball(mixed_H - in_H / L), proximal(mixed_T - in_T / L, 1.0 / L)
-            step_H, step_T = new_H - mixed_H, new_T - mixed_T
-            linear = float((in_H * step_H).sum() + (in_T * step_T).sum())
-            square = 0.5 * L * float((step_H * step_H).sum() + (step_T * step_T).sum())
-            reached = both.value_and_gradients(new_H, new_T)[0]
-            if reached <= value + linear + square + 1e-14 * abs(value) or L > 1e18:
-                break
-            L *= 2.0
-        apart_H, apart_T = new_H - H, new_T - T
-        if float((step_H * apart_H).sum() + (step_T * apart_T).sum()) < 0.0:
-            t = 1.0
-        faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-        mixed_H, mixed_T = new_H + (t - 1.0) / faster * apart_H, new_T + (t - 1.0) / faster * apart_T
-        H, T, t = new_H, new_T, faster
-        L *= 0.95
-        moved = max(
-            float(np.abs(apart_H).max(initial=0.0)) / float(np.abs(H).max(initial=1e-300)),
-            float(np.abs(apart_T).max(initial=0.0)) / float(np.abs(T).max(initial=1e-300)),
-        )
-        if moved <= tol:
-            break
+
+    def smooth(H: np.ndarray, T: np.ndarray) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
+        value, in_H, in_T = both.value_and_gradients(H, T)
+        return value, (in_H, in_T)
+
+    def prox(eta: float, H: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return H / np.maximum(np.linalg.norm(H, axis=0), 1.0), proximal(T, eta)
+
+    H, T = fista_of_blocks(smooth, prox, (H, T), tol, most)
     return H, T
 
 
@@ -465,10 +445,6 @@ class ProjectedGradient(BasisSolver):
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, restarted in each."),
     )
-
-    def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return None: every penalty has an operator."""
-        return None
 
     def epoch(self) -> float:
         before = (self._here or self._evaluate())[0]

@@ -299,10 +299,6 @@ class GCD(Solver):
             f'{model.label[1:]} has another one. Choose the model "convex_fm", or another solver.',
         )
 
-    def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return why there is no Lipschitz constant; model and penalty are checked before."""
-        return None
-
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         return (
             f"An epoch of {self.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "

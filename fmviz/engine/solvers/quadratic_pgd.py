@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import WhyNot
 from ..linalg.spectral import (
     TRACE_NORM,
     prox_trace_l1,
@@ -67,10 +66,6 @@ class QuadraticPGD(Solver):
     factorised: ClassVar[bool] = False
     needs_mu: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_now", "_before", "_momentum", "_dual", "_eta", "_objective")
-
-    def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return why there is no Lipschitz constant; model and penalty are checked before."""
-        return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         problem = self.problem

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..losses.majoriser import Majoriser, typical_size
-from ..models import Model
 from ..parameters import Parameters
 from ..problem import Formulation, Problem
 from ..settings import ParamSpec
@@ -131,10 +130,6 @@ class Reweighted(Solver):
     takes_powers: ClassVar[bool] = True
     fits_coefficients: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_rng")
-
-    def _why_not_model(self, model: Model) -> WhyNot | None:
-        """Return None: the inner solver checks the model."""
-        return None
 
     def why_not(self, problem: Formulation) -> WhyNot | None:
         """Return the reason; the inner solver fits the columns' weights."""

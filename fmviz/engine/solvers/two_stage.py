@@ -315,9 +315,9 @@ class TwoStage(ConeSolver):
 
         See the module: g_n is ω_n·½u² if `squared`, else ω_n·u, and the first `free` eigenvectors are free.
         By the alternating direction method of multipliers. The splitting has copies v of the predictions,
-        where the loss acts, and S of Z, which is projected on the cone (Boyd et al. 2011); both in coordinates of
-        an orthonormal basis in which T is diagonal. The steps on (Z, w, b) are exact, by a Cholesky factor of
-        the normal equations.
+        where the loss acts, and S of Z, which is projected on the cone (Boyd et al. 2011); both in
+        coordinates of an orthonormal basis in which T is diagonal. The steps on (Z, w, b) are exact, by a
+        Cholesky factor of the normal equations.
         """
         problem, trace = self.problem, self._model.traced
         if not kept.any():

@@ -15,15 +15,14 @@ from ..._jit import cached_factory, jitable
 from ...design import Design, Storage
 from ...memory import aligned_copy
 from .base import (
-    ColumnKernel,
     EntryColumnView,
+    MultilinearKernel,
     RowColumnsView,
     State,
     largest_of,
     no_partner,
     nothing_to_close,
-    once,
-    twice,
+    nothing_to_open,
 )
 
 
@@ -137,10 +136,6 @@ def anova_entries(degree: int) -> EntryColumnView:
         return (A.reshape(k, 1, n), np.zeros(k))
 
     @jitable
-    def open_kept(P, s, state):
-        pass
-
-    @jitable
     def open_rebuilt(P, s, state):
         state[0][0] = 0.0
         state[1][0] = 0.0
@@ -174,7 +169,7 @@ def anova_entries(degree: int) -> EntryColumnView:
     return EntryColumnView(
         f"anova({degree})",
         state,
-        open_kept if kept_order else open_rebuilt,
+        nothing_to_open if kept_order else open_rebuilt,
         column,
         absorb,
         scale,
@@ -333,7 +328,7 @@ def anova_rows(degree: int) -> RowColumnsView:
     return RowColumnsView(f"anova({degree})", state, scale, gather, rise, advance)
 
 
-class Anova(ColumnKernel):
+class Anova(MultilinearKernel):
     """The ANOVA kernel of degree m ([A] Eq. 39).
 
     Parameters
@@ -358,12 +353,6 @@ class Anova(ColumnKernel):
         table = np.empty((self.degree + 1, P.shape[1]))
         anova_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), table, out)
         return out
-
-    def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        return self._slopes(design, P, slope, once)
-
-    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        return self._slopes(design, P, weight, twice)
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
         """Return weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once for every dummy."""

@@ -193,6 +193,16 @@ def no_partner(kept, j):
 
 
 @jitable
+def nothing_to_open(P, s, state):
+    pass
+
+
+@jitable
+def no_scale(s, state):
+    return 0.0
+
+
+@jitable
 def nothing_to_close(s, state, live):
     pass
 
@@ -204,3 +214,17 @@ def largest_of(a):
     for n in range(a.size):
         size = max(size, size_bits(a[n]))
     return from_bits(size)
+
+
+class MultilinearKernel(ColumnKernel):
+    """A kernel with one function for sums of its slopes and of their squares."""
+
+    def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        return self._slopes(design, P, slope, once)
+
+    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return self._slopes(design, P, weight, twice)
+
+    def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:
+        """Return Σ_n weight[n, s] power(∂K(p_s, x_n)/∂p_js)."""
+        raise NotImplementedError

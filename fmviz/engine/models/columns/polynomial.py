@@ -10,16 +10,19 @@ import numpy as np
 from ..._jit import jitable
 from ...design import Design
 from ...memory import aligned_copy
-from .base import ColumnKernel, EntryColumnView, State, no_partner, nothing_to_close
+from .base import (
+    ColumnKernel,
+    EntryColumnView,
+    State,
+    no_partner,
+    no_scale,
+    nothing_to_close,
+    nothing_to_open,
+)
 
 
 def _state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
     return (aligned_copy((design.dot(P.T) if sums is None else sums).T),)
-
-
-@jitable
-def _open(P, s, state):
-    pass
 
 
 @jitable
@@ -32,11 +35,6 @@ def _absorb(kept, n, x, p):
     kept[n] += x * p
 
 
-@jitable
-def _scale(s, state):
-    return 0.0
-
-
 @functools.cache
 def polynomial_entries(degree: int) -> EntryColumnView:
     """Return ⟨p_s, x⟩^m, m ≥ 2, along an entry, in which it is a polynomial of degree m.
@@ -46,10 +44,10 @@ def polynomial_entries(degree: int) -> EntryColumnView:
     return EntryColumnView(
         f"polynomial({degree})",
         _state,
-        _open,
+        nothing_to_open,
         _column,
         _absorb,
-        _scale,
+        no_scale,
         no_partner,
         None,
         None,

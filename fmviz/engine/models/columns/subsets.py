@@ -11,18 +11,27 @@ from ..._jit import cached_factory, jitable
 from ...design import Design, Storage
 from ...memory import aligned_copy
 from .base import (
-    ColumnKernel,
     EntryColumnView,
+    MultilinearKernel,
     RowColumnsView,
     State,
     no_partner,
+    no_scale,
     nothing_to_close,
-    once,
-    twice,
 )
 
 # Mantissas of products are rescaled before their exponents could leave the range of doubles.
 _SAFE = 2.0**500
+
+
+@jitable
+def rescaled(mantissa, exponent):
+    """Return mantissa·2^exponent as another such pair, where the mantissa is far from 1."""
+    size = abs(mantissa)
+    if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
+        mantissa, shift = frexp(mantissa)
+        exponent += shift
+    return mantissa, exponent
 
 
 @cached_factory()
@@ -39,10 +48,7 @@ def subsets_of_rows(storage: Storage):
                 exponent = 0
                 for i in range(indptr[n + 1] - indptr[n]):
                     product *= 1.0 + value(row, i) * P[entry(features, i), s]
-                    size = abs(product)
-                    if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
-                        product, shift = frexp(product)
-                        exponent += shift
+                    product, exponent = rescaled(product, exponent)
                 out[n, s] = ldexp(product, exponent)
 
     return subsets
@@ -69,10 +75,7 @@ def subsets_slopes_of_rows(storage: Storage, power):
                     before[i] = product
                     shifts[i] = exponent
                     product *= 1.0 + value(row, i) * P[entry(features, i), s]
-                    size = abs(product)
-                    if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
-                        product, shift = frexp(product)
-                        exponent += shift
+                    product, exponent = rescaled(product, exponent)
                 after = 1.0
                 exponent = 0
                 for i in range(count - 1, -1, -1):
@@ -81,10 +84,7 @@ def subsets_slopes_of_rows(storage: Storage, power):
                     slope = x * ldexp(before[i] * after, int(shifts[i]) + exponent)
                     G[j, s] += weight[n, s] * power(slope)
                     after *= 1.0 + x * P[j, s]
-                    size = abs(after)
-                    if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
-                        after, shift = frexp(after)
-                        exponent += shift
+                    after, exponent = rescaled(after, exponent)
 
     return slopes
 
@@ -124,11 +124,6 @@ def _absorb(kept, n, x, p):
 
 
 @jitable
-def _scale(s, state):
-    return 0.0
-
-
-@jitable
 def _cofactor(kept, n, x, p, own):
     return others(kept[0, n], kept[1, n], 1.0 + x * p)
 
@@ -152,7 +147,7 @@ SUBSETS_ENTRIES = EntryColumnView(
     _open,
     _column,
     _absorb,
-    _scale,
+    no_scale,
     no_partner,
     _cofactor,
     _advance,
@@ -240,7 +235,7 @@ SUBSETS_ROWS = RowColumnsView("subsets", _rows_state, _no_scale, _gather, _rise,
 """The products of all columns along a row; the state of a row and column is that of `SUBSETS_ENTRIES`."""
 
 
-class AllSubsets(ColumnKernel):
+class AllSubsets(MultilinearKernel):
     """The product Π_j (1 + p_j x_j) ([A] Eq. 54)."""
 
     degree = None
@@ -257,12 +252,6 @@ class AllSubsets(ColumnKernel):
         out = np.empty((design.n_samples, P.shape[1]))
         subsets_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), out)
         return out
-
-    def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        return self._slopes(design, P, slope, once)
-
-    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        return self._slopes(design, P, weight, twice)
 
     def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:
         G, longest = np.zeros(P.shape), max(1, design.longest_row)
