@@ -63,7 +63,7 @@ class Attribute:
         """Return a number as people tell it, from the number in X."""
         return encoded if self.scaling is None else self.scaling.decode(encoded)
 
-    def write(self, x: np.ndarray, value: float) -> None:
+    def set_value(self, x: np.ndarray, value: float) -> None:
         """Write a value, as `value` returns it, into a row of X; ValueError where it is none."""
         if not np.isfinite(value):
             raise ValueError(f"{self.name} = {value} is not a finite number; give one.")
