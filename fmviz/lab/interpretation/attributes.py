@@ -63,7 +63,7 @@ class Attribute:
         """Return a number of X in its original units."""
         return encoded if self.scaling is None else self.scaling.decode(encoded)
 
-    def write(self, x: np.ndarray, value: float) -> None:
+    def encode_into(self, x: np.ndarray, value: float) -> None:
         """Write a value, as `value` returns it, into a row of X; ValueError if it is invalid."""
         if not np.isfinite(value):
             raise ValueError(f"{self.name} = {value} is not a finite number; give one.")

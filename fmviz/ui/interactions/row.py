@@ -51,7 +51,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     changes = _changes(settings, reading)
     changed = x.copy()
     for at, value in changes.items():
-        reading.attributes.all[at].write(changed, value)
+        reading.attributes.all[at].encode_into(changed, value)
     model, parameters = reading.model, reading.parameters
     before = decompose(model, parameters, x)
     now = decompose(model, parameters, changed) if changes else before
@@ -121,7 +121,7 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
             at, value = int(name), float(text)
             if not 0 <= at < len(reading.attributes.all):
                 raise ValueError(f"{at} is no attribute.")
-            reading.attributes.all[at].write(probe, value)
+            reading.attributes.all[at].encode_into(probe, value)
         except ValueError:
             lost.append(part)
             continue

@@ -11,7 +11,7 @@ from fmviz.choices import why_not
 from fmviz.engine.compatibility import best_solver
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model
-from fmviz.engine.penalties import ALL_PENALTIES, PENALTIES
+from fmviz.engine.penalties import ALL_PENALTIES, PENALTIES, Penalty
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.background.job import Job
 from fmviz.lab.catalog import dataset_spec
@@ -196,7 +196,7 @@ def _formulas(settings: Settings, model: Model) -> None:
         return
     penalty = experiment_of(settings).penalty
     formula, selects = model.penalty_words(penalty)
-    forms = [(order, *form.words()[::2]) for order, form in model.forms(penalty)]
+    forms = penalty_forms(model, penalty)
     if len({text for _, text, _ in forms}) == 1:
         (_, formula, selects), *_ = forms
     if len({text for _, text, _ in forms}) <= 1:
@@ -206,6 +206,11 @@ def _formulas(settings: Settings, model: Model) -> None:
             st.caption(f"Of the columns of order {order}:")
             st.latex(text)
     st.caption(f"Selects {selects}.")
+
+
+def penalty_forms(model: Model, penalty: Penalty) -> list[tuple[int | None, str, str]]:
+    """Return the order, the LaTeX and what is selected, for every block of columns of a model."""
+    return [(order, *form.words()[::2]) for order, form in model.forms(penalty)]
 
 
 def _regularizers(settings: Settings) -> tuple[Mapping[str, str | None], dict[str, str]]:
