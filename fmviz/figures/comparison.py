@@ -1,4 +1,4 @@
-"""Figures that compare runs."""
+"""Figures that compare runs: overlaid curves, trade-offs, equal sparsity, metrics against strengths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
 
 
 def run_styles(regularizers: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the colour of every run, its regularizer's, and a dash that tells it from others of that."""
+    """Return the colour of every run's regularizer, and a dash that distinguishes runs of one colour."""
     before = [regularizers[:place].count(name) for place, name in enumerate(regularizers)]
     return [
         (palette.regularizer_color(name), DASHES[count % len(DASHES)])
@@ -71,7 +71,7 @@ def overlay(
         30,
         hovermode="x unified",
         showlegend=True,
-        # From the edge of the picture: many names on a narrow page leave little of the plot.
+        # At the edge of the figure, since many names on a narrow page would shrink the plot.
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
         uirevision=f"{column}:{x}",
     )

@@ -1,4 +1,4 @@
-"""Unit balls, proximal operators and thresholds, drawn."""
+"""Figures of unit balls, flows of proximal operators, shrinkage curves and thresholds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fmviz.figures import palette
 from fmviz.figures.training import BLUE, ORANGE, PURPLE, finish
 
 REACH = 2.0
-# What zeros the end of a way has: none, the first coordinate, the second, both.
+# By the zeros of the prox: none, the first coordinate, the second, both.
 ZERO_COLORS: tuple[str, ...] = (palette.NEUTRAL, ORANGE, BLUE, PURPLE)
 ZERO_SYMBOLS: tuple[str, ...] = ("circle", "line-ew-open", "line-ns-open", "x-thin-open")
 _CLEAR = "rgba(0,0,0,0)"
@@ -21,7 +21,7 @@ _CLEAR = "rgba(0,0,0,0)"
 
 @dataclass(frozen=True)
 class Flow:
-    """What an operator does to one point, and to the plane.
+    """The flow of a proximal operator in the plane, and its action on one point.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def _fade(color: str, share: float) -> str:
 
 
 def _broken(ways: np.ndarray) -> np.ndarray:
-    """Return many polylines, shape (n, steps, 2), as one with gaps of NaN."""
+    """Join polylines, shape (n, steps, 2), into one with NaN gaps."""
     n, steps, _ = ways.shape
     padded = np.full((n, steps + 1, 2), np.nan)
     padded[:, :-1] = ways
@@ -66,7 +66,7 @@ def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> 
 
 
 def _signed(number: int) -> str:
-    """Return a whole number with the sign that Plotly draws."""
+    """Return an integer with a typographic minus sign."""
     return str(number).replace("-", "−")
 
 
@@ -83,7 +83,7 @@ def plane(
     lattice: np.ndarray | None = None,
     height: int = 260,
 ) -> go.Figure:
-    """Draw the unit ball, the flow of the operator and the way of one point.
+    """Draw the unit ball, the flow of the operator and the path of one point.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def plane(
     height : int
         In pixels.
     """
-    # One call makes the figure: piece by piece it takes several times as long, at every click.
+    # Built in one call: adding traces one by one takes several times as long, at every click.
     traces: list[dict[str, Any]] = []
     for number, level in enumerate(flow.levels):
         ball = number == 0
@@ -128,7 +128,7 @@ def plane(
         {**_dots(flow.moved[None], disc), "name": "prox"},
     ]
     if lattice is not None:
-        # Transparent, and without a label: clicks on it reach the program all the same.
+        # Transparent and without labels, but still clickable.
         grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
         clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
         traces.append({**clicks, "name": "click"})
@@ -143,8 +143,7 @@ def plane(
         "zerolinecolor": palette.NEUTRAL,
         "fixedrange": True,
     }
-    # The name stands in place of the last number: beside the axis it would take the room of the picture,
-    # inside it would lie on the lines.
+    # The name of the axis replaces its last tick label: a title would shrink the plot or cover its lines.
     numbers = list(range(-int(REACH), int(REACH)))
     xaxis, yaxis = (
         axis | {"tickvals": [*numbers, REACH], "ticktext": [*map(_signed, numbers), f"<b>{name}</b>"]}
@@ -175,7 +174,7 @@ def space(
     color: str,
     height: int = 280,
 ) -> go.Figure:
-    """Draw the unit ball in three dimensions and the way of one point.
+    """Draw the unit ball in three dimensions and the path of one point.
 
     Parameters
     ----------
@@ -207,7 +206,7 @@ def space(
             lighting={"ambient": 0.55, "diffuse": 0.8, "specular": 0.15, "roughness": 0.7},
         )
     )
-    # Meridians and parallels, sparse: the shape reads without shading, too.
+    # A few meridians and parallels show the shape without shading.
     every = (surface.shape[0] - 1) // 8
     lines = [surface[i] for i in range(every, surface.shape[0] - 1, every)]
     lines += [surface[:, j] for j in range(0, surface.shape[1] - 1, every)]
@@ -287,7 +286,7 @@ def shrinkage(
     present: float,
     axis: str,
 ) -> go.Figure:
-    """Draw one entry after the operator against itself before it.
+    """Draw an entry after the operator against its value before.
 
     Parameters
     ----------
@@ -314,7 +313,7 @@ def shrinkage(
             x=np.round(before, 6),
             y=values,
             mode="lines",
-            # The later lines are thinner, so that those beneath show around them.
+            # Later lines are thinner, so that lines beneath remain visible.
             line={"color": color, "width": max(2.0, 6.0 - 1.3 * number)},
             name=label,
             hovertemplate=f"{label}: %{{x:.3g}} becomes %{{y:.4g}}<extra></extra>",

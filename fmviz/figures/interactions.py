@@ -1,4 +1,4 @@
-"""Figures of what a model has learned: network of interactions, waterfall of a prediction, two rows of P."""
+"""Figures of learned interactions: network, waterfall of a prediction, two rows of P."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def network(
     chosen: Sequence[int] = (),
     signed: bool = True,
 ) -> go.Figure:
-    """Draw nodes and edges.
+    """Draw a network of interactions.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def waterfall(
     """
     every = [*labels, start]
     shown = [_short(label, 46) for label in every]
-    # The same words twice would be one bar.
+    # Equal labels would share one bar.
     shown = [text + "\N{ZERO WIDTH SPACE}" * shown[:at].count(text) for at, text in enumerate(shown)]
     figure = go.Figure(
         go.Waterfall(
@@ -146,7 +146,7 @@ def waterfall(
         )
     )
     finish(figure, 26 * len(every) + 70, 12, showlegend=False)
-    # Values are written outside the bars, which a narrow window would cut off.
+    # Room for the values outside the bars.
     figure.update_layout(margin_r=64)
     ends = np.cumsum(values)
     spread = float(np.ptp(ends)) or abs(total) or 1.0
@@ -162,7 +162,7 @@ def _short(text: str, most: int = 22) -> str:
     return literal(text if len(text) <= most else text[: most - 1] + "…")
 
 
-# More numbers would not be read in cells so narrow.
+# Numbers are written into the cells up to this rank.
 _MOST_WRITTEN = 12
 
 
@@ -174,7 +174,7 @@ def two_rows(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw two rows of P above each other, and beneath them pull against threshold where they are zero.
+    """Draw two rows of P and, beneath, gradients against thresholds of their zero entries.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def two_rows(
 def _pulls(
     figure: go.Figure, labels: Sequence[str], values: np.ndarray, pulls: np.ndarray, thresholds: np.ndarray
 ) -> None:
-    """Draw pull and threshold of what is zero beneath the strips."""
+    """Draw gradients and thresholds of zero entries beneath the rows."""
     by_norm = pulls.shape[1] == 1
     columns = np.arange(1, values.shape[1] + 1)
     for row, color in enumerate((BLUE, ORANGE)):
@@ -307,7 +307,7 @@ class Network:
 
 
 def layout(i: np.ndarray, j: np.ndarray, weight: np.ndarray) -> Network:
-    """Return the network of some pairs.
+    """Lay out the network of some pairs.
 
     Every connected component is drawn so that distances are near the lengths of shortest paths (stress
     majorization: Gansner, Koren and North 2004, "Graph drawing by stress majorization"), and the components
@@ -342,7 +342,7 @@ def _component(graph: sp.csr_array) -> np.ndarray:
     """Return positions of the nodes of a connected graph, its first node in the middle of the circle."""
     n = graph.shape[0]
     distance = shortest_path(graph, unweighted=True, directed=False)
-    # On a circle, neighbours near each other, to begin with.
+    # Start on a circle, neighbours near each other.
     order = np.lexsort((np.arange(n), distance[int(np.argmax(distance.sum(axis=1)))]))
     angle = np.empty(n)
     angle[order] = 2 * np.pi * np.arange(n) / n

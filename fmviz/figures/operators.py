@@ -1,4 +1,4 @@
-"""Curves of what an operator leaves against its strength: [A] Figs. 1 and 2 of atarashi2021."""
+"""Plot counts of interactions or features against the strength λ of proximal operators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Curve:
 
 
 def power(exponent: int) -> str:
-    """Return for instance "2⁻³"."""
+    """Return a power of two, such as "2⁻³"."""
     return f"2{str(exponent).translate(_SUPERSCRIPT)}"
 
 
@@ -79,7 +79,7 @@ def counts_figure(
             line={"color": curve.color, "width": 2.5, "dash": DASHES[curve.reading % len(DASHES)]},
             marker={
                 "symbol": SYMBOLS[number % len(SYMBOLS)],
-                # The later lines are smaller, so that those beneath show around them.
+                # Later markers are smaller, so that markers beneath remain visible.
                 "size": max(6, 11 - number),
                 "color": curve.color,
             },
@@ -120,7 +120,7 @@ def counts_figure(
 
 
 def describe(exponents: Sequence[int], curves: Sequence[Curve], what: str, total: int) -> str:
-    """Return the figure in a sentence, for readers who cannot see it."""
+    """Describe the figure in a sentence, for screen readers."""
     ends = "; ".join(
         f"{curve.label} from {int(curve.counts[0]):,} to {int(curve.counts[-1]):,}" for curve in curves
     )

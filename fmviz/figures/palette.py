@@ -1,4 +1,4 @@
-"""The colours of fmviz, for plotly figures and for the browser component alike.
+"""Colours of matrices, regularizers and methods, for Plotly figures and the browser component.
 
 A matrix is drawn with three kinds of colour that never mix: a diverging ramp for non-zero values, one
 colour for exact zeros that lies outside the ramp, and a neutral grey for the diagonal, which holds no
@@ -89,12 +89,12 @@ def matrix_colors(dark: bool = False) -> MatrixColors:
 
 
 def regularizer_color(name: str) -> str:
-    """Return the colour of a regularizer: its own, or a spare one that its name decides."""
+    """Return the colour of a regularizer: its own, or a spare one chosen by its name."""
     return REGULARIZER_COLORS.get(name) or SPARE_COLORS[crc32(name.encode()) % len(SPARE_COLORS)]
 
 
 def method_colors(labels: Sequence[str]) -> dict[str, str]:
-    """Return a colour for every method: of the regularizer that its label begins with, else one left over."""
+    """Return a colour for every method: that of the regularizer in its label, else an unused one."""
     known = {label: REGULARIZER_COLORS.get(label.split(" ")[0].lower()) for label in labels}
     free = [color for color in SERIES if color not in known.values()] or list(SERIES)
     others = cycle(free)

@@ -21,7 +21,7 @@ _GRID = "#7d859033"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _GAP = 46, 10, 34, 40, 16
 _NAMED = 14  # wider at the left where a vertical axis has a name
 _MOST = 300
-# Points of longer curves are not told apart.
+# Longer curves are drawn without markers.
 _MARKED = 60
 _DASH = {"dot": "2 3", "dash": "7 4"}
 
@@ -110,7 +110,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
 
 
 def _marks(figure: go.Figure, at_x: Callable[[float], float], height: int) -> list[str]:
-    """Draw the vertical lines of `fmviz.figures.training` and their words."""
+    """Draw the vertical lines of `fmviz.figures.training.mark_epochs` and their labels."""
     out = [
         f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
         f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
@@ -129,7 +129,7 @@ def _drawable(y: float, log: bool) -> bool:
 
 
 def _breadth(traces: list[Any], log: bool) -> tuple[float, float]:
-    """Return the ends of the horizontal axis: from 0, or of the logarithms with a margin."""
+    """Return the range of the horizontal axis: from 0, or of the logarithms with a margin."""
     values = np.concatenate([np.asarray(t.x, float) for t in traces]) if traces else np.zeros(0)
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     if not values.size:
@@ -205,7 +205,7 @@ def _legend(traces: list[Any], width: float) -> list[str]:
     named = [t for t in traces if t.showlegend is not False]
     if len(named) < 2:
         return []
-    # Where the names are too long for one line, all are written smaller.
+    # A smaller font if the names do not fit on one line.
     letters = sum(len(t.name) for t in named)
     letter = min(6.2, (width - _LEFT - 38 * len(named)) / letters)
     size = f' font-size="{11 * letter / 6.2:.1f}"' if letter < 6.2 else ""

@@ -1,4 +1,4 @@
-"""Figures of paths along the strength λ, and of the search for a number of interactions."""
+"""Figures of regularization paths along λ, and of the search for a number of interactions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fmviz.figures.training import GREEN, NONE, SYMBOLS, finish, log_counts_axis
 
 Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
-# Up to here counts need no logarithmic axis.
+# Up to this number, counts need no logarithmic axis.
 _FEW = 30
 
 
@@ -30,7 +30,7 @@ def path(
     log_counts: bool = False,
     height: int = 290,
 ) -> go.Figure:
-    """Draw a column of a path against the strength or against the interactions, a line a regularizer.
+    """Draw a column of a path against the strength or the interactions, with a line for each regularizer.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def path(
             name=rows["label"].iloc[0] if len(rows) else str(name),
             mode="lines+markers",
             line={"color": color, "width": 2},
-            # The later lines are smaller, so that those beneath show around them.
+            # Later markers are smaller, so that markers beneath remain visible.
             marker={
                 "symbol": SYMBOLS[number % len(SYMBOLS)],
                 "size": max(5, 10 - number),
@@ -136,7 +136,7 @@ def bracket(
     *,
     color: str = palette.NEUTRAL,
 ) -> go.Figure:
-    """Draw a search for a number of interactions: what every fit uses, and the interval as it narrows.
+    """Draw a search for a number of interactions: the count of every fit, and the narrowing interval.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def bracket(
 
 
 def describe_path(table: pd.DataFrame, y: str, title: str, x: Against = "lambda_sparse") -> str:
-    """Return a figure of `path` in a sentence, for readers who cannot see it."""
+    """Describe a figure of `path` in a sentence, for screen readers."""
     parts = []
     for _, rows in table.dropna(subset=[y]).groupby("regularizer", sort=False):
         first, last = rows.iloc[0], rows.iloc[-1]

@@ -1,4 +1,4 @@
-"""The numbers behind a figure as a table, and text that is safe in charts and spreadsheets."""
+"""Export the data of a figure as a table, and escape text for charts and spreadsheets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GRIDS = ("heatmap", "surface")
 
 
 def table(figure: go.Figure) -> pd.DataFrame:
-    """Return the data of a figure, a row a point.
+    """Return the data of a figure, with a row for each point.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def table(figure: go.Figure) -> pd.DataFrame:
 
 
 def csv(figure: go.Figure) -> str:
-    """Return `table` as CSV text; floats read back exactly, and words are those that the chart shows.
+    """Return `table` as CSV text with exact floats, and text as the chart shows it.
 
     Words that a spreadsheet would execute are defused.
     """
@@ -101,17 +101,17 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 def literal(text: str) -> str:
-    """Return text that Plotly shows as it is; it takes tags such as <b> and <a> for its own."""
+    """Escape text for Plotly, which interprets tags such as <b> and <a>."""
     return html.escape(text, quote=False)
 
 
 def spoken(text: object) -> object:
-    """Return the words behind what `literal` wrote; anything but a text as it is."""
+    """Undo `literal`; return anything but text unchanged."""
     return html.unescape(text) if isinstance(text, str) else text
 
 
 def defused(cell: object) -> object:
-    """Return a cell that a spreadsheet shows instead of executing it.
+    """Escape a cell that a spreadsheet would execute as a formula.
 
     A word that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front; numbers, also
     those that are written as words, stay as they are.

@@ -1,4 +1,4 @@
-"""The first panel of a figure as a small SVG without letters: what a result looks like from afar."""
+"""Draw the first panel of a figure as a thumbnail: a small SVG without text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Scale = Callable[[Any], float]
 
 
 def _scale(values: Sequence[Any], axis: Any, start: float, end: float) -> Scale:
-    """Return where values lie between two ends, NaN for what cannot be drawn; words in their order."""
+    """Return a scale from values to pixels; NaN for invalid values, words in their order."""
     flat = [value for part in values for value in part]
     words = list(dict.fromkeys(value for value in flat if isinstance(value, str)))
     log = axis.type == "log"

@@ -1,4 +1,4 @@
-"""The curves of a training run, its residuals and its spectrum.
+"""Figures of a training run: objective, sparsity, metrics, recovery, residuals and spectrum.
 
 Curves take the history of a run as a frame, one row an epoch (`Snapshot.record` in fmviz.engine
 names the columns); their figures keep the zoom while rows are added.
@@ -64,7 +64,7 @@ def thin(history: pd.DataFrame) -> pd.DataFrame:
 
 
 def metric_axis(name: str, values: Sequence[float] | np.ndarray) -> dict[str, object]:
-    """Return an axis within what a metric can be: a share from 0 to 1, any other one from 0 on."""
+    """Return an axis limited to the range of a metric: shares from 0 to 1, others from 0."""
     if any(share in name for share in ("auc", "accuracy", "f1")):
         return {"type": "linear", "minallowed": 0.0, "maxallowed": 1.0}
     axis = axis_type(values)
@@ -85,7 +85,7 @@ def axis_type(values: Sequence[float] | np.ndarray) -> dict[str, object]:
 
 
 def log_counts_axis(largest: float) -> dict[str, object]:
-    """Return a logarithmic axis of counts, on which 0 has a place and its name."""
+    """Return a logarithmic axis of counts with a tick for 0."""
     decades = range(int(np.ceil(np.log10(max(largest, 1.0)))) + 1)
     return {
         "type": "log",
@@ -197,7 +197,7 @@ def sparsity(
     parts: Mapping[str, str] | None = None,
     revision: str = "",
 ) -> go.Figure:
-    """Draw the used interactions above the used features, each with the true number dashed if known.
+    """Draw the used interactions above the used features, with dashed lines at the true numbers if known.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def sparsity(
 
 
 def metric_names(history: Container[str]) -> list[str]:
-    """Return the prediction metrics that the columns of a history are of, in the order of `METRICS`."""
+    """Return the prediction metrics in the columns of a history, in the order of `METRICS`."""
     return [name for name in METRICS if f"train_{name}" in history]
 
 
@@ -261,7 +261,7 @@ def prediction(
     *,
     revision: str = "",
 ) -> go.Figure:
-    """Draw a metric on the training rows and, where some were kept out, on the validation rows.
+    """Draw a metric on the training rows and, if there are any, on the validation rows.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def prediction(
 
 
 def recovery(history: pd.DataFrame, x: X = "epoch", *, revision: str = "") -> go.Figure:
-    """Draw how far the planted structure is found: F1 of the support and estimation error.
+    """Draw the recovery of the planted structure: F1 of the support and estimation error.
 
     A thick green line at 1 marks the epochs at which the support is exactly the true one.
 
@@ -387,7 +387,7 @@ _POSITIVE, _NEGATIVE = palette.LIGHT.positive[2], palette.LIGHT.negative[2]
 
 
 def signed_bars(values: np.ndarray, *, x: str, y: str) -> go.Figure:
-    """Draw signed numbers as bars in the order given, the colours those of the matrices.
+    """Draw signed numbers as bars in the given order, in the colours of the matrices.
 
     Parameters
     ----------
@@ -435,7 +435,7 @@ _ROWS: dict[str, str] = {
     "wrong, set aside": GREEN,
     "wrong, kept": "#c23b3b",
 }
-"""What becomes of rows."""
+"""Colours of rows by whether they are set aside and wrong."""
 _LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.08, "yanchor": "bottom"}
 
 
@@ -446,7 +446,7 @@ def residuals(
     lines: Sequence[tuple[float, str]],
     title: str,
 ) -> go.Figure:
-    """Draw a histogram of residuals; those beyond the window are in its outermost bars.
+    """Draw a histogram of residuals; the outermost bars include those beyond the window.
 
     Parameters
     ----------
@@ -490,7 +490,7 @@ def residuals(
 
 
 def spectrum(values: np.ndarray, edge: float | None) -> go.Figure:
-    """Draw eigenvalues, the largest first: those beyond √ε₃ are free.
+    """Draw eigenvalues, the largest first; those above √ε₃ are not shrunk.
 
     Parameters
     ----------
@@ -514,7 +514,7 @@ def spectrum(values: np.ndarray, edge: float | None) -> go.Figure:
             )
     high = 1.12 * float(values.max(initial=0.0)) or 1.0
     if edge is not None:
-        # A cap far beyond all eigenvalues is told, and leaves them their room.
+        # A cap far above all eigenvalues is written at the top instead of scaling the axis.
         figure.add_hline(
             min(edge, high),
             line={"color": NEUTRAL, "width": 1.4, "dash": "dash"},

@@ -59,7 +59,7 @@ from fmviz.ui.watching import done, failure, watch
 # ---------------------------------------------------------------------------------------- at equal sparsity
 
 
-# Those that an FM takes with an exact operator; ridge makes nothing sparse.
+# Regularizers with an exact proximal operator; ridge is not sparse.
 _OF_EQUAL_SPARSITY = (
     # Links call them by this name.
     Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The regularizers that are compared."),
@@ -79,7 +79,7 @@ _DUEL_HEIGHT = 300
 
 
 def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
-    """Draw the comparison: its settings, the search as it narrows, and the result."""
+    """Draw the comparison at equal sparsity: its settings, progress and result."""
     spec = dataset_spec(settings["dataset"])
     if (reason := spec.unavailable()) is not None:
         st.info(plain(reason), icon=":material/folder_off:")
@@ -134,7 +134,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
 
 
 def _load_target(settings: Settings, linked: bool) -> None:
-    """Take the number that the data suggest; a link without one has the default, as it always had."""
+    """Set the suggested number of the data; a link without a number has the original default."""
     if not linked:
         settings.set(target=suggested_target(load_dataset(settings["dataset"])))
 
@@ -159,7 +159,7 @@ def _duel_experiment(settings: Settings) -> Experiment:
 
 
 def _one_matrix(dataset: Dataset) -> bool:
-    """Return whether a model of the data has one matrix that can be drawn cell by cell."""
+    """Return whether a model of the data has a single matrix, small enough to draw every cell."""
     return dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
 
 
@@ -262,7 +262,7 @@ _HEIGHT = 300
 
 
 def _draw_strengths(settings: Settings, linked: bool) -> None:
-    """Draw the models, as far as they are fitted; a slider goes through the strengths in the browser."""
+    """Draw the fitted models along λ; a slider in the browser chooses the strength."""
     if (reason := dataset_spec(settings["dataset"]).unavailable()) is not None:
         st.info(plain(reason), icon=":material/folder_off:")
         return
@@ -319,7 +319,7 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
 
 @lru_cache(maxsize=8)
 def _pair(data: Dataset) -> tuple[int, int] | None:
-    """Return features of different groups, or where nothing is known of groups, those most worth a look."""
+    """Return two features of different groups or, without known groups, the pair related most to y."""
     truth = truth_of(data)
     return strongest_product(data) if truth is None else first_between(truth)
 
@@ -355,7 +355,7 @@ _OF_PAIRS = (
 
 
 def _draw_pairs(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
-    """Draw the difference of two runs, and the stability of runs that differ in their seed alone."""
+    """Draw the difference of two runs, and the stability over seeds."""
     st.subheader("Which pairs they weigh differently")
     _difference(settings, runs, picked)
     repeated = [group for group in seeds_folded(picked) if len(group) > 1]
@@ -439,7 +439,7 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
 
 
 def _names(run: StoredRun, d: int) -> Sequence[str]:
-    """Return the names of the features; their numbers where the data are no longer here, and say so."""
+    """Return the names of the features, or their numbers, with a caption, if the data are missing."""
     try:
         experiment = run.experiment
         return load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
@@ -520,7 +520,7 @@ PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop", "along_start",
 EXPERT = ("only", "x", "pairs", "starts")
 _MENU = "fmviz:compare:menu"
 _EXAMPLE = "fmviz:compare:example"
-# Runs that are told as one, or single ones.
+# Runs that are averaged over seeds, or single runs.
 Groups = Sequence[Sequence[StoredRun]]
 
 
@@ -545,7 +545,7 @@ def render() -> None:
 
 
 def _view(settings: Settings) -> str:
-    """Draw the choice of what is compared; a link to runs means them, without saying so."""
+    """Draw the choice of the comparison; a link with runs implies the view of runs."""
     offered = [name for name in _VIEWS if name != "sparsity" or settings.shows("duels", _VIEWS[name])]
     if settings["view"] not in offered:
         settings.set(view="runs" if settings["runs"] else offered[0])
@@ -659,7 +659,7 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
 
 
 def _example(settings: Settings, runs: RunStore) -> None:
-    """Fit some models, and compare them."""
+    """Train some models, and compare them."""
     plan = SweepPlan(
         methods=[{"regularizer": "ti"}, {"regularizer": "cs"}],
         seeds=range(2),
@@ -751,7 +751,7 @@ def _trade(settings: Settings, groups: Groups) -> None:
         format_func=offered.__getitem__,
         width=260,
     )
-    # Bases join all features: where there are some, their number is what is small.
+    # Bases involve all features; their number measures sparsity.
     what = "bases" if all("used_bases" in run.last for run in picked) else "interactions"
 
     def means(value: Callable[[StoredRun], float]) -> tuple[list[float], list[float]]:

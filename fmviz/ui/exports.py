@@ -30,7 +30,7 @@ def draw_exports(view: JobView) -> None:
     if view.parameters is None or view.dataset is None:
         return
     dataset, parameters, experiment = view.dataset, view.parameters, view.experiment
-    # The bases of a machine whose penalty acts on V are in P.
+    # If the penalty acts on V, P holds the bases.
     shared = parameters.get("V")
     letter = "P" if shared is not None else MODELS[experiment.model].notation.matrix
     matrix = parameters.P if parameters.W is None else parameters.W

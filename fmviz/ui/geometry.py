@@ -23,7 +23,7 @@ from fmviz.ui.settings.state import Settings, Several, Text
 
 _REACH = figures.REACH
 _STEP = 0.05
-# Heights of the picture to play with, and of the others, in pixels.
+# Heights of the large picture and of the others, in pixels.
 _LARGE, _SMALL = 400, 160
 _LATTICE = np.round(np.arange(-20, 21) / 10, 10)
 _LETTERS = ("a", "b", "c")
@@ -97,7 +97,7 @@ def render() -> None:
 
 
 def section_of(settings: Settings) -> lab.Section:
-    """Return the section that is set."""
+    """Return the chosen section."""
     if settings["dims"] == "2":
         return lab.PLANES[settings["plane"]]
     return lab.SOLIDS[settings["solid"]]
@@ -108,7 +108,7 @@ def section_of(settings: Settings) -> lab.Section:
 
 @fragment
 def _section(settings: Settings) -> None:
-    """Draw balls, flow and shrink curves; a click or a key reruns this part alone."""
+    """Draw balls, flow and shrinkage curves; clicks and keys rerun this fragment alone."""
     section = section_of(settings)
     names = settings["penalties"]
     letters = _LETTERS[: len(section.cells)]
@@ -133,7 +133,7 @@ def _section(settings: Settings) -> None:
         ):
             with cell:
                 widgets.param(settings, name, label, style="slider", step=_STEP)
-    # What was set may just have changed.
+    # The settings may just have changed.
     section = section_of(settings)
     point = np.array([settings[letter] for letter in _LETTERS[: len(section.cells)]])
     if not names:
@@ -181,7 +181,7 @@ def _levels(dims: str, place: str, name: str) -> list[np.ndarray]:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ways of a grid to its prox, and which entries of their ends are 0."""
+    """Return the paths of grid points to their prox, and which entries become 0."""
     ways = lab.flow(lab.PLANES[place], name, strength, _REACH, n=13, steps=4)
     return ways, lab.zero_codes(ways[:, -1])
 
@@ -213,7 +213,7 @@ def _panel(
                 on_click=lambda: settings.set(large=name),
             )
     moved = lab.prox_of(section, name, point[None], strength)[0]
-    # To twice the strongest λ and beyond: what never becomes zero is seen to creep.
+    # Beyond the largest λ, to show entries that approach zero but never reach it.
     path = lab.prox_path(
         section, name, point.tolist(), np.concatenate([np.linspace(0, 4, 60), 2.0 ** np.arange(3, 12)])
     )

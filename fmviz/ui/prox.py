@@ -113,13 +113,13 @@ EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 
 
 def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
-    """Draw the controls of P; return a name of its contents for the caches, and P, or None."""
+    """Draw the controls of P; return a cache key of its contents, and P or None."""
     pasted = settings["source"] == "pasted"
     asked = ("matrix",) if pasted else ("distribution", "d", "k")
     label = lab.DISTRIBUTIONS[settings["distribution"]].label
     said = f"The matrix P: {label}, {settings['d']:,} × {settings['k']:,}"
     shown = settings.shows_any("source", *asked)
-    # What is drawn at random needs no decision: the pictures come first.
+    # Random matrices need no decision: show the pictures first.
     folded = shown and not pasted and not settings["lesson"]
     with shell.settings_box("prox_source_box", said, folded=folded, border=shown):
         widths = [3] if pasted else [1.2, 1, 1]
@@ -169,7 +169,7 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
     return ("pasted", lab.digest(P)), P
 
 
-# The slider stays in sight while its pictures and curves scroll by.
+# The slider stays visible while pictures and curves scroll.
 _STYLE = """<style>
 div:has(> .st-key-prox_strength) {
   position: sticky; top: 3.75rem; z-index: 100; padding: 0.4rem 0 0.5rem; background: BACKGROUND;
@@ -185,7 +185,7 @@ LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 
 
 _SEEN = "fmviz:prox:seen"
-# A first visit meets two groups of features, not noise.
+# The first visit shows two groups of features instead of noise.
 _GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
 
 
@@ -193,7 +193,7 @@ def render() -> None:
     """Draw the page."""
     settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
     with shell.page("Proximal operators", settings):
-        # What scrolls beneath is covered in the colour of the page.
+        # The sticky slider covers the scrolled content with the background colour.
         light, dark = (
             st.get_option(f"theme.{kind}.backgroundColor") or "Canvas" for kind in ("light", "dark")
         )
@@ -227,7 +227,7 @@ def render() -> None:
 
 
 def _study(token: tuple[object, ...], variant: str, P: np.ndarray, degree: int = 3) -> lab.Study:
-    # Most operators have no degree: do not study them anew for another one.
+    # Most operators have no degree: share their cached study between degrees.
     return _studied(token, variant, degree if "degree" in lab.VARIANTS[variant].params else 0, P)
 
 
@@ -302,7 +302,7 @@ def _plural(count: int, single: str, many: str) -> str:
 
 @fragment
 def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chosen: tuple[str, ...]) -> None:
-    """Draw whatever depends on λ; a move of the slider reruns this part alone."""
+    """Draw all that depends on λ; moving the slider reruns this fragment alone."""
     degree = settings["degree"]
     studies = [_study(token, name, P, degree) for name in chosen]
     powers = any("degree" in study.variant.params for study in studies)

@@ -116,7 +116,7 @@ def _history(settings: Settings, runs: RunStore) -> None:
 
 def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
     frame = runs_table(listed)
-    # Of the server's clock, as on the page Papers.
+    # In the server's local time, as on the page Papers.
     frame["when"] = [datetime.fromtimestamp(run.created) for run in listed]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
     for name in ("regularizer", "model", "solver"):
@@ -128,7 +128,7 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
         hide_index=True,
         selection_mode="multi-row",
         on_select="rerun",
-        # A new list has no old selection.
+        # A new list starts without a selection.
         key=f"{_TABLE_KEY}:{hash(tuple(run.id for run in listed))}",
         height=min(35 * (len(listed) + 1) + 3, 460),
         row_height=35,

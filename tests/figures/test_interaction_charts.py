@@ -1,4 +1,4 @@
-"""The network and the waterfall."""
+"""Figures of learned interactions: network and waterfall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines at epochs on the curves of a run, jumps of the objective, and the strips of two rows."""
+"""Marks of changed strengths on curves, jumps of the objective, and figures of two rows of P."""
 
 from __future__ import annotations
 

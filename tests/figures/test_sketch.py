@@ -1,4 +1,4 @@
-"""Curves as SVG: every curve is there, on either axis, whatever the numbers."""
+"""Curves of a Plotly figure as SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thumbnails: what is drawn of a figure, and what is left out."""
+"""Thumbnails of figures."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def test_attributes_are_levels_flags_and_numbers():
     age = diabetes.all[0]
     x = diabetes.row(0)
     assert age.value(x) == pytest.approx(59.0)
-    age.set_value(x, 48.5)
+    age.encode_into(x, 48.5)
     assert x[0] == pytest.approx((48.5 - age.scaling.mean) / age.scaling.scale)
     assert not np.array_equal(x, diabetes.row(0)), "the data are as they were"
 
@@ -262,16 +262,16 @@ def test_a_level_is_changed_as_a_whole():
     x = attributes.row(7)
     head = attributes.all[0]
     for place in range(3):
-        head.set_value(x, place)
+        head.encode_into(x, place)
         assert x[list(head.columns)].sum() == 1.0
         assert head.value(x) == place
-    head.set_value(x, NONE)
+    head.encode_into(x, NONE)
     assert not x[list(head.columns)].any()
     assert head.words_for(NONE) == "(none)"
     with pytest.raises(ValueError, match="has no level 3"):
-        head.set_value(x, 3)
+        head.encode_into(x, 3)
     with pytest.raises(ValueError, match="finite"):
-        head.set_value(x, math.nan)
+        head.encode_into(x, math.nan)
 
 
 def test_columns_that_share_a_name_but_can_hold_together_stand_alone():

@@ -1,4 +1,4 @@
-"""Pages driven by AppTest, with a run store of their own, and the programs that they give away."""
+"""Drive pages with AppTest, and read what they show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every chart can be taken away: its numbers, and its picture on white."""
+"""Downloads of a chart: its data and its picture."""
 
 from __future__ import annotations
 

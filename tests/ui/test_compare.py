@@ -1,4 +1,4 @@
-"""Runs side by side."""
+"""The page Compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be on the screen together, measured in a browser: wide, narrow and on a phone, both themes."""
+"""Check in a browser what fits on the first screen: wide, narrow and on a phone, both themes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of geometry."""
+"""The page Geometry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page that reads a fitted model."""
+"""The page Interactions."""
 
 from __future__ import annotations
 

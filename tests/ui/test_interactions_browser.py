@@ -1,4 +1,4 @@
-"""The page that reads a model, in a real browser: the example, a node, a box, a changed value, and links."""
+"""The page Interactions in a real browser."""
 
 from __future__ import annotations
 

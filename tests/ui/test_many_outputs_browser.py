@@ -1,4 +1,4 @@
-"""Several outputs on one shared basis in a real browser: from a CSV to slices, words and a report."""
+"""Train several outputs on a shared basis in a real browser, from a CSV to a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix view: what it sends, and what a browser makes of it."""
+"""The matrix view: its payload, its colours, and its behaviour in a browser."""
 
 from __future__ import annotations
 

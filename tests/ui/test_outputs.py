@@ -1,4 +1,4 @@
-"""Targets of several outputs on the pages: a menu, the matrix and the pairs of one, and confusions."""
+"""Pages with several outputs: choice of an output, its pairs, confusion matrices."""
 
 from __future__ import annotations
 

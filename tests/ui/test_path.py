@@ -1,4 +1,4 @@
-"""The page of λ-paths."""
+"""The page λ-path."""
 
 from __future__ import annotations
 

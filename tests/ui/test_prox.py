@@ -1,4 +1,4 @@
-"""The page of the proximal operators."""
+"""The page Operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training page, driven by widget keys with jobs that run at once."""
+"""The page Train, driven with AppTest."""
 
 from __future__ import annotations
 

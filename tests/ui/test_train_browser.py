@@ -1,4 +1,4 @@
-"""The training page in a real browser: live curves, reloads, links, keys, downloads."""
+"""The page Train in a real browser: live curves, reloads, links, keys, downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training page: strengths changed on the way, steps inside an epoch, the support, why a cell is zero."""
+"""The page Train: changed strengths, steps inside an epoch, comparison of supports, zero entries."""
 
 from __future__ import annotations
 

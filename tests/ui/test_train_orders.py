@@ -1,4 +1,4 @@
-"""The training page with models of higher order: their parameters, their interactions, what they export."""
+"""The page Train with models of higher order: parameters, interactions, exports."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a fitted model says: its interactions, single predictions, and why a weight is zero."""
+"""Interpret a fitted model: its interactions, single predictions, and zero weights."""

@@ -1,4 +1,4 @@
-"""The attributes behind the columns of X: categories, flags and numbers, read and changed in a row."""
+"""Map the columns of X back to attributes, and read and change their values in a row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NONE = -1
 
 @dataclass(frozen=True)
 class Attribute:
-    """What one value of a person's table became.
+    """An attribute of the original table, and its columns of X.
 
     Attributes
     ----------
@@ -53,18 +53,18 @@ class Attribute:
         return self.kind == "levels" and not self.can_lack
 
     def value(self, x: np.ndarray) -> float:
-        """Return its value in a row of X: the place of the level or `NONE`, or the number as it was told."""
+        """Return its value in a row of X: the index of the level or `NONE`, or the unscaled number."""
         if self.kind == "levels":
             (places,) = np.nonzero(x[list(self.columns)])
             return float(places[0]) if places.size else float(NONE)
         return self.decoded(float(x[self.columns[0]]))
 
     def decoded(self, encoded: float) -> float:
-        """Return a number as people tell it, from the number in X."""
+        """Return a number of X in its original units."""
         return encoded if self.scaling is None else self.scaling.decode(encoded)
 
-    def set_value(self, x: np.ndarray, value: float) -> None:
-        """Write a value, as `value` returns it, into a row of X; ValueError where it is none."""
+    def encode_into(self, x: np.ndarray, value: float) -> None:
+        """Write a value, as `value` returns it, into a row of X; ValueError if it is invalid."""
         if not np.isfinite(value):
             raise ValueError(f"{self.name} = {value} is not a finite number; give one.")
         if self.kind == "number":
@@ -107,7 +107,7 @@ class Attributes:
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """The attributes by name, as `Dataset.groups` tells them."""
+        """The distinct names of `Dataset.groups`."""
         return tuple(dict.fromkeys(self.dataset.groups))
 
     @cached_property
@@ -122,7 +122,7 @@ class Attributes:
 
     @cached_property
     def members(self) -> tuple[np.ndarray, ...]:
-        """The columns of every one of `groups`."""
+        """The columns of each of `groups`."""
         order = np.argsort(self.codes, kind="stable")
         ends = np.cumsum(np.bincount(self.codes, minlength=len(self.groups)))[:-1]
         return tuple(np.split(order, ends))
@@ -156,7 +156,7 @@ class Attributes:
         return places
 
     def positions(self, group: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return for every row which column of one of `groups` is not 0, and its entry; else None.
+        """Return the non-zero column of one of `groups` in every row, and its entry; else None.
 
         None also where rows have several such columns.
         """
@@ -179,7 +179,7 @@ class Attributes:
 
 
 def _binary(X: Any) -> np.ndarray:
-    """Return which columns hold zeros and ones alone."""
+    """Return which columns contain only zeros and ones."""
     if not sp.issparse(X):
         return np.asarray(((X == 0) | (X == 1)).all(axis=0))
     matrix = sp.csr_array(X)

@@ -1,4 +1,4 @@
-"""Compare runs and supports: Pareto front, differences of W, pairs that recur, recovery of the truth."""
+"""Compare runs and supports: Pareto front, differences of W, stability over seeds, recovery."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES
 LOWER_IS_BETTER = ("rmse", "loss", "estimation_error", "objective")
 """The ends of the names of metrics that are better the smaller they are; of all others larger is better."""
 
-# W of more features is not formed: 4,000² numbers are 128 MB.
+# W is not formed for more features: 4,000² numbers are 128 MB.
 MOST_FEATURES = 4_000
 
 
@@ -106,7 +106,7 @@ def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
 
 
 def pareto(interactions: Sequence[float], metric: Sequence[float], lower: bool) -> np.ndarray:
-    """Return which runs are on the Pareto front: no other has as few interactions and as good a metric.
+    """Return which runs are on the Pareto front of few interactions and a good metric.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def compare_supports(truth: np.ndarray, learned: np.ndarray, excluded: tuple[int
 
 
 def first_between(truth: np.ndarray) -> tuple[int, int] | None:
-    """Return the first two features, (i, j) with i < j, that interact in truth, but not with each other.
+    """Return the first two features i < j that truly interact, but not with each other.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def first_between(truth: np.ndarray) -> tuple[int, int] | None:
 
 
 def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
-    """Say which pairs a model uses, and where the truth is known, how they lie to it.
+    """Describe which pairs a model uses and, if the truth is known, how they compare with it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The pair of features whose product the target follows most, and the target against the two."""
+"""Find the pair of features whose product correlates most with the target, and bin the target by it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fmviz.lab.datasets.base import Scaling
 __all__ = ["TargetGrid", "strongest_product", "target_grid"]
 
 _BINS = 6
-# Products that are formed to find the strongest: beyond, the data are too wide to be looked at so.
+# Limit on the number of products that are formed to find the strongest.
 _MOST_PRODUCTS = 2e7
 _MOST_FEATURES = 2_000
 
@@ -66,7 +66,7 @@ def strongest_product(dataset: Dataset) -> tuple[int, int] | None:
 
 
 def target_grid(dataset: Dataset, i: int, j: int) -> TargetGrid:
-    """Return the target against two features, whose values are put into few ranges where they are many.
+    """Return the mean target by two features, whose values are binned if there are many.
 
     Means are in the target's own unit; of two classes the share of the second.
     """
@@ -83,7 +83,7 @@ def target_grid(dataset: Dataset, i: int, j: int) -> TargetGrid:
 
 
 def _ranges(dataset: Dataset, column: int) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return words for the ranges of a feature's values, and which of them every row is in."""
+    """Return labels for the bins of a feature's values, and the bin of every row."""
     values_of_column: Any = dataset.X[:, [column]]
     values = np.asarray(
         values_of_column.toarray() if sp.issparse(values_of_column) else values_of_column, dtype=float

@@ -1,4 +1,4 @@
-"""One prediction decomposed exactly into bias, linear terms, pairs, squares and higher orders.
+"""Decompose a prediction exactly into bias, linear terms, pairs, squares and higher orders.
 
 Every model here is a polynomial of its features, so that f(x) is a sum of one number for every product of
 them. For orders beyond two the largest products are named, and the others are one term.
@@ -76,12 +76,12 @@ class Decomposition:
         return abs(self.total - self.predicted) / max(size, abs(self.predicted), np.finfo(float).tiny)
 
     def by_kind(self) -> dict[str, float]:
-        """Return the sum of every kind of term that there is."""
+        """Return the sum of the terms of each kind."""
         kinds = [kind for kind in KINDS if any(term.kind == kind for term in self.terms)]
         return {kind: math.fsum(t.value for t in self.terms if t.kind == kind) for kind in kinds}
 
     def largest(self, most: int) -> list[tuple[str, Term]]:
-        """Return the bias, the largest other terms, and what is left of each kind, with their keys.
+        """Return the bias, the largest other terms, and the remainder of each kind, with their keys.
 
         Keys are "" for a term by itself and the kind for a sum of the others of it.
         """
@@ -110,7 +110,7 @@ class Decomposition:
 
 
 def words_of(term: Term, names: tuple[str, ...]) -> str:
-    """Return what a term is of, in words."""
+    """Return a label of a term."""
     if term.kind == "bias":
         return "bias"
     if not term.features:
@@ -121,7 +121,7 @@ def words_of(term: Term, names: tuple[str, ...]) -> str:
 
 
 def decompose(model: Model, parameters: Parameters, x: np.ndarray) -> Decomposition:
-    """Take one prediction apart.
+    """Decompose a prediction.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term
     every = model.order is None
     # For m = 0, …, n the sum over the columns of the products of m distinct p_js x_j.
     sums = elementary(parameters.P * x[:, None], x.size).sum(axis=1) if every else np.zeros(3)
-    # Π(1 + p_j x_j) has a 1 and a linear part of its own.
+    # Π(1 + p_j x_j) contains a 1 and a linear part.
     yield Term("bias", 0, (), float(parameters.intercept) + float(sums[0]))
     linear = parameters.w + (parameters.P.sum(axis=1) if every else 0.0)
     for j in np.flatnonzero(linear):

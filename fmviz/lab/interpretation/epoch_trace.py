@@ -1,4 +1,4 @@
-"""The next epoch of a paused run, step by step: what changes, from where to where, by which formula."""
+"""Replay the next epoch of a paused run step by step, with the formula of each update."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_BLOCKS = 4_000
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """An epoch taken apart.
+    """The steps of an epoch.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Inside:
     grain: str
 
     def at(self, stop: int) -> Parameters:
-        """Return the parameters after so many stops."""
+        """Return the parameters after a number of stops."""
         done = self.stops[stop - 1] if stop else 0
         return replay(self.start, list(self.steps[:done]))
 
@@ -67,7 +67,7 @@ class Inside:
 
 
 def why_no_grain(experiment: Experiment, d: int, grain: str) -> str | None:
-    """Return None, or the sentence that says why this run is not stepped through so finely.
+    """Return why this run cannot be stepped through at a grain, or None.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def why_no_grain(experiment: Experiment, d: int, grain: str) -> str | None:
 
 
 def block_name(experiment: Experiment) -> str:
-    """Return what a block of this run's steps is: "row", "column" or "half"."""
+    """Return the kind of a block of steps: "row", "column" or "half"."""
     solver = _solver(experiment).name
     if solver in HALVES:
         return "half"
@@ -116,7 +116,7 @@ def look_inside(
     grain: str,
     memory: Mapping[str, Any] | None = None,
 ) -> Inside:
-    """Take the epoch after `epochs` apart.
+    """Replay the epoch after `epochs` as single steps.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def look_inside(
     memory : mapping, optional
         What the solver remembers, see `fmviz.lab.background.job.Job.memory`; None where it starts anew.
     """
-    # Of several outputs there are no steps to look at.
+    # Runs of several outputs are not traced.
     (problem,) = Run.prepare(experiment).problem.at(**experiment.strengths(epochs)).machines
     started = max((change.epoch for change in experiment.changes if change.epoch <= epochs), default=0)
     steps = tuple(
@@ -151,7 +151,7 @@ def _solver(experiment: Experiment) -> Solver:
 
 
 def _stops(steps: Sequence[Step], grain: str) -> tuple[int, ...]:
-    """Return after how many steps each stop is: after every step, or where the row or column changes."""
+    """Return the number of steps before each stop: every step, or where the row or column changes."""
     if grain == "entry":
         return tuple(range(1, len(steps) + 1))
     entries = [step for step in steps if step.kind == "entry"]
@@ -173,7 +173,7 @@ def _stops(steps: Sequence[Step], grain: str) -> tuple[int, ...]:
 
 
 def headline(steps: Sequence[Step], names: Sequence[str]) -> str:
-    """Return what moves, in words."""
+    """Describe which parameters a stop updates."""
     last = steps[-1]
     if len(steps) > 1:
         if last.kind in ("bias", "weight"):
@@ -193,7 +193,7 @@ def headline(steps: Sequence[Step], names: Sequence[str]) -> str:
 
 
 def summary(steps: Sequence[Step]) -> str:
-    """Return how many parameters several steps moved, and what became of zeros."""
+    """Count the parameters that several steps changed, and the zeros that appeared or disappeared."""
     moved = sum(step.moved for step in steps)
     to_zero = sum(int(((step.before != 0) & (step.after == 0)).sum()) for step in steps)
     from_zero = sum(int(((step.before == 0) & (step.after != 0)).sum()) for step in steps)
@@ -251,7 +251,7 @@ def formula(step: Step) -> tuple[str, str, str]:
 
 
 def meaning(step: Step) -> str:
-    """Return a sentence on what the step did."""
+    """Explain the result of a step in a sentence."""
     if step.kind in ("bias", "weight"):
         return "The minimum along this parameter; no regularizer makes it zero."
     if step.kind == "entry":

@@ -29,7 +29,7 @@ LISTED = 50
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """How far the predictions of a run are off.
+    """Targets and predictions of a run, and their residuals.
 
     Attributes
     ----------
@@ -51,21 +51,21 @@ class Errors:
 
     @property
     def signed(self) -> np.ndarray:
-        """The residual f − y, or of classes what is missing to a margin of 1, 1 − yf."""
+        """The residual f − y, or for classes the margin violation 1 − yf."""
         return 1.0 - self.y * self.f if self.binary else self.f - self.y
 
     @property
     def size(self) -> np.ndarray:
-        """What rows are ranked by: |f − y|, or 1 − yf."""
+        """The criterion of the ranking: |f − y|, or 1 − yf."""
         return self.signed if self.binary else np.abs(self.signed)
 
     def beyond(self, reach: float) -> np.ndarray:
-        """Return which rows are further off than that."""
+        """Return which rows have a larger error."""
         return self.size > reach
 
 
 def errors_of(run: Run, parameters: Parameters, every: bool = False) -> Errors:
-    """Return how far a run of one output is off in its training rows, with `every` in those kept out, too."""
+    """Return the errors of a run of one output on its training rows, with `every` on all rows."""
     problem: Any = run.problem
     experiment, dataset = run.experiment, run.dataset
     share = experiment.validation
@@ -76,7 +76,7 @@ def errors_of(run: Run, parameters: Parameters, every: bool = False) -> Errors:
         design, others = run.validation
         rows, y = np.concatenate([rows, held_out]), np.concatenate([y, others])
         f = np.concatenate([f, problem.model.predict(design, parameters)])
-        # Rows that are kept out have their true targets.
+        # Validation rows keep their true targets.
         marked = None if marked is None else np.concatenate([marked, np.zeros(held_out.size, dtype=bool)])
     return Errors(rows, y, f, problem.target.kind == "binary", marked)
 
@@ -91,7 +91,7 @@ def caps_of(loss: Loss) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, eq=False)
 class Suspicion:
-    """The rows that look wrong to a fit with a capped loss.
+    """Outliers by a fit with a capped loss.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Suspicion:
 
     @property
     def message(self) -> str:
-        """How many rows are set aside, and what ranks them."""
+        """The number of outliers, and how rows are ranked."""
         n, aside = self.aside.size, int(self.aside.sum())
         if not aside:
             return f"{self.label}: no row of {n:,} is set aside."
@@ -126,7 +126,7 @@ class Suspicion:
 
     @property
     def listed(self) -> np.ndarray:
-        """The places of the rows that look most wrong, the most suspicious first."""
+        """The rows with the largest errors, by their places, the largest first."""
         furthest = np.argsort(-self.errors.size, kind="stable")
         return furthest[: max(LISTED, int(self.aside.sum()))]
 
@@ -134,7 +134,7 @@ class Suspicion:
 def suspicious_rows(
     experiment: Experiment, parameters: Parameters, output: int = 0, should_stop: Callable[[], bool] = never
 ) -> Suspicion:
-    """Return which rows look wrong to a run, fitted anew with a capped loss where it has none.
+    """Return the outliers of a run, from a new fit with a capped loss if the run has none.
 
     Parameters
     ----------
@@ -157,15 +157,14 @@ def suspicious_rows(
     kept = np.flatnonzero(~training.beyond(np.inf if caps is None else caps[1]))
     if not errors.binary or np.unique(training.y[kept]).size < 2:
         return Suspicion(loss.label, errors, aside)
-    # The hinge is 0 wherever y·f ≥ 1: how large f is there, and so how far off a row with the other label is,
-    # is left open.
+    # The hinge is 0 wherever y·f ≥ 1: it does not determine f there, and so not the error of a flipped row.
     smooth = _logistic(run, output)
     smooth_fit = _fitted(replace(smooth, problem=smooth.problem.of_rows(kept)), should_stop)
     return Suspicion(loss.label, errors_of(smooth, smooth_fit, every=True), aside, logistic=True)
 
 
 def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable[[], bool]) -> Run:
-    """Return a run with a capped loss, and strengths that weigh as much beside it.
+    """Return a run with a capped loss and strengths rescaled to it.
 
     Half the squared residual grows with the residual, a capped loss does not: the former has the strength λ
     where the latter has λ over a typical residual, which outliers do not change.
@@ -173,7 +172,7 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
     errors = errors_of(run, parameters)
     typical = 1.0
     if not errors.binary:
-        # What the deviation of a normal law is of the median of its sizes.
+        # Standard deviation of a normal distribution over its median absolute deviation.
         typical = 1.4826 * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
     names = ("lambda_w", "lambda_p", "lambda_sparse")
     changes = {name: getattr(run.experiment, name) / typical for name in names}
@@ -185,13 +184,13 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
 
 
 def _logistic(run: Run, output: int) -> Run:
-    """Return a run of classes with the logistic loss; the robust machine with ‖Z‖²_F, hardly shrunk."""
+    """Return a run of classes with the logistic loss, and for the robust machine with a weak ‖Z‖²_F."""
     problem: Any = run.problem
     if not isinstance(problem.model, RobustFM):
         return _with(run, output, "logistic")
     squares = problem.design.power(2)
     size = float(np.square(problem.mean(squares @ np.ones(squares.shape[1])) / squares.shape[1]))
-    # A share of the typical square of a product hardly shrinks.
+    # A small share of the typical squared product hardly shrinks.
     return _with(run, output, "logistic", lambda_p=1e-4 * size, model_params=(("spectrum", "squared"),))
 
 
@@ -209,7 +208,7 @@ def _fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:
 
 
 def rows_table(dataset: Dataset, errors: Errors, places: np.ndarray, most: int | None = None) -> pd.DataFrame:
-    """Return rows with their values, the target and the prediction, in the units that people tell them in.
+    """Return a table of rows with target, prediction and attributes in original units.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables of pairs of features and of attributes: the strongest, searched, in words."""
+"""Rank, search and tabulate interactions of pairs of features and of attributes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_GROUPS = 1_500
 
 @dataclass(frozen=True)
 class Search:
-    """Which pairs are asked for.
+    """A search of pairs by the names of their features.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Search:
     words: str = ""
 
     def hits(self, names: Sequence[str], groups: Sequence[str] | None = None) -> list[np.ndarray]:
-        """Return for every word which of the names have it.
+        """Return for every word which of the names contain it.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class Search:
 
     @staticmethod
     def exactly(name: str) -> str:
-        """Return the words that find a whole name, which are none where it holds a mark of its own."""
+        """Return the words that match exactly this name, or "" if it contains a quote or semicolon."""
         return "" if set(name) & set(';"') else f'"{name}"'
 
 
@@ -93,9 +93,9 @@ def table_of_pairs(
 
 
 def ranking_words(ranking: Ranking, higher: bool) -> str:
-    """Return how many pairs there are and which are listed; with `higher` orders beside them.
+    """Describe how many pairs are used and listed; `higher` tells whether there are higher orders.
 
-    Of none that is listed, why there are none.
+    If none is listed, say why.
     """
     if not ranking.total and ranking.siblings:
         return f"All {ranking.siblings:,} used pairs join levels of one attribute, which no row has together."
@@ -114,7 +114,7 @@ def ranking_words(ranking: Ranking, higher: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class GroupStrengths:
-    """How strongly attributes interact.
+    """Strengths of interactions between attributes.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class GroupStrengths:
 def group_strengths(
     pairs: PairWeights, attributes: Attributes, between: Callable[[], None] = nothing
 ) -> GroupStrengths:
-    """Return how strongly attributes interact, by the Frobenius norms of the blocks of W.
+    """Compute strengths of interactions between attributes: Frobenius norms of the blocks of W.
 
     `between` is as in `PairWeights.upper`.
 
@@ -180,7 +180,7 @@ def group_strengths(
 def strongest_features(
     pairs: PairWeights, most: int, between: Callable[[], None] = nothing
 ) -> tuple[np.ndarray, int]:
-    """Return the features of largest Σ |w| over their used pairs, ascending, and how many are in any."""
+    """Return the features with the largest Σ |w| over used pairs, ascending, and the number of used ones."""
     strength, count = np.zeros(pairs.rows.size), np.zeros(pairs.rows.size, dtype=int)
     for at, to, weight, used in pairs.upper(between):
         size = np.where(used, np.abs(weight), 0.0)
@@ -193,7 +193,7 @@ def strongest_features(
 
 
 def typical_sizes(pairs: PairWeights, attributes: Attributes, g: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the root mean square over the rows of what pairs of attributes add to f; NaN where unknown.
+    """Return the root mean square over the rows of the terms of pairs of attributes; NaN where unknown.
 
     That of two attributes is Σ w_ij x_i x_j over the columns i of the one and j of the other.
     """
@@ -211,7 +211,7 @@ def typical_sizes(pairs: PairWeights, attributes: Attributes, g: np.ndarray, h: 
 def block_of(
     pairs: PairWeights, attributes: Attributes, g: int, h: int, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the block of W between two attributes, of their columns of largest weight.
+    """Return the block of W between two attributes, limited to the columns with the largest weights.
 
     Parameters
     ----------
@@ -239,14 +239,14 @@ def block_of(
     return rows[at], columns[to], weight[np.ix_(at, to)], used[np.ix_(at, to)]
 
 
-# Entries of the columns that are looked at together.
+# Number of entries of columns per block.
 _BLOCK = 4_000_000
-# Whoever looks at one pair looks at others.
+# Column-wise copies of X, cached for later pairs.
 _by_columns: WeakKeyDictionary[Dataset, Any] = WeakKeyDictionary()
 
 
 def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Return in how many rows of the data both features of each pair are non-zero."""
+    """Count the rows of the data in which both features of each pair are non-zero."""
     counts = np.empty(i.size, dtype=int)
     for part, first, second in _column_blocks(dataset, i, j):
         if sp.issparse(first):

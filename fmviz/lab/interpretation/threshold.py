@@ -1,4 +1,4 @@
-"""The strength λ from which on a machine has no interaction, for the data and settings of an experiment."""
+"""Compute λ_max for an experiment: the strength from which on a machine has no interactions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, load_dataset
 
-# Stored entries of X up to which it takes a moment.
+# Largest number of stored entries of X for which λ_max is computed.
 _MOST_ENTRIES = 3_000_000
-# Of λ_max: some bases on data sets of every size; weaker ones, as a search finds, suit many rows.
+# Share of λ_max that leaves some bases on data sets of every size; large data sets may need less.
 _BASIS_SHARE = 0.05
 
 
 def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
-    """Return the ends of an interval that holds it, or None where there is none or it would take long.
+    """Return an interval that contains λ_max, or None if there is none or it would take too long.
 
     See `fmviz.lambda_max`; of several outputs it is the largest of theirs. On a shared basis both ends are
     the largest one that is found, see `fmviz.engine.shared_basis.path.largest_strength`.
@@ -33,7 +33,7 @@ def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
 
 
 def emptying_strength(experiment: Experiment) -> float:
-    """Return the λ from which on there is no interaction, or about so much for a regularizer without one.
+    """Return λ_max, or a reference strength for a regularizer without one.
 
     0 where neither is known, or no λ leaves an interaction.
     """
@@ -42,7 +42,7 @@ def emptying_strength(experiment: Experiment) -> float:
 
 
 def following_data(experiment: Experiment) -> Experiment:
-    """Return the suggested experiment with a λ that follows the data, where nobody has chosen one for them.
+    """Return the suggested experiment with a λ relative to λ_max, if no λ was chosen for the data set.
 
     That is a share of λ_max for a machine on a shared basis, whose λ does not carry over from other models.
     """
@@ -53,7 +53,7 @@ def following_data(experiment: Experiment) -> Experiment:
 
 
 def under_loss(experiment: Experiment, loss: str) -> Experiment:
-    """Return the experiment with another loss, whose caps follow from the data, and strengths to go with it.
+    """Return the experiment with another loss, caps estimated from the data, and rescaled strengths.
 
     Half the square of a residual has the slope r, a loss with kinks has 1: where the one has the strength λ,
     the other has λ divided by a typical size of the target, to one digit.
@@ -83,9 +83,9 @@ def under_loss(experiment: Experiment, loss: str) -> Experiment:
 
 
 def _core(experiment: Experiment) -> Experiment:
-    """Return the experiment with all that has no say set alike, so that what it leads to is found once."""
+    """Return the experiment with irrelevant settings normalised, as a cache key."""
     if experiment.machine.why_no_threshold() is None:
-        # Of the regularizer, what it is in the weights W counts alone.
+        # λ_max depends only on the regularizer as a function of W.
         kind = experiment.penalty.in_weights
         same = next(name for name, penalty in PENALTIES.items() if penalty.in_weights == kind)
         experiment = replace(experiment, regularizer=same, regularizer_params=())
@@ -105,7 +105,7 @@ def _core(experiment: Experiment) -> Experiment:
 
 @lru_cache(maxsize=64)
 def _interval_and_reference(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
-    """Return the interval of λ_max, where there is one, and else the reference of strengths."""
+    """Return the interval of λ_max or None, and a reference strength if there is no interval."""
     try:
         problem = Run.prepare(experiment).problem
     except ValueError:

@@ -1,4 +1,4 @@
-"""Why an interaction is zero, or what it consists of: two rows of P, column by column."""
+"""Explain why an interaction is zero, or which columns of P it consists of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Row", "Story", "why_zero"]
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One of the two rows.
+    """A row of P with its gradients and thresholds.
 
     Attributes
     ----------
@@ -43,13 +43,13 @@ class Row:
 
     @property
     def stays_zero(self) -> np.ndarray:
-        """For every column, whether it is zero and its threshold keeps it so, shape (k,)."""
+        """Which entries are zero and kept zero by their threshold, shape (k,)."""
         return ~self.live & np.broadcast_to(self.pull <= self.threshold, self.values.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """What there is to say of a pair of features.
+    """The explanation of the weight of a pair of features.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Story:
         )
 
     def reason(self, names: tuple[str, ...] | list[str]) -> str:
-        """Return what keeps the zeros zero, or "" where there is nothing to keep."""
+        """Return which thresholds keep entries at zero, or "" if the features interact."""
         if self.shared.size:
             return ""
         if not self.thresholded:
@@ -134,7 +134,7 @@ class Story:
 
 
 def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
-    """Return why the pair (i, j) has the weight that it has.
+    """Explain the weight of the pair (i, j).
 
     An entry p_js = 0 stays 0 in a coordinate step just where |∂risk/∂p_js| ≤ λ·t_js, with Ω = t_js·|p_js| +
     … as seen from the entry (atarashi2021, Algorithm 1); for TI t_js = 2(‖p_:,s‖₁ − |p_js|). Where Ω shrinks

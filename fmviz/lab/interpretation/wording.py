@@ -1,4 +1,4 @@
-"""The effect of a weight on the prediction, as a sentence in the units of the target."""
+"""Describe the effect of a weight on the prediction in a sentence, in the units of the target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Wording", "number"]
 
 @dataclass(frozen=True, eq=False)
 class Wording:
-    """The words for the effects of a model on a data set.
+    """Describes effects of a model in the units and names of a data set.
 
     Attributes
     ----------
@@ -59,18 +59,18 @@ class Wording:
 
     @property
     def scale(self) -> float:
-        """By what a difference of f is multiplied to be one of the target."""
+        """The factor from differences of f to differences of the target."""
         return 1.0 if self.scaling is None else self.scaling.scale
 
     @property
     def positive(self) -> str:
-        """The words for the class +1."""
+        """The label of the class +1."""
         labels = self.dataset.class_labels
         return labels[1] if labels else "+1"
 
     @property
     def what(self) -> str:
-        """What f is."""
+        """A description of f."""
         if self.log_odds:
             return f"the log-odds of “{self.positive}”"
         if self.binary:
@@ -79,7 +79,7 @@ class Wording:
 
     @property
     def unit(self) -> str:
-        """What effects are counted in."""
+        """The unit of effects."""
         if self.log_odds:
             return "log-odds"
         if self.in_logarithms:
@@ -92,22 +92,22 @@ class Wording:
 
     @property
     def in_logarithms(self) -> bool:
-        """Whether what terms add up to is the logarithm of the target."""
+        """Whether terms add up to the logarithm of the target."""
         return self.scaling is not None and self.scaling.logarithm
 
     def added(self, f: float) -> float:
-        """Return a value of f as its terms add up to it: the target, or its logarithm."""
+        """Return a value of f on the scale on which terms add up: the target, or its logarithm."""
         return f if self.scaling is None else self.scaling.added(f)
 
     def probability(self, f: float) -> float | None:
-        """Return the probability of the class +1, or None where f tells none."""
+        """Return the probability of the class +1, or None if f has none."""
         if not self.log_odds:
             return None
-        # Whichever exponential does not overflow.
+        # Use the exponential that does not overflow.
         return 1.0 / (1.0 + math.exp(-f)) if f >= 0 else math.exp(f) / (1.0 + math.exp(f))
 
     def why_no_probability(self) -> str:
-        """Return why a binary model tells no probability."""
+        """Return why a binary model gives no probability."""
         if self.compared:
             return "This score says something beside those of the other classes alone: the largest decides."
         return (
@@ -118,7 +118,7 @@ class Wording:
     # -------------------------------------------------------------------------------------------- pairs
 
     def pair(self, i: int, j: int, weight: float) -> str:
-        """Return what the product of two features does, in a sentence."""
+        """Describe the effect of the product of two features in a sentence."""
         if weight == 0:
             return "No change: what their factors have in common cancels."
         first, second = self._attribute(i), self._attribute(j)
@@ -151,7 +151,7 @@ class Wording:
         return self.dataset.feature_names[column]
 
     def _given(self, attribute: Attribute, column: int) -> tuple[str, bool]:
-        """Return the condition that a column of zeros and ones is 1, and whether it is a mere name."""
+        """Return the condition that a binary column is 1, and whether it is only a name."""
         name, group = self._name(column), self.dataset.groups[column]
         if name.startswith(f"{group}=") and attribute.kind == "levels":
             return f"{group} is {name.removeprefix(f'{group}=')}", False
@@ -182,7 +182,7 @@ class Wording:
         return f"When {' and '.join(each)}, or both are as far below"
 
     def _otherwise(self, first: Attribute, second: Attribute, effect: float) -> str:
-        """Return what holds of other values of two numbers."""
+        """Describe the effect at other values of two numbers."""
         if not self._signed(first, second):
             return "otherwise in proportion to their product"
         verb, subject = ("fall" if effect > 0 else "rise"), ("they" if self.log_odds else "it")
@@ -205,7 +205,7 @@ class Wording:
 
 
 def number(value: float) -> str:
-    """Return a number in three digits."""
+    """Format a number with three digits."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
     size = abs(value)

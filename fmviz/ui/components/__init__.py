@@ -37,7 +37,7 @@ def ignore() -> None:
 def stage(payload: bytes, key: str) -> None:
     """Draw a training run on one screen: its matrices, its numbers, and its curves in small.
 
-    What is new while a run goes on is handed to it by a pulse, under the name of its feed.
+    While a run is active, a pulse sends updates to it, under the name of its feed.
 
     Parameters
     ----------
@@ -67,17 +67,17 @@ def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
         Unique on the page.
     """
     folder = "picture_buttons/picture_buttons"
-    # Streamlit refuses a component whose key has two underscores on end, as the id of a run can make it.
+    # Streamlit refuses keys with two successive underscores, which the id of a run can contain.
     component("picture_buttons", f"{folder}.js", f"{folder}.css")(
         data={"chart": chart, "name": file_name}, key=key.replace("__", "_-")
     )
 
 
 def pulse(key: str, seconds: float, *, to: str, payload: bytes) -> None:
-    """Have the fragment that this is called in drawn again after a while, as long as its tab is looked at.
+    """Rerun the calling fragment after a pause, as long as its tab is visible.
 
-    Unlike ``run_every`` of `st.fragment`, it waits for the answer before it asks anew, waits longer where the
-    answer takes long, and asks for nothing in a hidden tab.
+    Unlike ``run_every`` of `st.fragment`, it waits for the answer before the next request, waits longer if
+    answers are slow, and sends nothing from a hidden tab.
 
     Parameters
     ----------

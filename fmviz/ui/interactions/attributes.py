@@ -1,4 +1,4 @@
-"""How strongly attributes interact, and which of their categories."""
+"""Draw how strongly attributes interact, and the weights between their levels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LEVEL_PAIRS = 100
 
 
 def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
-    """Draw the part, with intervals where there are samples."""
+    """Draw the strengths of attributes and the weights between their levels, with intervals from samples."""
     if reading.pairs is None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
         return

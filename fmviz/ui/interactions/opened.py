@@ -1,4 +1,4 @@
-"""The run whose interactions are shown: chosen, loaded once, and analysed in the background."""
+"""Load a stored run with its data, and compute statistics of W in the background."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain
 from fmviz.ui.watching import watch
 
-# With more rows of W a look at all of it takes seconds.
+# With more rows, passes over all of W take seconds.
 _INLINE_ROWS = 5_000
 
 _Found = TypeVar("_Found")
@@ -33,7 +33,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A run with everything that is needed to read it.
+    """A stored run with its data, model and parameters.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Opened:
 
     @property
     def key(self) -> str:
-        """A name of this state of the run."""
+        """A cache key of this state of the run."""
         return f"{self.run.id}:{self.run.updated}:{self.output}:{self.against}"
 
 
@@ -94,7 +94,7 @@ class Opened:
 def opened(
     run: str, updated: float, path: str, _runs: RunStore, output: int = 0, against: int = -1
 ) -> Opened:
-    """Open one output of a run of the store at `path`, as it was at a time; of classes, one against another.
+    """Open one output of a stored run, or the contrast of two classes; the other arguments are cache keys.
 
     Raises
     ------
@@ -142,8 +142,8 @@ def opened(
         pairs = pairs_of(single, parameters)
     except ValueError as error:
         why = str(error)
-    # Of classes that are fitted together the difference of two scores is the log-odds of these two; of those
-    # that are fitted each against the rest a score by itself is.
+    # For classes fitted together, the difference of two scores is a log-odds; for one-against-all fits, a
+    # single score is.
     compared = full_dataset.task == "class" and (against < 0) == model.multi_output
     return Opened(
         stored,
@@ -166,7 +166,7 @@ def opened(
 
 
 class _HaltedError(Exception):
-    """Somebody pressed Stop."""
+    """The calculation was stopped."""
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -177,7 +177,7 @@ def _kept(name: str, _make: Callable[[], Any]) -> Any:
 def calculated(
     reading: Opened, name: str, make: Callable[[Callable[[], None]], _Found], what: str
 ) -> _Found | None:
-    """Return what is calculated of all of W, once; None while that goes on in the background.
+    """Return a cached calculation over all of W, or None while it runs in the background.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The page Interactions: pairs, attributes, the matrix, one prediction, rows that look wrong."""
+"""The page Interactions: pairs, attributes, the matrix W, one prediction, and outliers of a stored run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TABLE = (
 )
 EXPERT = ("siblings",)
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": pairs.draw_matrix}
-# What is said of one run and makes no sense for another.
+# Settings that refer to one run and are reset with another.
 _OWN = ("output", "against", "find", "pair", "row", "change", "seek")
 _OWNER = "fmviz:interactions:session"
 _GONE = {
@@ -56,7 +56,7 @@ _GONE = {
     "edges": f"The network shows the {pairs.EDGES} strongest pairs.",
     "by": "Rows are listed by the loss with a cap.",
 }
-# Of the rows that look wrong, so many columns are shown, and written.
+# Number of attributes in the table and in the file.
 _COLUMNS, _IN_FILE = 24, 200
 
 
@@ -86,7 +86,7 @@ def render() -> None:
 
 
 def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
-    """Draw the menu of runs; return the one of the setting, where it is in the store."""
+    """Draw the menu of runs; return the chosen run, where it is in the store."""
     known = {run.id: run for run in runs.runs(limit=OFFERED) if run.ended and run.last}
     wanted = settings["run"]
     stored = known.get(wanted) or next(iter(runs.get_many([wanted] if wanted else [])), None)
@@ -100,7 +100,7 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
         )
     if not known or (wanted and stored is None and manager().job(wanted) is not None):
         return None
-    # What the link names is offered, too, though it may be unknown.
+    # Offer the run of the link even if it is unknown.
     offered = list(dict.fromkeys(["", *known] if stored is None else known))
     if wanted and wanted not in offered:
         offered.insert(0, wanted)
@@ -237,7 +237,7 @@ def _wait(job: Job) -> None:
 
 
 def _draw_suspects(reading: Opened) -> None:
-    """Draw the rows that look wrong, fitted anew with a cap in the background where the run has none."""
+    """Draw outliers, from a fit with a capped loss in the background if the run has none."""
     if reading.against >= 0 or reading.model.multi_output:
         st.info(
             "Rows look wrong to a machine of one output, or of one class against all others.",
@@ -276,7 +276,7 @@ def _draw_suspects(reading: Opened) -> None:
 
 
 def _draw_rows(reading: Opened, suspicion: Suspicion) -> None:
-    """Draw rows as a table, the most suspicious first, and offer all of them as a CSV."""
+    """Draw outliers as a table, the furthest off first, with a CSV of all."""
     places, dataset, errors = suspicion.listed, reading.dataset, suspicion.errors
     st.markdown(plain(suspicion.message))
     table = rows_table(dataset, errors, places[:LISTED], _COLUMNS)

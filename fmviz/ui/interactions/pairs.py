@@ -1,4 +1,4 @@
-"""The strongest interactions in words, as a network and as a matrix, with intervals from samples."""
+"""Draw the strongest pairs as a table, a network and a matrix, with intervals from posterior samples."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
 
 
 def search_row(settings: Settings) -> None:
-    """Draw the search, and the way back from it."""
+    """Draw the search box and the button that clears it."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_search"):
         widgets.control(
             settings,
@@ -136,7 +136,7 @@ def search_row(settings: Settings) -> None:
 
 
 def pick_node(settings: Settings, name: str) -> None:
-    """Let the search find one name, unless the link holds it."""
+    """Search for the name of a clicked node, unless the link locks the search."""
     if settings.locks("find"):
         return
     settings.set(find=Search.exactly(name) or name.replace(";", " "))
@@ -172,7 +172,7 @@ def _none(settings: Settings, reading: Opened, ranking: Ranking) -> None:
 # --------------------------------------------------------------------------------------- table and network
 
 
-# A sentence that is longer than its column wraps, in rows that are tall enough for the browser to do so.
+# Sentences longer than their column wrap if rows are tall enough.
 _LONG, _LINE, _TALL = 72, 35, 66
 _COLUMNS = {
     "sentence": "In words",
@@ -198,7 +198,7 @@ _SAMPLED = {
 
 
 def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, rows: int = 12) -> None:
-    """Draw the table of `fmviz.lab.interpretation.reading.table_of_pairs`, to sort, and to take away.
+    """Draw the table of `fmviz.lab.interpretation.reading.table_of_pairs`, with a download.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ SAMPLES = (
 
 
 def choose_samples(settings: Settings, reading: Opened) -> Average | None:
-    """Draw the switch, and how far the samples are; return what they say once they are there."""
+    """Draw the switch for samples and their progress; return the average once they are drawn."""
     if reading.pairs is None or reading.model.why_no_threshold() is not None:
         return None
     if not widgets.param(settings, "samples", "Intervals, from samples"):
@@ -377,7 +377,7 @@ def _sampled(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Sampl
 def with_intervals(
     table: pd.DataFrame, average: Average | None, i: np.ndarray, j: np.ndarray
 ) -> pd.DataFrame:
-    """Return a table of pairs (i, j) with what the samples say of them."""
+    """Join intervals from samples to a table of pairs (i, j)."""
     if average is None:
         return table
     return table.join(average.intervals(i, j).set_axis(table.index))
@@ -423,7 +423,7 @@ def draw_matrix(settings: Settings, reading: Opened, average: Average | None) ->
 def _encoded(
     pairs: PairWeights, names: tuple[str, ...], average: Average | None, between: Any
 ) -> tuple[bytes | None, int]:
-    """Return what the browser is sent, and how many features are used."""
+    """Return the payload of the matrix, and the number of used features."""
     features, n_used = strongest_features(pairs, MOST_FEATURES, between)
     if not features.size:
         return None, 0
@@ -447,7 +447,7 @@ def _short(name: str) -> str:
 
 
 def _intervals(features: np.ndarray, used: np.ndarray, average: Average | None) -> Intervals | None:
-    """Return what samples say of the used pairs."""
+    """Return intervals of the used pairs, from samples."""
     if average is None:
         return None
     rows, columns = np.nonzero(used)

@@ -1,4 +1,4 @@
-"""One prediction: decomposed, recomputed with other values, and for every output."""
+"""Decompose one prediction, and recompute it with changed values and for every output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fmviz.ui.settings.state import Settings, Text
 _BARS = 14
 _CONTROLS = 12
 _LISTED = 400
-# What rounding may take from a sum of many terms, relative to their sizes.
+# Relative rounding error that is accepted of a sum of many terms.
 _EXACT = 1e-12
 TABLE = (
     ParamSpec(
@@ -51,7 +51,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     changes = _changes(settings, reading)
     changed = x.copy()
     for at, value in changes.items():
-        reading.attributes.all[at].set_value(changed, value)
+        reading.attributes.all[at].encode_into(changed, value)
     model, parameters = reading.model, reading.parameters
     before = decompose(model, parameters, x)
     now = decompose(model, parameters, changed) if changes else before
@@ -111,7 +111,7 @@ def _pick(settings: Settings, reading: Opened) -> int:
 
 
 def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
-    """Return the changed attributes of the link, by their numbers; leave out what cannot be."""
+    """Return the changed values of attributes by their numbers, without invalid ones."""
     changes: dict[int, float] = {}
     lost = []
     probe = np.zeros(reading.attributes.codes.size)
@@ -121,7 +121,7 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
             at, value = int(name), float(text)
             if not 0 <= at < len(reading.attributes.all):
                 raise ValueError(f"{at} is no attribute.")
-            reading.attributes.all[at].set_value(probe, value)
+            reading.attributes.all[at].encode_into(probe, value)
         except ValueError:
             lost.append(part)
             continue
@@ -167,7 +167,7 @@ def _controls(
 
 
 def _shown(words: str, reading: Opened, now: Decomposition) -> list[int]:
-    """Return the attributes that get a control: those found by name, or those of the largest terms."""
+    """Return the attributes with a control: those that match the search, or those of the largest terms."""
     every = reading.attributes.all
     if len(every) <= _CONTROLS:
         return list(range(len(every)))
@@ -190,12 +190,12 @@ def _control(
     help_text = f"In the row: {attribute.words_for(was)}."
 
     def store() -> None:
-        """Change the value, or take the change back where it is what the row has."""
+        """Set the changed value, or drop the change where it equals that of the row."""
         if (new := st.session_state[key]) is not None:
             wanted = {place: x for place, x in {**changes, at: float(new)}.items() if place != at or x != was}
             settings.set(change=",".join(f"{place}={x!r}" for place, x in sorted(wanted.items())))
 
-    # The setting is `change`, which holds all of them.
+    # The setting `change` holds all changed values.
     if st.session_state.get(key) != value:
         st.session_state[key] = int(value) if attribute.kind != "number" else value
     common: dict[str, Any] = {"key": key, "on_change": store, "help": plain(help_text)}
@@ -214,7 +214,7 @@ def _control(
 
 
 def _step(attribute: Attribute) -> float:
-    """Return a round step, near a quarter of the unit that the number was scaled by."""
+    """Return a power of ten, at most the scale of the number, as the step of its control."""
     scale = 1.0 if attribute.scaling is None else attribute.scaling.scale
     return float(f"{10 ** math.floor(math.log10(scale)):g}") if scale > 0 else 1.0
 
@@ -347,7 +347,7 @@ _TERMS, _OUTPUTS = 12, 12
 
 
 def _draw_every_output(reading: Opened, x: np.ndarray, place: int) -> None:
-    """Draw what the terms of a row add to every output; nothing where there is one."""
+    """Draw the contribution of each term of a row to every output; nothing for one output."""
     names = reading.full_dataset.outputs
     if not names:
         return
@@ -359,7 +359,7 @@ def _draw_every_output(reading: Opened, x: np.ndarray, place: int) -> None:
         return
     table = terms_table(each, reading.full_dataset.feature_names)
     shown = np.sort(np.argsort(-scores, kind="stable")[:_OUTPUTS])
-    # What sets outputs apart comes first.
+    # Terms that differ most between outputs come first.
     spread = np.ptp(table.to_numpy(), axis=1)
     listed = table.iloc[np.argsort(-spread, kind="stable")[:_TERMS]].copy()
     if len(table) > _TERMS:
@@ -387,7 +387,7 @@ def _draw_every_output(reading: Opened, x: np.ndarray, place: int) -> None:
 
 
 def terms_table(each: Sequence[Decomposition], features: tuple[str, ...]) -> pd.DataFrame:
-    """Return the terms of a row, a column an output; a term that one output lacks is 0 there."""
+    """Return the terms of a row with a column for each output; missing terms are 0."""
     columns = []
     for decomposition in each:
         values = pd.Series(
@@ -398,7 +398,7 @@ def terms_table(each: Sequence[Decomposition], features: tuple[str, ...]) -> pd.
 
 
 def _heads(reading: Opened, scores: np.ndarray) -> list[str]:
-    """Return the outputs with their scores, and with their probabilities where there are any."""
+    """Return the outputs with their scores and, where available, probabilities."""
     dataset = reading.full_dataset
     scalings = dataset.target_scaling if isinstance(dataset.target_scaling, tuple) else (None,) * len(scores)
     if dataset.task == "regression":
@@ -414,7 +414,7 @@ def _heads(reading: Opened, scores: np.ndarray) -> list[str]:
     p = loss.probability(scores[None, :])
     if p is None:
         return [f"{name}<br>{score:.3g}" for name, score in zip(dataset.outputs, scores, strict=True)]
-    # Of ordered classes an output has the probability that the class is at most this one.
+    # For ordered classes, an output is the probability of at most this class.
     probabilities = (p if dataset.task == "ordinal" else target.probabilities(p))[0]
     return [
         f"{name}<br>{score:.3g} · {chance:.0%}"

@@ -1,4 +1,4 @@
-"""The search for the λ that uses a wanted number of interactions."""
+"""Search for the λ at which a model uses a given number of interactions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import failure, watch
 
-# Where the paper's search gives up (atarashi2021, 8.3).
+# Width of the interval at which the search of the paper gives up (atarashi2021, 8.3).
 _NARROWEST = 1e-12
 SLACK = {"paper": "As in the paper", "5": "±5 %", "20": "±20 %"}
 """How many interactions are near enough to a target."""
@@ -58,14 +58,14 @@ TABLE = (
 )
 PARTS = ("seek_start", "seek_stop")
 _SHOWN = "fmviz:path:search"
-# A way out was taken: search at once.
+# Set when a suggested change was accepted: search at once.
 _NOW = "fmviz:path:search_now"
 _STEPS = (1, 1.5, 2, 3, 5, 7)
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked for."""
+    """The parameters of a search."""
 
     experiment: Experiment
     target: int
@@ -74,7 +74,7 @@ class Search:
 
     @property
     def key(self) -> str:
-        """The name of its task."""
+        """The key of its task."""
         low, high = self.accept
         return (
             f"target:{self.experiment.digest}:{self.target}:{low}:{high}:{self.grid[0]:g}:{self.grid[-1]:g}"
@@ -84,7 +84,7 @@ class Search:
 def looked_at(
     place: str, asked: Any, key: str, wanted: bool, linked: bool, start: Callable[[], None]
 ) -> tuple[Any, Task] | None:
-    """Return what this session looks at, and its task, which outlives the server's list of tasks.
+    """Return the request that this session shows, and its task, which outlives the server's list.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def looked_at(
 
 
 def draw(settings: Settings, base: Experiment, linked: bool) -> None:
-    """Draw the wanted number, the search as it narrows, and what was found."""
+    """Draw the target number, the progress of the search, and its result."""
     st.subheader("Search for a number of interactions")
     st.markdown(
         "Along the path above until a fit uses too many interactions, or too few; then halve the interval "
@@ -188,14 +188,14 @@ def _asked(settings: Settings, base: Experiment) -> Search:
         raise ValueError(reason)
     grid = bracket_grid(settings["low"], settings["high"])
     if base.start == "informed":
-        # Along the path, whose neighbours begin with one another, steps of ten are long.
+        # Warm starts along the path need smaller steps than powers of ten.
         path = strengths(settings["low"], settings["high"], settings["points"])
         grid = tuple(sorted({*grid, *path}))
     return Search(experiment, target, accepted(settings), grid)
 
 
 def accepted(settings: Settings) -> tuple[int, int]:
-    """Return the numbers that the settings ``target`` and ``accept`` call near enough."""
+    """Return the range of numbers that the settings ``target`` and ``accept`` allow."""
     target = settings["target"]
     if settings["accept"] == "paper":
         return accepted_range(target)
@@ -321,7 +321,7 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[Searc
 
 
 def _ways_out(settings: Settings, no_below: bool, no_above: bool) -> tuple[str, dict[str, Any]] | None:
-    """Return what may make the number reachable, in words and as settings."""
+    """Return a change that may make the number reachable, in words and as settings."""
     if no_below and settings["high"] < 1e6:
         high = min(settings["high"] * 100, 1e6)
         return f"Look up to λ = {high * 100:g}", {"high": high}

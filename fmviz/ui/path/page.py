@@ -1,4 +1,4 @@
-"""The page λ-path: what regularizers use and reach along λ, and the λ for a number of interactions."""
+"""The page λ-path: interactions and metrics along λ, and a search for a number of interactions."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def render() -> None:
 
 
 def base_of(settings: Settings) -> Experiment:
-    """Return what all fits share: the settings, and for the rest what suits the data set."""
+    """Return the experiment that all fits share: the settings, else the suggestions for the data set."""
     values = suggested(settings["dataset"], "fm").to_dict()
     values = {name: values[name] for name in _SPECS if name in values} | {
         "regularizer": "ti",
@@ -168,7 +168,7 @@ def base_of(settings: Settings) -> Experiment:
 
 
 def load_suggested(settings: Settings, linked: bool = False) -> None:
-    """Load the settings that say something on the chosen data set; a link's are as they always were."""
+    """Load the suggested settings of the chosen data set; links keep their original defaults."""
     wanted = suggested(settings["dataset"], "fm")
     settings.set(**{name: getattr(wanted, name) for name in _SHARED})
     if linked:
@@ -309,7 +309,7 @@ def _stale_words(old: PathPlan, new: PathPlan) -> str:
 
 
 def _draw_basis_sweep(settings: Settings) -> None:
-    """Draw the way to a sweep, where there are several outputs."""
+    """Offer a sweep over a shared basis, where there are several outputs."""
     name, outputs = settings["dataset"], load_dataset(settings["dataset"]).outputs
     if len(outputs) < 2:
         return
@@ -348,7 +348,7 @@ _HEIGHT = 300
 
 
 def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
-    """Draw how far a path is, its curves, one of its fits, and what can be taken away."""
+    """Draw the progress of a path, its curves, one of its fits, and downloads."""
     fits: list[PathFit] = list(view.items)
     live = view.state.active
     if live:
@@ -418,7 +418,7 @@ def _charts(
     elif "support_f1" in table:
         panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
     fit = None if chosen is None else _drawable(chosen, view)
-    # Beside the curves whose points choose it.
+    # Beside the curves, whose points choose the fit.
     widths = [1, 1] if fit is None else [3, 3, 2]
     left, right, *rest = st.columns(widths)
     if fit is not None:
@@ -456,7 +456,7 @@ def _charts(
 
 
 def _drawable(chosen: tuple[str, float], view: TaskView) -> PathFit | None:
-    """Return a fit of the path, where its matrix can be drawn."""
+    """Return the chosen fit of the path, if its matrix can be drawn."""
     for fit in view.items:
         experiment: Experiment = fit.experiment
         if (experiment.regularizer, experiment.lambda_sparse) == chosen and fit.parameters is not None:
@@ -484,7 +484,7 @@ def _pick(settings: Settings, key: str) -> None:
 
 
 def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """Return the row with the best metric, the sparsest of equals; the first where there is none."""
+    """Return the row with the best metric, the sparsest among ties; the first if all are NaN."""
     known = rows.dropna(subset=[metric])
     if known.empty:
         return rows.iloc[0]
@@ -493,7 +493,7 @@ def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
 
 
 def _picked(settings: Settings, table: pd.DataFrame) -> pd.Series:
-    """Return the fit that is to be shown."""
+    """Return the chosen fit."""
     names = list(dict.fromkeys(table["regularizer"]))
     if settings["who"] not in names:
         settings.set(who=names[0])

@@ -1,4 +1,4 @@
-"""The controls of a training run's settings: what matters most in a row, all others in a drawer."""
+"""Draw the controls of a training run's settings: the main ones in a row, all others in a popover."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LABELS = {
 
 
 def main_settings(settings: Settings, job: Job | None) -> None:
-    """Draw the settings that matter most in one row, all others folded beside them.
+    """Draw the main settings in one row, and a popover with all others.
 
     Parameters
     ----------
@@ -84,20 +84,20 @@ def main_settings(settings: Settings, job: Job | None) -> None:
 
 
 def _first_strength(settings: Settings, model: Model) -> str:
-    """Return what stands in the row of what matters most: λ, or where there is no Ω the cap, or λ_p."""
+    """Return the strength shown in the main row: λ, or without Ω the cap of the loss, or else λ_p."""
     if settings["lambda_sparse"] != 0 or not takes_no_penalty(model):
         return "lambda_sparse"
     return "caps" if "loss_cap" in own_names(settings, "loss") else "lambda_p"
 
 
 def _has_regularizers(settings: Settings, model: Model) -> bool:
-    """Return whether there is a choice; where the trace norm of W is the regularizer there is none."""
+    """Return whether regularizers can be chosen: not where the trace norm of W is the regularizer."""
     alone = model.convex and model.factorised and not model.multi_output
     return not (alone and ALL_PENALTIES[settings["regularizer"]].smooth)
 
 
 def _strength(settings: Settings, job: Job | None) -> None:
-    """Draw the one slider of λ."""
+    """Draw the slider of λ."""
     model = experiment_of(settings).machine
     with st.container(key="train_strength"):
         if job is not None and acts_now(job):
@@ -179,7 +179,7 @@ def _drawer(settings: Settings, job: Job | None) -> None:
 
 
 def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
-    """Draw the slider of λ_p, where it multiplies something."""
+    """Draw the slider of λ_p, where the objective has a term with it."""
     notation = model.notation
     if job is not None and acts_now(job) and notation.shrinkage:
         draw_now(settings, job, "lambda_p")
@@ -190,7 +190,7 @@ def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
 
 
 def _formulas(settings: Settings, model: Model) -> None:
-    """Draw the regularizer as it acts on the columns of each order, and what it selects."""
+    """Draw the formula of the regularizer for the columns of each order, and what it selects."""
     if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return
@@ -214,7 +214,7 @@ def penalty_forms(model: Model, penalty: Penalty) -> list[tuple[int | None, str,
 
 
 def _regularizers(settings: Settings) -> tuple[Mapping[str, str | None], dict[str, str]]:
-    """Return why each cannot be chosen, or None where it can; and how each is called."""
+    """Return why each regularizer is unavailable, or None, and the label of each."""
     now = experiment_of(settings)
     known = ALL_PENALTIES if now.machine.multi_output else PENALTIES
     reasons = {name: why_not(name, loss=now.criterion, model=now.machine) for name in known}
@@ -251,9 +251,9 @@ def _own(
     only: str = "",
     apart: tuple[str, ...] = (),
 ) -> None:
-    """Draw the own parameters of a choice from what they declare; `then` is called after a change.
+    """Draw the parameters of a model, loss, solver or other choice; call `then` after a change.
 
-    With `only` that one alone, and none that stands `apart`.
+    With `only`, draw that parameter alone; leave out those in `apart`.
     """
     elsewhere = (*WRONG_ROWS, *found_caps(experiment_of(settings)), *apart)
     for name in (name for name in own_names(settings, owner) if name not in elsewhere):
@@ -289,7 +289,7 @@ def _solver(settings: Settings) -> None:
 def _missing(
     settings: Settings, name: str, reasons: Mapping[str, str | None], labels: dict[str, str], key: str
 ) -> None:
-    """Draw what cannot be chosen, each with its reason; what is chosen has its reason elsewhere."""
+    """List the unavailable choices with their reasons, apart from the present choice."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
     if missing and settings.shows(name):
         names = ", ".join(labels[choice] for choice in missing)
@@ -299,7 +299,7 @@ def _missing(
 
 
 def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
-    """Return names and their reasons as Markdown, the names that have one reason in common together."""
+    """Return names and their reasons as Markdown, grouped by reason."""
     groups: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         groups.setdefault(reason.removeprefix(name), []).append(name)
@@ -321,7 +321,7 @@ def _select(
     first: Sequence[str] = (),
     **layout: Any,
 ) -> None:
-    """Draw a select box of what is possible; a present value that is not stays, and is marked."""
+    """Draw a select box of the possible values; a present value that is not possible is kept and marked."""
     present = settings[name]
     options = fits if present in fits else [*fits, present]
     options, labels, more = widgets.folded(settings, name, options, labels, first)
@@ -348,7 +348,7 @@ WRONG_ROWS = tuple(f"dataset_{name}" for name in CONTAMINATION)
 
 
 def found_caps(experiment: Experiment) -> tuple[str, ...]:
-    """Return the settings that have no say, since they are found from the data."""
+    """Return the settings that are ignored because the caps are estimated from the data."""
     if not experiment.finds_caps:
         return ()
     loss = ("loss_epsilon", "loss_cap")
@@ -357,14 +357,14 @@ def found_caps(experiment: Experiment) -> tuple[str, ...]:
 
 
 def draw_caps(settings: Settings) -> None:
-    """Draw whether caps are found from the data, where the loss has one."""
+    """Draw the switch for caps estimated from the data, where the loss has a cap."""
     if any(spec.name == "cap" for spec in LOSSES[settings["loss"]].params):
         labels = {"given": "As set", "auto": "From the data"}
         widgets.param(settings, "caps", "Caps", labels=labels, then=_taken_over(settings))
 
 
 def _taken_over(settings: Settings) -> Callable[[], None]:
-    """Return what sets the caps to those that were found before, once they are to be set by hand."""
+    """Return a callback that starts manual caps at the values estimated before."""
     before = experiment_of(settings)
 
     def take() -> None:
@@ -383,7 +383,7 @@ def _taken_over(settings: Settings) -> Callable[[], None]:
 
 
 def draw_wrong_rows(settings: Settings) -> None:
-    """Draw how many rows of the data are made wrong on purpose."""
+    """Draw the shares of rows that are corrupted on purpose."""
     names = [name for name in WRONG_ROWS if name in settings.table]
     if not settings.shows_any(*names):
         return

@@ -1,4 +1,4 @@
-"""The next epoch of a paused run, stepped through by rows, columns or entries."""
+"""Step through the next epoch of a paused run by rows, columns or entries of P."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ VIEW = (
     ParamSpec("motion", "bool", False, help="Whether the steps inside epochs go on by themselves."),
 )
 _NAMES = {"row": "Row", "column": "Column", "half": "Half"}
-# Of more features the pairs would be specks beside P.
+# With more features, pairs would be too small beside P.
 _MOST_PAIRS = 128
 _CACHE = "fmviz:train:inside_cache"
 _MOVING = "fmviz:train:inside_moving"
 
 
 def grain_names(job: Job | None) -> dict[str, str]:
-    """Return words for the grains of a run."""
+    """Return the labels of the step sizes of a run."""
     block = "Row or column" if job is None else _NAMES[lab.block_name(job.experiment)]
     return {"epoch": "Epoch", "block": block, "entry": "Entry"}
 
 
 def why_not(settings: Settings, view: JobView) -> str | None:
-    """Return None, or why the run cannot be stepped through as finely as it is set."""
+    """Return why the run cannot be stepped at the chosen grain, or None."""
     if view.dataset is None:
         return None
     if view.dataset.outputs and settings["grain"] != "epoch":
@@ -53,17 +53,17 @@ def why_not(settings: Settings, view: JobView) -> str | None:
 
 
 def possible(settings: Settings, job: Job) -> bool:
-    """Return whether there are steps inside the next epoch to go through."""
+    """Return whether the next epoch can be stepped through."""
     return _look(settings, job) is not None
 
 
 def step(settings: Settings, job: Job) -> None:
-    """Make one step of the grain that is set; after the last one inside an epoch the epoch itself is made."""
+    """Advance by one step of the chosen grain; after the last step of an epoch, run the epoch itself."""
     settings.set(inside=_next(settings["inside"], settings, job))
 
 
 def _next(position: int, settings: Settings, job: Job) -> int:
-    """Return the next position, which may be in the next epoch: then the job is told to make this one."""
+    """Return the next position; at the end of an epoch, have the job run that epoch."""
     inside = _look(settings, job)
     if inside is not None and position < len(inside.stops):
         return position + 1
@@ -72,19 +72,19 @@ def _next(position: int, settings: Settings, job: Job) -> int:
 
 
 def begin_motion(settings: Settings) -> None:
-    """Let the steps go on by themselves from the present position."""
+    """Start slow motion at the present position."""
     st.session_state[_MOVING] = settings["inside"]
     settings.set(motion=True)
 
 
 def end_motion(settings: Settings) -> None:
-    """Halt where the motion has come to."""
+    """Stop slow motion at its present position."""
     if settings["motion"]:
         settings.set(motion=False, inside=_position(settings))
 
 
 def tick(settings: Settings, job: Job) -> None:
-    """Go one step on in slow motion; it ends with the run."""
+    """Advance slow motion by one step; end it with the run."""
     if job.state is TaskState.PAUSED:
         st.session_state[_MOVING] = _next(_position(settings), settings, job)
     elif job.state.ended:
@@ -92,12 +92,12 @@ def tick(settings: Settings, job: Job) -> None:
 
 
 def _position(settings: Settings) -> int:
-    # In motion it is not written to the address bar: browsers take every change there for a visit.
+    # In slow motion the position is not written to the URL: browsers record each change in their history.
     return int(st.session_state.get(_MOVING, 0) if settings["motion"] else settings["inside"])
 
 
 def _look(settings: Settings, job: Job) -> lab.Inside | None:
-    """Return the next epoch of a run that waits, taken apart, or None where that cannot be."""
+    """Return the steps of the next epoch of a paused run, or None where they are not available."""
     view, grain = job.view(), settings["grain"]
     if grain == "epoch" or view.state is not TaskState.PAUSED or view.parameters is None:
         return None
@@ -116,7 +116,7 @@ def _look(settings: Settings, job: Job) -> lab.Inside | None:
 
 
 def draw(settings: Settings, job: Job, view: JobView) -> None:
-    """Draw the position inside the next epoch: what moved last, and P and PPᵀ as they are there."""
+    """Draw the position inside the next epoch: the last update, and P and PPᵀ at this point."""
     if settings["grain"] == "epoch" or view.state.ended or view.dataset is None:
         return
     if (reason := why_not(settings, view)) is not None:

@@ -1,4 +1,4 @@
-"""The interactions of a run: orders and slices, curves, and tables of the strongest."""
+"""Draw the interactions of a run: choice of order and slice, tables of the strongest, spectra."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LAMBDA = "\N{GREEK SMALL LETTER LAMDA}ₛ"
 
 
 def looked_at(view: JobView, settings: Settings) -> Look | None:
-    """Return the order and slice that are looked at, or None for models of pairs alone."""
+    """Return the order and slice that are shown, or None for models with pairs only."""
     model = view.machine
     several = model.columnar or model.lifted
     if not several or not isinstance(view.thinned, ThinnedFactors) or view.dataset is None:
@@ -52,7 +52,7 @@ def looked_at(view: JobView, settings: Settings) -> Look | None:
 
 
 def choose(view: JobView, settings: Settings) -> Look | None:
-    """Draw the choice of order and slice; return what is looked at, or None for models of pairs alone."""
+    """Draw the choice of order and slice; return the choice, or None for models with pairs only."""
     look = looked_at(view, settings)
     if look is None or view.dataset is None:
         return None
@@ -92,8 +92,7 @@ def _features(
     fits = tuple(j for j in settings[name] if j < len(names))[:most]
     if fits != settings[name]:
         settings.set(**{name: fits})
-    # The browser takes a value that is assigned in a fragment's first run for none and reports that as a
-    # change; a default it keeps.
+    # The browser ignores a value assigned in a fragment's first run and reports a change; it keeps a default.
     key = settings.key(name)
     start: dict[str, Any] = {}
     if key not in st.session_state:
@@ -116,7 +115,7 @@ def _features(
 
 
 def order_words(model: Model, last: dict[str, float]) -> str:
-    """Return the counts of every order in a sentence, or "" where there is one order only."""
+    """Return the counts of every order in a sentence, or "" for a single order."""
     parts = [
         f"{last[f'used_interactions_{m}']:,} {order_name(m)} of {last[f'used_features_{m}']:,} features"
         for m in orders_of(model)
@@ -133,7 +132,7 @@ def interaction_columns(model: Model, history: Iterable[str]) -> dict[str, str] 
 
 
 def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[str, Any]:
-    """Return what `fmviz.figures.training.sparsity` takes of the truth, as far as it is known.
+    """Return the true counts for `fmviz.figures.training.sparsity`, where they are known.
 
     With `several`, the interactions of each order are counted in a column of their own.
     """
@@ -155,7 +154,7 @@ def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[st
 
 
 def draw_sets(view: JobView, dataset: Dataset, look: Look, top: int) -> None:
-    """Draw the table of the sets with the largest weights of the order that is looked at."""
+    """Draw the table of the sets with the largest weights of the chosen order."""
     if not isinstance(view.thinned, ThinnedFactors) or not np.isfinite(view.thinned.values).all():
         return
     name = order_name(look.order)
@@ -196,7 +195,7 @@ def draw_sets(view: JobView, dataset: Dataset, look: Look, top: int) -> None:
 
 
 def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
-    """Draw the choice of a subset of features and its weight, for the model of all subsets."""
+    """Draw the choice of a subset of features and its weight, for the all-subsets model."""
     if view.machine.order is not None or not isinstance(view.thinned, ThinnedFactors):
         return
     st.markdown("**The weight of a subset**")
@@ -218,7 +217,7 @@ def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
 
 
 def draw_columns(view: JobView, look: Look) -> None:
-    """Draw the weights of the columns and, of pairs, the eigenvalues of W, once the run rests."""
+    """Draw the weights of the columns and, for pairs, the eigenvalues of W, unless the run is active."""
     if view.state.active or view.parameters is None:
         return
     weighted = view.parameters.coefficients is not None
@@ -254,7 +253,7 @@ def draw_columns(view: JobView, look: Look) -> None:
 def _draw_signed(
     place: Any, values: np.ndarray, title: str, axes: tuple[str, str], key: str, what: str, before: str = ""
 ) -> None:
-    """Draw signed numbers as bars, and how many there are of each sign."""
+    """Draw signed numbers as bars, and count them by sign."""
     up, down, zero = (int((np.sign(values) == sign).sum()) for sign in (1, -1, 0))
     with place:
         st.markdown(f"**{title}**")
@@ -295,7 +294,7 @@ def column_orders(model: Model, n_columns: int) -> list[int]:
 
 
 def column_factors(model: Model, n_columns: int) -> list[int]:
-    """Return for every column of P = [U¹ … U^m] of a lifted model which factor it is of, from 1."""
+    """Return the factor, from 1, of every column of P = [U¹ … U^m] of a lifted model."""
     m = model.degree  # type: ignore[attr-defined]
     return [t + 1 for t in range(m) for _ in range(n_columns // m)]
 
@@ -322,7 +321,7 @@ _HEADS = {
 
 
 def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> tuple[int, Look | None]:
-    """Draw the choices of what the matrices show, as far as there are any.
+    """Draw the options of the matrices and curves that apply to this run.
 
     Parameters
     ----------
@@ -366,7 +365,7 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
 
 
 def axis_of(view: JobView | None) -> str:
-    """Return the setting that has the axis of the curves."""
+    """Return the name of the setting for the horizontal axis of the curves."""
     return "against" if view is not None and "used_bases" in view.last else "x"
 
 
@@ -390,7 +389,7 @@ def _curve_options(view: JobView | None, settings: Settings) -> None:
 
 
 def draw_notes(view: JobView) -> None:
-    """Draw what is to be said of a picture that holds tiles, or nothing."""
+    """Explain a matrix of tiles, and a P or W that is zero."""
     thinned = view.thinned
     assert thinned is not None
     if thinned.n_features > EXACT_FEATURES:
@@ -424,7 +423,7 @@ def draw_notes(view: JobView) -> None:
 
 
 def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> None:
-    """Draw the table of the strongest pairs, or of the strongest sets of the order that is looked at."""
+    """Draw the table of the strongest pairs, or of the strongest sets of the chosen order."""
     if view.thinned is None or view.parameters is None:
         return
     if look is not None:
@@ -470,7 +469,7 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
 
 
 def pairs_table(model: Model, parameters: Parameters | ThinnedFactors, dataset: Dataset) -> pd.DataFrame:
-    """Return the strongest pairs in words: the two features, their weight, and whether it is so in truth."""
+    """Return the strongest pairs: both features, their weight, and whether they truly interact."""
     pairs = pairs_of(model, parameters).ranked(TOP_PAIRS)
     table = named_pairs(pairs.i, pairs.j, pairs.weight, dataset).rename(columns=_HEADS)
     truth = truth_of(dataset)

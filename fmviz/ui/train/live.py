@@ -1,4 +1,4 @@
-"""A run as it goes on and when it rests: what the stage is sent, and what there is to read beneath it."""
+"""Draw a run while it trains and once it has ended: stage, curves, metrics and certificate."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SENT = "fmviz:train:sent"
 
 
 def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: str | None = None) -> None:
-    """Draw a run, or what there is to see before it; while it goes on, again and again.
+    """Draw a run, or the data before there is one; redraw it while it is active.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
     first = True
 
     def feed() -> tuple[str, bytes] | None:
-        """Hand the stage what is new, or have the page drawn where more than the stage changes."""
+        """Send updates to the stage, or rerun the page where more than the stage changes."""
         nonlocal first
         if job is None:
             if waiting and loading is not None and not loading.state.active:
@@ -123,7 +123,7 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
         payload, st.session_state[_SENT] = full_payload(scene)
         stage(payload, key="train_matrix")
     if job is not None and view is not None and dataset is not None and dataset.outputs:
-        # The chosen output is on the stage; here are all of them, more rarely.
+        # The stage shows the chosen output; all outputs are updated less often.
 
         def outputs() -> None:
             slices.draw(job.view(), settings)
@@ -134,7 +134,7 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
 
 
 def _at_rest(view: JobView, settings: Settings, output: int) -> None:
-    """Draw what there is to read once nothing moves."""
+    """Draw the tables, curves and explanations of a run that is not active."""
     single = view.of_output(output)
     assert single.dataset is not None, "the view has data"
     look = interactions.looked_at(single, settings)
@@ -158,9 +158,9 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
     if settings.shows("curves", "Curves"):
         quality = settings.shows("quality", "Prediction and recovery")
         if changes := changed_words(view.experiment, view.epoch):
-            # Of the small curves above, too.
+            # This applies to the small curves above, too.
             st.caption(plain(changes))
-        # Half of what the page costs, so only for those who look.
+        # Half of the cost of the page, so only on demand.
         box = st.expander(
             "Curves, large", icon=":material/show_chart:", key="train_curves", on_change="rerun"
         )
@@ -208,7 +208,7 @@ def _scene(
 
 
 def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -> str:
-    """Return how predictions are measured, as far as these data are measured so."""
+    """Return the chosen metric, or a default that applies to these data."""
     metric: str = settings["metric"]
     if view is not None and view.history:
         names = figures.metric_names(view.last)
@@ -220,7 +220,7 @@ def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -
 def _data_grid(
     view: JobView | None, dataset: Dataset | None, output: int, loading: Task | None
 ) -> TargetGrid | None:
-    """Return the target against the strongest pair: of the run, or before it of the data."""
+    """Return the target binned by the strongest pair of the run or, before a run, of the data."""
     if dataset is None:
         return None
     pair: tuple[int, int] | None = None
@@ -244,7 +244,7 @@ def _grid(dataset: Dataset, output: int, i: int, j: int) -> TargetGrid:
 
 
 def _loading(experiment: Experiment, output: int) -> Task | None:
-    """Return the task that loads the data before there is a run, or None where they cannot be had."""
+    """Return the task that loads the data before a run, or None where they are not available."""
     name, params = experiment.dataset, dict(experiment.dataset_params)
     if dataset_spec(name).unavailable() is not None:
         return None
@@ -316,7 +316,7 @@ def _uses(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
 
 
 def _marked(figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings) -> go.Figure:
-    """Mark the changes of strengths."""
+    """Mark the epochs at which strengths changed."""
     return mark_epochs(figure, history, settings[axis_of(view)], change_words(view.experiment, view.epoch))
 
 
@@ -354,7 +354,7 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
 
 
 def _confusion(view: JobView) -> None:
-    """Draw how often each class is taken for each, once nothing moves."""
+    """Draw the confusion matrix of a run that is not active."""
     dataset = view.dataset
     if view.state.active or view.parameters is None or dataset is None:
         return
@@ -396,10 +396,10 @@ def _recovery_words(view: JobView) -> str:
 FEED = "fmviz-train"
 """The name under which a pulse hands over what is new."""
 GOOD_CERTIFICATE = 1e-3
-# What is known of the steepest direction to another basis is an interval, about so wide.
+# The largest dual norm is known to within an interval of about this width.
 _GOOD_BASIS_GAP = 0.02
 _HEIGHT = 420
-# Of every word the state of a run has, its tone.
+# Label and tone of every state of a run.
 _STATES: dict[TaskState, tuple[str, str]] = {
     TaskState.QUEUED: ("Queued", ""),
     TaskState.RUNNING: ("Running", "going"),
@@ -413,7 +413,7 @@ _STATES: dict[TaskState, tuple[str, str]] = {
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What there is to show.
+    """The state that the stage shows.
 
     Attributes
     ----------
@@ -471,7 +471,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Sent:
-    """What the browser has been sent of a scene.
+    """Which part of a scene the browser has received.
 
     Attributes
     ----------
@@ -498,7 +498,7 @@ class Sent:
 
 
 def full_payload(scene: Scene) -> tuple[bytes, Sent]:
-    """Return all of a scene, for the stage to begin with."""
+    """Encode a scene completely, for the first payload of a stage."""
     shown = _panels(scene, film=True)
     history = scene.view.history if scene.view is not None else ()
     played = len(shown) > 0 and len(shown[0].frames) > 1
@@ -516,7 +516,7 @@ def full_payload(scene: Scene) -> tuple[bytes, Sent]:
 
 
 def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
-    """Return what is new since the last time, or no bytes, and what the browser has then."""
+    """Encode the changes since the last payload, or no bytes; return the new state of the browser."""
     now = _sent(scene)
     if now == sent:
         return b"", now
@@ -549,7 +549,7 @@ def _encode(scene: Scene, shown: list[Panel], header: dict[str, Any], **options:
     dataset = scene.dataset
     scale = None
     if dataset is not None and dataset.truth is not None:
-        # Fixed, or all later pictures would look alike beside the first epochs.
+        # Fixed; otherwise the first epochs would dominate the scale.
         scale = 1.25 * float(np.abs(dataset.truth).max()) or None
     factors = bool(shown) and isinstance(shown[0].frames[0], FactorFrame)
     return encode_view(
@@ -589,7 +589,7 @@ def _panels(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
     if dataset is None:
         return []
     truth = truth_of(dataset)
-    # Before the first epoch, too: what is known of the truth does not depend on the run.
+    # Before the first epoch, too: the truth does not depend on the run.
     sized = dataset.truth is not None and not factors_repeat(scene.experiment.machine)
     if look is not None:
         truth, sized = look.truth(dataset)
@@ -699,7 +699,7 @@ def _certificate(view: JobView) -> tuple[str, str, str, str]:
             f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
         )
     else:
-        # Not every epoch has one.
+        # Not every epoch has a certificate.
         record = next((r for r in reversed(view.history) if math.isfinite(r["certificate"])), None)
         epoch, value = (0, 1.0) if record is None else (record["epoch"], float(record["certificate"]))
         label, least = "Duality gap", None if record is None else record.get("least_certificate")
@@ -716,20 +716,20 @@ def _certificate(view: JobView) -> tuple[str, str, str, str]:
                 f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
             )
             shown, good = _interval(least, value), _GOOD_BASIS_GAP
-    # As it is shown: what reads as the bound meets it.
+    # Compare the rounded value that is displayed.
     tone = "good" if float(f"{value:.1e}") <= good else "bad" if view.state.ended else ""
     shown = shown or f"{value:.1e}"
     return label, "–" if math.isnan(value) else shown, words, "" if math.isnan(value) else tone
 
 
 def _interval(least: float, most: float) -> str:
-    """Return both ends of a gap in percent, once where they look alike."""
+    """Return both bounds of a gap in percent, or one number where they round to the same."""
     ends = [f"{100 * end:.0f}" if most >= 0.1 else f"{100 * end:.2g}" for end in (least, most)]
     return f"{'–'.join(dict.fromkeys(ends))} %"
 
 
 def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
-    """Return how well several outputs are predicted, where there are several."""
+    """Return a prediction metric over all outputs, where there are several."""
     if scene.view is None or scene.n_outputs < 2:
         return []
     for metric in ("accuracy", "rmse"):
@@ -744,7 +744,7 @@ def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
 
 
 def _charts(scene: Scene) -> list[dict[str, Any]]:
-    """Return which curves there are, from the top to the bottom of each."""
+    """Return the charts of the stage with their curves."""
     experiment, metric = scene.experiment, scene.metric
     history = scene.view.history if scene.view is not None else ()
     names = set(history[-1]) if history else None

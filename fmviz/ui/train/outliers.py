@@ -1,4 +1,4 @@
-"""Histogram of the residuals under a capped loss, and the spectrum of Z."""
+"""Draw the histogram of residuals under a capped loss, and the spectrum of Z."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fmviz.lab.runner import Run
 from fmviz.ui import navigation
 from fmviz.ui.charts import chart
 
-# The histogram ends at so many times the reach of the caps.
+# The histogram ends at this multiple of ε₁ + ε₂.
 _WINDOW = 3.0
 _SQUARES = 10
 
@@ -50,7 +50,7 @@ def _fit(
 
 
 def draw(view: JobView) -> None:
-    """Draw the part for a view of one output, once nothing moves and where the loss has a tube or a cap."""
+    """Draw the residuals of one output, where the run is not active and the loss has a tube or a cap."""
     parameters, dataset = view.parameters, view.dataset
     if view.state.active or parameters is None or dataset is None or not np.isfinite(parameters.P).all():
         return
@@ -85,7 +85,7 @@ def draw(view: JobView) -> None:
 
 
 def draws_spectrum(view: JobView) -> bool:
-    """Return whether `draw` draws the eigenvalues of Z, once the run rests."""
+    """Return whether `draw` shows the eigenvalues of Z."""
     return isinstance(view.machine, RobustFM) and caps_of(view.experiment.criterion) is not None
 
 
@@ -122,7 +122,7 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
 
 
 def draw_squares(view: JobView, dataset: Dataset) -> None:
-    """Draw the weights of squares of features, which some models have apart from those of pairs."""
+    """Draw the weights of squared features, for models that fit them separately."""
     model = view.experiment.machine
     if view.parameters is None or view.state.active or not isinstance(model, EigenModel):
         return

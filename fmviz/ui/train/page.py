@@ -1,4 +1,4 @@
-"""The page Train: settings, buttons, and the run as it goes on."""
+"""The page Train: settings, buttons, and the training run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def draw_controls(
     *,
     others: bool = False,
 ) -> None:
-    """Draw the controls.
+    """Draw the buttons of a run: play, pause, step, stop, reset, reseed, speed.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def draw_controls(
             on_click=pause,
             help="Halt after the present epoch.",
         )
-        # One phrase: step by epoch.
+        # Reads as one phrase: step by epoch.
         with st.container(
             horizontal=True, vertical_alignment="center", gap="xxsmall", width="content", key="train_stepping"
         ):
@@ -297,7 +297,7 @@ BOX .katex-display > .katex > .katex-html {
 def render() -> None:
     """Draw the page."""
     own = own_specs()
-    # All own parameters but those of the data and of the model.
+    # All parameters of choices but those of the data and of the model.
     expert = [spec.name for spec in own if not spec.name.startswith(("dataset_", "model_"))]
     settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert))
     linked = settings.read_url()
@@ -330,7 +330,7 @@ def _job(settings: Settings) -> Job | None:
 
 
 def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None:
-    """Start a run with the present settings, some of them changed, and show it."""
+    """Start a run with the present settings and some changes, and show it."""
     old = _job(settings)
     if old is not None and not old.state.ended and not watched(old):
         old.stop()
@@ -343,12 +343,12 @@ def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None
         settings.set(run="", play=False)
         return
     st.session_state.pop(_LOST, None)
-    # All at once: a click that comes in between must not find half of it.
+    # In one call, so that a concurrent click never sees half of the changes.
     settings.set(run=job.id, play=False, **changes)
 
 
 def _autostart(settings: Settings, reason: str | None) -> None:
-    """Start the run of a link whose run is not here, or that says play=1."""
+    """Start the run of a link with play=1, or of one whose run is not in the store."""
     run = settings["run"]
     if settings.notices:
         return  # What the link asked for could not be taken whole: let the reader decide.
@@ -371,7 +371,7 @@ def _autostart(settings: Settings, reason: str | None) -> None:
 
 
 def _found_in_store(run: str) -> bool:
-    """Open the run of a link as the store has it; return whether it is there."""
+    """Open the run of a link from the store; return whether it is there."""
     tasks = manager()
     try:
         if tasks.reopen(run, _owner()) is not None:
@@ -407,7 +407,7 @@ def _body(settings: Settings, reason: str | None) -> None:
     stale = job is not None and job.experiment != experiment
     draw_controls(settings, job, stale, reason is None, _start, others=others)
     main_settings(settings, None if stale or others else job)
-    # Always one element: a fragment below that changed its place would be another one, and lose clicks.
+    # Always one element: a fragment that changed its position would lose clicks.
     with st.container(key="train_above", gap="small"):
         draw_schedule(settings, experiment)
         draw_suggested(settings)
@@ -459,7 +459,7 @@ def _impossible(settings: Settings, reason: str) -> None:
 
 
 def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
-    """Return the least change that makes the run possible, in words and as settings, or nothing."""
+    """Return the smallest change that makes the run possible, in words and as settings."""
     experiment = dataclasses.replace(experiment_of(settings), solver_params=())
     suits = dataclasses.replace(experiment, solver="auto").applicable()
     penalty = {"regularizer": suits.regularizer, "lambda_sparse": suits.lambda_sparse}
@@ -491,7 +491,7 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
 
 
 def _example(settings: Settings, reason: str | None) -> None:
-    """Draw the way to a run that shows something, where the present settings are not that."""
+    """Offer an example run, unless the present settings are those of the example."""
     if settings["dataset"] == "planted_interactions" and reason is None:
         return
 

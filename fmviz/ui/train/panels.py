@@ -1,4 +1,4 @@
-"""The pictures of a run: a matrix of one order or a slice of it, and beside it the truth or the data."""
+"""Build the heatmaps of a run: learned weights, true weights, their comparison, and the target."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class Look:
     at: tuple[int, ...] = ()
 
     def interactions(self, parameters: Parameters | ThinnedFactors) -> Interactions:
-        """Return what the picture shows: all of the order, or the slice."""
+        """Return all interactions of the order, or those of the slice."""
         every = interactions_of(self.model, parameters, self.order)
         return every.at(self.at) if self.at else every
 
     def label(self) -> str:
-        """Return the formula of the matrix in plain characters."""
+        """Return the formula of the matrix as Unicode text."""
         if self.order > 2 and self.model.lifted:
             return f"𝒲{'ᵢₕₐₑₒₓᵤᵥ'[: len(self.at)]}ⱼₗ"
         if self.order > 2:
@@ -80,7 +80,7 @@ class Look:
         return self.model.notation.weights
 
     def picture(self, thinned: ThinnedFactors, key: str, caption: str) -> CodesFrame:
-        """Return the matrix as codes; of many features, as tiles."""
+        """Return the matrix as codes, or as tiles for many features."""
         shown = self.interactions(thinned)
         if shown.n_features > EXACT_FEATURES:
             codes, scale = encode_codes(np.nan_to_num(shown.pairs().pooled(N_TILES)))
@@ -92,7 +92,7 @@ class Look:
         return CodesFrame(codes, scale, key=key, caption=caption)
 
     def truth(self, dataset: Dataset) -> tuple[np.ndarray | None, bool]:
-        """Return the true weights beside the picture or None, and whether their size is to be compared."""
+        """Return the true weights or None, and whether their sizes are comparable."""
         if self.order == 2:
             if dataset.truth is not None:
                 return dataset.truth, not factors_repeat(self.model)
@@ -109,7 +109,7 @@ class Look:
 
 
 def factors_repeat(model: Model) -> bool:
-    """Return whether features may repeat in a product: the matrix is not that of the pairs' weights."""
+    """Return whether products may repeat features, so that the matrix is not that of pair weights."""
     columnar_model: Any = model
     if columnar_model.lifted:
         return not columnar_model.distinct
@@ -119,7 +119,7 @@ def factors_repeat(model: Model) -> bool:
 
 
 def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, ...]:
-    """Return m − 2 features for a slice: those chosen, and as many of the strongest set that has them."""
+    """Complete the chosen features to the m − 2 of a slice, by the strongest set that contains them."""
     need = interactions.order - 2
     features = [j for j in chosen if j < interactions.n_features][:need]
     if len(features) < need:
@@ -133,20 +133,20 @@ def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, .
 
 
 def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
-    """Return the sets of so many features that truly interact, or None where they are not known."""
+    """Return the sets of `order` features that truly interact, or None where they are unknown."""
     if order == 3:
         return None if dataset.true_triples is None else set(dataset.true_triples)
     if order != 2:
         return None
     truth = truth_of(dataset)
     if truth is not None and truth.ndim == 3:
-        # What is used in any of several outputs.
+        # Pairs that any output uses.
         truth = np.abs(truth).sum(axis=0)
     return None if truth is None else {(int(i), int(j)) for i, j in np.argwhere(np.triu(truth, 1))}
 
 
 def rows_with_all(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
-    """Return in how many rows of the data all features of each set, shape (t, m), are non-zero."""
+    """Count the rows of the data in which all features of each set are non-zero; sets has shape (t, m)."""
     counts = []
     for features in sets:
         columns = dataset.X[:, features]
@@ -156,7 +156,7 @@ def rows_with_all(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
 
 
 def sets_table(interactions: Interactions, dataset: Dataset, top: int) -> pd.DataFrame:
-    """Return the sets with the largest weights in words, as `interactions.pairs_table` does."""
+    """Return a table of the sets with the largest weights, like `interactions.pairs_table`."""
     sets, weight = interactions.ranked(top)
     names = np.asarray(dataset.feature_names, dtype=object)
     heads = ["Feature", "with", *("and" + " " * extra for extra in range(interactions.order - 2))]
@@ -169,8 +169,8 @@ def sets_table(interactions: Interactions, dataset: Dataset, top: int) -> pd.Dat
     return table
 
 
-# Blue and orange for what is wrong, as apart as can be for all kinds of colour vision; green between them in
-# lightness for what is right.
+# Blue and orange mark errors and differ for all kinds of colour vision; green, for hits, has a lightness
+# between them.
 SUPPORT = tuple(
     CellClass(label.capitalize(), light, dark)
     for label, light, dark in zip(
@@ -185,18 +185,18 @@ _STRUCTURE = (
     CellClass("Interaction", "#0a8f5b", "#22b57c"),
 )
 _LEARNED = "Learned"
-# What the pictures of all epochs may weigh on their way to the browser.
+# Largest payload of all frames, in bytes.
 _FILM_BYTES = 2_500_000
 
 
 def last_frame(view: JobView) -> Frame:
-    """Return the picture of the last epoch."""
+    """Return the frame of the last epoch."""
     assert view.thinned is not None
     return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
 
 
 def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
-    """Return the pictures of a run's epochs whose factors are finite, few enough for the wire."""
+    """Return the frames of a run with finite factors, thinned to a payload of limited size."""
     frames = [frame for frame in view.frames if frame.finite]
     if not frames or view.dataset is None:
         return ()
@@ -210,7 +210,7 @@ def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
 
 
 def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
-    """Return the panel of what is learned, an epoch a frame."""
+    """Return the panel of learned weights, with a frame for each epoch."""
     records = {record["epoch"]: record for record in view.history}
     drawn = [
         picture(frame.thinned, frame.key, _caption(frame, records, look, view), look) for frame in frames
@@ -232,12 +232,12 @@ def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Lo
 
 
 def _named(label: str, d: int) -> dict[str, Any]:
-    """Return the name of a picture; tiles say so by themselves."""
+    """Return the label option of a panel; tiles have a label of their own."""
     return {"gram_label": label} if d <= EXACT_FEATURES else {}
 
 
 def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Panel:
-    """Return the panel of a run that has not begun: all zero, and what to do about it."""
+    """Return the panel of a run that has not started: all zero, with a notice."""
     d = dataset.X.shape[1]
     notation = MODELS[experiment.model].notation
     frame: FactorFrame | CodesFrame = FactorFrame(np.zeros((d, 1)), caption="No epoch yet", notice=words)
@@ -252,7 +252,7 @@ def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Pan
 
 
 def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
-    """Return the panel of the target against two features, where they are known."""
+    """Return the panel of the target binned by two features, where they are known."""
     if grid is None:
         return None
     codes, scale = encode_codes(np.nan_to_num(grid.means))
@@ -279,7 +279,7 @@ def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
 
 
 def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...], look: Look | None) -> Panel:
-    """Return the panel of the learned support against the true one, an epoch a frame."""
+    """Return the panel that compares the learned support with the true one, with a frame for each epoch."""
     features = look.at if look is not None else ()
     drawn = []
     for frame in frames:
@@ -320,7 +320,7 @@ def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None
 
 
 def picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) -> FactorFrame | CodesFrame:
-    """Return the picture of what is kept of an epoch."""
+    """Return the frame of an epoch's thinned parameters."""
     exact = thinned.n_features <= EXACT_FEATURES
     if look is not None and isinstance(thinned, ThinnedFactors):
         return look.picture(thinned, key, caption)
@@ -334,7 +334,7 @@ def picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) 
 
 
 def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | None) -> Panel:
-    """Return the panel of the true weights, or of which are not zero where no more is known."""
+    """Return the panel of the true weights, or of the true support where only that is known."""
     d = truth.shape[0]
     n_pairs = int(np.triu(truth != 0, 1).sum())
     exact = d <= EXACT_FEATURES
@@ -342,7 +342,7 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
     labels = dataset.feature_names if exact else tile_labels(d)
     caption = f"{n_pairs:,} {name if look else 'interactions'}"
     if exact and not known:
-        # Ones would say that all weights are alike.
+        # A matrix of ones would suggest equal weights.
         codes = (truth != 0).astype(np.int8)
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
         if look is not None:

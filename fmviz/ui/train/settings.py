@@ -1,4 +1,4 @@
-"""The settings of a training run, strengths that change during it, and what a data set suggests."""
+"""The settings of a training run: suggestions for a data set, and strengths changed while it trains."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _KNOWN = "fmviz:train:known_changes"
 
 
 def adopt(settings: Settings, job: Job) -> bool:
-    """Take over what was changed on the way into the settings; return whether anything was."""
+    """Copy changes of strengths during the run into the settings; return whether there were any."""
     new = job.experiment.changes
     run, old = st.session_state.get(_KNOWN, ("", ()))
     st.session_state[_KNOWN] = (job.id, new)
-    # Settings that were others than the run's stay.
+    # Keep settings that already differed from those of the run.
     if run != job.id or old == new or settings["changes"] != old:
         return False
     settings.set(changes=new)
@@ -51,12 +51,12 @@ def adopt(settings: Settings, job: Job) -> bool:
 
 
 def acts_now(job: Job) -> bool:
-    """Return whether strengths that are moved act on a run from now on: it has begun, and has not ended."""
+    """Return whether changed strengths apply to the run at once: it has started and not ended."""
     return not job.state.ended and (job.state.active or job.view().epoch > 0)
 
 
 def draw_now(settings: Settings, job: Job, name: str) -> None:
-    """Draw a strength of a run that goes on, to be changed at once."""
+    """Draw the slider of a strength that changes the current run."""
     if not settings.shows(f"now_{name}"):
         return
     present = job.strengths[name]
@@ -76,7 +76,7 @@ def draw_now(settings: Settings, job: Job, name: str) -> None:
 
 
 def draw_schedule(settings: Settings, experiment: Experiment) -> None:
-    """Draw the changes that the settings declare, and a way to drop them."""
+    """Draw the scheduled changes of strengths, and a button that drops them."""
     if not experiment.changes:
         return
     with st.container(key="train_schedule", gap="xsmall"):
@@ -96,7 +96,7 @@ def draw_schedule(settings: Settings, experiment: Experiment) -> None:
 
 
 def takes_no_penalty(model: Model) -> str:
-    """Return why a model has no strength of Ω, or nothing where it has one."""
+    """Return why a model has no strength of Ω, or ""."""
     if model.fits_coefficients:
         return (
             "No strength of Ω: with fitted λₛ the scale of a column is free, so that a penalty on P alone "
@@ -131,7 +131,7 @@ EXPERT = (
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
 _LEFT = "fmviz:train:left"
-# What cannot stay when the model changes.
+# Settings that change with the model.
 _OF_MODEL = (
     "regularizer",
     "solver",
@@ -146,9 +146,9 @@ _OF_MODEL = (
 
 
 def own_specs() -> tuple[ParamSpec, ...]:
-    """Return the own parameters of what is chosen, under the names that they have in a link."""
-    # A link leaves defaults out, and so does the address that this page wrote. Where there is no query, or
-    # the level alone, the session tells.
+    """Return the parameters of the chosen model, loss, solver and so on, named as in a link."""
+    # Links and the URL of this page leave defaults out. Without a query, or with the level alone, the session
+    # has the values.
     given, present = st.query_params.to_dict(), Settings("train", OWN)
     given.pop("level", None)
     specs_found: list[ParamSpec] = []
@@ -167,13 +167,13 @@ def own_specs() -> tuple[ParamSpec, ...]:
 
 
 def own_names(settings: Settings, owner: str) -> list[str]:
-    """Return the names of the own parameters of a choice, as far as this run of the page knows them."""
+    """Return the names of the parameters of a choice that the table of settings contains."""
     wanted = {f"{owner}_{spec.name}" for spec in OWNERS[owner](settings[owner])}
     return [name for name in settings.own if name in wanted]
 
 
 def experiment_of(settings: Settings, **changes: Any) -> Experiment:
-    """Return what the settings describe with some changed; ValueError where they contradict each other."""
+    """Return the experiment of the settings with some changes; ValueError if they contradict each other."""
     own: dict[str, Any] = {
         f"{owner}_params": tuple(
             (name.removeprefix(f"{owner}_"), settings[name]) for name in own_names(settings, owner)
@@ -184,38 +184,38 @@ def experiment_of(settings: Settings, **changes: Any) -> Experiment:
 
 
 def unavailable(settings: Settings) -> str | None:
-    """Return None, or the sentence that says why these settings cannot be run."""
+    """Return why these settings cannot be run, or None."""
     experiment = experiment_of(settings)
     return dataset_spec(settings["dataset"]).unavailable() or experiment.why_not() or too_large(experiment)
 
 
 def train_query(experiment: Experiment) -> dict[str, str]:
-    """Return the query parameters of a link that opens exactly this run on the page Train, and starts it."""
-    # Named also where they are the defaults: what a link names is not replaced by suggestions.
+    """Return the query of a link that opens exactly this run on the page Train and starts it."""
+    # Given even if they are defaults: suggestions do not replace what a link names.
     named = {"regularizer": experiment.regularizer, "lambda_sparse": experiment.lambda_sparse, "play": True}
     return experiment.to_query() | to_query(named)
 
 
 def suggest(settings: Settings, linked: bool) -> None:
-    """Load the settings that say something on a newly chosen data set, unless a link brought settings."""
+    """Load the suggested settings of a newly chosen data set, unless a link brought settings."""
     dataset = settings["dataset"]
     before = st.session_state.get(_SEEN)
     if before == dataset and not linked:
         return
     st.session_state[_SEEN] = dataset
     st.session_state.pop(_LEFT, None)
-    # A value that is the default is left out of the address bar, but the link has set it all the same.
+    # Defaults are left out of the URL even if the link set them.
     given = settings.brought if linked else settings.query().keys()
     made_for = suggested(dataset).model
     model = settings["model"] if "model" in given or made_for == Experiment.model else made_for
-    # A value that could not be taken was replaced by its default, and the notice says so: leave that be.
+    # Invalid values were replaced by defaults, with a notice: keep those.
     brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
     if (linked and brought) or (linked and before == dataset):
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
     own = experiment_of(settings).model_params if model == settings["model"] else ()
-    # A link that names no start means the one that there was before there were others.
+    # A link without a start means the original one, at random.
     fresh = _suggested if not (linked and given) or MODELS[model].multi_output else suggested
     wanted = fresh(dataset, model, own)
     new = {name: getattr(wanted, name) for name in NAMES}
@@ -226,11 +226,11 @@ def suggest(settings: Settings, linked: bool) -> None:
 
 
 def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) -> None:
-    """Set what an experiment has under these names, and the own parameters of its model and solver."""
+    """Set the named settings to those of an experiment, with the parameters of its model and solver."""
     for owner in ("model", "solver"):
         given = dict(getattr(wanted, f"{owner}_params"))
         specs = OWNERS[owner](getattr(wanted, owner))
-        # The table of this run of the page may not have them yet.
+        # The present table of settings may not contain them yet.
         table = [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs]
         values = {f"{owner}_{spec.name}": given.get(spec.name, spec.default) for spec in specs}
         Settings("train", table).hold(**values)
@@ -238,12 +238,12 @@ def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) 
 
 
 def _suggested(dataset: str, model: str, own: tuple[tuple[str, Any], ...]) -> Experiment:
-    """Return what is suggested, with a start that does not collapse where it need not."""
+    """Return the suggested experiment, with an informed start."""
     return following_data(dataclasses.replace(suggested(dataset, model, own), start="informed"))
 
 
 def draw_suggested(settings: Settings) -> None:
-    """Draw that settings were loaded with a data set, and the way back."""
+    """Say that suggested settings were loaded, with a button that restores the previous ones."""
     kept = st.session_state.get(_NOTE)
     if kept is None:
         return
@@ -269,11 +269,11 @@ def draw_suggested(settings: Settings) -> None:
 
 
 def suited(settings: Settings) -> Callable[[], None]:
-    """Return what makes the other settings suit a model that was changed."""
+    """Return a callback that adapts the other settings to a changed model."""
     before = experiment_of(settings)
 
     def suit() -> None:
-        """Take up what was set under the model before, or else what suits it."""
+        """Restore the settings that the model had before, or load those that suit it."""
         settings_before = st.session_state.setdefault(_LEFT, {})
         settings_before[before.model, before.model_params] = before
         model = settings["model"]
@@ -284,8 +284,8 @@ def suited(settings: Settings) -> Callable[[], None]:
         if model == before.model and not freed and now.why_not() is None:
             return
         together = now.machine.multi_output or before.machine.multi_output
-        # A model with a loss of its own takes it along, and leaves it behind. Rank and loss cannot stay where
-        # one model has all outputs together and the other a machine for each.
+        # A model with its own loss changes the loss. Rank and loss change, too, where one model fits all
+        # outputs together and the other fits a machine for each.
         own_loss = ("loss", "caps") if before.machine.suited_loss or now.machine.suited_loss else ()
         _take(settings, wanted, (*_OF_MODEL, *(("rank", "loss") if together else own_loss)))
 
@@ -293,7 +293,7 @@ def suited(settings: Settings) -> Callable[[], None]:
 
 
 def loss_suited(settings: Settings) -> Callable[[], None]:
-    """Return what makes caps and strengths suit a loss that was changed."""
+    """Return a callback that adapts caps and strengths to a changed loss."""
     before = experiment_of(settings)
 
     def suit() -> None:
@@ -304,7 +304,7 @@ def loss_suited(settings: Settings) -> Callable[[], None]:
 
 
 def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
-    """Return the own parameters that a model had when it was set on this page last, defaults left out."""
+    """Return the non-default parameters that a model had when it was last chosen on this page."""
     specs = MODELS[model].params
     present = Settings("train", [dataclasses.replace(s, name=f"model_{s.name}") for s in specs])
     values = ((s.name, present[f"model_{s.name}"], s.default) for s in specs)
@@ -312,7 +312,7 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
 
 
 def load_suggested(settings: Settings) -> None:
-    """Load the settings that say something on the chosen data set."""
+    """Load the suggested settings of the chosen data set."""
     _take(settings, _suggested(settings["dataset"], settings["model"], experiment_of(settings).model_params))
     st.session_state[_SEEN] = settings["dataset"]
     st.session_state.pop(_NOTE, None)

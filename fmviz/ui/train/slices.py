@@ -1,4 +1,4 @@
-"""The outputs of a run side by side: a slice of weights for each, and the bases that they share."""
+"""Draw the weights of every output of a run side by side, and the bases that they share."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ VIEW = (Whole("slices", help="The outputs whose weights are drawn side by side; 
 """The settings of what is drawn of several outputs."""
 MOST = 12
 """So many slices are drawn at once."""
-# V stands beside so many slices, and below more.
+# Up to this number of slices, V is drawn beside them, else below.
 _FEW = 4
-# More features are drawn as tiles, of which twelve are small.
+# More features than this are drawn as tiles.
 _EXACT, _TILES = 128, 64
 _STRIP_BYTES = 2_000_000
 _HEIGHT = 210
-# Rows that a growing V has at least, so that it does not jump with every basis.
+# Least number of rows of V, so that the picture does not jump with every new basis.
 _LEAST_ROWS = 8
 
 
 def draw(view: JobView, settings: Settings) -> None:
-    """Draw the slices of a run with several outputs, and what they share; nothing for one output."""
+    """Draw the weights of every output of a run, and the bases that they share; nothing for one output."""
     dataset, parameters = view.dataset, view.parameters
     if dataset is None or parameters is None or not dataset.outputs or not parameters.finite():
         return
@@ -41,7 +41,7 @@ def draw(view: JobView, settings: Settings) -> None:
         return
     frames = _frames(view, len(dataset.outputs))
     shared = isinstance(frames[-1].thinned, ThinnedBasis)
-    # One slider looks back, that of the stage.
+    # The slider of the stage chooses the epoch here, too.
     driver = "train_matrix" if len(frames) > 1 else None
     few = len(dataset.outputs) <= _FEW
     left, right = st.columns([2, 1]) if shared and few else (st.container(), None)
@@ -53,8 +53,8 @@ def draw(view: JobView, settings: Settings) -> None:
 
 
 def _frames(view: JobView, m: int) -> tuple[Frame, ...]:
-    """Return the epochs that are drawn: the last alone while a run goes on, else as many as are light."""
-    # A run that was resumed has the last epoch alone.
+    """Return the frames to draw: the last of an active run, else as many as the payload allows."""
+    # A resumed run has only its last epoch.
     finite = [frame for frame in view.frames if frame.finite] or [last_frame(view)]
     if view.state.active or len(finite) < 2:
         return tuple(finite[-1:])
@@ -65,7 +65,7 @@ def _frames(view: JobView, m: int) -> tuple[Frame, ...]:
 
 
 def _chosen(dataset: Dataset, settings: Settings) -> list[int]:
-    """Return the outputs whose slices are drawn; where they are many, draw the choice."""
+    """Return the outputs that are drawn; with many outputs, draw the menu to choose them."""
     names = dataset.outputs
     every = list(range(len(names)))
     if len(names) <= MOST:
@@ -150,7 +150,7 @@ def _slice(model: Model, frame: Frame, c: int) -> CodesFrame:
 
 
 def _output_layer(dataset: Dataset, frames: Sequence[Frame], driver: str | None) -> None:
-    """Draw V: what every output takes of every basis."""
+    """Draw V, the weights of the bases in every output."""
     st.markdown("**The bases they share**: the rows of V")
     last: ThinnedBasis = frames[-1].thinned
     rows = max(_LEAST_ROWS, *(len(frame.thinned.V) for frame in frames))
@@ -181,7 +181,7 @@ def _output_layer(dataset: Dataset, frames: Sequence[Frame], driver: str | None)
 
 
 def basis_labels(basis: ThinnedBasis, dataset: Dataset, rows: int) -> list[str]:
-    """Return a name for every row of V: its number, and the features that it is mostly made of."""
+    """Return a label for every row of V: its number and the features with the largest entries."""
     labels = []
     for r in range(rows):
         name = f"basis {r + 1}"

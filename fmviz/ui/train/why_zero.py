@@ -1,4 +1,4 @@
-"""Why an entry of PPᵀ is zero: two features, picked by a click on the matrix or from two lists."""
+"""Explain why an entry of PPᵀ is zero, for two features clicked on the matrix or chosen from lists."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ VIEW = (
     ParamSpec("cell_j", "int", -1, -1, 10_000_000, help="The other feature of the pair."),
 )
 _SEEN = "fmviz:train:clicked"
-# Beyond that a list takes long to send, and nobody scrolls through it.
+# Longer lists are slow to send and useless to scroll.
 _MOST_LISTED = 5_000
 
 
 def explains(view: JobView) -> bool:
-    """Return whether a pair of this run can be explained: a factorization machine of order 2 that rests."""
+    """Return whether pairs can be explained: for an FM of order 2 that is not being trained."""
     return view.machine.plain and not view.state.active and view.parameters is not None
 
 
 def chosen(settings: Settings, d: int) -> tuple[int, int] | None:
-    """Return the two features that are chosen, or None."""
+    """Return the two chosen features, or None."""
     i, j = settings["cell_i"], settings["cell_j"]
     return (i, j) if i != j and 0 <= i < d and 0 <= j < d else None
 
 
 def take_click(settings: Settings, key: str, d: int) -> None:
-    """Take over the cell that was clicked in the matrix view of a key, if it is a new one."""
+    """Set the features to a newly clicked cell of the matrix view with this key."""
     state: Any = st.session_state.get(key)
     value = state.get("cell") if state is not None and hasattr(state, "get") else None
     if value is None or st.session_state.get(_SEEN) == value:
@@ -59,7 +59,7 @@ def mark(settings: Settings, d: int) -> Mark | None:
 
 
 def draw_why(view: JobView, dataset: Dataset, settings: Settings) -> None:
-    """Draw the choice of two features and what there is to say of them."""
+    """Draw the choice of two features and the explanation of their weight."""
     if not explains(view):
         return
     d, names = dataset.X.shape[1], dataset.feature_names

@@ -1,4 +1,4 @@
-"""Matrices as heatmaps with many frames, switched in the browser while a slider is dragged.
+"""Heatmaps of many matrices, switched in the browser while a slider is dragged.
 
 In a page::
 

@@ -1,4 +1,4 @@
-"""What a matrix view shows, as plain data: panels of frames, each frame a factor or a ready matrix."""
+"""Data classes of a matrix view: panels of frames, each frame a factor or a matrix of codes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FactorFrame:
 
 @dataclass(frozen=True)
 class Intervals:
-    """What samples say of some cells, for the tooltip.
+    """Intervals of some cells from samples, for the tooltip.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def largest_interaction(factor: NDArray[np.floating[Any]]) -> float:
 
 
 def check_keys(panels: Sequence[Panel]) -> None:
-    """Raise ValueError if one slider cannot drive the panels: those of several frames need the same keys."""
+    """Raise ValueError if panels with several frames do not have the same distinct keys."""
     driven = [
         (panel.title, [frame.key for frame in panel.frames]) for panel in panels if len(panel.frames) > 1
     ]

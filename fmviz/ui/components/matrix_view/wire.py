@@ -1,4 +1,4 @@
-"""The bytes a matrix view sends: a JSON header, then the raw numbers.
+"""Encode a matrix view as bytes: a JSON header, then the raw numbers.
 
 Bytes rather than JSON, because base64 is a third larger and a long string has to be parsed on every rerun.
 The layout is ``b"FMV1"``, the header's length as little-endian uint32, the header padded with spaces to a
@@ -103,7 +103,7 @@ def encode_view(
     empty: str = "Nothing to show yet.",
     more: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return what `matrix_view` sends to the browser; cache this where the panels take long to make.
+    """Encode panels as the payload of `matrix_view`; cache it if the panels are slow to build.
 
     Equal arguments give equal bytes, so Streamlit does not send them again on a rerun.
 
