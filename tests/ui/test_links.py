@@ -102,12 +102,12 @@ def all_texts(app: AppTest) -> list[str]:
     texts = [part.value for part in parts]
     texts += [f"{item.label} {item.value}" for item in app.metric if item.label != "Solver time"]
     texts += [f"{label} {value}" for label, value in figures(app).items() if label != "Solver time"]
-    texts += [re.sub(r"&run=\w+", "", item.value) for item in app.code if item.language == "python"]
+    texts += [re.sub(r"&run=[\w-]+", "", item.value) for item in app.code if item.language == "python"]
     for item in app.dataframe:
         frame = item.value
         kept = [name for name in frame if not re.search("second|when|run|id", str(name), re.IGNORECASE)]
         texts.append(pd.DataFrame(frame[kept]).to_csv())
-    return sorted(re.sub(r"\d+(\.\d+)? m?s\b|&run=\w+", "…", text) for text in texts)
+    return sorted(re.sub(r"\d+(\.\d+)? m?s\b|&run=[\w-]+", "…", text) for text in texts)
 
 
 def active(app: AppTest) -> list[str]:
