@@ -21,6 +21,12 @@ def _seeded() -> None:
     np.random.seed(0)
 
 
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers that are the same in every run."""
+    return np.random.default_rng(0)
+
+
 @pytest.hookimpl(tryfirst=True)  # Before -m selects.
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Let one worker make all browser tests, and one all tests of a module of the engine.

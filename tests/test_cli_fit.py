@@ -111,8 +111,7 @@ def test_two_classes(file, table, tmp_path, capsys):
     assert set(words[words != None]) == {"no", "yes"}  # noqa: E711 - entry by entry
 
 
-def test_columns_as_people_have_them_are_found_out_and_predicted(tmp_path, capsys):
-    rng = np.random.default_rng(0)
+def test_columns_as_people_have_them_are_found_out_and_predicted(tmp_path, capsys, rng):
     n = 200
     mood = rng.choice(["good", "bad"], n)
     table = pd.DataFrame(

@@ -29,16 +29,14 @@ def definition(name: str, order: int | None, P: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("name", "order"), CHOICES)
-def test_value_is_the_sum_over_subsets(name, order):
-    rng = np.random.default_rng(0)
+def test_value_is_the_sum_over_subsets(name, order, rng):
     for _ in range(10):
         P = rng.normal(size=(int(rng.integers(1, 8)), int(rng.integers(1, 4))))
         assert part(name, order).value(P) == pytest.approx(definition(name, order, P), rel=1e-12, abs=1e-14)
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_entry_view_is_omega_along_an_entry(order):
-    rng = np.random.default_rng(1)
+def test_entry_view_is_omega_along_an_entry(order, rng):
     view = part("omega_ti", order).entry
     P = rng.normal(size=(6, 3))
     PT = np.array(P.T, order="C")
@@ -60,8 +58,7 @@ def test_entry_view_is_omega_along_an_entry(order):
 
 
 @pytest.mark.parametrize(("name", "order"), CHOICES)
-def test_row_view_is_omega_along_a_row(name, order):
-    rng = np.random.default_rng(2)
+def test_row_view_is_omega_along_a_row(name, order, rng):
     view = part(name, order).row
     P = rng.normal(size=(6, 3))
     cache = view.cache(6, 3)
@@ -91,8 +88,7 @@ def test_row_view_is_omega_along_a_row(name, order):
 
 
 @pytest.mark.parametrize(("name", "order"), CHOICES)
-def test_thresholds_and_subgradients_match_the_definition(name, order):
-    rng = np.random.default_rng(3)
+def test_thresholds_and_subgradients_match_the_definition(name, order, rng):
     P = rng.normal(size=(5, 3))
     penalty = part(name, order)
     gradient = penalty.subgradient(P)

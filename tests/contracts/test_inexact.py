@@ -40,9 +40,8 @@ def test_it_says_why_there_are_no_steps_and_what_it_costs(name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("block", [1, 5, 1 << 22])
-def test_value_and_subgradient_in_any_blocks(name, block, monkeypatch):
+def test_value_and_subgradient_in_any_blocks(name, block, monkeypatch, rng):
     monkeypatch.setattr(omega_star, "_BLOCK", block)
-    rng = np.random.default_rng(0)
     for _ in range(20):
         P = factors(rng)
         S = P @ P.T
@@ -54,16 +53,14 @@ def test_value_and_subgradient_in_any_blocks(name, block, monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_subgradient_is_the_gradient_where_there_is_one(name):
-    rng = np.random.default_rng(1)
+def test_subgradient_is_the_gradient_where_there_is_one(name, rng):
     P, step = rng.normal(size=(2, 5, 3))
     rise = slow_fm.omega(name, P + 1e-6 * step) - slow_fm.omega(name, P - 1e-6 * step)
     assert np.sum(PENALTIES[name].subgradient(P) * step) == pytest.approx(rise / 2e-6, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_operator_is_the_loop_and_never_worse_than_its_input(name):
-    rng = np.random.default_rng(2)
+def test_operator_is_the_loop_and_never_worse_than_its_input(name, rng):
     for trial in range(40):
         P = rng.normal(size=(6, 3)) * 10.0 ** rng.integers(-3, 3)
         strength = float(10.0 ** rng.uniform(-3, 2)) if trial else 1e300
@@ -92,8 +89,7 @@ def test_more_steps_come_near_the_convex_optimum(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_residual_is_the_subgradient_of_least_norm(name):
-    rng = np.random.default_rng(4)
+def test_residual_is_the_subgradient_of_least_norm(name, rng):
     for strength in (0.1, 1.0, 5.0):
         for _ in range(4):
             Q = factors(rng)
@@ -121,9 +117,8 @@ def test_residual_of_a_subgradient_is_zero(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_stationarity_certifies_a_sparse_stationary_point_and_no_other(name):
+def test_stationarity_certifies_a_sparse_stationary_point_and_no_other(name, rng):
     # Two features, orthogonal rows, and data that want a weak interaction: the penalty holds it at 0.
-    rng = np.random.default_rng(6)
     X = rng.normal(size=(50, 2))
     y = 0.05 * X[:, 0] * X[:, 1]
     P = np.array([[0.5, 0.0], [0.0, 0.5]])

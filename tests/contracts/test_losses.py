@@ -66,8 +66,7 @@ def test_mu_bounds_the_bend(loss):
 
 @pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
 @pytest.mark.parametrize("delta", [1e-3, 1.0])
-def test_the_quantile_huber_loss_is_its_formula(tau, delta):
-    rng = np.random.default_rng(0)
+def test_the_quantile_huber_loss_is_its_formula(tau, delta, rng):
     y = rng.normal(size=500)
     f = y + np.concatenate([rng.normal(size=250), delta * rng.uniform(-1.5, 1.5, size=250)])
     loss = QuantileHuber(tau, delta)
@@ -111,8 +110,7 @@ def test_extreme_margins_stay_finite(loss):
     [x for x in (*LOSSES.values(), Huber(0.7), *OTHERS) if x.scalar.of_residual is not None],
     ids=repr,
 )
-def test_residual_form_is_the_same_loss(loss):
-    rng = np.random.default_rng(0)
+def test_residual_form_is_the_same_loss(loss, rng):
     f, y = rng.normal(size=(2, 50)) * 2
     own, other = loss.scalar, loss.scalar.of_residual
     for full, reduced in zip(
@@ -181,8 +179,7 @@ def test_logistic_lets_nan_through():
 
 
 @pytest.mark.parametrize("loss", [x for x in LOSSES.values() if x.scalar.nudged], ids=repr)
-def test_a_nudged_slope_is_the_slope_there(loss):
-    rng = np.random.default_rng(0)
+def test_a_nudged_slope_is_the_slope_there(loss, rng):
     f = np.concatenate([rng.normal(size=400), rng.uniform(-30, 30, 400)])
     y = np.where(rng.random(f.size) < 0.5, -1.0, 1.0)
     step = loss.scalar.nudge_reach * np.where(
@@ -427,8 +424,7 @@ KINKED = [x for x in (*LOSSES.values(), CappedInsensitive(0.3, 0.7), CappedHinge
 
 @pytest.mark.parametrize("delta", [1e-6, 0.05, 0.5, 30.0])
 @pytest.mark.parametrize("loss", KINKED, ids=repr)
-def test_tangents_touch_the_smoothed_loss_and_lie_nowhere_below_it(loss, delta):
-    rng = np.random.default_rng(0)
+def test_tangents_touch_the_smoothed_loss_and_lie_nowhere_below_it(loss, delta, rng):
     y = np.where(rng.random(4000) < 0.5, -1.0, 1.0)
     here, there = rng.normal(size=(2, 4000)) * 2
     here[:200], there[:100] = y[:200], y[:100]  # Excesses of 0.

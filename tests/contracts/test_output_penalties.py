@@ -26,8 +26,7 @@ def test_the_operator_of_l1_linf_is_the_least_and_certified():
         assert penalty.row.penalty(P[0], 0, P, np.zeros(1)) == pytest.approx(np.abs(P[0]).max())
 
 
-def test_the_operator_of_l1_linf_agrees_with_a_generic_solver():
-    rng = np.random.default_rng(1)
+def test_the_operator_of_l1_linf_agrees_with_a_generic_solver(rng):
     for strength in (0.1, 1.0):
         P = rng.normal(size=(4, 3))
         Q = cvxpy.Variable(P.shape)

@@ -77,8 +77,7 @@ def random_strength(rng: np.random.Generator, penalty: Penalty, P: np.ndarray) -
 
 
 @pytest.mark.parametrize("penalty", EXACT, ids=repr)
-def test_operator_is_certified_on_random_inputs(penalty):
-    rng = np.random.default_rng(0)
+def test_operator_is_certified_on_random_inputs(penalty, rng):
     worst = 0.0
     for trial in range(TRIALS):
         P = random_matrix(rng, trial)
@@ -91,8 +90,7 @@ def test_operator_is_certified_on_random_inputs(penalty):
 
 
 @pytest.mark.parametrize("penalty", [p for p in PENALTIES.values() if p.algorithms], ids=repr)
-def test_algorithms_agree(penalty):
-    rng = np.random.default_rng(1)
+def test_algorithms_agree(penalty, rng):
     for trial in range(TRIALS):
         P = random_matrix(rng, trial)
         strength = random_strength(rng, penalty, P)
@@ -104,8 +102,7 @@ def test_algorithms_agree(penalty):
 
 
 @pytest.mark.parametrize("penalty", READINGS, ids=repr)
-def test_value_is_the_definition(penalty):
-    rng = np.random.default_rng(2)
+def test_value_is_the_definition(penalty, rng):
     for _ in range(20):
         P = rng.normal(size=(rng.integers(1, 7), rng.integers(1, 5)))
         expected = omega(penalty, P)
@@ -113,9 +110,7 @@ def test_value_is_the_definition(penalty):
 
 
 @pytest.mark.parametrize("penalty", EXACT, ids=repr)
-def test_no_probe_point_beats_the_operator(penalty):
-    rng = np.random.default_rng(3)
-
+def test_no_probe_point_beats_the_operator(penalty, rng):
     def value(Q, P, strength):
         return 0.5 * np.sum((Q - P) ** 2) + strength * omega(penalty, Q)
 
@@ -132,9 +127,8 @@ def test_no_probe_point_beats_the_operator(penalty):
 
 
 @pytest.mark.parametrize("penalty", CONVEX, ids=repr)
-def test_convex_operators_satisfy_the_three_point_inequality(penalty):
+def test_convex_operators_satisfy_the_three_point_inequality(penalty, rng):
     # For Q = prox(P) and any Z: ⟨P − Q, Z − Q⟩ ≤ strength·(Ω(Z) − Ω(Q)).
-    rng = np.random.default_rng(4)
     for _ in range(50):
         P, Z = rng.normal(size=(2, 6, 3))
         strength = float(10.0 ** rng.uniform(-2, 1))
@@ -144,8 +138,7 @@ def test_convex_operators_satisfy_the_three_point_inequality(penalty):
 
 
 @pytest.mark.parametrize("penalty", EXACT, ids=repr)
-def test_certificate_sees_an_error(penalty):
-    rng = np.random.default_rng(5)
+def test_certificate_sees_an_error(penalty, rng):
     P = rng.normal(size=(30, 4))
     # ∂Ω moves with Q, the faster the higher the power: make up for the size of the norm.
     strength = 0.05 / np.abs(P).sum() ** (penalty.settings.get("degree", 2) - 2)
@@ -195,12 +188,11 @@ def test_l1_and_l21_zero_everything_from_a_known_strength():
 
 
 @pytest.mark.parametrize("penalty", READINGS, ids=repr)
-def test_entry_view_is_omega_along_an_entry(penalty):
+def test_entry_view_is_omega_along_an_entry(penalty, rng):
     view = penalty.entry
     if view is None:
         assert penalty.row_wise or penalty.why_no_entry
         return
-    rng = np.random.default_rng(8)
     P = rng.normal(size=(6, 4))
     PT = np.array(P.T, order="C")
     cache = view.cache(6, 4)
@@ -236,8 +228,7 @@ def test_penalties_of_one_form_share_their_compiled_kernels():
 
 
 @pytest.mark.parametrize("penalty", [TI(), OmegaTI()], ids=repr)
-def test_incremental_column_cache_survives_many_touches(penalty):
-    rng = np.random.default_rng(9)
+def test_incremental_column_cache_survives_many_touches(penalty, rng):
     view = penalty.entry
     PT = rng.normal(size=(1, 50))
     cache = view.cache(50, 1)
@@ -254,12 +245,11 @@ def test_incremental_column_cache_survives_many_touches(penalty):
 
 
 @pytest.mark.parametrize("penalty", READINGS, ids=repr)
-def test_row_view_is_omega_along_a_row(penalty):
+def test_row_view_is_omega_along_a_row(penalty, rng):
     view = penalty.row
     if view is None:
         assert penalty.settings.get("axis") == "rows" or penalty.why_no_row
         return
-    rng = np.random.default_rng(10)
     P = rng.normal(size=(5, 3))
     cache = view.cache(5, 3)
     view.begin(P, cache)
@@ -290,8 +280,7 @@ def test_row_view_is_omega_along_a_row(penalty):
 
 
 @pytest.mark.parametrize("penalty", SEPARABLE, ids=repr)
-def test_thresholds_match_the_views(penalty):
-    rng = np.random.default_rng(11)
+def test_thresholds_match_the_views(penalty, rng):
     P = rng.normal(size=(5, 3)) * (rng.random((5, 3)) < 0.7)
     thresholds = penalty.thresholds(P)
     if penalty.row_wise:
@@ -331,8 +320,7 @@ def test_the_elastic_net_agrees_with_a_generic_solver_at_every_share(rho):
 
 
 @pytest.mark.parametrize("penalty", READINGS, ids=repr)
-def test_the_operator_of_kernels_is_the_operator(penalty):
-    rng = np.random.default_rng(5)
+def test_the_operator_of_kernels_is_the_operator(penalty, rng):
     view = penalty.matrix
     if view is None:
         assert not penalty.exact_prox
@@ -352,8 +340,7 @@ def test_the_operator_of_kernels_is_the_operator(penalty):
 
 
 @pytest.mark.parametrize("order", [2, 3, 5])
-def test_power_of_two_is_the_square(order):
-    rng = np.random.default_rng(13)
+def test_power_of_two_is_the_square(order, rng):
     P = rng.normal(size=(40, 4))
     for square, power in ((TI(), PowerTI), (CS(), PowerCS)):
         for strength in (1e-3, 0.1, 10.0):

@@ -10,8 +10,7 @@ from fmviz.engine.target import Target
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_gradients_agree_with_finite_differences_and_blocks_with_the_whole(name):
-    rng = np.random.default_rng(0)
+def test_gradients_agree_with_finite_differences_and_blocks_with_the_whole(name, rng):
     F, Y = rng.normal(size=(5, 3)), rng.choice((-1.0, 1.0), size=(5, 3))
     loss = Separate(LOSSES[name])
     value, gradient = loss.value_and_gradient(F, Y)
@@ -28,8 +27,7 @@ def test_gradients_agree_with_finite_differences_and_blocks_with_the_whole(name)
 
 
 @pytest.mark.parametrize("name", VECTOR_LOSSES)
-def test_losses_of_classes_agree_with_their_formulas_and_conjugates(name):
-    rng = np.random.default_rng(0)
+def test_losses_of_classes_agree_with_their_formulas_and_conjugates(name, rng):
     loss = VECTOR_LOSSES[name]
     F, Y = 2.0 * rng.normal(size=(40, 4)), rng.integers(0, 4, 40).astype(float)
     value, gradient = loss.value_and_gradient(F, Y)
@@ -77,8 +75,7 @@ def test_losses_take_the_form_that_the_target_asks_for():
 @pytest.mark.parametrize(
     "loss", [*(VECTOR_LOSSES[name] for name in VECTOR_LOSSES), Separate(LOSSES["logistic"])]
 )
-def test_kernels_agree_with_their_python_source(loss, monkeypatch):
-    rng = np.random.default_rng(1)
+def test_kernels_agree_with_their_python_source(loss, monkeypatch, rng):
     separate = isinstance(loss, Separate)
     F = rng.normal(size=(7, 3))
     Y = rng.choice((-1.0, 1.0), size=(7, 3)) if separate else rng.integers(0, 3, 7).astype(float)

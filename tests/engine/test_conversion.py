@@ -68,9 +68,8 @@ def test_nothing_becomes_no_column(name):
     assert to_expansion(name, nothing).P.shape == (4, 0)
 
 
-def test_many_features_need_no_square_matrix():
+def test_many_features_need_no_square_matrix(rng):
     d = 300_000
-    rng = np.random.default_rng(0)
     P = np.zeros((d, 6))
     P[rng.choice(d, 1_000, replace=False)] = rng.normal(size=(1_000, 6))
     P[-5:] = rng.normal(size=(5, 6))
@@ -85,8 +84,7 @@ def test_many_features_need_no_square_matrix():
 
 @pytest.mark.parametrize("kernel", ["polynomial", "anova"])
 @pytest.mark.parametrize("degree", [2, 3, 4])
-def test_coefficients_move_into_columns(kernel, degree):
-    rng = np.random.default_rng(0)
+def test_coefficients_move_into_columns(kernel, degree, rng):
     model = get_model("expansion", {"kernel": kernel, "degree": degree})
     design = Design(rng.normal(size=(8, 5)))
     P = rng.normal(size=(5, 4))
@@ -107,8 +105,7 @@ def test_coefficients_move_into_columns(kernel, degree):
         assert model.predict(design, ones) == pytest.approx(model.predict(design, positive), abs=1e-10)
 
 
-def test_a_positive_semidefinite_solution_is_a_machine():
-    rng = np.random.default_rng(0)
+def test_a_positive_semidefinite_solution_is_a_machine(rng):
     U = rng.normal(size=(5, 2))
     here = Parameters(np.hstack([U, U]), np.zeros(5), 0.0)
     machine = fmviz.absorb_coefficients(to_expansion("lifted", here))

@@ -211,8 +211,7 @@ def test_norm_without_convergence_is_a_bound_still(diagonal, monkeypatch):
     assert exact <= operator.norm(1e-9) < 100 * exact
 
 
-def test_eigenform_keeps_the_matrix_and_the_zeros():
-    rng = np.random.default_rng(4)
+def test_eigenform_keeps_the_matrix_and_the_zeros(rng):
     for d, k in ((8, 3), (5, 9), (6, 6)):
         P, coefficients = rng.normal(size=(d, k)), rng.normal(size=k)
         coefficients[0] = 0.0
@@ -239,8 +238,7 @@ def test_eigenform_keeps_the_matrix_and_the_zeros():
     assert (Q * values) @ Q.T == pytest.approx(0.5 * (U @ V.T + V @ U.T), abs=1e-13)
 
 
-def test_operators_are_certified():
-    rng = np.random.default_rng(3)
+def test_operators_are_certified(rng):
     for trial in range(60):
         d = int(rng.integers(1, 12))
         V = symmetric(rng, d) * 10.0 ** rng.uniform(-3, 3)
@@ -370,10 +368,9 @@ def test_variants_agree_with_a_generic_solver(loss, kind, more):
         ),
     ),
 )
-def test_objective_never_rises_and_the_gap_bounds_it(kind, loss, solver, own):
+def test_objective_never_rises_and_the_gap_bounds_it(kind, loss, solver, own, rng):
     problem = build(kind, loss, **(own if kind == "qr" else {}))
     budget, settings = Budget(epochs=60 if kind == "qr" else 12, tol=0.0), {} if kind == "qr" else own
-    rng = np.random.default_rng(0)
     snapshots = list(iterate(problem, solver, budget, start=random_point(problem), rng=rng, **settings))
     objective = np.array([s.objective for s in snapshots])
     assert (np.diff(objective) <= 1e-14 * objective[:-1]).all()
@@ -490,7 +487,7 @@ def test_theorem_5():
     assert end.used_interactions == last.used_interactions
 
 
-def test_slqr_is_never_above_the_ti_machine_with_the_same_strengths():
+def test_slqr_is_never_above_the_ti_machine_with_the_same_strengths(rng):
     problem = build("qr", n=50, lambda_p=0.05)
     best = solve(problem)[-1].objective
     machine = build_problem(
@@ -502,7 +499,6 @@ def test_slqr_is_never_above_the_ti_machine_with_the_same_strengths():
         lambda_p=0.05,
         lambda_sparse=0.05,
     )
-    rng = np.random.default_rng(0)
     ends = [list(iterate(machine, "pcd", Budget(epochs=300), init_scale=0.3, rng=rng))[-1] for _ in range(3)]
     for end in ends:
         P = end.parameters.P
@@ -554,8 +550,7 @@ def test_bad_input_is_a_sentence(call, words, monkeypatch):
         call()
 
 
-def test_the_strongest_of_many_pairs_are_the_first_of_all():
-    rng = np.random.default_rng(0)
+def test_the_strongest_of_many_pairs_are_the_first_of_all(rng):
     W = symmetric(rng, 30).round(0)  # with ties
     full = GivenPairs.of(W).ranked()
     assert full.weight.size == full.total == np.count_nonzero(np.triu(W, 1))
@@ -604,10 +599,9 @@ def test_lanczos_finds_the_same_optimum(monkeypatch):
 
 
 @pytest.mark.slow
-def test_many_features_need_no_matrix_of_theirs():
+def test_many_features_need_no_matrix_of_theirs(rng):
     # W would take 80 GB.
     n, d = 300, 100_000
-    rng = np.random.default_rng(0)
     rows, columns = np.repeat(np.arange(n), 3), rng.integers(0, d, 3 * n)
     columns[:: 3 * 2], columns[1 :: 3 * 2] = 5, 7
     X = sp.csr_array((np.ones(3 * n), (rows, columns)), shape=(n, d))

@@ -49,8 +49,7 @@ def test_larger_sets_equal_a_look_at_each(k, degree):
     assert used_subsets(P, 3) == {3: comb(150, 3) + comb(100, 3) - comb(50, 3)}
 
 
-def test_large_d_needs_no_square_table():
-    rng = np.random.default_rng(0)
+def test_large_d_needs_no_square_table(rng):
     d, k = 200_000, 30
     P = np.zeros((d, k))
     P[np.arange(d), rng.integers(k, size=d)] = 1.0
@@ -59,8 +58,7 @@ def test_large_d_needs_no_square_table():
 
 
 @pytest.mark.parametrize("top", [None, 1, 7, 10_000])
-def test_ranked_pairs_are_the_largest(top):
-    rng = np.random.default_rng(1)
+def test_ranked_pairs_are_the_largest(top, rng):
     P = rng.normal(size=(700, 4)) * (rng.random((700, 4)) < 0.05)
     result = pairs_of(get_model("fm"), Parameters(P, np.zeros(700), 0.0)).ranked(top)
     W = P @ P.T

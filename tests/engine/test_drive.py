@@ -106,11 +106,10 @@ def test_waiting_is_not_solver_time(monkeypatch):
     assert last.seconds < 0.3
 
 
-def test_incremental_predictions_do_not_drift():
+def test_incremental_predictions_do_not_drift(rng):
     problem = build(lambda_sparse=1e-4)
 
     method = make_solver("pcd", problem)
-    rng = np.random.default_rng(0)
     method.start(problem.start(0.5, rng), rng)
     for _ in range(500):
         method.epoch()

@@ -39,9 +39,8 @@ def ends(problem: Problem, solver: str, start=None, tol: float = 1e-9, epochs: i
 
 
 @pytest.mark.parametrize(("kernel", "degree"), CASES)
-def test_the_objective_does_not_change_with_the_scale_of_columns(kernel, degree):
+def test_the_objective_does_not_change_with_the_scale_of_columns(kernel, degree, rng):
     problem = build(kernel, degree)
-    rng = np.random.default_rng(1)
     P, c = rng.normal(size=(5, 3)), rng.normal(size=3)
     t = np.array([0.1, 3.0, 20.0])
     item = problem.objective(Parameters(P, np.zeros(5), 0.0, coefficients=c))
@@ -65,9 +64,8 @@ def test_a_large_strength_leaves_nothing_and_does_not_run_off():
 
 
 @pytest.mark.parametrize("degree", [3, 4, 7, 10])
-def test_steps_minimise_along_an_entry(degree):
+def test_steps_minimise_along_an_entry(degree, rng):
     step = entry_sweep.power_minimum
-    rng = np.random.default_rng(0)
     for _ in range(100):
         p, g = rng.normal(size=2) * 10.0 ** rng.uniform(-3, 3, 2)
         h, c, remaining = 10.0 ** rng.uniform(-4, 4, 3)
@@ -86,8 +84,7 @@ def test_steps_minimise_along_an_entry(degree):
 
 
 @pytest.mark.slow
-def test_fitted_coefficients_reach_lower_than_fixed_ones():
-    rng = np.random.default_rng(0)
+def test_fitted_coefficients_reach_lower_than_fixed_ones(rng):
     X = rng.normal(size=(60, 4))
     y = X[:, 0] ** 2 - X[:, 1] ** 2 + 0.1 * rng.normal(size=60)
     ends = {}

@@ -197,8 +197,7 @@ def test_solver_kernels_agree_with_python(
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("kernel", [Anova(2), Anova(4), AllSubsets()])
-def test_column_kernels_agree_with_python(kernel, storage, monkeypatch):
-    rng = np.random.default_rng(0)
+def test_column_kernels_agree_with_python(kernel, storage, monkeypatch, rng):
     design, P, slope = (
         Design(stored(table(storage), storage)),
         rng.normal(size=(5, 3)),
@@ -214,8 +213,7 @@ def test_column_kernels_agree_with_python(kernel, storage, monkeypatch):
         assert first == pytest.approx(two, abs=1e-12)
 
 
-def test_products_of_components_agree_with_python():
-    rng = np.random.default_rng(0)
+def test_products_of_components_agree_with_python(rng):
     A, u, result = rng.normal(size=(9, 6)), rng.normal(size=6), np.zeros(9)
     entry_sweep.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, result)
     assert result == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
@@ -224,10 +222,9 @@ def test_products_of_components_agree_with_python():
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss):
+def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss, rng):
     problem = problem_for(storage, loss, "ti", loss != "huber")
     design = problem.design
-    rng = np.random.default_rng(1)
     at = Parameters(rng.normal(size=(5, 3)), rng.normal(size=5), 0.2)
     at.P[1] = 0.0
     c = np.ones(11) if problem.sample_weight is None else problem.sample_weight
@@ -238,8 +235,7 @@ def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss)
 
 
 @pytest.mark.parametrize("algorithm", squared_norm.ALGORITHMS.values(), ids=squared_norm.ALGORITHMS)
-def test_operator_kernels_agree_with_python(algorithm):
-    rng = np.random.default_rng(0)
+def test_operator_kernels_agree_with_python(algorithm, rng):
     compiled = squared_norm.prox_each_row(algorithm)
     plain = squared_norm.prox_each_row.__wrapped__(algorithm)
     for trial in range(200):
@@ -253,8 +249,7 @@ def test_operator_kernels_agree_with_python(algorithm):
 
 
 @pytest.mark.parametrize("degree", [2, 3, 5, 7])
-def test_power_operator_agrees_with_python(degree):
-    rng = np.random.default_rng(0)
+def test_power_operator_agrees_with_python(degree, rng):
     for _ in range(50):
         M = rng.normal(size=(2, int(rng.integers(1, 12))))
         strength = float(10.0 ** rng.uniform(-3, 3))
@@ -264,9 +259,7 @@ def test_power_operator_agrees_with_python(degree):
         assert first == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 
-def test_counting_kernels_agree_with_python():
-    rng = np.random.default_rng(0)
-
+def test_counting_kernels_agree_with_python(rng):
     def both(kernel, *given):
         # Each with arrays of its own, to be written to.
         first, two = (

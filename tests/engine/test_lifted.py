@@ -120,7 +120,6 @@ def test_counts_beyond_machine_integers_are_exact():
     assert counting.used_matchings(U) == comb(100_000, 2) ** 2
 
 
-def test_counts_of_many_columns_take_more_than_a_word():
-    rng = np.random.default_rng(0)
+def test_counts_of_many_columns_take_more_than_a_word(rng):
     U = rng.normal(size=(2, 6, 150)) * (rng.random((2, 6, 150)) < 0.02)
     assert counting.used_matchings(U) == slow_lifted.used_sets(U)

@@ -62,8 +62,7 @@ def test_the_kernel_agrees_with_its_python_version():
     np.testing.assert_allclose(ends[0][2], ends[1][2], rtol=1e-13)
 
 
-def test_little_is_visited_where_few_weights_are_large():
-    rng = np.random.default_rng(0)
+def test_little_is_visited_where_few_weights_are_large(rng):
     U = 1e-3 * rng.normal(size=(3, 300, 4))
     U[:, :6] += rng.normal(size=(3, 6, 4))
     result, _ = ranked_matchings(U, 10, effort=1e7)

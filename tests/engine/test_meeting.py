@@ -86,9 +86,8 @@ def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighte
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_inexact_solvers_meet_from_a_near_optimal_point(loss):
+def test_inexact_solvers_meet_from_a_near_optimal_point(loss, rng):
     # Ω_* has kinks at which either solver alone can rest: a point is near-optimal once neither leaves it.
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 6))
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.1 * rng.normal(size=60)
     problem = build_problem(

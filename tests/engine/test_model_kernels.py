@@ -56,8 +56,7 @@ def test_values_and_gradients_are_sums_over_subsets(storage, d):
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
-def test_polynomial_is_its_definition(storage):
-    rng = np.random.default_rng(1)
+def test_polynomial_is_its_definition(storage, rng):
     X, design = data(storage, 4, rng)
     P = rng.normal(size=(4, 3))
     for m in (1, 2, 3, 5):

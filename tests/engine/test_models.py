@@ -257,8 +257,7 @@ def test_a_column_without_coefficient_rests():
 # --------------------------------------------------------------------------------------- counts and choices
 
 
-def test_counts_are_those_of_all_subsets():
-    rng = np.random.default_rng(0)
+def test_counts_are_those_of_all_subsets(rng):
     for _ in range(20):
         P = rng.normal(size=(7, 6)) * (rng.random((7, 6)) < 0.4)
         model = get_model("hofm", {"order": 4})

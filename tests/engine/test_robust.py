@@ -96,8 +96,7 @@ def test_prediction_objective_and_pairs_are_those_of_z(sparse):
     assert pairs.block(slice(None), slice(None))[0][0, 1] == pytest.approx(2 * Z[0, 1], rel=1e-12)
 
 
-def test_the_operator_of_the_capped_norm_beats_all_probes():
-    rng = np.random.default_rng(0)
+def test_the_operator_of_the_capped_norm_beats_all_probes(rng):
     for _ in range(40):
         cap, strength = 10.0 ** rng.uniform(-1, 1, 2)
         view, old = capped_squares(cap), rng.normal(size=5) * 2
@@ -182,8 +181,7 @@ def test_mini_batches_lower_the_objective_and_bound_the_rank(sparse):
     assert pytest.approx(np.diag((result.multipliers > 0).astype(float)), abs=1e-12) == result.P.T @ result.P
 
 
-def test_the_incremental_decomposition_is_the_dense_one():
-    rng = np.random.default_rng(0)
+def test_the_incremental_decomposition_is_the_dense_one(rng):
     d, c, rank = 25, 4, 7
     P, values = np.linalg.qr(rng.normal(size=(d, 5)))[0], rng.random(5) + 0.5
     Z = (P * values) @ P.T

@@ -82,8 +82,7 @@ def test_the_linear_posterior_is_that_of_bayesian_regression():
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_units_change_nothing_and_predictions_are_kept_up_to_date(binary):
-    rng = np.random.default_rng(2)
+def test_units_change_nothing_and_predictions_are_kept_up_to_date(binary, rng):
     X = rng.normal(size=(40, 5))
     y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=40)
     y = np.sign(y) if binary else y

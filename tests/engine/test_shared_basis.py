@@ -74,8 +74,7 @@ def run(problem: Problem, epochs: int = 20, start: Any = None, **settings: Any) 
 
 
 @pytest.mark.parametrize(("kernel", "storage"), [*product(KERNELS, ("dense", "sparse"))])
-def test_gradients_in_bases_are_those_of_brute_force(kernel, storage):
-    rng = np.random.default_rng(0)
+def test_gradients_in_bases_are_those_of_brute_force(kernel, storage, rng):
     X, D, H = rng.normal(size=(20, 5)), rng.normal(size=(20, 3)), rng.normal(size=(5, 4))
     design = Design(X if storage == "dense" else sp.csr_array(X))
     diagonal = kernel == "polynomial"
@@ -149,9 +148,8 @@ def test_refits_of_both_layers_agree_and_do_not_rise(penalty):
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_projections_are_nearest_points(penalty):
+def test_projections_are_nearest_points(penalty, rng):
     problem = small_problem(penalty=penalty)
-    rng = np.random.default_rng(0)
     for _ in range(10):
         V = rng.normal(size=(5, 3))
         radius = 0.5 * problem.penalty.value(V)
@@ -189,8 +187,7 @@ def test_selection_is_monotone_and_bounds_are_above_it(p, kernel):
         assert all(first >= other for first, other in pairwise(result))
 
 
-def test_the_refinement_recovers_the_power_method():
-    rng = np.random.default_rng(0)
+def test_the_refinement_recovers_the_power_method(rng):
     # Slopes of one sign: the eigenvalues are, too, and there is one local maximum.
     gradient = BasisGradient(Design(rng.normal(size=(30, 5))), rng.random(size=(30, 1)), True)
     h = refined(gradient, random_directions(5, 1, rng), 2.0)
@@ -198,8 +195,7 @@ def test_the_refinement_recovers_the_power_method():
     assert gradient.norms(h, 2.0)[0] == pytest.approx(best, rel=1e-3)
 
 
-def test_quartic_bounds_are_ordered():
-    rng = np.random.default_rng(0)
+def test_quartic_bounds_are_ordered(rng):
     G = rng.normal(size=(4, 6, 6))
     G = G + G.transpose(0, 2, 1)
     tight, loose = sum_of_squares_bound(G), one_parameter_bound(G)
@@ -209,8 +205,7 @@ def test_quartic_bounds_are_ordered():
     assert result <= tight <= loose
 
 
-def test_inertia_and_probable_bounds_are_above_the_largest_eigenvalue():
-    rng = np.random.default_rng(0)
+def test_inertia_and_probable_bounds_are_above_the_largest_eigenvalue(rng):
     X = sp.random_array((400, 250), density=0.05, rng=rng, format="csr")
     design, slopes = Design(X), rng.normal(size=(400, 1))
     gradient = BasisGradient(design, slopes, True)
@@ -299,8 +294,7 @@ def test_a_smooth_penalty_has_a_solver_and_a_certificate_of_its_own():
     assert 0.0 <= certify(smooth, best) < 1e-3 < certify(smooth, end.parameters)
 
 
-def test_a_single_output_is_a_convex_machine():
-    rng = np.random.default_rng(0)
+def test_a_single_output_is_a_convex_machine(rng):
     X = rng.normal(size=(80, 4))
     y = X[:, 0] * X[:, 1] - X[:, 2] ** 2 + 0.1 * rng.normal(size=80)
     shared = Problem.build(

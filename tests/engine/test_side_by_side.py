@@ -153,8 +153,7 @@ def _sparse(shape, rng):
 @pytest.mark.parametrize(
     ("model", "rank"), [("fm", 2), ("expansion", 2), ("lifted", 2), ("convex_fm", 2), ("qr", 1)]
 )
-def test_what_any_machine_uses_is_counted_once(model, rank):
-    rng = np.random.default_rng(5)
+def test_what_any_machine_uses_is_counted_once(model, rank, rng):
     chosen, d = get_model(model), 6
     each = []
     for _ in range(3):
@@ -171,8 +170,7 @@ def test_what_any_machine_uses_is_counted_once(model, rank):
     assert chosen.used_features(used) == len({j for pair in pairs for j in pair}) or model != "qr"
 
 
-def test_orders_keep_their_columns():
-    rng = np.random.default_rng(6)
+def test_orders_keep_their_columns(rng):
     model = get_model("hofm", {"order": 3})
     each = [Parameters(_sparse((6, 4), rng), np.zeros(6), 0.0) for _ in range(2)]
     used = union(model, Parameters.stacked(each))

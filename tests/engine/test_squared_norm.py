@@ -44,8 +44,7 @@ def apply(algorithm: str, p: np.ndarray, strength: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_algorithms_agree_with_the_oracle_at_every_length(shape):
-    rng = np.random.default_rng(0)
+def test_algorithms_agree_with_the_oracle_at_every_length(shape, rng):
     for d in SIZES:
         p = SHAPES[shape](rng, d)
         scale = np.abs(p).max() or 1.0
@@ -62,8 +61,7 @@ def test_algorithms_agree_with_the_oracle_at_every_length(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_sum_and_threshold_agree_to_relative_precision(shape):
-    rng = np.random.default_rng(1)
+def test_sum_and_threshold_agree_to_relative_precision(shape, rng):
     for d in SIZES:
         p = SHAPES[shape](rng, d)
         scale = np.abs(p).max()
@@ -80,8 +78,7 @@ def test_sum_and_threshold_agree_to_relative_precision(shape):
 
 
 @pytest.mark.parametrize("algorithm", squared_norm.ALGORITHMS)
-def test_in_place_and_from_afar_give_the_same(algorithm):
-    rng = np.random.default_rng(2)
+def test_in_place_and_from_afar_give_the_same(algorithm, rng):
     kernel = squared_norm.prox_each_row(squared_norm.ALGORITHMS[algorithm])
     for d, strength in ((5, 0.01), (63, 0.01), (64, 0.01), (3000, 0.01), (9000, 1.0)):
         M = rng.normal(size=(2, d))
@@ -101,8 +98,7 @@ def test_what_is_not_finite_stays_visible(algorithm, bad):
 
 
 @pytest.mark.parametrize("algorithm", squared_norm.ALGORITHMS.values(), ids=squared_norm.ALGORITHMS)
-def test_long_vectors_agree_with_python(algorithm):
-    rng = np.random.default_rng(4)
+def test_long_vectors_agree_with_python(algorithm, rng):
     plain = squared_norm.prox_each_row.__wrapped__(algorithm)
     for d, strength in ((2500, 1e-4), (2500, 0.1), (2500, 1e4), (8200, 0.5)):
         M = rng.normal(size=(1, d))

@@ -238,9 +238,8 @@ def test_an_empty_fit_says_what_would_leave_it():
     assert why_empty(problem, problem.start(1.0, np.random.default_rng(0))) is None
 
 
-def test_validation_finds_strengths_that_predict():
+def test_validation_finds_strengths_that_predict(rng):
     X, y = planted()
-    rng = np.random.default_rng(0)
     problem = Problem.build(X, y, rank=5)
     messages = []
     result = choose_strengths(problem, default_folds(y, False, rng)[:2], rng, tell=messages.append)
@@ -266,8 +265,7 @@ def test_a_trace_of_p_is_none(solver):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_rows_that_differ_are_counted(kind):
-    rng = np.random.default_rng(3)
+def test_rows_that_differ_are_counted(kind, rng):
     pairs = np.unique(rng.integers(0, 60, size=(900, 2)), axis=0)
     X = np.zeros((len(pairs), 120))
     X[np.arange(len(pairs)), pairs[:, 0]] = 1.0

@@ -67,8 +67,7 @@ def random_problem(rng, regularizer: str, trial: int):
         for case in product(("l2", "l1", "l21", "ti", "cs", "omega_ti", "omega_cs"), (False, True))
     ],
 )
-def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone):
-    rng = np.random.default_rng(7)
+def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone, rng):
     alive = dead = 0
     for trial in range(200):
         eta0, problem, start = random_problem(rng, regularizer, trial)
@@ -96,9 +95,8 @@ def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regularizer", ["ti", "cs"])
-def test_many_steps_keep_their_digits(regularizer):
+def test_many_steps_keep_their_digits(regularizer, rng):
     # Long epochs, with all that makes digits scarce: decay, offsets that grow, lone survivors.
-    rng = np.random.default_rng(2)
     for lam, lam_p, scale in ((0.5, 0.5, 1.0), (5.0, 0.0, 1.0), (1e-3, 5.0, 1e-3), (1e-2, 0.0, 10.0)):
         X = sp.random_array((4000, 40), density=0.04, rng=rng)
         problem = build_problem(
@@ -153,9 +151,8 @@ def test_automatic_batches():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("solver", STOCHASTIC)
-def test_steps_that_are_too_long(solver, monotone):
+def test_steps_that_are_too_long(solver, monotone, rng):
     # Without the safeguard the run ends, and keeps its last finite state; with it, such epochs are undone.
-    rng = np.random.default_rng(0)
     X = sp.random_array((200, 6), density=0.8, rng=rng) * 3
     for regularizer in ("l2", "ti", "cs", "l21"):
         if fmviz.why_not(regularizer, solver) is not None:

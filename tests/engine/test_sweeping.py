@@ -207,8 +207,7 @@ def noted(of, theta, bias=0.0, live=None):
     return of.full
 
 
-def test_extrapolation_finds_the_limit_of_an_affine_map():
-    rng = np.random.default_rng(0)
+def test_extrapolation_finds_the_limit_of_an_affine_map(rng):
     M = 0.95 * np.linalg.qr(rng.normal(size=(3, 3)))[0] @ np.diag([1.0, 0.9, 0.5])
     fixed = rng.normal(size=3)
     of = Extrapolation(4, np.array([2, 1, 0]), 0, np.empty(0))
@@ -271,9 +270,8 @@ def test_a_sweep_ends_with_its_relative_change_compiled_and_in_python():
 
 @pytest.mark.parametrize("design", ["dense", "sparse", "pairs"])
 @pytest.mark.parametrize(("regularizer", "solver"), [("ti", "pcd"), ("cs", "pbcd")])
-def test_sweeps_in_one_call_are_those_made_one_by_one(regularizer, solver, design, monkeypatch):
+def test_sweeps_in_one_call_are_those_made_one_by_one(regularizer, solver, design, monkeypatch, rng):
     settings = {"active_sweeps": 20, "anderson": 4}
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 12))
     if design == "pairs":
         X = np.eye(6)[rng.integers(0, 6, (40, 2))].reshape(40, 12)
@@ -311,8 +309,7 @@ def test_sweeps_in_one_call_are_those_made_one_by_one(regularizer, solver, desig
 
 
 @pytest.mark.parametrize("sized", [False, True])
-def test_the_combination_has_the_smallest_step(sized):
-    rng = np.random.default_rng(1)
+def test_the_combination_has_the_smallest_step(sized, rng):
     iterates, first = rng.normal(size=(6, 11)), 7
     sizes = rng.uniform(0.5, 2.0, 11) if sized else np.empty(0)
     result, slow = np.empty(11), np.empty(11)

@@ -70,8 +70,7 @@ def test_nothing_used_is_an_empty_ranking(top):
         assert weight.shape == (0,)
 
 
-def test_a_search_among_many_features_sees_few_of_them():
-    rng = np.random.default_rng(0)
+def test_a_search_among_many_features_sees_few_of_them(rng):
     P = rng.normal(size=(20_000, 3)) * 0.01
     P[[5, 600, 7_000, 19_999]] += 2.0
     features, weight = ranked_subsets(P, 3, [1.0, -1.0, 0.5], top=4, effort=1e6)
@@ -121,8 +120,7 @@ def test_spectrum_is_that_of_the_matrix(d, k):
 
 @pytest.mark.parametrize("kernel", [Anova(2), Anova(3), Anova(4), Polynomial(2), Polynomial(3)])
 @pytest.mark.parametrize("dummies", [0, 1, 3])
-def test_dummy_features_add_lower_orders(kernel, dummies):
-    rng = np.random.default_rng(0)
+def test_dummy_features_add_lower_orders(kernel, dummies, rng):
     X, P, gamma = rng.normal(size=(5, 6)), rng.normal(size=(6, 2)), rng.normal(size=(dummies, 2))
     full = kernel.values(Design(augmented(X, dummies)), np.vstack([P, gamma]))
     parts = sum(

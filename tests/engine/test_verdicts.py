@@ -45,8 +45,7 @@ def test_no_run_converges_at_a_certificate_that_contradicts_it(solver, regulariz
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize("solver", ["lbfgs", "pcd", "pbcd"])
 @pytest.mark.parametrize("strength", [0.0, 1.0])
-def test_shrunk_entries_below_rounding_are_zero(solver, strength):
-    rng = np.random.default_rng(0)
+def test_shrunk_entries_below_rounding_are_zero(solver, strength, rng):
     X = rng.normal(size=(60, 5))
     y = 5.0 + 0.1 * rng.normal(size=60)
     problem = build_problem(X, y, regularizer="l2", rank=3, lambda_p=1.0, lambda_sparse=strength)
@@ -68,9 +67,8 @@ def test_a_constant_target_has_no_interaction(model):
     assert end.status.converged
 
 
-def test_entries_that_are_small_but_matter_stay():
+def test_entries_that_are_small_but_matter_stay(rng):
     """Features in units of 1e9 have entries of 1e-9 that are the whole of f."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
     y = X[:, 0] * X[:, 1]
     ends = [
@@ -82,8 +80,7 @@ def test_entries_that_are_small_but_matter_stay():
 
 
 @pytest.mark.parametrize("rank", [2, 3])
-def test_a_machine_of_several_bases_says_that_all_are_in_use(rank):
-    rng = np.random.default_rng(0)
+def test_a_machine_of_several_bases_says_that_all_are_in_use(rank, rng):
     X = rng.normal(size=(120, 8))
     Y = np.c_[X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3], X[:, 4] * X[:, 5] + X[:, 1] * X[:, 2]]
     with warnings.catch_warnings():

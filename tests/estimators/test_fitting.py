@@ -314,8 +314,7 @@ def test_every_solver_takes_rank_0(solver):
 @pytest.mark.parametrize(
     "name", ["SharedBasisClassifier", "SharedBasisRegressor", "RobustFMRegressor", "RobustFMClassifier"]
 )
-def test_weights_are_repeated_rows_wherever_rounding_would_decide(name, storage):
-    rng = np.random.default_rng(0)
+def test_weights_are_repeated_rows_wherever_rounding_would_decide(name, storage, rng):
     X, weights = rng.random((20, 5)).round(1), rng.integers(0, 5, size=20)
     y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=20)
     if "Classifier" in name:

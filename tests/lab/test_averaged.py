@@ -112,8 +112,7 @@ def test_samples_that_predict_as_a_fit_does_have_its_weights(loss):
         assert table[name].to_numpy() == pytest.approx(weights, abs=1e-5)
 
 
-def test_an_interval_has_the_estimate_of_a_fit_to_the_same_rows():
-    rng = np.random.default_rng(3)
+def test_an_interval_has_the_estimate_of_a_fit_to_the_same_rows(rng):
     levels = [rng.integers(0, count, 4_000) for count in (4, 5, 6)]
     names = tuple(
         f"{name}={level}" for name, count in zip("abc", (4, 5, 6), strict=True) for level in range(count)

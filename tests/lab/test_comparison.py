@@ -32,8 +32,7 @@ def test_the_front_holds_what_nothing_beats():
     assert pareto([], [], lower=True).size == 0
 
 
-def test_the_front_is_that_of_all_pairs():
-    rng = np.random.default_rng(0)
+def test_the_front_is_that_of_all_pairs(rng):
     x, y = rng.integers(0, 6, 40), rng.integers(0, 6, 40)
     expected = [
         not any((a <= x[i] and b <= y[i]) and (a < x[i] or b < y[i]) for a, b in zip(x, y, strict=True))

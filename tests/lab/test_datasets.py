@@ -254,7 +254,7 @@ def test_generated_moments(correlation):
     assert np.abs(X.T @ noise).max() / n < 0.1 * tolerance
 
 
-def test_generator_is_seeded_and_takes_a_generator():
+def test_generator_is_seeded_and_takes_a_generator(rng):
     first = make_sparse_interactions(random_state=3)
     assert [a.shape for a in first] == [(200, 100), (200,), (100, 100)]
     for again in (np.int64(3), np.random.default_rng(3)):
@@ -262,7 +262,6 @@ def test_generator_is_seeded_and_takes_a_generator():
             np.array_equal(a, b)
             for a, b in zip(first, make_sparse_interactions(random_state=again), strict=True)
         )
-    rng = np.random.default_rng(3)
     make_sparse_interactions(random_state=rng)
     assert not np.array_equal(first[0], make_sparse_interactions(random_state=rng)[0])
     assert not np.array_equal(make_sparse_interactions()[0], make_sparse_interactions()[0])

@@ -165,8 +165,7 @@ def test_split_is_a_partition():
     assert split(1, 0.9, seed=0)[0].size == 1
 
 
-def test_auc_agrees_with_sklearn():
-    rng = np.random.default_rng(0)
+def test_auc_agrees_with_sklearn(rng):
     y = np.where(rng.random(200) < 0.3, 1.0, -1.0)
     f = np.round(rng.normal(size=200), 1)  # with ties
     assert roc_auc(y, f) == pytest.approx(roc_auc_score(y, f))

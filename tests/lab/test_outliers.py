@@ -31,8 +31,7 @@ ROBUST = replace(suggested("synthetic", "robust"), dataset_params=SMALL, validat
 
 
 @pytest.mark.parametrize("task", ["regression", "binary", "class", "several"])
-def test_as_many_rows_are_wrong_as_were_asked_for_and_the_others_are_what_they_were(task):
-    rng = np.random.default_rng(0)
+def test_as_many_rows_are_wrong_as_were_asked_for_and_the_others_are_what_they_were(task, rng):
     y = {
         "regression": rng.normal(size=200),
         "binary": rng.choice([-1.0, 1.0], 200),

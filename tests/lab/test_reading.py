@@ -121,8 +121,7 @@ def test_a_ranking_in_many_strips_is_that_of_the_whole(monkeypatch):
     assert few.total == at_once.total
 
 
-def test_the_strongest_features_are_those_of_the_largest_weights_of_their_pairs():
-    rng = np.random.default_rng(0)
+def test_the_strongest_features_are_those_of_the_largest_weights_of_their_pairs(rng):
     W = np.triu(rng.normal(size=(12, 12)) * (rng.random((12, 12)) < 0.2), 1)
     W[:, 3] = W[3] = 0.0
     W += W.T
@@ -137,10 +136,9 @@ def test_the_strongest_features_are_those_of_the_largest_weights_of_their_pairs(
     assert (features.tolist(), n_used) == ([0, 1], 2)
 
 
-def test_search_and_siblings_narrow_the_ranking_down():
+def test_search_and_siblings_narrow_the_ranking_down(rng):
     dataset = load("monks1")
     d = dataset.X.shape[1]
-    rng = np.random.default_rng(1)
     W = rng.standard_normal((d, d))
     pairs = GivenPairs(np.arange(d), d, W + W.T)
     attributes = Attributes(dataset)
@@ -205,9 +203,8 @@ def test_what_occurs_together_is_counted(name):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("zeros", [0.0, 0.6, 1.0])
-def test_the_terms_of_a_prediction_sum_to_it(name, zeros):
+def test_the_terms_of_a_prediction_sum_to_it(name, zeros, rng):
     model, parameters = fitted(name, seed=3)
-    rng = np.random.default_rng(5)
     x = rng.standard_normal(D) * (rng.random(D) >= zeros)
     decomposition = decompose(model, parameters, x)
     predicted = float(model.predict(Design(x[None, :]), parameters)[0])
@@ -334,8 +331,7 @@ def test_every_kind_of_data_is_told_in_words(name):
     assert (table["spread"] >= 0).all()
 
 
-def test_a_table_of_ones_own_is_told_in_its_own_units():
-    rng = np.random.default_rng(0)
+def test_a_table_of_ones_own_is_told_in_its_own_units(rng):
     table = pd.DataFrame({"age": rng.normal(40, 12, 60), "town": rng.choice(["Rome", "Oslo", "Bern"], 60)})
     table["pay"] = 1000.0 + 50 * table["age"]
     recipe = Recipe(columns=(Choice("age", "number"), Choice("town", "word")), target="pay")

@@ -83,9 +83,8 @@ def test_libsvm_is_told_from_tables():
 # ---------------------------------------------------------------------------------------------- columns
 
 
-def test_codes_texts_and_identifiers_are_told_apart():
+def test_codes_texts_and_identifiers_are_told_apart(rng):
     n = 60
-    rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {
             "PassengerId": rng.permutation(10 * n)[:n],

@@ -34,8 +34,7 @@ def test_few_factors_are_kept_whole():
 
 
 @pytest.mark.parametrize("d", [1, 7, EXACT_FEATURES, EXACT_FEATURES + 1, 1300])
-def test_weights_are_kept_whole_or_as_tiles_without_their_diagonal(d):
-    rng = np.random.default_rng(0)
+def test_weights_are_kept_whole_or_as_tiles_without_their_diagonal(d, rng):
     W = rng.normal(size=(d, d)) * (rng.random((d, d)) < 1e-3)
     W = W + W.T + np.eye(d)
     before = W.copy()

@@ -11,8 +11,7 @@ from fmviz.lab.background.thinned import tile_labels
 
 
 @pytest.mark.parametrize(("d", "tiles"), [(37, 5), (600, 128), (7, 128), (1, 3)])
-def test_tiles_hold_the_largest_interaction(d, tiles):
-    rng = np.random.default_rng(0)
+def test_tiles_hold_the_largest_interaction(d, tiles, rng):
     P = rng.standard_normal((d, 4)) * (rng.random((d, 4)) < 0.2)
     rows = np.flatnonzero(P.any(axis=1))
     got = FactoredPairs(rows, d, P[rows], P[rows]).pooled(tiles)

@@ -283,9 +283,8 @@ def test_numbers_are_read_as_people_write_them(words, decimal, numbers):
         ["2024-01-31T10:00:00+05:00", "2024-02-29T10:00:00Z", "2024-12-24T10:00:00-03:00"],
     ],
 )
-def test_dates_become_their_parts(words):
+def test_dates_become_their_parts(words, rng):
     assert dates_of(pd.Series(words), date_format(pd.Series(words))).notna().all()
-    rng = np.random.default_rng(0)
     dates = pd.Series(rng.choice(words, 60), name="when")
     parts = date_parts(dates, date_format(dates))
     assert "when.weekday" in parts
@@ -293,9 +292,8 @@ def test_dates_become_their_parts(words):
     assert date_format(pd.Series(["x", "y"])) == ""
 
 
-def test_columns_are_told_apart():
+def test_columns_are_told_apart(rng):
     n = 120
-    rng = np.random.default_rng(1)
     frame = pd.DataFrame(
         {
             "id": np.arange(n),
@@ -441,8 +439,7 @@ def test_the_first_fit_says_something(dataset):
     assert end.metrics["validation_loss"] < linear.metrics["validation_loss"]
 
 
-def test_strengths_of_one_basis_are_searched_alone(here, monkeypatch):
-    rng = np.random.default_rng(0)
+def test_strengths_of_one_basis_are_searched_alone(here, monkeypatch, rng):
     a, b = rng.normal(size=(2, 90)).round(2)
     kinds = np.where(a * b > 0.4, "high", np.where(a * b < -0.4, "low", "none"))
     table = "a,b,kind\n" + "".join(f"{x},{y},{kind}\n" for x, y, kind in zip(a, b, kinds, strict=True))

@@ -11,8 +11,7 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def test_a_table_goes_to_slices_words_and_a_report(server, page, wait_idle, shoot, tmp_path):
-    rng = np.random.default_rng(0)
+def test_a_table_goes_to_slices_words_and_a_report(server, page, wait_idle, shoot, tmp_path, rng):
     table = pd.DataFrame(rng.normal(size=(400, 5)).round(3), columns=list("abcde"))
     products = {
         "urgent": table.a * table.b,

@@ -88,8 +88,7 @@ def test_codes_keep_zeros_and_tiny_values():
     assert encode_codes(np.zeros((2, 2)))[1] == 1.0
 
 
-def test_the_payload_holds_the_numbers_and_one_scale_over_all_panels_and_frames():
-    rng = np.random.default_rng(0)
+def test_the_payload_holds_the_numbers_and_one_scale_over_all_panels_and_frames(rng):
     first, second = rng.standard_normal((2, 5, 3))
     panels = [
         Panel("A", [FactorFrame(first, "x", "one"), FactorFrame(2 * first, "y", "two")], color="#123456"),
