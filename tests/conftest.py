@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,18 @@ def _seeded() -> None:
 def rng() -> np.random.Generator:
     """Random numbers that are the same in every run."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Run fmviz in this process, and check how it ends; return what has been printed since the last time."""
+    from fmviz.__main__ import main
+
+    def run(*line: Any, code: int = 0) -> Any:
+        assert main([str(word) for word in line]) == code
+        return capsys.readouterr()
+
+    return run
 
 
 @pytest.hookimpl(tryfirst=True)  # Before -m selects.

@@ -9,7 +9,6 @@ from importlib import metadata
 import pytest
 
 from fmviz import operators
-from fmviz.__main__ import main
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore
 
@@ -32,20 +31,18 @@ def test_everything_works_in_a_process_of_its_own(path):
     assert "1 runs, integrity: ok" in done.stdout
 
 
-def test_a_store_that_is_not_there_is_not_made(tmp_path, capsys):
+def test_a_store_that_is_not_there_is_not_made(tmp_path, command):
     path = tmp_path / "new" / "runs.sqlite"
-    assert main(["doctor", "--store", str(path)]) == 0
-    assert f"{tmp_path}, for runs and uploads" in capsys.readouterr().out
+    assert f"{tmp_path}, for runs and uploads" in command("doctor", "--store", path).out
     assert not path.parent.exists()
 
 
-def test_what_is_broken_is_told(path, capsys, monkeypatch):
+def test_what_is_broken_is_told(path, monkeypatch, command):
     monkeypatch.setattr(operators, "certificate", lambda *_: 0.1)
     monkeypatch.setattr(metadata, "distributions", lambda: [])
     data = bytearray(path.read_bytes())
     path.write_bytes(b"no database at all" + bytes(data[18:]))
-    assert main(["doctor", "--store", str(path)]) == 1
-    said = capsys.readouterr()
+    said = command("doctor", "--store", path, code=1)
     assert "numba missing" in said.out
     assert "Everything works" not in said.out
     assert said.err == "Not as it must be: library, store, numbers.\n"

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from fmviz.__main__ import main
 from fmviz.cli import serve
 
 
@@ -24,9 +23,9 @@ def became(monkeypatch):
     monkeypatch.setattr(os, "execve", note)
 
 
-def test_it_becomes_the_server(became, tmp_path, capsys):
-    assert main(["--debug", "serve", "--port", "8765", "--store", str(tmp_path / "s.sqlite")]) == 2
-    assert "Became" in capsys.readouterr().err
+def test_it_becomes_the_server(became, tmp_path, command):
+    line = ("--debug", "serve", "--port", "8765", "--store", tmp_path / "s.sqlite")
+    assert "Became" in command(*line, code=2).err
     with pytest.raises(Became) as caught:
         serve.run(serve_arguments("--host", "0.0.0.0", "--store", "s.sqlite"))
     program, line, environment = caught.value.args
@@ -39,12 +38,10 @@ def test_it_becomes_the_server(became, tmp_path, capsys):
     assert environment["FMVIZ_STORE"] == os.path.abspath("s.sqlite")
 
 
-def test_limits_that_are_none_are_refused(monkeypatch, became, capsys):
-    for name in ("FMVIZ_MEMORY", "FMVIZ_UPLOADS"):
-        with monkeypatch.context() as patch:
-            patch.setenv(name, "much")
-            assert main(["serve"]) == 2
-        assert f"{name} is 'much'; give a number with its unit" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["FMVIZ_MEMORY", "FMVIZ_UPLOADS"])
+def test_limits_that_are_none_are_refused(monkeypatch, became, command, name):
+    monkeypatch.setenv(name, "much")
+    assert f"{name} is 'much'; give a number with its unit" in command("serve", code=2).err
 
 
 def serve_arguments(*given):
@@ -67,10 +64,9 @@ def test_the_entry_page_of_an_installed_package(monkeypatch, tmp_path):
     assert serve.entry_page() == package / "app" / "app.py"
 
 
-def test_ports_and_addresses_that_there_cannot_be(capsys):
+def test_ports_and_addresses_that_there_cannot_be(command):
     for given, said in (("--port 70000", "is no port"), ("--host nope.invalid", "is no address")):
-        assert main(["serve", *given.split()]) == 2
-        assert f"{given} {said}" in capsys.readouterr().err
+        assert f"{given} {said}" in command("serve", *given.split(), code=2).err
 
 
 def test_names_are_allowed_on_purpose():

@@ -20,7 +20,6 @@ import pandas as pd
 import pytest
 
 import fmviz
-from fmviz.__main__ import main
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.importing import import_file
@@ -86,13 +85,13 @@ def standard_input(monkeypatch, data: bytes):
     ],
     ids=" ".join,
 )
-def test_devices_are_not_read(given, file, monkeypatch, capsys):
+def test_devices_are_not_read(given, file, monkeypatch, command):
     monkeypatch.chdir(file.parent)
     with open(os.devnull) as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert main(given) == 2
+        said = command(*given, code=2).err
     name = "Standard input" if "-" in given else "'/dev/null'"
-    assert capsys.readouterr().err == (
+    assert said == (
         f"{name} is a device or a terminal, and these are not read. Give a file or a pipe, or - for what is "
         "piped in.\n"
     )
@@ -115,52 +114,45 @@ def test_a_device_without_end_takes_no_memory():
 # --------------------------------------------------------------------------------------------------- pipes
 
 
-def test_models_and_tables_come_through_pipes(file, tmp_path, monkeypatch, capsys):
+def test_models_and_tables_come_through_pipes(file, tmp_path, monkeypatch, command):
     data, out = file.read_bytes(), tmp_path / "out"
     with standard_input(monkeypatch, data):
-        assert main(["fit", "-", *FIT, "--output", str(out)]) == 0
-    assert capsys.readouterr().out.startswith("Standard input: 60 rows")
-    assert main(["predict", str(out), str(file)]) == 0
-    expected = capsys.readouterr().out
+        assert command("fit", "-", *FIT, "--output", out).out.startswith("Standard input: 60 rows")
+    expected = command("predict", out, file).out
     with pipe((out / "model.npz").read_bytes()) as (model, _), pipe(data) as (table, _):
-        assert main(["predict", f"/dev/fd/{model}", f"/dev/fd/{table}"]) == 0
-    assert capsys.readouterr().out == expected
+        assert command("predict", f"/dev/fd/{model}", f"/dev/fd/{table}").out == expected
     with standard_input(monkeypatch, data):
-        assert main(["predict", str(out), "/dev/stdin"]) == 0
-    assert capsys.readouterr().out == expected
+        assert command("predict", out, "/dev/stdin").out == expected
 
 
-def test_sweeps_and_runs_come_through_pipes(tmp_path, monkeypatch, capsys):
+def test_sweeps_and_runs_come_through_pipes(tmp_path, monkeypatch, command):
     with standard_input(monkeypatch, b'\xef\xbb\xbftitle = "Piped"\n'):
         assert SweepPlan.from_file("-").title == "Piped"
     store = RunStore(tmp_path / "runs.sqlite")
     run = store.begin(Experiment())
-    assert main(["runs", "export", run, str(tmp_path / "runs.zip"), "--store", str(store.path)]) == 0
+    command("runs", "export", run, tmp_path / "runs.zip", "--store", store.path)
     with standard_input(monkeypatch, (tmp_path / "runs.zip").read_bytes()):
-        assert main(["runs", "import", "-", "--store", str(tmp_path / "other.sqlite")]) == 0
-    assert "1 run imported" in capsys.readouterr().out
+        assert "1 run imported" in command("runs", "import", "-", "--store", tmp_path / "other.sqlite").out
 
 
-def test_a_pipe_is_read_up_to_the_limit(monkeypatch, capsys):
+def test_a_pipe_is_read_up_to_the_limit(monkeypatch, command):
     monkeypatch.setattr(limits, "UPLOADS", replace(limits.UPLOADS, file=100_000))
     with pipe(b"a,b\n" * 1_000_000) as (end, written):
-        assert main(["fit", f"/dev/fd/{end}", "--target", "b"]) == 2
-    assert capsys.readouterr().err == (
+        said = command("fit", f"/dev/fd/{end}", "--target", "b", code=2).err
+    assert said == (
         f"'/dev/fd/{end}' has more than 100 kB. Take a sample of its rows, or compress it with gzip. Or give "
         "--no-limits.\n"
     )
     assert sum(written) < 2_000_000
 
 
-def test_without_limits_the_free_memory_is_the_limit(file, monkeypatch, capsys):
+def test_without_limits_the_free_memory_is_the_limit(file, monkeypatch, command):
     monkeypatch.setattr("fmviz.lab.input_files.available_bytes", lambda: 1000.0)
     sentence = (
         f"'{file}' has {file.stat().st_size / 1000:.3g} kB, more than half of the free memory, 500 bytes."
     )
-    assert main(["fit", str(file), "--target", "y", "--no-limits"]) == 2
-    assert capsys.readouterr().err.startswith(sentence)
-    assert main(["predict", str(file), str(file)]) == 2
-    assert capsys.readouterr().err.startswith(sentence)
+    assert command("fit", file, "--target", "y", "--no-limits", code=2).err.startswith(sentence)
+    assert command("predict", file, file, code=2).err.startswith(sentence)
 
 
 def test_a_pipe_without_a_writer_is_waited_for(file, monkeypatch):
@@ -272,15 +264,15 @@ def named_pipe(path: Path):
         (named_pipe, "it is no file"),
     ],
 )
-def test_what_is_no_run_store_stays_as_it_is(make, words, tmp_path, capsys):
+def test_what_is_no_run_store_stays_as_it_is(make, words, tmp_path, command):
     path = tmp_path / "store"
     with make(path):
         path.chmod(0o755 if path.is_dir() else 0o644)
         before = files(tmp_path)
         with pytest.raises(StoreError, match=rf"cannot be opened \({words}\)"):
             RunStore(path)
-        assert main(["runs", "list", "--store", str(path)]) == 2
-        assert "Name another file with FMVIZ_STORE or --store" in capsys.readouterr().err
+        said = command("runs", "list", "--store", path, code=2).err
+        assert "Name another file with FMVIZ_STORE or --store" in said
         assert files(tmp_path) == before
 
 

@@ -52,14 +52,13 @@ def test_no_character_fails_to_be_printed(monkeypatch, file, encoding):
     assert {column["name"] for column in json.loads(report)["encoding"]["columns"]} == {"a", "Größe", "вес"}
 
 
-def test_a_name_of_bytes_that_are_no_characters_is_reported(file, tmp_path, capsys):
+def test_a_name_of_bytes_that_are_no_characters_is_reported(file, tmp_path, command):
     odd = tmp_path / os.fsdecode(b"\xff.csv")
     try:
         file.rename(odd)
     except OSError:
         pytest.skip("no such names here")
-    assert main(["fit", str(odd), *FIT, "--output", str(tmp_path / "out")]) == 0
-    assert "\\udcff.csv: 60 rows" in capsys.readouterr().out
+    assert "\\udcff.csv: 60 rows" in command("fit", odd, *FIT, "--output", tmp_path / "out").out
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert report["data"]["name"] == odd.name
 
@@ -100,10 +99,9 @@ def test_a_full_device_in_place_of_stdout_is_told(tmp_path, unbuffered):
     )
 
 
-def test_a_fit_whose_files_or_store_cannot_be_written_is_printed(monkeypatch, file, tmp_path, capsys):
+def test_a_fit_whose_files_or_store_cannot_be_written_is_printed(monkeypatch, file, tmp_path, command):
     (tmp_path / "out" / "report.json").mkdir(parents=True)
-    assert main(["fit", str(file), *FIT, "--output", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr()
+    said = command("fit", file, *FIT, "--output", tmp_path / "out", code=2)
     assert "data.csv: 60 rows" in said.out
     assert "report.json' cannot be used: Is a directory." in said.err
 
@@ -111,8 +109,7 @@ def test_a_fit_whose_files_or_store_cannot_be_written_is_printed(monkeypatch, fi
         recorder.trouble = "The disk is full."
 
     monkeypatch.setattr(Recorder, "end", fail)
-    assert main(["fit", "balance_scale", *FIT[2:], "--store", str(tmp_path / "runs.sqlite")]) == 1
-    said = capsys.readouterr()
+    said = command("fit", "balance_scale", *FIT[2:], "--store", tmp_path / "runs.sqlite", code=1)
     assert "certificate" in said.out
     assert said.err == "The disk is full.\n"
 

@@ -11,7 +11,6 @@ import time
 
 import pytest
 
-from fmviz.__main__ import main
 from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import results
@@ -39,33 +38,31 @@ def place(tmp_path):
     return tmp_path
 
 
-def swept(place, *more):
-    store = str(place / "runs.sqlite")
-    return main(["sweep", str(place / "plan.toml"), "--store", store, "--jobs", "1", *more])
+@pytest.fixture
+def sweep(command, place):
+    """Run the sweep of the plan."""
+    line = ("sweep", place / "plan.toml", "--store", place / "runs.sqlite", "--jobs", "1")
+    return lambda *more, **code: command(*line, *more, **code)
 
 
-def test_cost_progress_and_table(place, capsys):
-    assert swept(place, "--dry-run") == 0
-    said = capsys.readouterr()
+def test_cost_progress_and_table(sweep):
+    said = sweep("--dry-run")
     assert said.err.startswith("8 fits; about")
     assert said.out == ""
-    assert swept(place) == 0
-    said = capsys.readouterr()
+    said = sweep()
     assert "[########################] 8/8" in said.err
     lines = said.out.splitlines()
     assert lines[0] == "TI against CS"
     assert lines[2].split() == ["method", "lambda_sparse", "fits", "RMSE,", "training", "interactions"]
     assert len([line for line in lines if "±" in line and "Mean" not in line]) == 4
     # All of it comes from the store now, and nothing is asked or fitted.
-    assert swept(place) == 0
-    again = capsys.readouterr()
+    again = sweep()
     assert again.err == "8 fits, all of which are in the store already.\n"
     assert again.out == said.out
 
 
-def test_the_table_holds_means_and_deviations(place, capsys):
-    assert swept(place, "--json") == 0
-    message = json.loads(capsys.readouterr().out)
+def test_the_table_holds_means_and_deviations(sweep, place):
+    message = json.loads(sweep("--json").out)
     plan, store = SweepPlan.from_text(PLAN), RunStore(place / "runs.sqlite")
     result = results(plan, store)
     store.close()
@@ -78,7 +75,7 @@ def test_the_table_holds_means_and_deviations(place, capsys):
     assert row["std"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
 
 
-def test_failed_fits_are_counted_and_told(place, capsys, monkeypatch):
+def test_failed_fits_are_counted_and_told(sweep, monkeypatch):
     real = sweep_run._completed
 
     def broken(experiment):
@@ -87,8 +84,7 @@ def test_failed_fits_are_counted_and_told(place, capsys, monkeypatch):
         return real(experiment)
 
     monkeypatch.setattr(sweep_run, "_completed", broken)
-    assert swept(place) == 1
-    text = capsys.readouterr().out
+    text = sweep(code=1).out
     assert "4 fits failed: This is too much." in text
     assert len([line for line in text.splitlines() if "±" in line and "Mean" not in line]) == 2
 
@@ -103,14 +99,12 @@ def test_failed_fits_are_counted_and_told(place, capsys, monkeypatch):
         ("seeds = 1", ("--jobs", "0"), "n_jobs = 0"),
     ],
 )
-def test_what_is_no_sweep(place, capsys, text, more, sentence):
+def test_what_is_no_sweep(sweep, place, text, more, sentence, command):
     (place / "plan.toml").write_text(text)
-    assert swept(place, *more) == 2
-    said = capsys.readouterr()
-    assert sentence in said.err
-    assert "Traceback" not in said.err
-    assert main(["sweep", str(place / "none.toml")]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    said = sweep(*more, code=2).err
+    assert sentence in said
+    assert "Traceback" not in said
+    assert "cannot be read" in command("sweep", place / "none.toml", code=2).err
 
 
 @pytest.mark.slow

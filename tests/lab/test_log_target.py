@@ -64,14 +64,13 @@ def test_only_positive_numbers_have_one():
     assert np.isnan(learned.encode(pd.Series([-1.0, 1.0], name="price"))).tolist() == [True, False]
 
 
-def test_the_command_line_offers_it(tmp_path, capsys):
+def test_the_command_line_offers_it(tmp_path, command):
     path = tmp_path / "houses.csv"
     TABLE.to_csv(path, index=False)
     options = ["--target", "price", "--use", "size=number", "--log-target", "--set", "model=robust"]
     # Where the model finds its caps itself, no regularizer is asked for.
     assert main(["fit", str(path), *options, "--output", str(tmp_path / "out")]) == 0
-    assert main(["predict", str(tmp_path / "out" / "model.npz"), str(path)]) == 0
-    assert "fitted as (log price − " in capsys.readouterr().out
+    assert "fitted as (log price − " in command("predict", tmp_path / "out" / "model.npz", path).out
     model = SavedModel.load(tmp_path / "out" / "model.npz")
     assert model.target.logarithm
     np.testing.assert_allclose(model.predict(pd.read_csv(path)), TABLE["price"], rtol=0.01)

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
-from fmviz.__main__ import main
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.target import Target as EngineTarget
 from fmviz.lab.catalog import load
@@ -116,16 +115,16 @@ def test_recipes_of_one_target_are_told_as_before():
     ],
     ids=["class", "ordinal", "numbers", "labels"],
 )
-def test_a_file_is_fitted_and_predicted(arguments, columns, tmp_path, capsys):
+def test_a_file_is_fitted_and_predicted(arguments, columns, tmp_path, command):
     TABLE.to_csv(tmp_path / "t.csv", index=False)
     others = [name for name in TARGETS if name not in arguments[1].split(",")]
     ignored = [word for name in others for word in ("--ignore", name)]
     settings = ["--lambda-sparse", "0.01", "--lambda-w", "0.001", "--rank", "2", "--max-epochs", "15"]
     out = str(tmp_path / "out")
-    assert main(["fit", str(tmp_path / "t.csv"), *arguments, *ignored, *settings, "--output", out]) == 0
-    assert "side by side" in (printed := capsys.readouterr().out) or "machine" in printed
-    assert main(["predict", out, str(tmp_path / "t.csv"), "--output", str(tmp_path / "p.csv")]) == 0
-    assert "known in 120 of these rows" in capsys.readouterr().err
+    text = command("fit", tmp_path / "t.csv", *arguments, *ignored, *settings, "--output", out).out
+    assert "side by side" in text or "machine" in text
+    message = command("predict", out, tmp_path / "t.csv", "--output", tmp_path / "p.csv").err
+    assert "known in 120 of these rows" in message
     predicted = pd.read_csv(tmp_path / "p.csv")
     assert predicted.columns.tolist() == ["row", *columns]
     assert predicted.notna().all(axis=None)

@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-from fmviz.__main__ import main
 from fmviz.engine import _jit
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.task import TaskState
@@ -92,17 +91,15 @@ def test_a_run_goes_on_and_is_kept_once_its_store_is_mended(place, monkeypatch, 
 
 
 @pytest.mark.parametrize("what", [pytest.param("full", marks=pytest.mark.slow), "locked", "readonly"])
-def test_a_command_says_it_in_a_sentence(place, monkeypatch, capsys, what):
+def test_a_command_says_it_in_a_sentence(place, monkeypatch, what, command):
     store = RunStore(place)
     run = store.begin(RUN)
     (place.parent / "plan.toml").write_text(
         '[base]\nmax_epochs = 2\nrank = 40\n[[method]]\nregularizer = "ti"\n'
     )
-    command = ["sweep", str(place.parent / "plan.toml"), "--store", str(place)]
     mend = TROUBLES[what](store, monkeypatch)
     monkeypatch.setattr("fmviz.cli.sweep.open_store", lambda _: store)
-    assert main(command) == 2
-    said = capsys.readouterr().err
+    said = command("sweep", place.parent / "plan.toml", "--store", place, code=2).err
     assert what in said
     assert "Traceback" not in said
     mend()
