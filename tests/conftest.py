@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,16 @@ def _seeded() -> None:
 def rng() -> np.random.Generator:
     """Random numbers that are the same in every run."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Any]:
+    """An empty run store."""
+    from fmviz.lab.store import RunStore
+
+    opened = RunStore(tmp_path / "runs.sqlite")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

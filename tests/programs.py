@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def printed(code: str) -> list[str]:
@@ -21,3 +27,17 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def run_afresh(*arguments: Any, folder: Path | None = None, **environment: Any) -> str:
+    """Run Python on this checkout in a process of its own, in a folder; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | {name: str(text) for name, text in environment.items()},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

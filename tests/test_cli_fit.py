@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -238,14 +236,3 @@ def test_errors_are_one_sentence(file, more, sentence, command):
     said = command("fit", file, *more, code=2)
     assert sentence in said.err
     assert said.err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_files_are_written_though_nobody_reads_along(file, tmp_path):
-    folder = tmp_path / "out"
-    fit = f"{sys.executable} -u -m fmviz fit {file} --target price --output {folder}"
-    line = f"{fit} | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    names = {path.name for path in folder.iterdir()}
-    assert names == {"model.npz", "interactions.csv", "report.json", "report.html"}

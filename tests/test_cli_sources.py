@@ -125,10 +125,9 @@ def test_models_and_tables_come_through_pipes(file, tmp_path, monkeypatch, comma
         assert command("predict", out, "/dev/stdin").out == expected
 
 
-def test_sweeps_and_runs_come_through_pipes(tmp_path, monkeypatch, command):
+def test_sweeps_and_runs_come_through_pipes(store, tmp_path, monkeypatch, command):
     with standard_input(monkeypatch, b'\xef\xbb\xbftitle = "Piped"\n'):
         assert SweepPlan.from_file("-").title == "Piped"
-    store = RunStore(tmp_path / "runs.sqlite")
     run = store.begin(Experiment())
     command("runs", "export", run, tmp_path / "runs.zip", "--store", store.path)
     with standard_input(monkeypatch, (tmp_path / "runs.zip").read_bytes()):
@@ -276,8 +275,7 @@ def test_what_is_no_run_store_stays_as_it_is(make, words, tmp_path, command):
         assert files(tmp_path) == before
 
 
-def test_a_run_store_that_is_in_its_log_alone_is_known(tmp_path):
-    store = RunStore(tmp_path / "runs.sqlite")
+def test_a_run_store_that_is_in_its_log_alone_is_known(store, tmp_path):
     run = store.begin(Experiment())
     # As a killed process leaves it.
     shutil.copy(store.path, tmp_path / "copy")

@@ -30,18 +30,6 @@ def test_every_pair_that_may_occur_occurs(shape, some):
     assert pairs_of([product[at] for at in places]) == pairs_of(product)
 
 
-def test_a_cover_is_small():
-    assert len(covering(itertools.product(range(3), repeat=6))) <= 20
-
-
-def test_each_value_may_be_enough():
-    product = list(itertools.product("abc", "wxyz"))
-    cover = [product[at] for at in covering(product, meet=1)]
-    assert len(cover) == 4
-    assert {case[0] for case in cover} == set("abc")
-    assert {case[1] for case in cover} == set("wxyz")
-
-
 @pytest.mark.parametrize("count", range(1, 12))
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_a_sample_is_evenly_spread(count, most):
@@ -50,11 +38,6 @@ def test_a_sample_is_evenly_spread(count, most):
     assert all(0 <= at < count for at in places)
     gaps = [b - a for a, b in zip([-1, *places], [*places, count], strict=True)]
     assert max(gaps) <= count / len(places) + 1
-
-
-def test_values_may_be_anything():
-    product = list(itertools.product([{}, {"axis": "rows"}], [[1], [2]], ["x", "y"]))
-    assert len(covering(product)) == 4
 
 
 HOOK = """

@@ -22,7 +22,6 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.reading import table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runs.program import with_header
-from fmviz.lab.store import RunStore
 from fmviz.lab.store.table import title_of_settings
 from fmviz.report import SHOWN_PAIRS, html, of_stored, of_view
 
@@ -113,8 +112,7 @@ def test_every_model_has_a_report(model):
     assert "\\langle" not in page  # every formula is understood
 
 
-def test_a_stored_run_and_one_without_data(tmp_path):
-    store = RunStore(tmp_path / "runs.sqlite")
+def test_a_stored_run_and_one_without_data(store):
     manager = TaskManager(InlineExecutor(), open_store=lambda: store)
     stored = store.get(manager.start(Experiment(**SMALL, dataset="balance_scale")).id)
     page = html(of_stored(stored, store))
@@ -122,7 +120,6 @@ def test_a_stored_run_and_one_without_data(tmp_path):
     assert "<img" in page
     other = dataclasses.replace(stored, data_hash="0" * 16)
     assert "The data have changed since" in html(of_stored(other, store))
-    store.close()
 
 
 def test_a_run_that_never_began_has_its_settings(view):

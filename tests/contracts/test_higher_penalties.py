@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from oracles import slow_kernels
+from oracles.views import assert_along_entries, assert_along_rows
 
 from fmviz.engine.errors import WhyNot
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
@@ -37,54 +40,12 @@ def test_value_is_the_sum_over_subsets(name, order, rng):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_entry_view_is_omega_along_an_entry(order, rng):
-    view = part("omega_ti", order).entry
-    P = rng.normal(size=(6, 3))
-    PT = np.array(P.T, order="C")
-    cache = view.cache(6, 3)
-    for s in range(3):
-        view.begin(PT, s, cache)
-        for _ in range(25):
-            j = int(rng.integers(6))
-            old = PT[s, j]
-            t = view.threshold(cache, j, old)
-            for q in (0.0, *rng.normal(size=3)):
-                moved = PT.T.copy()
-                moved[j, s] = q
-                change = definition("omega_ti", order, moved) - definition("omega_ti", order, PT.T)
-                assert t * (abs(q) - abs(old)) == pytest.approx(change, abs=1e-10)
-            new = 0.0 if rng.random() < 0.4 else rng.normal()
-            PT[s, j] = new
-            view.update(cache, j, old, new)
+    assert_along_entries(part("omega_ti", order).entry, partial(definition, "omega_ti", order), rng)
 
 
 @pytest.mark.parametrize(("name", "order"), CHOICES)
 def test_row_view_is_omega_along_a_row(name, order, rng):
-    view = part(name, order).row
-    P = rng.normal(size=(6, 3))
-    cache = view.cache(6, 3)
-    view.begin(P, cache)
-    for _ in range(40):
-        j = int(rng.integers(6))
-        q = rng.normal(size=3) * (rng.random() < 0.7)
-        moved = P.copy()
-        moved[j] = q
-        change = definition(name, order, moved) - definition(name, order, P)
-        expected = view.penalty(q, j, P, cache) - view.penalty(P[j], j, P, cache)
-        assert expected == pytest.approx(change, abs=1e-10)
-        u = rng.normal(size=3)
-        shrunk = u.copy()
-        view.shrink(shrunk, 0.2, j, P, cache)
-
-        def value(z, u=u, j=j):
-            return 0.5 * np.sum((z - u) ** 2) + 0.2 * view.penalty(z, j, P, cache)
-
-        probes = [shrunk + 10.0 ** rng.uniform(-5, 0) * rng.normal(size=3) for _ in range(30)]
-        assert min(value(z) for z in [u, 0 * u, *probes]) >= value(shrunk) - 1e-12
-        view.update(cache, j, P, q)
-        P[j] = q
-    again = view.cache(6, 3)
-    view.begin(P, again)
-    assert cache == pytest.approx(again, rel=1e-9, abs=1e-11)
+    assert_along_rows(part(name, order).row, partial(definition, name, order), rng)
 
 
 @pytest.mark.parametrize(("name", "order"), CHOICES)

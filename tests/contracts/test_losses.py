@@ -241,7 +241,6 @@ class Quartic(Loss):
 
     name = "quartic"
     label = "Quartic"
-    formula = r"\tfrac14 (f-y)^4"
     task = "regression"
     scalar = residual_loss("quartic", quartic, quartic_derivative, quartic_second)
     jitable_conjugate = staticmethod(quartic_conjugate)
@@ -271,7 +270,6 @@ class Root(Loss):
 
     name = "root"
     label = "Root"
-    formula = r"\sqrt{1+(f-y)^2}-1"
     task = "regression"
     scalar = residual_loss("root", root, root_derivative, root_second)
 
@@ -300,7 +298,6 @@ class Cauchy(Root):
 
     name = "cauchy"
     label = "Cauchy"
-    formula = r"\tfrac12\log(1+(f-y)^2)"
     scalar = residual_loss("cauchy", cauchy, cauchy_derivative, cauchy_second)
     convex = False
 

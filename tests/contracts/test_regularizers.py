@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numba import config
 from oracles import slow_fm
 from oracles.generic_convex import generic_prox
+from oracles.views import assert_along_entries, assert_along_rows
 
 import fmviz
 from fmviz.engine.penalties import (
@@ -51,20 +54,15 @@ def random_matrix(rng: np.random.Generator, trial: int) -> np.ndarray:
     """Shapes with d = 1 and k = 1, ties, zeros, magnitudes 1e-300 and 1e300, mixed scales."""
     d = int(rng.choice([1, 2, 3, 7, 50, 200]))
     P = rng.normal(size=(d, int(rng.choice([1, 2, 5, 30]))))
-    kind = trial % 7
-    if kind == 1:
-        P = np.round(P)
-    elif kind == 2:
-        P *= 1e-300
-    elif kind == 3:
-        P *= 1e300
-    elif kind == 4:
-        P[rng.random(P.shape) < 0.6] = 0.0
-    elif kind == 5:
-        P *= 10.0 ** rng.integers(-20, 20, size=P.shape)
-    elif kind == 6:
-        P = np.full_like(P, 0.7)
-    return P
+    return [
+        lambda: P,
+        lambda: np.round(P),
+        lambda: 1e-300 * P,
+        lambda: 1e300 * P,
+        lambda: np.where(rng.random(P.shape) < 0.6, 0.0, P),
+        lambda: P * 10.0 ** rng.integers(-20, 20, size=P.shape),
+        lambda: np.full_like(P, 0.7),
+    ][trial % 7]()
 
 
 def random_strength(rng: np.random.Generator, penalty: Penalty, P: np.ndarray) -> float:
@@ -193,28 +191,11 @@ def test_entry_view_is_omega_along_an_entry(penalty, rng):
     if view is None:
         assert penalty.row_wise or penalty.why_no_entry
         return
-    P = rng.normal(size=(6, 4))
-    PT = np.array(P.T, order="C")
-    cache = view.cache(6, 4)
-    for s in range(4):
-        view.begin(PT, s, cache)
-        for _ in range(25):
-            j = int(rng.integers(6))
-            old = PT[s, j]
-            t = view.threshold(cache, j, old)
-            for q in (0.0, *rng.normal(size=3)):
-                moved = PT.T.copy()
-                moved[j, s] = q
-                change = omega(penalty, moved) - omega(penalty, PT.T)
-                expected = view.quad * (q * q - old * old) + t * (abs(q) - abs(old))
-                assert expected == pytest.approx(change, abs=1e-10)
-            new = 0.0 if rng.random() < 0.4 else rng.normal()
-            PT[s, j] = new
-            view.update(cache, j, old, new)
-    again = view.cache(6, 4)
-    for s in range(4):
-        view.begin(PT, s, again)
+    PT, cache = assert_along_entries(view, partial(omega, penalty), rng)
     if penalty == TI(axis="rows"):
+        again = view.cache(6, 4)
+        for s in range(4):
+            view.begin(PT, s, again)
         assert cache == pytest.approx(again, abs=1e-12)
 
 
@@ -246,37 +227,10 @@ def test_incremental_column_cache_survives_many_touches(penalty, rng):
 
 @pytest.mark.parametrize("penalty", READINGS, ids=repr)
 def test_row_view_is_omega_along_a_row(penalty, rng):
-    view = penalty.row
-    if view is None:
+    if penalty.row is None:
         assert penalty.settings.get("axis") == "rows" or penalty.why_no_row
         return
-    P = rng.normal(size=(5, 3))
-    cache = view.cache(5, 3)
-    view.begin(P, cache)
-    for _ in range(40):
-        j = int(rng.integers(5))
-        q = rng.normal(size=3) * (rng.random() < 0.7)
-        moved = P.copy()
-        moved[j] = q
-        change = omega(penalty, moved) - omega(penalty, P)
-        expected = view.quad * (q @ q - P[j] @ P[j])
-        expected += view.penalty(q, j, P, cache) - view.penalty(P[j], j, P, cache)
-        assert expected == pytest.approx(change, abs=1e-10)
-        u = rng.normal(size=3)
-        shrunk = u.copy()
-        strength = 0.2
-        view.shrink(shrunk, strength, j, P, cache)
-
-        def value(z, u=u, j=j, strength=strength):
-            return 0.5 * np.sum((z - u) ** 2) + strength * view.penalty(z, j, P, cache)
-
-        probes = [shrunk + 10.0 ** rng.uniform(-5, 0) * rng.normal(size=3) for _ in range(30)]
-        assert min(value(z) for z in [u, 0 * u, *probes]) >= value(shrunk) - 1e-12
-        view.update(cache, j, P, q)
-        P[j] = q
-    again = view.cache(5, 3)
-    view.begin(P, again)
-    assert cache == pytest.approx(again, abs=1e-11)
+    assert_along_rows(penalty.row, partial(omega, penalty), rng)
 
 
 @pytest.mark.parametrize("penalty", SEPARABLE, ids=repr)

@@ -40,8 +40,6 @@ from fmviz.engine.models import MODELS, quadratic
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason
-from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.runner import Run
 from fmviz.metrics import (
     interaction_weights,
     support_f1,
@@ -707,17 +705,3 @@ def test_without_a_penalty_the_gap_is_that_to_all_of_no_larger_trace_norm():
     assert dual_values(many, end.parameters)[0] <= best * (1 + 1e-6)
     nothing = build(lambda_p=10.0, fit_linear=False, fit_intercept=False)
     assert solve(nothing)[-1].objective == pytest.approx(nothing.mean(0.5 * nothing.y**2))
-
-
-def test_an_experiment_runs():
-    experiment = suggested("planted_interactions", "convex_fm")
-    assert (experiment.regularizer, experiment.lambda_sparse) == ("l2", 0.0)
-    assert experiment.why_not() is None
-    *_, last = Run.prepare(experiment).snapshots()
-    assert last.certificate < 1e-3
-    assert last.metrics["estimation_error"] < 0.7
-    squares = Experiment.from_query(
-        {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": "0.0", "model_diagonal": "1"}
-    )[0]
-    assert squares.model_params == (("diagonal", True),)
-    assert Run.prepare(squares).problem.model.settings["diagonal"]

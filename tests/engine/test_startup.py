@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
+from programs import run_afresh
 
-import fmviz
 from fmviz.engine import _jit
 from fmviz.engine.warmup import _DESIGNS
 from fmviz.lab.catalog import dataset_spec
@@ -57,30 +54,23 @@ print(json.dumps({
 """
 
 
-def fresh(code: str, **environment: str) -> str:
-    """Run code in a process of its own and return what it prints."""
-    root = str(Path(fmviz.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": root} | environment,
-    )
-    return done.stdout
-
-
 ENGINE = "fmviz.engine.drive, fmviz.engine.models, fmviz.engine.penalties, fmviz.engine.solvers"
 HEAVY = {"joblib", "pandas", "plotly", "scipy.optimize", "scipy.stats", "sklearn", "streamlit"}
 
 
 @pytest.mark.parametrize(
     ("imported", "spared"),
-    [("fmviz", HEAVY), (ENGINE, {"pandas", "plotly", "streamlit"})],
-    ids=["fmviz", "engine"],
+    [
+        ("fmviz", HEAVY),
+        (ENGINE, {"pandas", "plotly", "streamlit"}),
+        ("fmviz.lab.datasets", {"numba", "pandas", "plotly", "sklearn", "streamlit"}),
+    ],
+    ids=["fmviz", "engine", "datasets"],
 )
 def test_imports_leave_the_heavy_packages_alone(imported, spared):
-    loaded = json.loads(fresh(f"import json, sys, {imported}; print(json.dumps(sorted(sys.modules)))"))
+    loaded = json.loads(
+        run_afresh("-c", f"import json, sys, {imported}; print(json.dumps(sorted(sys.modules)))")
+    )
     assert not spared & set(loaded)
 
 
@@ -108,7 +98,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
         "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode"),
         "PYTHONDONTWRITEBYTECODE": "",
     }
-    first, second = (json.loads(fresh(FIRST_PAGES, **environment)) for _ in range(2))
+    first, second = (json.loads(run_afresh("-c", FIRST_PAGES, **environment)) for _ in range(2))
     assert first["compiled kernels"] == len(first["kernels"])
     # One name at a time is shown: the kernel's, not those of the functions that it calls.
     assert len(first["shown"]) <= len(first["kernels"])
@@ -136,7 +126,7 @@ for settings in ({"regularizer": "cs"}, {"regularizer": "ti", "dataset": "monks1
 
 @pytest.mark.slow
 def test_kernels_just_compiled_round_like_those_of_the_cache(tmp_path):
-    outputs = [fresh(ITERATES, FMVIZ_CACHE_DIR=str(tmp_path)) for _ in range(2)]
+    outputs = [run_afresh("-c", ITERATES, FMVIZ_CACHE_DIR=tmp_path) for _ in range(2)]
     assert outputs[0] == outputs[1]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import zipfile
 
@@ -119,59 +118,74 @@ def test_parameters_have_the_shapes_that_the_settings_describe(full, tmp_path, a
     assert other.runs() == []
 
 
-def hostile():
-    def packed(**files):
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w") as archive:
-            for name, content in files.items():
-                archive.writestr(name.replace("__", "."), content)
-        return buffer.getvalue()
+def packed(**files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "."), content)
+    return buffer.getvalue()
 
-    about = json.dumps({"format": module.FORMAT, "version": module.VERSION})
-    record = dict.fromkeys(
-        (
-            *("seconds", "objective", "loss", "penalty_w", "penalty_p", "penalty_sparse", "used_features"),
-            *("used_interactions", "certificate", "change", "epoch"),
-        ),
-        0,
-    )
-    run = {"created": 1.0, "updated": 1.0, "experiment": {}, "trace": [record]}
-    yield b""
-    yield b"PK\x03\x04 broken"
-    yield packed(readme="no runs")
-    yield packed(about__json="{}")
-    yield packed(about__json="[]")
-    yield packed(about__json=about, a__json="not JSON")
-    yield packed(about__json=about, a__json="{}")
-    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [record | {"epoch": "x"}]}))
-    yield packed(about__json=about, a__json=json.dumps(run | {"trace": 7}))
-    yield packed(about__json=about, a__json=json.dumps(run), a__npz=b"no arrays")
+
+ABOUT = json.dumps({"format": module.FORMAT, "version": module.VERSION})
+RECORD = dict.fromkeys(
+    (
+        *("seconds", "objective", "loss", "penalty_w", "penalty_p", "penalty_sparse", "used_features"),
+        *("used_interactions", "certificate", "change", "epoch"),
+    ),
+    0,
+)
+RUN = {"created": 1.0, "updated": 1.0, "experiment": {}, "trace": [RECORD]}
+
+
+def with_run(**changes):
+    return packed(about__json=ABOUT, a__json=json.dumps(RUN | changes))
+
+
+HOSTILE = {
+    "nothing": b"",
+    "a broken archive": b"PK\x03\x04 broken",
+    "another archive": packed(readme="no runs"),
+    "no format": packed(about__json="{}"),
+    "a list": packed(about__json="[]"),
+    "a run that is no JSON": packed(about__json=ABOUT, a__json="not JSON"),
+    "an empty run": packed(about__json=ABOUT, a__json="{}"),
+    "an epoch in words": with_run(trace=[RECORD | {"epoch": "x"}]),
+    "a trace that is a number": with_run(trace=7),
+    "no arrays": packed(about__json=ABOUT, a__json=json.dumps(RUN), a__npz=b"no arrays"),
     # What would go in and could not be listed, or does not go in.
-    for wrong in (float("nan"), float("inf"), 1e300, -1e18):
-        yield packed(about__json=about, a__json=json.dumps(run | {"created": wrong}))
-    yield packed(about__json=about, a__json=json.dumps(run | {"experiment": {"seed": 2**70}}))
-    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [record | {"loss": None}]}))
-    yield packed(about__json=about, a__json=json.dumps(run | {"title": "\ud800"}))
-    yield packed(about__json=about, **{f"{'a' * 64}{i}__json": json.dumps(run) for i in range(2)})
+    **{f"made at {at}": with_run(created=at) for at in (float("nan"), float("inf"), 1e300, -1e18)},
+    "a seed too large": with_run(experiment={"seed": 2**70}),
+    "no loss": with_run(trace=[RECORD | {"loss": None}]),
+    "a title of no characters": with_run(title="\ud800"),
+    "two long names": packed(
+        about__json=ABOUT, **{f"{'a' * 64}{i}__json": json.dumps(RUN) for i in range(2)}
+    ),
     # What pages could not draw, and what takes the memory of a server to open.
-    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [{"epoch": 0, "loss": 1.0}]}))
-    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [record, record]}))
-    yield packed(about__json=" " * 200_000 + about)
-    large = io.BytesIO()
+    "half a record": with_run(trace=[{"epoch": 0, "loss": 1.0}]),
+    "an epoch twice": with_run(trace=[RECORD, RECORD]),
+    "a long head": packed(about__json=" " * 200_000 + ABOUT),
+}
+
+
+def refused(store, data):
+    with pytest.raises(ValueError, match="This file cannot be imported"):
+        import_runs(store, data)
+    assert store.runs() == []
+
+
+@pytest.mark.parametrize("which", HOSTILE)
+def test_other_files_are_refused_and_leave_nothing(store, which):
+    refused(store, HOSTILE[which])
+
+
+def test_large_arrays_are_refused_before_they_are_unfolded(store):
+    buffer = io.BytesIO()
     with (
-        zipfile.ZipFile(large, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as arrays,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as arrays,
         arrays.open("P.npy", "w") as P,
     ):
         np.lib.format.write_array(P, np.zeros((20_000, 4_000)))
-    yield packed(about__json=about, a__json=json.dumps(run), a__npz=large.getvalue())
-
-
-@pytest.mark.parametrize("which", range(22))
-def test_other_files_are_refused_and_leave_nothing(tmp_path, which):
-    store = RunStore(tmp_path / "runs.sqlite")
-    with pytest.raises(ValueError, match="This file cannot be imported"):
-        import_runs(store, next(itertools.islice(hostile(), which, None)))
-    assert store.runs() == []
+    refused(store, packed(about__json=ABOUT, a__json=json.dumps(RUN), a__npz=buffer.getvalue()))
 
 
 def test_archives_that_unfold_to_too_much_are_refused(full, tmp_path, monkeypatch):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from programs import run_afresh
 
 from fmviz.engine.schedule import Change
 from fmviz.lab.background.pool import InlineExecutor
@@ -18,17 +17,12 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.changes import in_words
 from fmviz.lab.runs.program import program
-from fmviz.lab.store import RunStore, recorder
+from fmviz.lab.store import recorder
 from fmviz.lab.values import changes_from_text, changes_to_text
 
 SHORT = Experiment(
     dataset="balance_scale", rank=3, lambda_p=1e-3, lambda_sparse=1e-3, max_epochs=40, tol=0.0, init_scale=0.3
 )
-
-
-@pytest.fixture
-def store(tmp_path) -> RunStore:
-    return RunStore(tmp_path / "runs.sqlite")
 
 
 def without_times(record):
@@ -104,10 +98,7 @@ def test_a_run_changed_on_the_way_is_repeated_by_its_experiment(store):
     opened = TaskManager(InlineExecutor(), open_store=lambda: store).reopen(job.id).view()
     assert opened.experiment == view.experiment
     assert [without_times(r) for r in opened.history] == [without_times(r) for r in view.history]
-    done = subprocess.run(
-        [sys.executable, "-c", program(view.experiment)], capture_output=True, text=True, check=True
-    )
-    assert f"objective {view.last['objective']:.10g}" in done.stdout
+    assert f"objective {view.last['objective']:.10g}" in run_afresh("-c", program(view.experiment))
 
 
 @pytest.mark.parametrize("lost_at", [12, 25, 33])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import bz2
 import importlib.util
 import lzma
@@ -17,7 +16,6 @@ import pytest
 import scipy.sparse as sp
 
 import fmviz.datasets
-import fmviz.lab.datasets as package
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS, Dataset, drawn, make_sparse_interactions, rated_items, readers
 from fmviz.lab.papers.atarashi2021 import A9A, parts
@@ -102,6 +100,7 @@ def dense(X):
 def test_registry_holds_exactly_these_sets():
     assert list(DATASETS) == NAMES
     assert fmviz.datasets.list_datasets() == NAMES
+    assert (fmviz.datasets.load, fmviz.datasets.Dataset) == (load, Dataset)
     usable = fmviz.datasets.list_datasets(available_only=True)
     assert usable == [name for name in NAMES if dataset_spec(name).unavailable() is None]
 
@@ -192,31 +191,6 @@ def test_unknown_name_and_parameter():
         load("monks1", seed=1)
     with pytest.raises(ValueError, match="n_samples = 5 must be a whole number from 20 to 20000"):
         load("synthetic", n_samples=5)
-
-
-def test_importing_the_registry_is_light():
-    folder = Path(package.__file__).parent
-    for path in sorted(folder.glob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:  # the top level alone
-            names = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            heavy = {name.split(".")[0] for name in names} & {
-                "pandas",
-                "sklearn",
-                "streamlit",
-                "plotly",
-                "numba",
-            }
-            assert not heavy, path.name
-
-
-def test_facade():
-    assert fmviz.datasets.load is load
-    assert fmviz.datasets.make_sparse_interactions is make_sparse_interactions
-    assert fmviz.datasets.Dataset is Dataset
 
 
 # The generator, against the definition in the paper

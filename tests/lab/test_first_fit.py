@@ -13,7 +13,6 @@ from fmviz.lab.search import first_fit as steps_of
 from fmviz.lab.search.averaged import Average, Sampling
 from fmviz.lab.search.first_fit import FirstFit, first_fit, first_fit_program
 from fmviz.lab.search.tuning import tuned
-from fmviz.lab.store import RunStore
 from fmviz.paths.validation import Trial
 
 EXPERIMENT = Experiment(dataset="balance_scale", rank=3, validation=0.3, loss="logistic")
@@ -28,16 +27,15 @@ def quick(monkeypatch):
     )
 
 
-def test_every_step_says_what_it_is_and_the_fit_is_stored_and_repeated(tmp_path):
-    runs = RunStore(tmp_path / "runs.sqlite")
-    steps = list(first_fit(EXPERIMENT, runs))
+def test_every_step_says_what_it_is_and_the_fit_is_stored_and_repeated(store):
+    steps = list(first_fit(EXPERIMENT, store))
     kinds = [type(step) for step in steps]
     assert list(dict.fromkeys(kinds)) == [Trial, FirstFit, Sampling, Average]
     assert kinds.count(Sampling) == 40
     assert all(step.message for step in steps)
     fit = next(step for step in steps if isinstance(step, FirstFit))
     assert fit.validation.trials == [step for step in steps if isinstance(step, Trial)]
-    stored = runs.get(fit.run)
+    stored = store.get(fit.run)
     assert stored.experiment == fit.experiment
     again = Run.prepare(fit.experiment).end()
     assert again.objective == pytest.approx(stored.last["objective"], rel=1e-12) == fit.end.objective
@@ -46,7 +44,6 @@ def test_every_step_says_what_it_is_and_the_fit_is_stored_and_repeated(tmp_path)
     assert average.better == (average.score > average.own_score)
     assert average.n_bytes == 4 * 20 * 4 * (3 + 1)
     assert printed(first_fit_program(EXPERIMENT)) == [step.message for step in steps]
-    runs.close()
 
 
 def test_a_stopped_search_ends_where_it_is():

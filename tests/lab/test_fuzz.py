@@ -63,7 +63,7 @@ def archive(tmp_path_factory):
 
 @pytest.mark.sample(10)
 @pytest.mark.parametrize("seed", range(100))
-def test_forged_archives_are_taken_or_refused_whole(archive, tmp_path, seed):
+def test_forged_archives_are_taken_or_refused_whole(archive, store, seed):
     dice = random.Random(seed)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive_file:
@@ -73,7 +73,6 @@ def test_forged_archives_are_taken_or_refused_whole(archive, tmp_path, seed):
             elif name.endswith(".json"):
                 content = json.dumps(forged(json.loads(content), dice, 0.004)).encode()
             archive_file.writestr(name, content)
-    store = RunStore(tmp_path / "runs.sqlite")
     try:
         ids, _ = import_runs(store, packed.getvalue())
     except ValueError as error:

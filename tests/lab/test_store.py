@@ -39,13 +39,6 @@ from fmviz.lab.store.stored_run import this_process
 SMALL = Experiment(rank=3, max_epochs=5, tol=0.0)
 
 
-@pytest.fixture
-def store(tmp_path):
-    store = RunStore(tmp_path / "runs.sqlite")
-    yield store
-    store.close()
-
-
 def record(epoch, **more):
     return {"epoch": epoch, "seconds": 0.1 * epoch, "objective": 1.0 / (1 + epoch), **more}
 
@@ -98,18 +91,24 @@ def test_the_end_needs_no_checkpoint(store):
     assert store.checkpoint(run) is None
 
 
-def test_filters_find_runs_newest_first(store):
+@pytest.mark.parametrize(
+    ("filters", "result"),
+    [
+        ({}, [2, 1, 0]),
+        ({"regularizer": ["cs", "l1"]}, [2, 1]),
+        ({"dataset": ["planted_features"]}, [2]),
+        ({"origin": ["page"]}, [1]),
+        ({"text": "FIRST"}, [0]),
+        ({"limit": 1}, [2]),
+    ],
+)
+def test_filters_find_runs_newest_first(store, filters, result):
     runs = [
         store.begin(SMALL, title="first"),
         store.begin(Experiment(regularizer="cs"), origin="page"),
         store.begin(Experiment(regularizer="l1", dataset="planted_features")),
     ]
-    assert [run.id for run in store.runs()] == runs[::-1]
-    assert [run.id for run in store.runs(regularizer=["cs", "l1"])] == runs[:0:-1]
-    assert [run.id for run in store.runs(dataset=["planted_features"])] == [runs[2]]
-    assert [run.id for run in store.runs(origin=["page"])] == [runs[1]]
-    assert [run.id for run in store.runs(text="FIRST")] == [runs[0]]
-    assert [run.id for run in store.runs(limit=1)] == [runs[2]]
+    assert [runs.index(run.id) for run in store.runs(**filters)] == result
 
 
 def test_deleted_runs_are_gone(store):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 
 from fmviz.lab.runner import Run
 from fmviz.lab.search import sweep_run
@@ -26,11 +25,6 @@ def small(**more):
             **more,
         }
     )
-
-
-@pytest.fixture
-def store(tmp_path):
-    return RunStore(tmp_path / "runs.sqlite")
 
 
 def numbers(store, plan):

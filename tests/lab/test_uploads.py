@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import io
-import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +15,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from lab.hostile_files import FILES, SCRIPT, Hostile
+from programs import run_afresh
 
 from fmviz.engine.design import Design
 from fmviz.engine.errors import StoppedError
@@ -561,18 +560,13 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     end = list(Run.prepare(experiment).snapshots())[-1]
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    script = folder / "again.py"
-    script.write_text(program(experiment), encoding="utf-8")
+    (folder / "again.py").write_text(program(experiment), encoding="utf-8")
 
     (folder / "my table.csv").write_bytes(bytes_of(frame))
     # Where the data have never been; on their own computer nothing has to be brought.
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "FMVIZ_STORE": str(folder / "runs.sqlite")}
-    done = subprocess.run(
-        [sys.executable, str(script)], cwd=folder, env=env, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert f"objective {end.objective:.10g}\n" in done.stdout
-    assert f"used interactions {end.used_interactions}\n" in done.stdout
+    said = run_afresh("again.py", folder=folder, FMVIZ_STORE=folder / "runs.sqlite")
+    assert f"objective {end.objective:.10g}\n" in said
+    assert f"used interactions {end.used_interactions}\n" in said
     (folder / "my table.csv").write_bytes(b"a,b\n1,2\n")
     recipe = upload.recipe.to_dict()
     with pytest.raises(ValueError, match="is not the file"):
@@ -596,12 +590,8 @@ def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
     ]
     (tmp_path / "my table.csv").write_bytes(bytes_of(frame))
     (tmp_path / "again.py").write_text("\n".join(programs), encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "FMVIZ_STORE": str(tmp_path / "runs.sqlite")}
-    done = subprocess.run(
-        [sys.executable, "again.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert "mean and std of" in done.stdout
+    said = run_afresh("again.py", folder=tmp_path, FMVIZ_STORE=tmp_path / "runs.sqlite")
+    assert "mean and std of" in said
 
 
 @pytest.mark.parametrize(

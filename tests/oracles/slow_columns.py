@@ -10,9 +10,7 @@ from . import slow_fm, slow_kernels
 def column(kind: str, degree: int | None, p: np.ndarray, x: np.ndarray) -> float:
     if kind == "subsets":
         return slow_kernels.all_subsets(p, x)
-    if kind == "polynomial":
-        return slow_kernels.polynomial(p, x, degree)
-    return slow_kernels.anova(p, x, degree)
+    return getattr(slow_kernels, kind)(p, x, degree)
 
 
 def predict(blocks, X, P, w, bias, coefficients):

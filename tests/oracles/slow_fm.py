@@ -60,34 +60,24 @@ def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndar
 def omega(name: str, P: np.ndarray, degree: int = 3, axis: str = "columns", rho: float = 0.5) -> float:
     """Every Ω from its definition, by loops; with the degree of powers of norms and the elastic net's ρ."""
     d, k = P.shape
-    rows = [np.sqrt(sum(P[j, s] ** 2 for s in range(k))) for j in range(d)]
-    if name == "l2":
-        return sum(P[j, s] ** 2 for j in range(d) for s in range(k))
-    if name == "l1":
-        return sum(abs(P[j, s]) for j in range(d) for s in range(k))
-    if name == "elastic_net":
-        return rho * omega("l1", P) + (1 - rho) * omega("l2", P)
-    if name == "l21":
-        return sum(rows)
-    if name == "ti":
-        return sum(sum(abs(P[j, s]) for j in range(d)) ** 2 for s in range(k))
-    if name == "ti_rows":
-        return sum(sum(abs(P[j, s]) for s in range(k)) ** 2 for j in range(d))
-    if name == "cs":
-        return sum(rows) ** 2
-    if name == "ti_power" and axis == "rows":
-        return sum(sum(abs(P[j, s]) for s in range(k)) ** degree for j in range(d))
-    if name == "ti_power":
-        return sum(sum(abs(P[j, s]) for j in range(d)) ** degree for s in range(k))
-    if name == "cs_power":
-        return sum(rows) ** degree
-    if name == "omega_ti":
-        return sum(abs(P[i, s] * P[j, s]) for s in range(k) for i in range(d) for j in range(i))
-    if name == "omega_cs":
-        return sum(rows[i] * rows[j] for i in range(d) for j in range(i))
-    if name == "omega_star":
-        return sum(abs(sum(P[i, s] * P[j, s] for s in range(k))) for i in range(d) for j in range(i))
-    raise KeyError(name)
+    columns = [sum(abs(P[j, s]) for j in range(d)) for s in range(k)]
+    rows = [sum(abs(P[j, s]) for s in range(k)) for j in range(d)]
+    norms = [np.sqrt(sum(P[j, s] ** 2 for s in range(k))) for j in range(d)]
+    pairs = [(i, j) for i in range(d) for j in range(i)]
+    return {
+        "l2": lambda: sum(P[j, s] ** 2 for j in range(d) for s in range(k)),
+        "l1": lambda: sum(columns),
+        "elastic_net": lambda: rho * omega("l1", P) + (1 - rho) * omega("l2", P),
+        "l21": lambda: sum(norms),
+        "ti": lambda: sum(size**2 for size in columns),
+        "ti_rows": lambda: sum(size**2 for size in rows),
+        "cs": lambda: sum(norms) ** 2,
+        "ti_power": lambda: sum(size**degree for size in (rows if axis == "rows" else columns)),
+        "cs_power": lambda: sum(norms) ** degree,
+        "omega_ti": lambda: sum(abs(P[i, s] * P[j, s]) for s in range(k) for i, j in pairs),
+        "omega_cs": lambda: sum(norms[i] * norms[j] for i, j in pairs),
+        "omega_star": lambda: sum(abs(sum(P[i, s] * P[j, s] for s in range(k))) for i, j in pairs),
+    }[name]()
 
 
 def used_pairs(P: np.ndarray) -> int:

@@ -13,29 +13,23 @@ def prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
     size = np.abs(P)
     norms = np.sqrt((P**2).sum(axis=1))
     unit = np.divide(P, norms[:, None], out=np.zeros_like(P), where=norms[:, None] > 0)
-    if name == "l2":
-        return P / (1 + 2 * strength)
-    if name == "l1":
-        return np.sign(P) * np.maximum(size - strength, 0)
-    if name == "elastic_net":
-        return np.sign(P) * np.maximum(size - strength / 2, 0) / (1 + strength)
-    if name == "l21":
-        return np.maximum(norms - strength, 0)[:, None] * unit
-    if name == "ti":
-        return np.sign(P) * np.column_stack([squared(column, strength) for column in size.T])
-    if name == "ti_rows":
-        return np.sign(P) * np.array([squared(row, strength) for row in size])
-    if name == "cs":
-        return squared(norms, strength)[:, None] * unit
-    if name == "omega_ti":
-        return np.sign(P) * np.column_stack([pairs(column, strength) for column in size.T])
-    if name == "omega_cs":
-        return pairs(norms, strength)[:, None] * unit
-    if name == "ti_power":
-        return np.sign(P) * np.column_stack([cubed(column, strength) for column in size.T])
-    if name == "cs_power":
-        return cubed(norms, strength)[:, None] * unit
-    raise KeyError(name)
+
+    def by_columns(shrunk):
+        return np.sign(P) * np.column_stack([shrunk(column, strength) for column in size.T])
+
+    return {
+        "l2": lambda: P / (1 + 2 * strength),
+        "l1": lambda: np.sign(P) * np.maximum(size - strength, 0),
+        "elastic_net": lambda: np.sign(P) * np.maximum(size - strength / 2, 0) / (1 + strength),
+        "l21": lambda: np.maximum(norms - strength, 0)[:, None] * unit,
+        "ti": lambda: by_columns(squared),
+        "ti_rows": lambda: np.sign(P) * np.array([squared(row, strength) for row in size]),
+        "cs": lambda: squared(norms, strength)[:, None] * unit,
+        "omega_ti": lambda: by_columns(pairs),
+        "omega_cs": lambda: pairs(norms, strength)[:, None] * unit,
+        "ti_power": lambda: by_columns(cubed),
+        "cs_power": lambda: cubed(norms, strength)[:, None] * unit,
+    }[name]()
 
 
 def cubed(p: np.ndarray, strength: float) -> np.ndarray:
@@ -82,13 +76,11 @@ def gradient(X, y, w, P, b, c, loss):
 
 def eta(schedule: str, eta0: float, power: float, lam: float, t: int) -> float:
     """The step size of step t = 0, 1, ..."""
-    if schedule == "constant":
-        return eta0
-    if schedule == "bottou":
-        return eta0 / (1 + eta0 * lam * t)
-    if schedule == "optimal":
-        return eta0 / (1 + 2 * eta0 * lam * t)
-    return eta0 / (t + 1) ** power
+    return {
+        "constant": eta0,
+        "bottou": eta0 / (1 + eta0 * lam * t),
+        "optimal": eta0 / (1 + 2 * eta0 * lam * t),
+    }.get(schedule, eta0 / (t + 1) ** power)
 
 
 def psgd_epoch(

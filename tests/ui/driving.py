@@ -80,6 +80,11 @@ def stage(app: AppTest) -> dict[str, Any]:
     return {}
 
 
+def metrics(app: AppTest) -> dict[str, str]:
+    """Return the metrics of a page by their labels."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
 def figures(app: AppTest) -> dict[str, str]:
     """Return the numbers of the stage by their labels."""
     drawn = stage(app).get("stage", {"numbers": ()})

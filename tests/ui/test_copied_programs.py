@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from programs import run_afresh
 from streamlit.testing.v1 import AppTest
 from ui.driving import figures, page, run_here, words
 
@@ -28,18 +26,6 @@ def copied(app: AppTest) -> str:
     assert re.search(r"^# data .+ [0-9a-f]{16,}(,|$)", code, re.MULTILINE)
     assert re.search("^# made with fmviz .*numba ", code, re.MULTILINE)
     return code
-
-
-def run_afresh(code: str, folder: Path) -> str:
-    """Run a program in a fresh process, in a folder without the checkout."""
-    root = Path(__file__).resolve().parents[2]
-    path = folder / "copied.py"
-    path.write_text(f"import sys\nsys.path.insert(0, {str(root)!r})\n{code}", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(path)], cwd=folder, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def same_counts(app: AppTest, said: str) -> None:
@@ -171,15 +157,15 @@ AFRESH = ("two blocks, powers", "machine")
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("state", STATES)
+@pytest.mark.faultless
 def test_the_copied_program_gives_the_numbers_on_the_page(store, state, tmp_path):
     name, query, press, agree = STATES[state]
     app = page(name, **query)
     if press:
         app.button(key=press).click().run()
         app.run()
-    assert not app.error
-    run = run_afresh if state in AFRESH else run_here
-    agree(app, run(copied(app), tmp_path))
+    code = copied(app)
+    agree(app, run_afresh("-c", code, folder=tmp_path) if state in AFRESH else run_here(code, tmp_path))
 
 
 def test_a_run_has_its_program(store, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ui.driving import page, words
+from ui.driving import metrics, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
@@ -23,10 +23,6 @@ MONKS = {**SMALL, "dataset": "monks1", "loss": "logistic", "validation": 0.2}
 def trained(**settings) -> str:
     """Train a model and return its run."""
     return tasks.manager().start(Experiment(**{**SMALL, **settings})).id
-
-
-def metrics(app) -> dict[str, str]:
-    return {metric.label: metric.value for metric in app.metric}
 
 
 def test_without_a_run_the_example_is_one_click(store, sentences):

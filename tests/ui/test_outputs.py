@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from ui.driving import figures, page, words
+from ui.driving import figures, page, press, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.uploads import library
+from fmviz.report import html, of_stored
 from fmviz.ui import watching
 
 IRIS = {
@@ -77,3 +79,18 @@ def test_a_shared_basis_shows_its_slices_its_bases_and_its_gap(store):
     assert "score for “virginica”" in words(page("interactions", run=job.id, output="2"))
     row = page("interactions", run=job.id, view="row", row="3")
     assert "Every output of this row" in words(row)
+
+
+def test_labels_of_a_table_share_a_basis_from_the_file_to_the_words(store, monkeypatch):
+    monkeypatch.setattr(watching, "_PATIENCE", 60.0)
+    file = library.keep_file(CSV.encode())
+    app = page("data", file=file, outputs="shared", target="hot", also="wet")
+    assert "all on one shared basis" in words(app)
+    assert not [box for box in app.number_input if box.key == "data_rank"], "how many bases is chosen by λ"
+    press(app, "data_train")
+    assert app.title[0].value == "Train"
+    (run,) = store.runs()
+    assert run.settings["model"] == "shared_basis"
+    report = html(of_stored(run, store))
+    assert all(name in report for name in ("hot", "wet"))
+    assert "hot" in words(page("interactions", run=run.id))

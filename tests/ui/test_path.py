@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 from programs import printed
-from ui.driving import address, finish, numbers, words
+from ui.driving import address, finish, metrics, numbers, words
 from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
@@ -60,9 +60,8 @@ def test_a_path_is_run_chosen_from_and_repeated(store, sentences):
     app.segmented_control(key="path_who").set_value("cs").run()
     assert (address(app)["who"], address(app)["at"]) == ("cs", "0.01")
     row = table[(table["label"] == "CS") & (table["lambda_sparse"] == 0.01)].iloc[0]
-    shown = {metric.label: metric.value for metric in app.metric}
-    assert shown["Interactions"] == f"{row['used_interactions']:,}"
-    assert shown["Objective"] == f"{row['objective']:.5g}"
+    assert metrics(app)["Interactions"] == f"{row['used_interactions']:,}"
+    assert metrics(app)["Objective"] == f"{row['objective']:.5g}"
     sentences(app, "path", "a chosen strength")
 
 
