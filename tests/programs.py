@@ -7,6 +7,8 @@ import io
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +43,11 @@ def run_afresh(*arguments: Any, folder: Path | None = None, **environment: Any) 
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+    """Wait until something holds; fail if it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)

@@ -20,16 +20,13 @@ from bench import (
     memory,
     path,
     peers,
-    precision,
     report,
     same_numbers,
     same_speed,
     scaling,
-    sparse_psgd,
     startup,
     time_to,
     timing,
-    versus,
 )
 from bench.ours import Ours, alive
 from bench.sparsepoly_driver import matrix, receive, send
@@ -304,13 +301,6 @@ def test_the_document_has_every_section():
     assert "all of P stays alive" in text
     for section in kept():
         assert f"## {command.SECTIONS[section]}" in text
-
-
-def test_every_section_is_run_and_shown_alike():
-    for module in (versus, epochs, time_to, path, scaling, memory, startup, sparse_psgd, precision):
-        assert callable(module.run)
-        assert callable(module.markdown)
-        assert module.__name__.split(".")[1] in command.SECTIONS
 
 
 def test_an_unknown_section_is_named_with_those_there_are():

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import wait_for
 
 from fmviz.__main__ import main
 from fmviz.lab.search.sweep_plan import SweepPlan
@@ -60,11 +61,8 @@ class Cluster:
         """Wait for the scheduler, and for both workers; return what ``--dask`` takes."""
         from distributed import Client
 
-        deadline = time.monotonic() + 120
-        while not self._address.exists():
-            assert self.scheduler.poll() is None, (self._folder / "log.txt").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(lambda: self._address.exists() or self.scheduler.poll() is not None, 120.0)
+        assert self.scheduler.poll() is None, (self._folder / "log.txt").read_text()
         result = json.loads(self._address.read_text())["address"]
         with Client(result, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=120)
@@ -111,9 +109,7 @@ def test_a_cluster_gives_the_numbers_of_this_machine_and_outlives_a_worker(tmp_p
         cwd=ROOT,
     )
     store = RunStore(there)
-    deadline = time.monotonic() + 300
-    while store.count() < 3 and command.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(lambda: store.count() >= 3 or command.poll() is not None, 300.0)
     done = store.count()
     store.close()
     cluster.workers[0].kill()

@@ -13,7 +13,6 @@ from sklearn.datasets import dump_svmlight_file
 from fmviz.lab.importing import import_upload
 from fmviz.lab.runner import Run
 from fmviz.lab.saved_model import SavedModel
-from fmviz.lab.store import RunStore
 from fmviz.lab.tables.recipe import first_recipe
 from fmviz.lab.tables.source import Reading
 from fmviz.lab.uploads import library
@@ -180,20 +179,18 @@ def test_options_of_tables_are_none_of_registered_data(command):
         assert f"is read as it is; leave {option[0]} out" in command("fit", "diabetes", *option, code=2).err
 
 
-def test_a_registered_data_set_is_fitted_into_the_store(tmp_path, command):
-    path = tmp_path / "runs.sqlite"
-    report = json.loads(command("fit", "balance_scale", "--max-epochs", "30", "--store", path, "--json").out)
-    store = RunStore(path)
+def test_a_registered_data_set_is_fitted_into_the_store(store, command):
+    line = ("fit", "balance_scale", "--max-epochs", "30", "--store", store.path, "--json")
+    report = json.loads(command(*line).out)
     run = store.get(report["stored_run"])
     assert (run.origin, run.status) == ("command", report["result"]["status"])
     assert run.settings["dataset"] == "balance_scale"
     assert run.settings["validation"] == 0.2
     assert run.last["objective"] == report["result"]["objective"]
     assert store.parameters(run.id) is not None
-    store.close()
 
 
-def test_ctrl_c_leaves_a_stopped_run(tmp_path, monkeypatch, command):
+def test_ctrl_c_leaves_a_stopped_run(store, monkeypatch, command):
     real = Run.snapshots
 
     def interrupted(self, *given, **more):
@@ -203,12 +200,10 @@ def test_ctrl_c_leaves_a_stopped_run(tmp_path, monkeypatch, command):
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(Run, "snapshots", interrupted)
-    path = tmp_path / "runs.sqlite"
-    assert command("fit", "balance_scale", "--store", path, "--tol", "0", code=130).err == "Interrupted.\n"
-    store = RunStore(path)
+    said = command("fit", "balance_scale", "--store", store.path, "--tol", "0", code=130)
+    assert said.err == "Interrupted.\n"
     (run,) = store.runs()
     assert (run.status, run.epoch) == ("stopped", 3)
-    store.close()
 
 
 @pytest.mark.parametrize(

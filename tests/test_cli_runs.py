@@ -34,14 +34,11 @@ def entered(store, run, **settings):
 
 
 @pytest.fixture
-def path(tmp_path):
-    path = tmp_path / "runs.sqlite"
-    store = RunStore(path)
+def path(store):
     entered(store, "alpha-1")
     entered(store, "alpha-2", regularizer="cs", seed=1)
     entered(store, "beta", dataset="monks1", loss="logistic")
-    store.close()
-    return str(path)
+    return str(store.path)
 
 
 @pytest.fixture
@@ -102,14 +99,12 @@ def test_export_and_import(runs, path, tmp_path, command):
     assert "No such file" in command("runs", "import", tmp_path / "none", "--store", other, code=2).err
 
 
-def test_deleted_runs_are_gone(runs, path):
+def test_deleted_runs_are_gone(runs, store):
     assert "2 runs deleted" in runs("delete", "alpha-1", "beta").out
     assert len(runs("list").out.splitlines()) == 2
     for given in (["undelete", "be"], ["list", "--deleted"]):
         assert "A deletion is final" in runs(*given, code=2).err
-    store = RunStore(path)
     store.begin(Experiment(), run="going")
-    store.close()
     assert "still going on" in runs("delete", "going", code=2).err
 
 
@@ -130,8 +125,8 @@ def test_errors_are_one_sentence(given, sentence, runs):
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="the clock of this system cannot be set")
-def test_times_are_those_of_the_clock_here(runs, path, monkeypatch):
-    created = RunStore(path).get("beta").created
+def test_times_are_those_of_the_clock_here(runs, store, monkeypatch):
+    created = store.get("beta").created
     monkeypatch.setenv("TZ", "JST-9")
     time.tzset()
     try:

@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from programs import wait_for
 
 from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import results
-from fmviz.lab.store import RunStore
 
 PLAN = """
 title = "TI against CS"
@@ -61,11 +60,9 @@ def test_cost_progress_and_table(sweep):
     assert again.out == said.out
 
 
-def test_the_table_holds_means_and_deviations(sweep, place):
+def test_the_table_holds_means_and_deviations(sweep, store):
     message = json.loads(sweep("--json").out)
-    plan, store = SweepPlan.from_text(PLAN), RunStore(place / "runs.sqlite")
-    result = results(plan, store)
-    store.close()
+    result = results(SweepPlan.from_text(PLAN), store)
     assert message["metric"] == "train_rmse"
     assert message["failures"] == {}
     values = [result[i].last["train_rmse"] for i in (0, 1)]
@@ -109,7 +106,7 @@ def test_what_is_no_sweep(sweep, place, text, more, sentence, command):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="sends POSIX signals")
-def test_ctrl_c_leaves_what_is_finished(place):
+def test_ctrl_c_leaves_what_is_finished(place, store):
     plan = PLAN.replace("seeds = 2", "seeds = 500")
     (place / "plan.toml").write_text(plan)
     line = [sys.executable, "-m", "fmviz", "sweep", str(place / "plan.toml"), "--jobs", "2"]
@@ -124,18 +121,13 @@ def test_ctrl_c_leaves_what_is_finished(place):
         # A shell lets what it starts in the background ignore Ctrl-C.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    store = RunStore(place / "runs.sqlite")
-    deadline = time.monotonic() + 300
     # The store counts runs that have begun.
     full = SweepPlan.from_text(plan)
-    while len(results(full, store)) < 3 and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_for(lambda: len(results(full, store)) >= 3 or process.poll() is not None, 300.0)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "the same command goes on from here" in err
-    finished = len(results(full, store))
-    store.close()
-    assert 3 <= finished < 2000
+    assert 3 <= len(results(full, store)) < 2000
     assert "±" in out

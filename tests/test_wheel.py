@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -29,19 +28,10 @@ SOURCES = (
 )
 
 
-def _why_not() -> str | None:
-    """Return why no wheel can be built here without a network, or None."""
-    setuptools = pytest.importorskip("setuptools")
-    if int(setuptools.__version__.split(".")[0]) < 77:
-        return f"setuptools {version('setuptools')} cannot build fmviz; make setup-dev installs 77 or newer"
-    return None
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
     """The contents of the wheel, as pip would lay them out."""
-    if reason := _why_not():
-        pytest.skip(reason)
+    pytest.importorskip("setuptools", "77", reason="make setup-dev installs what builds a wheel offline")
     place = tmp_path_factory.mktemp("wheel")
     # A copy, since a build leaves its own folders beside the sources.
     checkout = place / "checkout"

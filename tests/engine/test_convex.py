@@ -100,21 +100,6 @@ def random_point(problem: Problem, seed: int = 1) -> Parameters:
     return Parameters(0.3 * rng.normal(size=(d, k)), w, 0.4, coefficients=coefficients)
 
 
-def factors_of(W: np.ndarray) -> np.ndarray:
-    """Return a P, shape (d, number of used pairs), whose PPᵀ equals W off the diagonal ([A] Theorem 5).
-
-    Every pair i < j with w_ij ≠ 0 has a column of its own with the entries √|w_ij| in row i and
-    sign(w_ij)√|w_ij| in row j. So Ω_TI(P) = Σ_{i<j}|w_ij|, and used pairs and features are those of W.
-    """
-    i, j = np.nonzero(np.triu(W, 1))
-    P = np.zeros((W.shape[0], i.size))
-    column = np.arange(i.size)
-    root = np.sqrt(np.abs(W[i, j]))
-    P[i, column] = root
-    P[j, column] = np.sign(W[i, j]) * root
-    return P
-
-
 # ------------------------------------------------------------------------------------------------ the models
 
 
@@ -462,27 +447,6 @@ def test_it_is_quadratic_regression_with_the_trace_norm_alone(storage):
     assert pytest.approx(other.parameters.W, abs=1e-3) == W
     same = Parameters.of_weights(W, last.parameters.w, last.parameters.intercept)
     assert qr.objective(same) == pytest.approx(last.objective, rel=1e-12)
-
-
-def test_theorem_5():
-    # With λ_p = 0 and a column for each pair, an Ω_TI-sparse machine is as good as QR with ℓ1 on W; both
-    # triangles of W count, so λ = 2λ.
-    problem = build("qr", n=50, lambda_p=0.0)
-    *_, last = solve(problem)
-    there = last.parameters
-    P = factors_of(there.W)
-    assert np.triu(P @ P.T, 1) == pytest.approx(np.triu(there.W, 1), abs=1e-14)
-    assert (there.W[np.triu_indices(7, 1)] < 0).any()
-    rank = 7 * 6 // 2
-    start = Parameters(np.hstack([P, np.zeros((7, rank - P.shape[1]))]), there.w, there.intercept)
-    machine = build_problem(
-        problem.design, problem.y, regularizer="omega_ti", rank=rank, lambda_w=0.02, lambda_sparse=0.1
-    )
-    assert machine.objective(start) == pytest.approx(last.objective, rel=1e-12)
-    end = list(iterate(machine, "pcd", Budget(epochs=500, tol=1e-10), start=start))[-1]
-    assert end.objective <= last.objective * (1 + 1e-12)
-    assert end.objective == pytest.approx(last.objective, rel=1e-6)
-    assert end.used_interactions == last.used_interactions
 
 
 def test_slqr_is_never_above_the_ti_machine_with_the_same_strengths(rng):

@@ -32,10 +32,8 @@ def test_classes_share_a_basis(wine, penalty, kernel, loss):
     ).fit(X, y)
     k = len(machine.bases_)
     assert machine.score(X, y) > 0.97
-    assert machine.bases_.shape == (k, 13)
-    assert machine.output_weights_.shape == (k, 3)
-    assert machine.w_.shape == (3, 13)
-    assert machine.intercept_.shape == (3,)
+    assert (machine.bases_.shape, machine.output_weights_.shape) == ((k, 13), (k, 3))
+    assert (machine.w_.shape, machine.intercept_.shape) == ((3, 13), (3,))
     assert (np.linalg.norm(machine.bases_, axis=1) <= 1.0 + 1e-9).all()
     # The attributes say what the machine does.
     inner = X @ machine.bases_.T

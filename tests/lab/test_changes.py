@@ -142,7 +142,6 @@ def test_what_the_solver_remembers_is_told_while_it_rests():
     gradient = dataclasses.replace(SHORT, solver="pgd")
     job = TaskManager(InlineExecutor()).start(gradient, steps=3)
     memory = job.memory()
-    assert memory is not None
     assert memory["_eta"] > 0
     job.change(lambda_sparse=0.5)
     assert job.memory() is None  # The solver starts anew.

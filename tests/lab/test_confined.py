@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from programs import alive
+from programs import alive, wait_for
 
 import fmviz
 from fmviz.engine.errors import StoppedError
@@ -107,15 +107,11 @@ def test_nothing_outlives_its_parent():
     )
     helper = int(parent.stdout.readline())
     children = Path(f"/proc/{helper}/task/{helper}/children")
-    deadline = time.monotonic() + 20
-    while not (forked := children.read_text().split()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert forked
+    wait_for(children.read_text)
+    forked = children.read_text().split()
     os.kill(parent.pid, signal.SIGKILL)
     parent.communicate()
-    while any(map(alive, (helper, *map(int, forked)))) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(alive, (helper, *map(int, forked))))
+    wait_for(lambda: not any(map(alive, (helper, *map(int, forked)))))
 
 
 def test_a_helper_that_has_died_is_replaced():

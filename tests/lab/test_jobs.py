@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from programs import wait_for
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Reason, Snapshot, Status
@@ -87,13 +88,6 @@ def run(fake: Fake) -> JobView:
     return job.view()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.005)
-
-
 @pytest.fixture
 def threaded() -> Iterator[Callable[..., TaskManager]]:
     created: list[TaskManager] = []
@@ -118,9 +112,7 @@ def test_a_job_plays_to_its_end():
     assert view.state is TaskState.FINISHED
     assert [record["epoch"] for record in view.history] == list(range(13))
     assert "limit of 12 epochs" in view.message
-    assert view.parameters is not None
     assert view.parameters.P.shape == (4, 3)
-    assert view.dataset is not None
     assert view.dataset.name == "balance_scale"
     assert view.epoch == 12
     assert view.seconds > 0
@@ -422,7 +414,6 @@ def test_a_run_gives_the_copies_of_its_data_back():
     job.stop()
     assert job.state is TaskState.STOPPED
     assert job.n_bytes - view.dataset.n_bytes < copies / 2
-    assert before is not None
     assert job.memory().keys() == before.keys()
 
 

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from programs import wait_for
 
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
@@ -57,22 +58,17 @@ VICTIM = """
 
 
 @pytest.mark.parametrize("kill", range(KILLS))
-def test_nothing_is_lost_and_all_goes_on(tmp_path, kill):
+def test_nothing_is_lost_and_all_goes_on(tmp_path, request, kill):
     path = tmp_path / "runs.sqlite"
     command = [sys.executable, "-c", textwrap.dedent(VICTIM), str(path)]
-    store, patience = None, random.Random(kill).uniform(0.1, 2.0)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as victim:
-        assert victim.stdout is not None
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            time.sleep(0.05)
-            store = store or (RunStore(path) if path.exists() else None)
-            if store is not None and len(store.runs()) == 10:
-                break
-        time.sleep(patience)
-        victim.kill()
-        ended = victim.stdout.read().split()
-    assert store is not None
+    victim = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    request.addfinalizer(victim.kill)
+    wait_for(path.exists, 120.0)
+    store = RunStore(path)
+    wait_for(lambda: len(store.runs()) == 10, 120.0)
+    time.sleep(random.Random(kill).uniform(0.1, 2.0))
+    victim.kill()
+    ended = victim.communicate()[0].split()
     assert store.database.read("PRAGMA integrity_check")[0][0] == "ok"
     runs = store.runs()
     assert len(runs) == 10

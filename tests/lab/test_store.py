@@ -14,6 +14,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from programs import wait_for
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
@@ -432,21 +433,16 @@ VICTIM = """
 """
 
 
-def test_a_killed_process_leaves_whole_runs_behind(tmp_path):
+def test_a_killed_process_leaves_whole_runs_behind(tmp_path, request):
     path = tmp_path / "runs.sqlite"
     victim = python(VICTIM, path)
-    deadline = time.monotonic() + 60
-    store = None
-    while time.monotonic() < deadline:
-        time.sleep(0.1)
-        if path.exists():
-            store = store or RunStore(path)
-            rows = store.database.read("SELECT runs.status FROM checkpoints JOIN runs ON run = id")
-            if len(rows) == 3 and store.runs(text='"max_epochs": 3,')[0].status == "epochs":
-                break
+    request.addfinalizer(victim.kill)
+    wait_for(path.exists, 60.0)
+    store = RunStore(path)
+    wait_for(lambda: len(store.database.read("SELECT run FROM checkpoints JOIN runs ON run = id")) == 3, 60.0)
+    wait_for(lambda: store.runs(text='"max_epochs": 3,')[0].status == "epochs", 60.0)
     victim.kill()
     victim.communicate()
-    assert store is not None
     assert store.database.read("PRAGMA integrity_check")[0][0] == "ok"
     runs = store.runs()
     assert sorted(run.status for run in runs) == ["epochs", *[INTERRUPTED] * 3]

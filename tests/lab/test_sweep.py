@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from joblib import parallel_config
-from programs import alive
+from programs import alive, wait_for
 from threadpoolctl import threadpool_info
 
 import fmviz
@@ -235,10 +235,7 @@ def test_closing_early_ends_the_workers_and_the_next_sweep_works(tmp_path):
     results = workers.stream(partial(waits_for, str(tmp_path / "never")), range(8), is_lost, n_jobs=2)
     _, pid = next(results)
     results.close()
-    deadline = time.monotonic() + 30
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not alive(pid)
+    wait_for(lambda: not alive(pid), 30.0)
     assert len(list(fmviz.sweep(MANY[:2], n_jobs=2))) == 2
 
 
@@ -258,15 +255,12 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def ended(group: int, seconds: float) -> bool:
-    """Tell whether all processes of a group end within some seconds."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
+def ended(group: int) -> bool:
+    """Tell whether all processes of a group have ended."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
     return False
 
 
@@ -284,13 +278,12 @@ def test_interrupting_ends_everything(tmp_path, how):
         preexec_fn=heed_interrupts,
         env={**os.environ, "PYTHONPATH": str(Path(fmviz.__file__).parents[1])},
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "first\n"
     if how is signal.SIGKILL:
         # Nobody can tell the workers any more.
         process.kill()
         process.communicate(timeout=120)
-        assert ended(process.pid, 5.0)
+        wait_for(partial(ended, process.pid), 5.0)
         return
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=120)
@@ -298,4 +291,4 @@ def test_interrupting_ends_everything(tmp_path, how):
     # joblib's tracker of temporary files, a process of its own, may warn later of one that is gone.
     own = [line for line in errors.splitlines() if "resource_tracker" not in line]
     assert own[-1] == "KeyboardInterrupt"
-    assert ended(process.pid, 30.0)
+    wait_for(partial(ended, process.pid), 30.0)

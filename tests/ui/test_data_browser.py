@@ -68,10 +68,3 @@ def test_a_file_is_brought_corrected_and_trained_on(server, page, wait_idle, sho
     names = [line.split(",")[0] for line in waiting.value.path().read_text().splitlines()]
     assert not any(name.lstrip('"').startswith(("=", "@", "+", "-")) for name in names)
     shoot(page, "data-trained")
-
-    # It is in the menu, and on the page, where it was made.
-    page.get_by_role("link", name="Your data").first.click()
-    page.get_by_text("My data sets").first.wait_for()
-    wait_idle(page)
-    assert page.locator('[class*="st-key-data_set_own_"]').count() == 1
-    assert page.evaluate("() => window.hacked") is None

@@ -29,7 +29,7 @@ def view(page: Any, name: str, wait_idle: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_example_is_read_in_every_way(server, page, new_page, wait_idle, shoot):
+def test_the_example_is_read_by_pairs_attributes_and_cells(server, page, wait_idle, shoot):
     page.goto(f"{server.url}/interactions")
     page.get_by_role("button", name=re.compile("Train on ")).first.click()
     page.get_by_text("The strongest pair.").wait_for(timeout=120_000)
@@ -69,19 +69,3 @@ def test_the_example_is_read_in_every_way(server, page, new_page, wait_idle, sho
     shoot(page, "interactions-matrix")
     total.click()
     assert not total.is_visible()
-
-    view(page, "One row", wait_idle)
-    first = page.locator("[data-testid=stMetricValue]").first
-    before = first.inner_text()
-    page.locator(".st-key-interactions_value_0 input").click()
-    page.get_by_role("option").nth(5).click()
-    page.wait_for_url(re.compile("change="))
-    wait_idle(page)
-    after = first.inner_text()
-    assert after != before
-    shoot(page, "interactions-row")
-    other = new_page(color_scheme="dark", viewport={"width": 700, "height": 900})
-    other.goto(page.url)
-    wait_idle(other, seconds=60)
-    assert other.locator("[data-testid=stMetricValue]").first.inner_text() == after
-    shoot(other, "interactions-row-dark-700")
