@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -236,10 +237,6 @@ def database(path: Path, mode: str = "delete"):
         yield
 
 
-def database_with_a_log(path: Path):
-    return database(path, "wal")
-
-
 @contextlib.contextmanager
 def folder(path: Path):
     path.mkdir(mode=0o755)
@@ -258,7 +255,7 @@ def named_pipe(path: Path):
     [
         (table, "file is not a database"),
         (database, "it is a database of another program"),
-        (database_with_a_log, "it is a database of another program"),
+        (partial(database, mode="wal"), "it is a database of another program"),
         (folder, "it is no file"),
         (named_pipe, "it is no file"),
     ],

@@ -134,8 +134,7 @@ def test_early_stopping_looks_at_all_outputs():
     free = {"lambda_sparse": 0.0, "lambda_p": 0.0, "lambda_w": 0.0, "tol": 0.0}
     fitted = machine(early_stopping=True, n_iter_no_change=2, max_iter=300, **free).fit(X, CLASSES)
     assert fitted.status_.reason is Reason.STOPPED
-    best = fitted.history_["validation_loss"].min()
-    assert np.isfinite(best)
+    assert np.isfinite(fitted.history_["validation_loss"].min())
     assert fitted.P_.shape == (3, 4, 2)
 
 

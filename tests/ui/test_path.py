@@ -40,7 +40,6 @@ def test_nothing_yet_is_a_sentence_and_an_example(store, sentences):
     app = open_page("path", **SMALL)
     sentences(app, "path", "small data")
     assert app.button(key="path_start").label == "Run 6 fits"
-    assert app.button(key="path_example").label == "Show the example"
     assert address(app) == ADDRESS
     assert "500" in numbers(app)
 

@@ -132,20 +132,16 @@ CANVASES = """() => [...document.querySelectorAll('.st-key-prox_view *')].flatMa
   (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.stage canvas')] : []))"""
 PAINTED = """() => {
   const views = (CANVASES)();
-  return views.length === COUNT && views.every((c) => {
+  return views.length === 8 && views.every((c) => {
     const data = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
     return data.some((x) => x !== 0);
   });
 }""".replace("CANVASES", CANVASES)
 
 
-def painted(count: int) -> str:
-    return PAINTED.replace("COUNT", str(count))
-
-
 def open_prox(page, url: str) -> None:
     page.goto(url)
-    page.wait_for_function(painted(8))
+    page.wait_for_function(PAINTED)
 
 
 PRESS = """async () => {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from fmviz.ui.train.interactions import pairs_table
 from fmviz.ui.train.live import _recovery_words
 from fmviz.ui.train.panels import picture
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 
 

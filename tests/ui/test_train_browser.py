@@ -20,13 +20,10 @@ SMALL = "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&t
 ENDLESS = f"{SMALL}&max_epochs=100000&speed=slow"
 
 
-def number(page: Any, label: str) -> str:
-    """Return one of the numbers of the stage."""
-    return str(page.locator(".st-key-train_matrix .numbers div", has_text=label).locator("dd").inner_text())
-
-
 def epoch(page: Any) -> int:
-    return int(number(page, "Epoch").replace(",", ""))
+    """Return the epoch that the stage shows."""
+    shown = page.locator(".st-key-train_matrix .numbers div", has_text="Epoch").locator("dd")
+    return int(shown.inner_text().replace(",", ""))
 
 
 def wait_for_state(page: Any, word: str | re.Pattern[str], seconds: float = 60) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from programs import printed
@@ -19,7 +17,6 @@ from fmviz.ui import exports
 from fmviz.ui.train import interactions
 from fmviz.ui.train.panels import Look, completed, factors_repeat, sets_table
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 HOFM = {**SMALL, "model": "hofm", "regularizer": "omega_ti", "init_scale": "0.1", "max_epochs": "4"}
 
