@@ -240,6 +240,7 @@ class Quartic(Loss):
     """¼(f − y)⁴: convex, with a conjugate, and a derivative without a Lipschitz constant."""
 
     name = "quartic"
+    label = "Quartic"
     task = "regression"
     scalar = residual_loss("quartic", quartic, quartic_derivative, quartic_second)
     jitable_conjugate = staticmethod(quartic_conjugate)
@@ -268,6 +269,7 @@ class Root(Loss):
     """√(1 + (f − y)²) − 1: convex, with μ = 1; its conjugate is not declared."""
 
     name = "root"
+    label = "Root"
     task = "regression"
     scalar = residual_loss("root", root, root_derivative, root_second)
 
@@ -295,6 +297,7 @@ class Cauchy(Root):
     """½log(1 + (f − y)²): not convex, with μ = 1."""
 
     name = "cauchy"
+    label = "Cauchy"
     scalar = residual_loss("cauchy", cauchy, cauchy_derivative, cauchy_second)
     convex = False
 
