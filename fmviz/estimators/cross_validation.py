@@ -28,9 +28,6 @@ from .fitting import keep_parameters
 class _CrossValidated:
     """Common base of the regressor and the classifier."""
 
-    cv: Any
-    one_se: bool
-
     # Parameters of machines without validation: chosen here, or not used in a search.
     lambda_w: Any = None
     lambda_p: Any = None
@@ -41,8 +38,6 @@ class _CrossValidated:
     warm_start: Any = False
     early_stopping: Any = False
     callback: Any = None
-
-    path_: pd.DataFrame
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()

@@ -20,10 +20,6 @@ from .regressor import ModelRegressor
 class _HigherOrderFM(KernelSumEstimator):
     """Common base of the regressor and the classifier."""
 
-    order: int
-    shared: bool
-    coefficients: str
-
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         if self._switch("shared"):
             order = whole_number("order", self.order, 2, 10)

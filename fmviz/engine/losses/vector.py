@@ -12,7 +12,6 @@ from .._jit import cached_factory
 from ..errors import WhyNot
 from ..target import Kind
 from .base import Loss
-from .scalar import ScalarLoss
 
 # Tolerance for rows of a dual point outside the domain of a conjugate.
 _SLACK = 1e-9
@@ -73,7 +72,6 @@ class VectorLoss(Loss):
 
     kinds: ClassVar[tuple[Kind, ...]] = ("class",)
     task: ClassVar[Any] = "class"
-    scalar: ClassVar[ScalarLoss]
     rows: ClassVar[RowLoss]
 
     def value_and_gradient(self, F: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
