@@ -413,10 +413,9 @@ def _check_shape(shape: tuple[int, ...]) -> None:
             f"X has {len(shape)} dimension(s); expected a 2D table of samples by features. "
             "Reshape your data: X.reshape(-1, 1) makes one feature, X.reshape(1, -1) one sample."
         )
-    if shape[0] == 0:
-        raise ValueError(f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
-    if shape[1] == 0:
-        raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    for size, noun in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
+            raise ValueError(f"X has 0 {noun}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
 def _check_fits(values: np.ndarray) -> None:

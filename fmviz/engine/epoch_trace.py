@@ -290,13 +290,12 @@ def _halves(method: Any) -> Iterator[Step]:
             yield from _half_steps(method, here, method._eta)[0]
 
 
-def _half_steps(method: Solver, y: np.ndarray, eta: float) -> tuple[list[Step], np.ndarray, float]:
-    own: Any = method
-    x, risk = own._step(y, eta)
-    gradient = own._joint.risk_and_gradient(y)[1]
-    eta = own._eta
+def _half_steps(method: Any, y: np.ndarray, eta: float) -> tuple[list[Step], np.ndarray, float]:
+    x, risk = method._step(y, eta)
+    gradient = method._joint.risk_and_gradient(y)[1]
+    eta = method._eta
     half = y - eta * gradient
-    if not np.array_equal(own._joint.prox(half, eta), x):
+    if not np.array_equal(method._joint.prox(half, eta), x):
         # No step was short enough: nothing moves.
         return [Step("gradient", -1, -1, y, y, gradient, 1.0 / eta)], x, risk
     steps = [

@@ -157,10 +157,6 @@ class ConvexFM(EigenModel):
         """Return ‖W‖_tr."""
         return float(np.abs(eigenform(parameters.P, parameters.multipliers)[1]).sum())
 
-    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return |λ_s|."""
-        return np.abs(parameters.multipliers)
-
     def gauge(
         self,
         design: Design,

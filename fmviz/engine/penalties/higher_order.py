@@ -42,11 +42,6 @@ def symmetric_slopes(sizes: np.ndarray, degree: int) -> np.ndarray:
     return np.einsum("jt...,jt...->j...", before[:d], after[1:, ::-1])
 
 
-def products(sizes: np.ndarray) -> np.ndarray:
-    """Return Π(1 + size_j) along the first axis."""
-    return np.prod(1.0 + sizes, axis=0)
-
-
 @jitable
 def always(cache):
     return True
@@ -221,7 +216,7 @@ class OmegaTIAll(_Higher):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Π_{i≠j} (1 + |p_is|)."""
         size = np.abs(P)
-        return np.asarray(products(size) / (1.0 + size))
+        return np.asarray(np.prod(1.0 + size, axis=0) / (1.0 + size))
 
     @property
     def entry(self) -> EntryView:
@@ -252,7 +247,7 @@ class OmegaCSAll(_Higher):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Π_{i≠j} (1 + ‖p_i‖), shape (d, 1)."""
         norms = unit_rows(P)[0]
-        return np.asarray(products(norms) / (1.0 + norms))
+        return np.asarray(np.prod(1.0 + norms, axis=0) / (1.0 + norms))
 
     @property
     def row(self) -> RowView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -49,8 +49,6 @@ class SignedFactors:
     here : Parameters
         The start; its columns' signs are fixed, and a column of 0 stays 0.
     """
-
-    most_iterations = _MOST
 
     def __init__(self, problem: Problem, here: Parameters) -> None:
         self._problem = problem
@@ -302,7 +300,7 @@ class GCD(Solver):
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         return (
             f"An epoch of {self.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
-            f"{SignedFactors.most_iterations} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
+            f"{_MOST} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
             f"k ≤ {rank:,} columns found so far. W itself, {in_words(8.0 * d * d)} for {d:,} features, is "
             f"never formed; P and its copies take up to {in_words(8.0 * problem.model.copies * d * rank)}."
         )
@@ -318,8 +316,7 @@ class GCD(Solver):
 
     @property
     def _diagonal(self) -> bool:
-        model: Any = self.problem.model
-        return bool(model.diagonal)
+        return bool(self.problem.model.settings["diagonal"])
 
     def _eigen(self, P: np.ndarray, weights: np.ndarray, w: np.ndarray, bias: float) -> Parameters:
         Q, values = eigenform(P, weights)
