@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -214,9 +215,8 @@ def _sweep(problem: Problem, grain: str, parameters: Parameters, by_features: bo
             yield _factor_step(problem, sums, P, j)
         return
     first, second = (range(d), range(k)) if by_features else (range(k), range(d))
-    for outer in first:
-        for inner in second:
-            yield _factor_step(problem, sums, P, *((outer, inner) if by_features else (inner, outer)))
+    for outer, inner in product(first, second):
+        yield _factor_step(problem, sums, P, *((outer, inner) if by_features else (inner, outer)))
 
 
 def _linear(problem: Problem, sums: _Sums, w: np.ndarray, bias: float) -> Iterator[Step]:

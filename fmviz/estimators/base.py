@@ -47,13 +47,11 @@ class ModelEstimator(BaseEstimator):
     """
 
     # Parameters of some estimators only, with the values that the others pass to the engine.
-    rank: int = 1
-    regularizer_params: Mapping[str, Any] | None = None
-    solver_params: Mapping[str, Any] | None = None
-    lambda_sparse: float | None = 0.0
-    init_scale: float | None = 0.0
-    random_state: RandomState | None = None
-    dtype: str = "float64"
+    rank = 1
+    regularizer_params = solver_params = random_state = None
+    lambda_sparse: Any = 0.0
+    init_scale: Any = 0.0
+    dtype = "float64"
 
     # Parameters of the engine that are attributes, and so can be set by hand for a warm start.
     _settable: ClassVar[tuple[str, ...]] = ("P", "w", "intercept")

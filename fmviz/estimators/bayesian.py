@@ -17,7 +17,7 @@ from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.interactions.pairs import FactoredPairs
 from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
-from fmviz.engine.sampling.posterior import Posterior
+from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.engine.target import Target
 
 from .classifier import classes_of
@@ -140,7 +140,7 @@ class _BayesianFM(BaseEstimator):
         L = posterior.mean_factors()
         ranking = FactoredPairs(np.arange(d), d, L, L).ranked(top)
         i, j, weight = ranking.i, ranking.j, ranking.weight
-        intervals = posterior.intervals(i, j, level, weight)
+        intervals = intervals_of(posterior.weights(i, j), level, weight)
         names = getattr(self, "feature_names_in_", np.arange(d))
         return pd.DataFrame(
             {

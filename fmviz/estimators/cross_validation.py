@@ -29,15 +29,10 @@ class _CrossValidated:
     """Common base of the regressor and the classifier."""
 
     # Parameters of machines without validation: chosen here, or not used in a search.
-    lambda_w: Any = None
-    lambda_p: Any = None
-    lambda_sparse: Any = None
-    init_scale: Any = None
-    solver_params: Any = None
-    start: Any = "informed"
-    warm_start: Any = False
-    early_stopping: Any = False
-    callback: Any = None
+    lambda_w = lambda_p = lambda_sparse = init_scale = None
+    solver_params = callback = None
+    start = "informed"
+    warm_start = early_stopping = False
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()

@@ -325,7 +325,7 @@ def _key(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
         *(solver.name, solver.settings, list(at)),
     )
     digest = hashlib.blake2b(repr(parts).encode(), digest_size=16)
-    for array in (*problem.design.columns, problem.y, problem.unit_weights, *at.values()):
+    for array in (*problem.design.columns, problem.y, problem.machines[0].unit_weights, *at.values()):
         if array.size:
             digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -47,10 +47,7 @@ class Absolute(Loss):
     smooth = False
     # ε = 0.
     theta = (0.0,)
-
-    @property
-    def majoriser(self) -> Majoriser:
-        return Majoriser(Squared())
+    majoriser = Majoriser(Squared())
 
 
 @dataclass(frozen=True)

@@ -107,10 +107,6 @@ class VectorLoss(Loss):
         """Return for every row a bound of the largest eigenvalue of its Hessian in f, shape (B,)."""
         raise NotImplementedError
 
-    def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-        """Return ℓ*(a, y) of every row, shape (B,), for a of shape (B, m)."""
-        raise NotImplementedError
-
     def why_no_gap(self) -> WhyNot | None:
         """Return None: every loss of vectors has a conjugate, unless a subclass says otherwise."""
         return None

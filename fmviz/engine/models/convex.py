@@ -51,17 +51,14 @@ class EigenModel(ColumnModel):
 
     convex: ClassVar[bool] = True
     copies: ClassVar[int] = 32
+    # A single feature has no pair, and W is 0.
+    least_features = 1
     # The term that λ_p multiplies, for messages.
     shrunk: ClassVar[str]
 
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(2) if self.diagonal else Anova(2),)
-
-    @property
-    def least_features(self) -> int:
-        """1: a single feature has no pair, and W is 0."""
-        return 1
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         if not penalty.smooth:

@@ -20,8 +20,8 @@ from ..linalg.lowrank import (
 from ..memory import in_words
 from ..models.base import Model
 from ..models.convex import ConvexFM
+from ..models.quadratic import QuadraticRegression
 from ..parameters import Parameters
-from ..penalties.trace_norm import TraceNorm
 from ..problem import Formulation, Problem
 from ..settings import ParamSpec
 from ._flat_problem import Joint
@@ -204,14 +204,11 @@ _ROUNDING = 1e-15
 _LANCZOS = 1e-4
 
 
-class _Subspace(Model):
+class _Subspace(QuadraticRegression):
     """f of W = Q S Qᵀ as a function of the small symmetric S, under the trace norm of S.
 
     With `diagonal_only` S stays diagonal, and its trace norm is the ℓ1 norm of the columns' weights.
     """
-
-    factorised: ClassVar[bool] = False
-    convex: ClassVar[bool] = True
 
     def __init__(self, design: Design, Q: np.ndarray, diagonal: bool, diagonal_only: bool) -> None:
         self._Q, self._A, self._diagonal, self._only = Q, design.dot(Q), diagonal, diagonal_only
@@ -233,12 +230,6 @@ class _Subspace(Model):
             G = 0.5 * (G - self._Q.T @ (np.asarray(self._squares.T @ slope)[:, None] * self._Q))
         G = np.diag(np.diagonal(G)) if self._only else 0.5 * (G + G.T)
         return G, design.transpose_dot(slope), float(slope.sum())
-
-    def penalised(self, parameters: Parameters) -> np.ndarray:
-        return parameters.weights
-
-    def shrinkage(self, parameters: Parameters) -> float:
-        return TraceNorm().value(parameters.weights)
 
 
 class GCD(Solver):
