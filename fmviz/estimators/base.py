@@ -31,7 +31,15 @@ from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.strengths import fill_strengths
 from fmviz.engine.target import Target
 
-from .fitting import HeldOut, Memory, checked_data, drop_empty_features, restore_features, with_arrays
+from .fitting import (
+    HeldOut,
+    Memory,
+    by_output,
+    checked_data,
+    drop_empty_features,
+    restore_features,
+    with_arrays,
+)
 
 Callback: TypeAlias = Callable[[Snapshot], Any]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
@@ -132,13 +140,12 @@ class ModelEstimator(BaseEstimator):
         """Fit to checked data; held-out rows are `stratified` by class on request."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
         X, kept = (X, None) if warm else self._drop_empty_features(X)
-        full, size = self._completed(self._problem(X, target, sample_weight))
-        problem = full
+        problem, size = self._completed(self._problem(X, target, sample_weight))
         held_out = None
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
             patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
-            problem, held_out = HeldOut.split(full, fraction, patience, rng, stratified)
+            problem, held_out = HeldOut.split(problem, fraction, patience, rng, stratified)
         solver = self._chosen_solver(problem)
         start, memory = self._start(problem, size, rng, warm), None
         if warm and self._memory is not None:
@@ -305,19 +312,14 @@ class ModelEstimator(BaseEstimator):
         record = dict.fromkeys((field.name for field in fields(Snapshot)), float("nan"))
         record["used_interactions"] = self._fitted_model.used_interactions(selected)
         # No other entry of the record is used.
-        names = record.keys() - {"parameters", "metrics", "status"}
-        return self._view(Snapshot.of_record({name: record[name] for name in names}, selected))
+        return self._view(Snapshot.of_record(record, selected))
 
     def _table(self, table: Callable[[Self], pd.DataFrame], output: Any) -> pd.DataFrame:
         """Return a table of one output, or of all outputs, concatenated and named in a first column."""
         check_is_fitted(self)
         if output is not None or self._fitted_parameters().n_machines is None:
             return table(self._of_output(output))
-        parts = []
-        for name in self._fitted_target.output_names:
-            parts.append(table(self._of_output(name)))
-            parts[-1].insert(0, "output", name)
-        return pd.concat(parts, ignore_index=True)
+        return by_output({name: table(self._of_output(name)) for name in self._fitted_target.output_names})
 
     def _store(self, end: Snapshot) -> None:
         """Store the result of a run with one output as attributes."""

@@ -21,7 +21,7 @@ from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.engine.target import Target
 
 from .classifier import classes_of
-from .fitting import checked_data, keep_parameters, one_column
+from .fitting import by_output, checked_data, keep_parameters, one_column
 
 
 class _BayesianFM(BaseEstimator):
@@ -128,11 +128,8 @@ class _BayesianFM(BaseEstimator):
         if output is not None or len(posteriors) == 1:
             c = 0 if output is None else self._target.output(output)
             return self._pairs(posteriors[c], top, level)
-        parts = []
-        for name, posterior in zip(self._target.output_names, posteriors, strict=True):
-            parts.append(self._pairs(posterior, top, level))
-            parts[-1].insert(0, "output", name)
-        return pd.concat(parts, ignore_index=True)
+        named = zip(self._target.output_names, posteriors, strict=True)
+        return by_output({name: self._pairs(posterior, top, level) for name, posterior in named})
 
     def _pairs(self, posterior: Posterior, top: int, level: float) -> pd.DataFrame:
         """Return the table of `interactions` for one output."""

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.model_selection import check_cv
 
 from fmviz.engine.errors import whole_number
@@ -22,7 +21,7 @@ from fmviz.paths.validation import Trial, choose_strengths, default_folds
 from .base import RandomState, generator
 from .classifier import Weights
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
-from .fitting import keep_parameters
+from .fitting import by_output, keep_parameters
 
 
 class _CrossValidated:
@@ -54,10 +53,8 @@ class _CrossValidated:
             for choice in problem.machines
         ]
         frames = [choice.frame for choice in choices]
-        if problem.n_machines is not None:
-            for name, frame in zip(problem.target.output_names, frames, strict=True):
-                frame.insert(0, "output", name)
-        self.path_ = pd.concat(frames, ignore_index=True)
+        named = zip(problem.target.output_names, frames, strict=True)
+        self.path_ = frames[0] if problem.n_machines is None else by_output(dict(named))
         for name in STRENGTHS:
             setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
         problem, _ = self._completed(problem, refresh=False)

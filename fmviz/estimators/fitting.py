@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -64,6 +65,13 @@ def one_column(y: Any) -> np.ndarray:
     """Return a checked target without a second axis of length 1, about which scikit-learn warns."""
     dense = np.asarray(y.toarray() if sp.issparse(y) else y)
     return column_or_1d(dense, warn=True) if dense.ndim == 2 and dense.shape[1] == 1 else dense
+
+
+def by_output(tables: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
+    """Concatenate the tables of several outputs, and name the outputs in a first column."""
+    for name, table in tables.items():
+        table.insert(0, "output", name)
+    return pd.concat(tables.values(), ignore_index=True)
 
 
 LOSS = "validation_loss"

@@ -74,8 +74,7 @@ class _Robust(WeightedPairEstimator):
         return "robust", {"cap": 1.0 if cap is None else cap}
 
     def _shrinkage(self) -> float:
-        strength = self._caps().lambda_p
-        return 0.0 if strength is None else strength
+        return self._caps().lambda_p or 0.0
 
     def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
         return super()._problem(*merged_rows(X, target, sample_weight))

@@ -113,9 +113,7 @@ def iterate_path(
         )
     for order in orders:
         one_of("orders", order, ORDERS)
-    held_out = None
-    if validation is not None:
-        held_out = problem.on_rows(*validation)
+    held_out = None if validation is None else problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, has the same start.
     first, method = start_and_solver(
