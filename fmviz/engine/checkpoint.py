@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Protocol
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -19,14 +19,6 @@ Keep = Callable[[Callable[[], "Checkpoint"]], None]
 """Called with a function that makes the checkpoint, so that it is copied only when needed."""
 
 _TREE = "tree"
-
-
-class Remembering(Protocol):
-    """An object with state to save: a solver or one of its helpers."""
-
-    @property
-    def memory(self) -> tuple[str, ...]:
-        """The attributes to save. Checkpoints use these names: renaming one breaks unfinished runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +78,7 @@ class Checkpoint:
             ) from error
 
 
-def remember(owner: Remembering) -> dict[str, Any]:
+def remember(owner: Any) -> dict[str, Any]:
     """Copy the attributes that an object lists in its `memory`, except those that are not set."""
     return {name: _copied(getattr(owner, name)) for name in owner.memory if hasattr(owner, name)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from .errors import WhyNot
 from .problem import Formulation
 from .solvers import SOLVERS, Solver, get_solver
@@ -47,14 +49,10 @@ def best_solver(problem: Formulation, d: int = 0) -> str:
     others = [name for name in SOLVERS if name not in _PREFERRED]
     order = ("pbcd", *_PREFERRED, *others) if problem.penalty.row_wise else (*_PREFERRED, *others)
     able = (name for name in order if why_not(problem, name) is None)
-    first = ""
-    for name in able:
-        if d <= SOLVERS[name].most_features:
-            return name
-        first = first or name
-    if not first:
+    first = next(able, None)
+    if first is None:
         raise ValueError(why_not(problem))
-    return first
+    return next((name for name in chain([first], able) if d <= SOLVERS[name].most_features), first)
 
 
 def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "auto") -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,10 +48,7 @@ class Widened:
         for rows in _ranges(n_rows):
             for inner in _ranges(n_inner):
                 wide = self._columns[inner, rows].astype(np.float64)
-                raised = wide
-                for _ in range(self._exponent - 1):
-                    raised = raised * wide
-                out[rows] += raised.T @ right[inner]
+                out[rows] += reduce(np.multiply, [wide] * self._exponent).T @ right[inner]
         return out
 
 
@@ -315,9 +312,7 @@ class Design:
         matrix = self.matrix
         values = matrix.data.astype(np.float64, copy=False) if self.storage is SPARSE else matrix
         # Multiplying is much faster than raising to a power.
-        raised = values
-        for _ in range(exponent - 1):
-            raised = raised * values
+        raised = reduce(np.multiply, [values] * exponent)
         if self.storage is SPARSE:
             return sp.csc_array((raised, matrix.indices, matrix.indptr), shape=matrix.shape)
         return raised
@@ -413,10 +408,9 @@ def _check_shape(shape: tuple[int, ...]) -> None:
             f"X has {len(shape)} dimension(s); expected a 2D table of samples by features. "
             "Reshape your data: X.reshape(-1, 1) makes one feature, X.reshape(1, -1) one sample."
         )
-    if shape[0] == 0:
-        raise ValueError(f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
-    if shape[1] == 0:
-        raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    for size, noun in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
+            raise ValueError(f"X has 0 {noun}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
 def _check_fits(values: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from .certificates.stationarity import certificates
 from .checkpoint import Checkpoint, Keep, recall, remember
 from .compatibility import best_solver
-from .errors import finite_number, whole_number
+from .errors import finite_number
 from .parameters import Parameters
 from .problem import Formulation, Problem
 from .schedule import Schedule
@@ -20,6 +20,7 @@ from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver, get_solver
 from .solvers._saddle_escape import SETTLED, SaddleEscape
 from .stopping import (
+    Budget,
     confirm_convergence,
     epochs_in_words,
     finished,
@@ -30,61 +31,9 @@ from .stopping import (
 from .warmup import make_ready
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Limits and tolerances of a run, and how often it reports.
-
-    Attributes
-    ----------
-    epochs : int
-        The maximum number of epochs.
-    seconds : float, optional
-        The maximum of solver seconds: processor time of the solver's thread without evaluation, checked
-        between epochs.
-    tol : float
-        A run has converged when no parameter changed by more than `tol` times the largest one during an
-        epoch (of P, and of w and the bias; see `Solver.unit_free`), and the certificate, where it is one of
-        stationarity, is at most 100 `tol`, or at most `tol` where a small change is no evidence
-        (`Solver.trusts_change`). With a larger certificate it continues while the budget lasts, and has
-        stalled if the certificate is as large at the end, or no step is found. 0 never converges.
-    fall : float
-        A run has converged, too, once an epoch that changed no parameter by more than a tenth of the largest
-        lowered the objective by less than this share of it, which suffices to compare many strengths. 0
-        disables this.
-    report_every : int, optional
-        The interval of snapshots in epochs, besides the first and the last. With None there is only the
-        last.
-    certify_every : int, optional
-        The interval of certificates in snapshots, besides the last; it is NaN in the others. With None it is
-        computed only where the final status depends on it.
-    """
-
-    epochs: int = 100
-    seconds: float | None = None
-    tol: float = 1e-4
-    fall: float = 0.0
-    report_every: int | None = 1
-    certify_every: int | None = 1
-
-    def __post_init__(self) -> None:
-        whole_number("epochs", self.epochs, 0)
-        if self.seconds is not None:
-            finite_number("seconds", self.seconds, 0)
-        finite_number("tol", self.tol, 0)
-        finite_number("fall", self.fall, 0)
-        if self.report_every is not None:
-            whole_number("report_every", self.report_every, 1)
-        if self.certify_every is not None:
-            whole_number("certify_every", self.certify_every, 1)
-
-
 def never() -> bool:
     """Return False: never stop a run."""
     return False
-
-
-def _keep_none(take: Callable[[], Checkpoint]) -> None:
-    """Keep no checkpoint."""
 
 
 def chosen_solver(
@@ -109,7 +58,7 @@ def iterate(
     init_scale: float = 0.01,
     rng: np.random.Generator | None = None,
     resume: Checkpoint | None = None,
-    keep: Keep = _keep_none,
+    keep: Keep | None = None,
     leave: Callable[[Mapping[str, Any]], Any] | None = None,
     schedule: Schedule | None = None,
 ) -> Generator[Snapshot, None, None]:
@@ -134,7 +83,7 @@ def iterate(
     resume : Checkpoint, optional
         The state of an earlier run of the same problem and solver. The iterates continue as that run's
         would have, and its epochs and seconds count. `start`, `init_scale` and `rng` are then ignored.
-    keep : callable
+    keep : callable, optional
         ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
         epoch is yielded; ``take()`` returns the `Checkpoint`. Solvers with an empty `memory` have none.
     leave : callable, optional
@@ -254,7 +203,7 @@ def _loop(
     should_stop: Callable[[], bool],
     start: Parameters,
     resume: Checkpoint | None,
-    keep: Keep,
+    keep: Keep | None,
 ) -> Iterator[Snapshot]:
     cause = course.problem.model.overflow_cause
     every = budget.report_every
@@ -313,7 +262,7 @@ def _loop(
             last = _report(problem, here, epoch, seconds, change, True, True)
             ended = finished(budget, epoch, seconds, float("inf"), should_stop)
             status = confirm_convergence(status, ended, method, last, budget.tol)
-        if finite_now and status is None and method.can_checkpoint():
+        if keep is not None and finite_now and status is None and method.can_checkpoint():
             keep(partial(_checkpoint, method, epoch, seconds, change))
         if status is None and (every is None or epoch % every):
             continue

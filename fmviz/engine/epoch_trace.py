@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -214,9 +215,8 @@ def _sweep(problem: Problem, grain: str, parameters: Parameters, by_features: bo
             yield _factor_step(problem, sums, P, j)
         return
     first, second = (range(d), range(k)) if by_features else (range(k), range(d))
-    for outer in first:
-        for inner in second:
-            yield _factor_step(problem, sums, P, *((outer, inner) if by_features else (inner, outer)))
+    for outer, inner in product(first, second):
+        yield _factor_step(problem, sums, P, *((outer, inner) if by_features else (inner, outer)))
 
 
 def _linear(problem: Problem, sums: _Sums, w: np.ndarray, bias: float) -> Iterator[Step]:
@@ -290,13 +290,12 @@ def _halves(method: Any) -> Iterator[Step]:
             yield from _half_steps(method, here, method._eta)[0]
 
 
-def _half_steps(method: Solver, y: np.ndarray, eta: float) -> tuple[list[Step], np.ndarray, float]:
-    own: Any = method
-    x, risk = own._step(y, eta)
-    gradient = own._joint.risk_and_gradient(y)[1]
-    eta = own._eta
+def _half_steps(method: Any, y: np.ndarray, eta: float) -> tuple[list[Step], np.ndarray, float]:
+    x, risk = method._step(y, eta)
+    gradient = method._joint.risk_and_gradient(y)[1]
+    eta = method._eta
     half = y - eta * gradient
-    if not np.array_equal(own._joint.prox(half, eta), x):
+    if not np.array_equal(method._joint.prox(half, eta), x):
         # No step was short enough: nothing moves.
         return [Step("gradient", -1, -1, y, y, gradient, 1.0 / eta)], x, risk
     steps = [

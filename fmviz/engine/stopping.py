@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import floor, log10
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .design import Design
+from .errors import finite_number, whole_number
 from .parameters import Parameters
 from .problem import Problem
 from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver
 from .solvers.base import second_moments
-
-if TYPE_CHECKING:
-    from .drive import Budget
 
 # Line searches compare objectives, which agree to the last digit at points about 1e-8 apart.
 _ROUNDING = 1e-6
@@ -28,6 +25,54 @@ _DOUBTFUL = 100.0
 _UNEQUAL = 100.0
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits and tolerances of a run, and how often it reports.
+
+    Attributes
+    ----------
+    epochs : int
+        The maximum number of epochs.
+    seconds : float, optional
+        The maximum of solver seconds: processor time of the solver's thread without evaluation, checked
+        between epochs.
+    tol : float
+        A run has converged when no parameter changed by more than `tol` times the largest one during an
+        epoch (of P, and of w and the bias; see `Solver.unit_free`), and the certificate, where it is one of
+        stationarity, is at most 100 `tol`, or at most `tol` where a small change is no evidence
+        (`Solver.trusts_change`). With a larger certificate it continues while the budget lasts, and has
+        stalled if the certificate is as large at the end, or no step is found. 0 never converges.
+    fall : float
+        A run has converged, too, once an epoch that changed no parameter by more than a tenth of the largest
+        lowered the objective by less than this share of it, which suffices to compare many strengths. 0
+        disables this.
+    report_every : int, optional
+        The interval of snapshots in epochs, besides the first and the last. With None there is only the
+        last.
+    certify_every : int, optional
+        The interval of certificates in snapshots, besides the last; it is NaN in the others. With None it is
+        computed only where the final status depends on it.
+    """
+
+    epochs: int = 100
+    seconds: float | None = None
+    tol: float = 1e-4
+    fall: float = 0.0
+    report_every: int | None = 1
+    certify_every: int | None = 1
+
+    def __post_init__(self) -> None:
+        whole_number("epochs", self.epochs, 0)
+        if self.seconds is not None:
+            finite_number("seconds", self.seconds, 0)
+        finite_number("tol", self.tol, 0)
+        finite_number("fall", self.fall, 0)
+        if self.report_every is not None:
+            whole_number("report_every", self.report_every, 1)
+        if self.certify_every is not None:
+            whole_number("certify_every", self.certify_every, 1)
 
 
 def without_rounding(problem: Problem, parameters: Parameters) -> Parameters:

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -19,24 +20,26 @@ from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
-from fmviz.engine.losses import Loss
-from fmviz.engine.models import Model
 from fmviz.engine.outputs.drive import for_other_rows, iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, build, certify, predict, union, why_empty
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import Penalty
 from fmviz.engine.problem import Formulation
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
-from fmviz.engine.target import Target
-
-from .fitting import HeldOut, Memory, checked_data, drop_empty_features, restore_features, with_arrays
-
-if TYPE_CHECKING:
-    import pandas as pd
-from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.strengths import fill_strengths
+from fmviz.engine.target import Target
+
+from .fitting import (
+    HeldOut,
+    Memory,
+    by_output,
+    checked_data,
+    drop_empty_features,
+    restore_features,
+    with_arrays,
+)
 
 Callback: TypeAlias = Callable[[Snapshot], Any]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
@@ -45,44 +48,19 @@ RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
 class ModelEstimator(BaseEstimator):
     """A scikit-learn estimator of one of the engine's models.
 
-    Subclasses define their `__init__`, name their model in `_model_choice`, store a fit in `_store` and
-    return its parameters in `_fitted_parameters`. Their parameters are translated to the engine's in
-    `_problem_arguments` alone.
+    Subclasses define their `__init__`, check the parameters of their model and return its name in the
+    registry and the engine's parameters in `_model_choice`, store a fit in `_store`, return the parameters
+    that it was given in `_fitted_parameters` and the features that they use in `_used_features`. Their
+    parameters are translated to the engine's in `_problem_arguments` alone.
     """
 
-    loss: str | Loss
-    loss_param: float | None
-    solver: str | Solver
-    lambda_w: float | None
-    lambda_p: float | None
-    fit_linear: bool
-    fit_intercept: bool
-    max_iter: int
-    tol: float
-    warm_start: bool
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    verbose: int
-    callback: Callback | None
-
     # Parameters of some estimators only, with the values that the others pass to the engine.
-    rank: int = 1
-    regularizer: str | Penalty
-    regularizer_params: Mapping[str, Any] | None = None
-    solver_params: Mapping[str, Any] | None = None
-    lambda_sparse: float | None = 0.0
-    init_scale: float | None = 0.0
-    random_state: RandomState | None = None
-    dtype: str = "float64"
+    rank = 1
+    regularizer_params = solver_params = random_state = None
+    lambda_sparse: Any = 0.0
+    init_scale: Any = 0.0
+    dtype = "float64"
 
-    w_: np.ndarray
-    intercept_: Any
-    # The model of the last fit, for predictions: parameters may have changed since.
-    _fitted_model: Model
-    _fitted_loss: Loss
-    _fitted_target: Target
-    _fitted_dummies: int
     # Parameters of the engine that are attributes, and so can be set by hand for a warm start.
     _settable: ClassVar[tuple[str, ...]] = ("P", "w", "intercept")
     _memory: Memory | None = None
@@ -90,11 +68,8 @@ class ModelEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
         return tags
-
-    def _model_choice(self) -> tuple[str, dict[str, Any]]:
-        """Check the parameters of the model; return its name in the registry and the engine's parameters."""
-        raise NotImplementedError
 
     def _shrinkage(self) -> float | None:
         """Return the engine's ``lambda_p``."""
@@ -165,13 +140,12 @@ class ModelEstimator(BaseEstimator):
         """Fit to checked data; held-out rows are `stratified` by class on request."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
         X, kept = (X, None) if warm else self._drop_empty_features(X)
-        full, size = self._completed(self._problem(X, target, sample_weight))
-        problem = full
+        problem, size = self._completed(self._problem(X, target, sample_weight))
         held_out = None
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
             patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
-            problem, held_out = HeldOut.split(full, fraction, patience, rng, stratified)
+            problem, held_out = HeldOut.split(problem, fraction, patience, rng, stratified)
         solver = self._chosen_solver(problem)
         start, memory = self._start(problem, size, rng, warm), None
         if warm and self._memory is not None:
@@ -284,6 +258,7 @@ class ModelEstimator(BaseEstimator):
             warnings.warn(end.status.message, ConvergenceWarning, stacklevel=4)
         if end.status.converged and (why := self._why_empty(problem, end.parameters)) is not None:
             warnings.warn(why, CollapseWarning, stacklevel=4)
+        # For predictions: parameters may have changed since.
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
         # Predictions need labels, but no values.
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
@@ -337,21 +312,14 @@ class ModelEstimator(BaseEstimator):
         record = dict.fromkeys((field.name for field in fields(Snapshot)), float("nan"))
         record["used_interactions"] = self._fitted_model.used_interactions(selected)
         # No other entry of the record is used.
-        names = record.keys() - {"parameters", "metrics", "status"}
-        return self._view(Snapshot.of_record({name: record[name] for name in names}, selected))
+        return self._view(Snapshot.of_record(record, selected))
 
     def _table(self, table: Callable[[Self], pd.DataFrame], output: Any) -> pd.DataFrame:
         """Return a table of one output, or of all outputs, concatenated and named in a first column."""
         check_is_fitted(self)
         if output is not None or self._fitted_parameters().n_machines is None:
             return table(self._of_output(output))
-        import pandas as pd
-
-        parts = []
-        for name in self._fitted_target.output_names:
-            parts.append(table(self._of_output(name)))
-            parts[-1].insert(0, "output", name)
-        return pd.concat(parts, ignore_index=True)
+        return by_output({name: table(self._of_output(name)) for name in self._fitted_target.output_names})
 
     def _store(self, end: Snapshot) -> None:
         """Store the result of a run with one output as attributes."""
@@ -359,13 +327,6 @@ class ModelEstimator(BaseEstimator):
         self.intercept_ = end.parameters.intercept
         self.used_features_ = self._used_features()
         self.n_used_interactions_ = end.used_interactions
-
-    def _fitted_parameters(self) -> Parameters:
-        """Return the parameters that `_store` was given."""
-        raise NotImplementedError
-
-    def _used_features(self) -> np.ndarray:
-        raise NotImplementedError
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -383,8 +344,6 @@ class ModelEstimator(BaseEstimator):
     def history_(self) -> pd.DataFrame:
         """One row per snapshot: epoch, objective and its parts, seconds, as in `Snapshot.record`."""
         check_is_fitted(self)
-        import pandas as pd
-
         return pd.DataFrame.from_records(self._records)
 
     def _names(self) -> np.ndarray:
@@ -395,8 +354,6 @@ class ModelEstimator(BaseEstimator):
 
 class FactorEstimator(ModelEstimator):
     """An estimator of a model with factors P under a regularizer."""
-
-    P_: np.ndarray
 
     def _store(self, end: Snapshot) -> None:
         self.P_ = end.parameters.P
@@ -453,10 +410,6 @@ class StrengthsOfData(ModelEstimator):
     _strengths: ClassVar[Mapping[str, str]] = {name: name for name in STRENGTHS}
     """The estimator's names of the engine's strengths."""
 
-    lambda_sparse_: Any
-    lambda_p_: Any
-    lambda_w_: Any
-
     def _problem_arguments(self) -> dict[str, Any]:
         about = super()._problem_arguments()
         return {name: 0.0 if value is None else value for name, value in about.items()}
@@ -493,9 +446,6 @@ class TraceNormStrengths(StrengthsOfData):
     """An estimator whose λ_p is the strength of the trace norm of W."""
 
     _strengths: ClassVar[Mapping[str, str]] = {"lambda_w": "lambda_w", "lambda_p": "lambda_trace"}
-
-    lambda_trace: float | None
-    lambda_trace_: Any
 
     def _shrinkage(self) -> float:
         return 0.0 if self.lambda_trace is None else finite_number("lambda_trace", self.lambda_trace, low=0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
@@ -16,35 +17,20 @@ from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.interactions.pairs import FactoredPairs
 from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
-from fmviz.engine.sampling.posterior import Posterior
+from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.engine.target import Target
 
 from .classifier import classes_of
-from .fitting import checked_data, keep_parameters, one_column
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .fitting import by_output, checked_data, keep_parameters, one_column
 
 
 class _BayesianFM(BaseEstimator):
     """Common base of the regressor and the classifier."""
 
-    rank: int
-    n_draws: int
-    burn_in: int
-    groups: Any
-    fit_linear: bool
-    fit_intercept: bool
-    random_state: Any
-    verbose: int
-
-    P_: np.ndarray
-    w_: np.ndarray
-    intercept_: np.ndarray
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
         return tags
 
     def _sample(self, X: Any, target: Target, binary: bool) -> list[list[Draw]]:
@@ -137,28 +123,21 @@ class _BayesianFM(BaseEstimator):
             If `top` or `level` is out of range, or there is no such output.
         """
         posteriors = self._posteriors()
-        import pandas as pd
-
         whole_number("top", top, 1)
         finite_number("level", level, 0, 1)
         if output is not None or len(posteriors) == 1:
             c = 0 if output is None else self._target.output(output)
             return self._pairs(posteriors[c], top, level)
-        parts = []
-        for name, posterior in zip(self._target.output_names, posteriors, strict=True):
-            parts.append(self._pairs(posterior, top, level))
-            parts[-1].insert(0, "output", name)
-        return pd.concat(parts, ignore_index=True)
+        named = zip(self._target.output_names, posteriors, strict=True)
+        return by_output({name: self._pairs(posterior, top, level) for name, posterior in named})
 
     def _pairs(self, posterior: Posterior, top: int, level: float) -> pd.DataFrame:
         """Return the table of `interactions` for one output."""
-        import pandas as pd
-
         d = posterior.P.shape[1]
         L = posterior.mean_factors()
         ranking = FactoredPairs(np.arange(d), d, L, L).ranked(top)
         i, j, weight = ranking.i, ranking.j, ranking.weight
-        intervals = posterior.intervals(i, j, level, weight)
+        intervals = intervals_of(posterior.weights(i, j), level, weight)
         names = getattr(self, "feature_names_in_", np.arange(d))
         return pd.DataFrame(
             {
@@ -219,8 +198,6 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
     >>> bool((machine.interactions(top=18)["probability"] == 1.0).all())
     True
     """
-
-    noise_: np.ndarray
 
     def __init__(
         self,
@@ -283,11 +260,6 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         variance = self._columns([np.concatenate([part.var(axis=0) for part in parts]) for parts in each])
         return mean, np.sqrt(variance + np.square(self.noise_).mean(axis=-1))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
 
 class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
     """Probit factorization machine for classes, averaged over samples of its posterior distribution.
@@ -318,8 +290,6 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
     [[0.0, 1.0, 1.0]]
     """
 
-    classes_: np.ndarray
-
     def __init__(
         self,
         rank: int = 10,
@@ -337,7 +307,6 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        tags.target_tags.multi_output = True
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -40,14 +40,11 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
     the rest, with a machine for each.
     """
 
-    class_weight: Weights | None
-
     classes_: np.ndarray
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        tags.target_tags.multi_output = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -231,11 +228,9 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         (N, C) ndarray, columns in the order of `classes_`
         """
         check_is_fitted(self)
-        positive = self._fitted_loss.probability(self._predict(X))
-        assert positive is not None, "the method exists"
-        return self._probabilities(positive)
+        return self._probabilities(self._fitted_loss.probability(self._predict(X)))
 
-    def _probabilities(self, positive: np.ndarray) -> np.ndarray:
+    def _probabilities(self, positive: Any) -> np.ndarray:
         """Return the probabilities of the classes from those of each against the rest."""
         return self._fitted_target.probabilities(positive)
 

@@ -21,8 +21,6 @@ from .regressor import ModelRegressor
 class _ConvexFM(TraceNormStrengths, WeightedPairEstimator):
     """Common base of the regressor and the classifier."""
 
-    diagonal: bool
-
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         return "convex_fm", {"diagonal": self.diagonal}
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.model_selection import check_cv
 
 from fmviz.engine.errors import whole_number
@@ -22,27 +21,17 @@ from fmviz.paths.validation import Trial, choose_strengths, default_folds
 from .base import RandomState, generator
 from .classifier import Weights
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
-from .fitting import keep_parameters
+from .fitting import by_output, keep_parameters
 
 
 class _CrossValidated:
     """Common base of the regressor and the classifier."""
 
-    cv: Any
-    one_se: bool
-
     # Parameters of machines without validation: chosen here, or not used in a search.
-    lambda_w: Any = None
-    lambda_p: Any = None
-    lambda_sparse: Any = None
-    init_scale: Any = None
-    solver_params: Any = None
-    start: Any = "informed"
-    warm_start: Any = False
-    early_stopping: Any = False
-    callback: Any = None
-
-    path_: pd.DataFrame
+    lambda_w = lambda_p = lambda_sparse = init_scale = None
+    solver_params = callback = None
+    start = "informed"
+    warm_start = early_stopping = False
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()
@@ -64,10 +53,8 @@ class _CrossValidated:
             for choice in problem.machines
         ]
         frames = [choice.frame for choice in choices]
-        if problem.n_machines is not None:
-            for name, frame in zip(problem.target.output_names, frames, strict=True):
-                frame.insert(0, "output", name)
-        self.path_ = pd.concat(frames, ignore_index=True)
+        named = zip(problem.target.output_names, frames, strict=True)
+        self.path_ = frames[0] if problem.n_machines is None else by_output(dict(named))
         for name in STRENGTHS:
             setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
         problem, _ = self._completed(problem, refresh=False)

@@ -26,9 +26,6 @@ from .regressor import ModelRegressor
 class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
     """Common base of the regressor and the classifier."""
 
-    degree: int
-    start: str
-
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         if whole_number("degree", self.degree, 1) != 2:
             raise ValueError(f"degree = {self.degree} is not available; this machine has degree 2.")

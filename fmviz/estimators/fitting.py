@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -66,6 +67,13 @@ def one_column(y: Any) -> np.ndarray:
     return column_or_1d(dense, warn=True) if dense.ndim == 2 and dense.shape[1] == 1 else dense
 
 
+def by_output(tables: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
+    """Concatenate the tables of several outputs, and name the outputs in a first column."""
+    for name, table in tables.items():
+        table.insert(0, "output", name)
+    return pd.concat(tables.values(), ignore_index=True)
+
+
 LOSS = "validation_loss"
 
 
@@ -82,7 +90,7 @@ class HeldOut:
 
     def __init__(self, problem: AnyProblem, patience: int) -> None:
         self._problem, self._patience = problem, patience
-        self._best: Snapshot | None = None
+        self._best: Any = None
 
     @classmethod
     def split(
@@ -107,7 +115,6 @@ class HeldOut:
 
     def why_stop(self, snapshot: Snapshot) -> str | None:
         """Return why to stop after this epoch, or None."""
-        assert self._best is not None, "`measured` comes first"
         if snapshot.epoch - self._best.epoch < self._patience:
             return None
         return (
@@ -118,7 +125,6 @@ class HeldOut:
     def best_of(self, problem: AnyProblem, end: Snapshot) -> Snapshot:
         """Return the final snapshot with the parameters of the best epoch on the held-out rows."""
         best = self._best
-        assert best is not None
         assert end.status is not None
         if best.epoch == end.epoch:
             return end
@@ -327,7 +333,7 @@ def _key(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
         *(solver.name, solver.settings, list(at)),
     )
     digest = hashlib.blake2b(repr(parts).encode(), digest_size=16)
-    for array in (*problem.design.columns, problem.y, problem.unit_weights, *at.values()):
+    for array in (*problem.design.columns, problem.y, problem.machines[0].unit_weights, *at.values()):
         if array.size:
             digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -20,20 +20,15 @@ from .regressor import ModelRegressor
 class _HigherOrderFM(KernelSumEstimator):
     """Common base of the regressor and the classifier."""
 
-    order: int
-    shared: bool
-    coefficients: str
-
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        order = whole_number("order", self.order, 2, 10)
         if self._switch("shared"):
-            order = whole_number("order", self.order, 2, 10)
             return "expansion", {"kernel": "anova", "degree": order, "coefficients": self.coefficients}
         if self.coefficients != "ones":
             raise ValueError(
                 f"coefficients = {self.coefficients!r} needs one P for all orders: set shared=True, or leave "
                 "coefficients='ones'."
             )
-        order = whole_number("order", self.order, 2, 10)
         # Orders beyond the number of features have no products.
         return "hofm", {"order": max(2, min(order, getattr(self, "n_features_in_", order)))}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.interactions.of_order import pairs_of
@@ -13,9 +14,6 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 
 from .base import FactorEstimator, ModelEstimator
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class PairEstimator(ModelEstimator):
@@ -48,8 +46,6 @@ class PairEstimator(ModelEstimator):
         return self._table(lambda estimator: estimator._pairs(top), output)
 
     def _pairs(self, top: int | None) -> pd.DataFrame:
-        import pandas as pd
-
         if top is not None:
             whole_number("top", top, 1)
         ranking = pairs_of(self._fitted_model, self._fitted_parameters(), entries=self._entries).ranked(top)
@@ -64,9 +60,6 @@ class WeightedPairEstimator(PairEstimator):
 
     regularizer = "l2"
     _settable = ("P", "coefficients", "w", "intercept")
-
-    P_: np.ndarray
-    coefficients_: np.ndarray
 
     def _store(self, end: Snapshot) -> None:
         self.P_ = end.parameters.P
@@ -83,30 +76,9 @@ class WeightedPairEstimator(PairEstimator):
 class ProductEstimator(FactorEstimator):
     """An estimator whose interactions are products of features, in one or more orders.
 
-    Subclasses split the fitted parameters by order in `_split`, and count, rank and weigh the products of an
-    order.
+    Subclasses split f by the orders of its products, in the features of X alone, in `_split`, and return the
+    `fmviz.engine.interactions.of_order.Interactions` of an order in `_interactions`.
     """
-
-    factors_: dict[int, np.ndarray]
-    coefficients_: dict[int, np.ndarray]
-    used_interactions_: dict[int, int]
-    _parameters: Parameters
-
-    def _split(self, parameters: Parameters) -> None:
-        """Split f by the orders of its products, in the features of X alone."""
-        raise NotImplementedError
-
-    def _used_of_order(self, order: int) -> int:
-        """Return the number of used sets of this many distinct features."""
-        raise NotImplementedError
-
-    def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the used products of an order, shape (n, order), and their weights, largest first."""
-        raise NotImplementedError
-
-    def _weight(self, features: Sequence[int]) -> float:
-        """Return the weight of the product of distinct features, of an order that the model has."""
-        raise NotImplementedError
 
     def _orders(self) -> tuple[int, ...]:
         """Return the orders that `used_interactions_` reports."""
@@ -134,7 +106,7 @@ class ProductEstimator(FactorEstimator):
     def _store(self, end: Snapshot) -> None:
         self._parameters = end.parameters
         self._split(end.parameters)
-        self.used_interactions_ = {m: self._used_of_order(m) for m in self._orders()}
+        self.used_interactions_ = {m: self._interactions(m).n_used() for m in self._orders()}
         self.n_used_interactions_ = sum(self.used_interactions_.values())
         self.used_features_ = self._used_features()
 
@@ -172,8 +144,6 @@ class ProductEstimator(FactorEstimator):
         return self._table(lambda estimator: estimator._products(top, order), output)
 
     def _products(self, top: int | None, order: int | None) -> pd.DataFrame:
-        import pandas as pd
-
         chosen = max(self._orders()) if order is None else whole_number("order", order, 2, 10)
         if top is not None:
             whole_number("top", top, 1)
@@ -181,8 +151,8 @@ class ProductEstimator(FactorEstimator):
             has = ", ".join(str(m) for m in self._orders())
             raise ValueError(f"order = {chosen} is not in this model; it has products of order {has}.")
         # Without columns there is no product.
-        none = np.empty((0, chosen), dtype=int), np.empty(0)
-        features, weight = self._ranked(chosen, top) if self.P_.size else none
+        some = top if self.P_.size else 0
+        features, weight = self._interactions(chosen).ranked(some, repeated=True)
         names = self._names()
         table = {f"feature_{t + 1}": names[features[:, t]] for t in range(chosen)}
         return pd.DataFrame({**table, "weight": weight})
@@ -210,4 +180,8 @@ class ProductEstimator(FactorEstimator):
         """
         estimator = self._of_output(output)
         chosen = estimator._indices(features)
-        return estimator._weight(chosen) if estimator.P_.size and estimator._has_order(len(chosen)) else 0.0
+        return (
+            estimator._interactions(len(chosen)).entry(chosen)
+            if estimator.P_.size and estimator._has_order(len(chosen))
+            else 0.0
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,14 +50,5 @@ class KernelSumEstimator(StrengthsOfData, ProductEstimator):
         d = factors.shape[0]
         return Interactions(order, np.arange(d), factors, coefficients, d, self._repeated)
 
-    def _used_of_order(self, order: int) -> int:
-        return self._interactions(order).n_used()
-
     def _used_features(self) -> np.ndarray:
         return np.flatnonzero(np.any([self._live(m).any(axis=1) for m in self._orders()], axis=0))
-
-    def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
-        return self._interactions(order).ranked(top, repeated=True)
-
-    def _weight(self, features: Sequence[int]) -> float:
-        return self._interactions(len(features)).entry(features)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.counting import features_in_products, used_matchings
-from fmviz.engine.interactions.matchings import matching_weight, ranked_matchings
+from fmviz.engine.counting import features_in_products
+from fmviz.engine.interactions.of_order import LiftedInteractions
 from fmviz.engine.losses import Loss
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
@@ -24,10 +24,6 @@ from .regressor import ModelRegressor
 
 class _Lifted(StrengthsOfData, ProductEstimator):
     """Common base of the regressor and the classifier."""
-
-    kernel: str
-    degree: int
-    augment: bool
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         self._switch("augment")
@@ -62,24 +58,16 @@ class _Lifted(StrengthsOfData, ProductEstimator):
             elif not self._distinct:
                 self.intercept_ += float(coefficients.sum())
 
-    def _scaled(self, order: int) -> np.ndarray:
-        """Return the factors of an order, the first multiplied by the coefficients."""
-        U = self.factors_[order].copy()
-        U[0] *= self.coefficients_[order]
-        return U
-
-    def _used_of_order(self, order: int) -> int:
-        return used_matchings(self._scaled(order))
+    def _interactions(self, order: int) -> LiftedInteractions:
+        U, d = self.factors_[order], self.w_.size
+        # Coefficients of products of distinct features have the share of `_split`, as do entries of W.
+        coefficients = self.coefficients_[order] * (2.0 if self._distinct else 1.0)
+        return LiftedInteractions(order, np.arange(d), U, coefficients, d, not self._distinct)
 
     def _used_features(self) -> np.ndarray:
-        used = [features_in_products(self._scaled(order), self._distinct) for order in self.factors_]
+        weighed = [self._interactions(order).weighed() for order in self.factors_]
+        used = [features_in_products(factors, self._distinct) for factors in weighed]
         return np.flatnonzero(np.any(used, axis=0))
-
-    def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
-        return ranked_matchings(self._scaled(order), top, repeated=not self._distinct)
-
-    def _weight(self, features: Sequence[int]) -> float:
-        return matching_weight(self._scaled(len(features)), features)
 
 
 def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:

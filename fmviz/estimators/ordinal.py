@@ -14,7 +14,7 @@ from fmviz.engine.errors import whole_number
 from fmviz.engine.target import Target
 
 from .factorization_machine import FactorizationMachineClassifier
-from .fitting import checked_data
+from .fitting import checked_data, keep_parameters
 
 
 class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -57,8 +57,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """
 
     def __init__(self, estimator: Any = None, *, max_levels: int = 20) -> None:
-        self.estimator = estimator
-        self.max_levels = max_levels
+        keep_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,10 +21,6 @@ class _PolynomialNetwork(KernelSumEstimator):
 
     _repeated = True
 
-    degree: int
-    coefficients: str
-    augment: bool
-
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         self._switch("augment")
         return "expansion", {

@@ -30,8 +30,6 @@ class _Quadratic(TraceNormStrengths, PairEstimator):
         "lambda_sparse": "lambda_sparse",
     }
 
-    W_: np.ndarray
-
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         return "qr", {}
 

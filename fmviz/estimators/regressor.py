@@ -17,11 +17,6 @@ from .fitting import one_column
 class ModelRegressor(RegressorMixin, ModelEstimator):
     """A regressor of one of the engine's models, with a machine for each of several targets."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,) or (N, m).
 

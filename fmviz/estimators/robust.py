@@ -40,12 +40,6 @@ class _Robust(WeightedPairEstimator):
     loss_param = None
     _entries = False
 
-    rank: int | None  # type: ignore[assignment]
-    eps_insensitive: Given
-    cap_loss: Given
-    cap_spectrum: Given
-    lambda_spectrum: Given
-
     _estimated_start: Parameters | None = None
     _largest_epsilon: ClassVar[float | None] = None
 
@@ -68,11 +62,8 @@ class _Robust(WeightedPairEstimator):
             self._number("lambda_spectrum"),
         )
 
-    def _loss_of(self, epsilon: float, cap: float) -> Loss:
-        raise NotImplementedError
-
     @property
-    def loss(self) -> Loss:  # type: ignore[override]
+    def loss(self) -> Loss:
         caps = self._caps()
         return self._loss_of(caps.epsilon or 0.0, 1.0 if caps.cap is None else caps.cap)
 
@@ -83,8 +74,7 @@ class _Robust(WeightedPairEstimator):
         return "robust", {"cap": 1.0 if cap is None else cap}
 
     def _shrinkage(self) -> float:
-        strength = self._caps().lambda_p
-        return 0.0 if strength is None else strength
+        return self._caps().lambda_p or 0.0
 
     def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
         return super()._problem(*merged_rows(X, target, sample_weight))
@@ -146,8 +136,7 @@ class _Robust(WeightedPairEstimator):
         super()._fit(X, target, sample_weight, stratified)
         self._estimated_start = None
         f = self._fitted_model.predict(Design(X, self.dtype), self._fitted_parameters())
-        kinks = self._fitted_loss.majoriser
-        assert kinks is not None, "its losses have kinks"
+        kinks: Any = self._fitted_loss.majoriser
         self.outlier_mask_ = kinks.excess(f, target.values) > kinks.cap
         trusted = self.eps_insensitive_ + (0.0 if np.isinf(kinks.cap) else kinks.cap)
         delta = trusted / 6.0 or 1.0

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.losses import Loss, get_loss
-from fmviz.engine.models import SharedBasis, get_model
+from fmviz.engine.models import get_model
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
@@ -27,9 +28,6 @@ from .base import Callback, ModelEstimator, RandomState
 from .fitting import keep_parameters, merged_rows
 from .regressor import ModelRegressor
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 STRENGTH_SHARE = 0.01
 """The default λ, as a share of λ_max."""
 
@@ -40,17 +38,6 @@ class SharedBasisEstimator(ModelEstimator):
     loss_param = None
     lambda_p = 0.0
     _settable: ClassVar[tuple[str, ...]] = ()
-
-    kernel: str
-    augment: bool
-    penalty: str
-    refit: str
-    radius: float | None
-
-    bases_: np.ndarray
-    offsets_: np.ndarray
-    output_weights_: np.ndarray
-    _parameters: Parameters
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         self._switch("augment")
@@ -164,12 +151,9 @@ class SharedBasisEstimator(ModelEstimator):
             If there is no such output, or `top` is not a positive whole number.
         """
         check_is_fitted(self)
-        import pandas as pd
-
         if top is not None:
             whole_number("top", top, 1)
-        model = self._fitted_model
-        assert isinstance(model, SharedBasis), "`_model_choice` names it"
+        model: Any = self._fitted_model
         single, parameters = model.of_output(self._parameters, self._output_number(output))
         d = self.n_features_in_
         parameters = parameters.replace(P=np.ascontiguousarray(parameters.P[:d]), w=parameters.w[:d])

@@ -93,5 +93,5 @@ class SharedBasisClassifier(SharedBasisEstimator, ModelClassifier):
     def _output_labels(self) -> list[Any]:
         return self.classes_.tolist() if self.output_weights_.shape[1] > 1 else [self.classes_[1]]
 
-    def _probabilities(self, positive: np.ndarray) -> np.ndarray:
+    def _probabilities(self, positive: Any) -> np.ndarray:
         return positive if positive.ndim == 2 else np.column_stack([1.0 - positive, positive])

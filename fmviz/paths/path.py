@@ -58,8 +58,7 @@ class PathPoint:
 
     def record(self) -> dict[str, Any]:
         """Return the scalars, flat: one row of a path."""
-        end = self.snapshot
-        assert end.status is not None, "a path point holds the end of a fit"
+        end: Any = self.snapshot
         return {
             "order": self.order,
             "lambda_sparse": self.lambda_sparse,
@@ -114,9 +113,7 @@ def iterate_path(
         )
     for order in orders:
         one_of("orders", order, ORDERS)
-    held_out = None
-    if validation is not None:
-        held_out = problem.on_rows(*validation)
+    held_out = None if validation is None else problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, has the same start.
     first, method = start_and_solver(

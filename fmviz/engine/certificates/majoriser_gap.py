@@ -150,7 +150,9 @@ class _Tangent:
         strength = self._problem.lambda_p
         radius = 2.0 * float(self._values.sum())
         if self._X.shape[1] > _FEATURES:
-            top = PairGradient(_Rows(self._X), alpha, True).lowest(1e-6)  # type: ignore[arg-type]
+            slope = np.zeros(self._kept.size)
+            slope[self._kept] = alpha
+            top = PairGradient(self._problem.design, slope, True).lowest(1e-6)
             return lambda s: radius * max(0.0, s * top - (strength if self._trace else 0.0))
         H = -pair_gradient(self._X, alpha, diagonal=True)
         top = float(np.linalg.eigvalsh(H)[-1])
@@ -168,16 +170,3 @@ class _Tangent:
         squares = float(np.square(beside).sum()) / strength + float(positive @ positive) / (4.0 * strength)
         free = radius * max(0.0, float(np.linalg.eigvalsh(inner)[-1])) if P.shape[1] else 0.0
         return lambda s: min(s * ball, s * free + s * s * squares)
-
-
-class _Rows:
-    """Rows of X with the methods of a design that `PairGradient` uses."""
-
-    def __init__(self, X: Any) -> None:
-        self.matrix, self.n_features = X, X.shape[1]
-
-    def dot(self, right: np.ndarray) -> np.ndarray:
-        return np.asarray(self.matrix @ right)
-
-    def transpose_dot(self, right: np.ndarray) -> np.ndarray:
-        return np.asarray(self.matrix.T @ right)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import comb, factorial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -73,6 +73,9 @@ class Interactions:
     coefficients: np.ndarray
     n_features: int
     repeats: bool = False
+
+    # The axes of `values` besides the rows.
+    _within_rows: ClassVar[Any] = 1
 
     @property
     def multiplicity(self) -> int:
@@ -143,9 +146,9 @@ class Interactions:
         """Return the factors of the rows with the largest entries, at most so many."""
         if self.rows.size <= most:
             return self
-        size = np.abs(self.values).max(axis=1, initial=0.0)
+        size = np.abs(self.values).max(axis=self._within_rows, initial=0.0)
         kept = np.sort(np.argsort(-size, kind="stable")[:most])
-        return replace(self, rows=self.rows[kept], values=self.values[kept])
+        return replace(self, rows=self.rows[kept], values=self.values[..., kept, :])
 
     def entry(self, features: Sequence[int]) -> float:
         """Return the weight of a set of distinct features, multiplicity included.
@@ -174,7 +177,7 @@ class Interactions:
 
     def n_features_used(self) -> int:
         """Return the number of features with a non-zero entry in a live column."""
-        return int((self.values[:, self.coefficients != 0] != 0).any(axis=1).sum())
+        return int((self.values[..., self.coefficients != 0] != 0).any(axis=self._within_rows).sum())
 
     def recovery(self, true: Collection[tuple[int, ...]]) -> tuple[float, bool]:
         """Return the F1 score of the used sets against the true ones, and whether both are the same."""
@@ -245,6 +248,8 @@ class LiftedInteractions(Interactions):
         The kept rows of U¹, …, U^m; of a slice at some features, of as many factors fewer.
     """
 
+    _within_rows: ClassVar[Any] = (0, 2)
+
     def at(self, features: Sequence[int]) -> Interactions:
         """Return the slice at some features, which every factor takes in turn."""
         places = self.places(features)
@@ -266,41 +271,31 @@ class LiftedInteractions(Interactions):
         U, V = self.values[:, :, live]
         return _weighed(np.hstack([U, V]), 0.5 * np.tile(self.coefficients[live], 2)), np.hstack([V, U])
 
-    def largest_rows(self, most: int) -> Interactions:
-        if self.rows.size <= most:
-            return self
-        size = np.abs(self.values).max(axis=(0, 2), initial=0.0)
-        kept = np.sort(np.argsort(-size, kind="stable")[:most])
-        return replace(self, rows=self.rows[kept], values=self.values[:, kept])
-
     def _entry(self, places: Sequence[int]) -> float:
-        return matching_weight(self._weighed(), places) / factorial(self.order)
+        return matching_weight(self.weighed(), places) / factorial(self.order)
 
     def _uses(self, places: Sequence[int]) -> bool:
         """Return whether these rows can be assigned to the factors of a live column without a 0."""
-        return matching_weight((self._weighed() != 0).astype(float), places) > 0
+        return matching_weight((self.weighed() != 0).astype(float), places) > 0
 
     def n_used(self) -> int:
-        return used_matchings(self._weighed())
+        return used_matchings(self.weighed())
 
     def eigenvalues(self) -> np.ndarray:
         """Return the eigenvalues, at most 2k: ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ with P = ½[U+V, U−V]."""
-        left, right = self._weighed()
+        left, right = self.weighed()
         signs = np.repeat([1.0, -1.0], left.shape[1])
         return eigenform(0.5 * np.hstack([left + right, left - right]), signs)[1]
 
-    def n_features_used(self) -> int:
-        return int((self.values[:, :, self.coefficients != 0] != 0).any(axis=(0, 2)).sum())
-
     def _ranked(self, top: int | None, repeated: bool) -> tuple[np.ndarray, np.ndarray]:
-        places, weight = ranked_matchings(self._weighed(), top, repeated=repeated)
+        places, weight = ranked_matchings(self.weighed(), top, repeated=repeated)
         return places, weight if repeated else weight / factorial(self.order)
 
     def total(self) -> float:
         """Return the sum of all products; for powers only, since the distinct form has order 2."""
         return float(self.values.sum(axis=1).prod(axis=0).sum())
 
-    def _weighed(self) -> np.ndarray:
+    def weighed(self) -> np.ndarray:
         """Return the factors with the coefficients in the first."""
         first = np.where(self.coefficients != 0, _weighed(self.values[0], self.coefficients), 0.0)
         return np.concatenate([first[None], self.values[1:]])
@@ -335,10 +330,8 @@ def orders_of(model: Model) -> tuple[int, ...]:
     return (2, 3) if None in degrees else tuple(degrees)
 
 
-def interactions_of(
-    model: Model, parameters: Parameters | KeptRows, order: int, output: int = 0
-) -> Interactions:
-    """Return the interactions of one order.
+def interactions_of(model: Model, parameters: Parameters | KeptRows, order: int) -> Interactions:
+    """Return the interactions of one order; those of the first output of a model of several.
 
     Parameters
     ----------
@@ -348,8 +341,6 @@ def interactions_of(
         Its parameters, or some rows of them.
     order : int
         m.
-    output : int
-        Which one, of a model of several outputs.
 
     Raises
     ------
@@ -357,7 +348,7 @@ def interactions_of(
         If the model has no interactions of this order.
     """
     if isinstance(model, SharedBasis) and isinstance(parameters, Parameters):
-        model, parameters = model.of_output(parameters, output)
+        model, parameters = model.of_output(parameters, 0)
     if order not in orders_of(model):
         known = ", ".join(map(str, orders_of(model))) or "none"
         raise ValueError(f"order = {order} is not one of this model's: {known}.")

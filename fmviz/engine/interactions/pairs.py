@@ -25,6 +25,7 @@ def tile_edges(n_features: int, n_tiles: int) -> np.ndarray:
     return (np.arange(n_tiles + 1) * n_features) // n_tiles
 
 
+@dataclass(frozen=True, eq=False)
 class PairWeights:
     """A symmetric W that is 0 except in some rows and columns, without its diagonal.
 
@@ -231,8 +232,6 @@ class FactoredPairs(PairWeights):
         Whether f has x_j², too, with half of the diagonal of L Rᵀ.
     """
 
-    rows: np.ndarray
-    n_features: int
     left: np.ndarray
     right: np.ndarray
     repeats: bool = False
@@ -258,8 +257,6 @@ class GivenPairs(PairWeights):
         The weights of the pairs of rows.
     """
 
-    rows: np.ndarray
-    n_features: int
     W: np.ndarray
 
     @classmethod

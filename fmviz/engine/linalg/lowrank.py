@@ -191,7 +191,9 @@ class PairGradient:
         if count == 0:
             return np.zeros(0), np.zeros((d, 0))
         if live.size <= max(_SMALL, 2 * count):
-            values, small = np.linalg.eigh(self._dense(live))
+            values, small = np.linalg.eigh(
+                pair_gradient(self._design.matrix[:, live], self._slope, self._diagonal)
+            )
         else:
             values, small = self._lanczos(count, live, start[live], tol)
         order = np.argsort(-np.abs(values), kind="stable")[:count]
@@ -229,9 +231,6 @@ class PairGradient:
         except ArpackError:
             # The start is in the null space, as it is where the gradient is 0.
             return np.zeros(0), np.zeros((live.size, 0))
-
-    def _dense(self, live: np.ndarray) -> np.ndarray:
-        return pair_gradient(self._design.matrix[:, live], self._slope, self._diagonal)
 
     def norm(self, tol: float) -> float:
         """Return the largest |eigenvalue|.

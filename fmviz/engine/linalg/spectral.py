@@ -66,11 +66,7 @@ def spectral_prox(view: SpectralView, V: np.ndarray, strength: float) -> np.ndar
     return result
 
 
-def _sum_of_sizes(eigenvalues: np.ndarray) -> float:
-    return float(np.abs(eigenvalues).sum())
-
-
-TRACE_NORM = SpectralView(_sum_of_sizes, soft_threshold)
+TRACE_NORM = SpectralView(lambda eigenvalues: float(np.abs(eigenvalues).sum()), soft_threshold)
 """‖W‖_tr = Σ|eigenvalues|."""
 
 

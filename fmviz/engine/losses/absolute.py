@@ -16,12 +16,12 @@ from .squared import Squared
 
 @jitable
 def value(r, unused, theta):
-    return abs(r)
+    return max(abs(r) - theta[0], 0.0)
 
 
 @jitable
 def derivative(r, unused, theta):
-    return 1.0 if r > 0.0 else -1.0 if r < 0.0 else 0.0
+    return 1.0 if r > theta[0] else -1.0 if r < -theta[0] else 0.0
 
 
 @jitable
@@ -31,7 +31,7 @@ def second(r, unused, theta):
 
 @jitable
 def conjugate(a, y, theta):
-    return a * y if abs(a) <= 1.0 else inf
+    return a * y + theta[0] * abs(a) if abs(a) <= 1.0 else inf
 
 
 @dataclass(frozen=True)
@@ -45,25 +45,9 @@ class Absolute(Loss):
     scalar = residual_loss("absolute", value, derivative, second)
     jitable_conjugate = staticmethod(conjugate)
     smooth = False
-
-    @property
-    def majoriser(self) -> Majoriser:
-        return Majoriser(Squared())
-
-
-@jitable
-def insensitive_value(r, unused, theta):
-    return max(abs(r) - theta[0], 0.0)
-
-
-@jitable
-def insensitive_derivative(r, unused, theta):
-    return 1.0 if r > theta[0] else -1.0 if r < -theta[0] else 0.0
-
-
-@jitable
-def insensitive_conjugate(a, y, theta):
-    return a * y + theta[0] * abs(a) if abs(a) <= 1.0 else inf
+    # ε = 0.
+    theta = (0.0,)
+    majoriser = Majoriser(Squared())
 
 
 @dataclass(frozen=True)
@@ -78,8 +62,8 @@ class Insensitive(Loss):
     label = "Epsilon-insensitive"
     formula = r"\max\{|f-y|-\epsilon, 0\}"
     task = "regression"
-    scalar = residual_loss("insensitive", insensitive_value, insensitive_derivative, second)
-    jitable_conjugate = staticmethod(insensitive_conjugate)
+    scalar = residual_loss("insensitive", value, derivative, second)
+    jitable_conjugate = staticmethod(conjugate)
     smooth = False
 
     @property

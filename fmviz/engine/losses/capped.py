@@ -6,29 +6,13 @@ from dataclasses import dataclass
 
 from .._jit import jitable
 from ..settings import LARGE, SMALL, setting
+from .absolute import second
 from .base import Loss
 from .half_squares import SquaredExcess, SquaredSlack
 from .majoriser import Majoriser
 from .scalar import ScalarLoss, residual_loss
 
 _CAP = "The largest loss of a row: rows beyond it are set aside."
-
-
-class _Capped(Loss):
-    """min{u, ε₂} of an excess u ≥ 0 whose ½u² is smooth. Not convex, and its derivative jumps."""
-
-    cap: float
-    convex = False
-    smooth = False
-
-    @property
-    def half_square(self) -> Loss:
-        """½u²."""
-        raise NotImplementedError
-
-    @property
-    def majoriser(self) -> Majoriser:
-        return Majoriser(self.half_square, self.cap)
 
 
 @jitable
@@ -44,13 +28,8 @@ def derivative(r, unused, theta):
     return 1.0 if r > 0.0 else -1.0
 
 
-@jitable
-def second(r, unused, theta):
-    return 0.0
-
-
 @dataclass(frozen=True)
-class CappedInsensitive(_Capped):
+class CappedInsensitive(Loss):
     """ℓ(f, y) = min{max{|f − y| − ε₁, 0}, ε₂}: the capped ε-insensitive loss (robust_fm, Eq. 1).
 
     Not convex. A row with |f − y| > ε₁ + ε₂ is set aside: moving its target changes nothing.
@@ -66,10 +45,12 @@ class CappedInsensitive(_Capped):
     formula = r"\min\{\max\{|f-y|-\epsilon_1, 0\},\epsilon_2\}"
     task = "regression"
     scalar = residual_loss("capped", value, derivative, second)
+    convex = False
+    smooth = False
 
     @property
-    def half_square(self) -> Loss:
-        return SquaredExcess(self.epsilon)
+    def majoriser(self) -> Majoriser:
+        return Majoriser(SquaredExcess(self.epsilon), self.cap)
 
 
 @jitable
@@ -84,7 +65,7 @@ def hinge_derivative(f, y, theta):
 
 
 @dataclass(frozen=True)
-class CappedHinge(_Capped):
+class CappedHinge(Loss):
     """ℓ(f, y) = min{max{1 − ε₁ − yf, 0}, ε₂}, y = ±1: the hinge, or ramp, that ends at a cap.
 
     The analogue of the capped ε-insensitive loss for margins: yf ≥ 1 − ε₁ costs nothing, and a row
@@ -101,7 +82,9 @@ class CappedHinge(_Capped):
     formula = r"\min\{\max\{1-\epsilon_1-yf, 0\},\epsilon_2\}"
     task = "binary"
     scalar = ScalarLoss("capped_hinge", hinge_value, hinge_derivative, second)
+    convex = False
+    smooth = False
 
     @property
-    def half_square(self) -> Loss:
-        return SquaredSlack(1.0 - self.epsilon)
+    def majoriser(self) -> Majoriser:
+        return Majoriser(SquaredSlack(1.0 - self.epsilon), self.cap)

@@ -74,9 +74,7 @@ class Smoothed(Loss):
 
     @cached_property
     def _majoriser(self) -> Majoriser:
-        majoriser = self.loss.majoriser
-        assert majoriser is not None, "asked of losses that have one"
-        return majoriser
+        return self.loss.majoriser
 
     @property
     def label(self) -> str:  # type: ignore[override]

@@ -12,7 +12,6 @@ from .._jit import cached_factory
 from ..errors import WhyNot
 from ..target import Kind
 from .base import Loss
-from .scalar import ScalarLoss
 
 # Tolerance for rows of a dual point outside the domain of a conjugate.
 _SLACK = 1e-9
@@ -73,7 +72,6 @@ class VectorLoss(Loss):
 
     kinds: ClassVar[tuple[Kind, ...]] = ("class",)
     task: ClassVar[Any] = "class"
-    scalar: ClassVar[ScalarLoss]
     rows: ClassVar[RowLoss]
 
     def value_and_gradient(self, F: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,10 +105,6 @@ class VectorLoss(Loss):
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Return for every row a bound of the largest eigenvalue of its Hessian in f, shape (B,)."""
-        raise NotImplementedError
-
-    def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-        """Return ℓ*(a, y) of every row, shape (B,), for a of shape (B, m)."""
         raise NotImplementedError
 
     def why_no_gap(self) -> WhyNot | None:

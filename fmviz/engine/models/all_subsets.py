@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ..errors import WhyNot
 from .columnar import LONGER, ColumnModel
-from .columns import AllSubsets, ColumnKernel
+from .columns import AllSubsets
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class AllSubsetsModel(ColumnModel):
     overflow_cause = "A product of 1 + p_js x_j over many features grows like an exponential function. "
     # Its products include a constant, which only a bias can compensate.
     suited: ClassVar[Mapping[str, Any]] = {"fit_intercept": True, **LONGER}
-    _KERNELS: ClassVar[tuple[ColumnKernel, ...]] = (AllSubsets(),)
+    _kernels: ClassVar[Any] = (AllSubsets(),)
 
     def why_no_threshold(self) -> WhyNot:
         return WhyNot(
@@ -34,6 +34,3 @@ class AllSubsetsModel(ColumnModel):
             "saddle point that a strength could turn into a minimum. Follow λ downwards from a fit that is "
             "empty.",
         )
-
-    def kernels(self) -> tuple[ColumnKernel, ...]:
-        return self._KERNELS

@@ -314,8 +314,8 @@ class Model(Bound):
         return 0.0
 
     def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return the weight of every column's norm, to the `shrinkage_power`, in the shrinkage."""
-        return np.ones(parameters.P.shape[1])
+        """Return the weight of every column's norm, to the `shrinkage_power`, in the shrinkage: |λ_s|."""
+        return np.abs(parameters.multipliers)
 
     def column_weights(self, parameters: Parameters) -> np.ndarray:
         """Return half the slope of the shrinkage in p_:,s over p_:,s, for every column of P.

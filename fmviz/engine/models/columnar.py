@@ -22,22 +22,6 @@ LONGER: Mapping[str, Any] = {"max_epochs": 2_000, "tol": 1e-3}
 
 
 @dataclass(frozen=True)
-class Block:
-    """A block of columns of P and its kernel.
-
-    Attributes
-    ----------
-    columns : slice
-        Which columns.
-    kernel : ColumnKernel
-        The kernel K.
-    """
-
-    columns: slice
-    kernel: ColumnKernel
-
-
-@dataclass(frozen=True)
 class ColumnModel(Model):
     """f(x) = b + ⟨w, x⟩ + Σ_s c_s K_s(p_:,s, x), with one kernel K for every block of columns.
 
@@ -56,15 +40,13 @@ class ColumnModel(Model):
     def multilinear(self) -> bool:
         return all(kernel.multilinear for kernel in self.kernels())
 
-    def blocks(self, rank: int) -> tuple[Block, ...]:
-        """Return the blocks of P, from left to right."""
-        return tuple(
-            Block(slice(b * rank, (b + 1) * rank), kernel) for b, kernel in enumerate(self.kernels())
-        )
+    def blocks(self, rank: int) -> list[tuple[slice, ColumnKernel]]:
+        """Return the columns and the kernel of every block of P, from left to right."""
+        return [(slice(b * rank, (b + 1) * rank), kernel) for b, kernel in enumerate(self.kernels())]
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
         return tuple(
-            ColumnViews(block.columns, block.kernel.entries, block.kernel.rows) for block in self.blocks(rank)
+            ColumnViews(columns, kernel.entries, kernel.rows) for columns, kernel in self.blocks(rank)
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
@@ -74,11 +56,11 @@ class ColumnModel(Model):
     def bind(self, penalty: Penalty, rank: int) -> Penalty:
         """Bind to every block the penalty's form for its order ([A] Eq. 42, 49)."""
         parts = []
-        for block in self.blocks(rank):
-            form = penalty.of_order(block.kernel.degree)
+        for columns, kernel in self.blocks(rank):
+            form = penalty.of_order(kernel.degree)
             if isinstance(form, WhyNot):
                 raise ValueError(form)
-            parts.append((block.columns, form))
+            parts.append((columns, form))
         return Blockwise(penalty, tuple(parts))
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
@@ -115,9 +97,8 @@ class ColumnModel(Model):
         return {"P": (d, rank * len(self.kernels())), "w": (d,), "intercept": ()}
 
     def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
-        """Return the columns and the kernel of every block of a P with this number of columns."""
-        rank = n_columns // len(self.kernels())
-        return [(block.columns, block.kernel) for block in self.blocks(rank)]
+        """Return the `blocks` of a P with this number of columns."""
+        return self.blocks(n_columns // len(self.kernels()))
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""

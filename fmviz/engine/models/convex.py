@@ -51,17 +51,14 @@ class EigenModel(ColumnModel):
 
     convex: ClassVar[bool] = True
     copies: ClassVar[int] = 32
+    # A single feature has no pair, and W is 0.
+    least_features = 1
     # The term that λ_p multiplies, for messages.
     shrunk: ClassVar[str]
 
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(2) if self.diagonal else Anova(2),)
-
-    @property
-    def least_features(self) -> int:
-        """1: a single feature has no pair, and W is 0."""
-        return 1
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         if not penalty.smooth:
@@ -156,10 +153,6 @@ class ConvexFM(EigenModel):
     def shrinkage(self, parameters: Parameters) -> float:
         """Return ‖W‖_tr."""
         return float(np.abs(eigenform(parameters.P, parameters.multipliers)[1]).sum())
-
-    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return |λ_s|."""
-        return np.abs(parameters.multipliers)
 
     def gauge(
         self,

@@ -118,10 +118,6 @@ class KernelExpansion(ColumnModel):
         coefficients = rng.choice((-1.0, 1.0), rank) if signs else np.ones(rank)
         return Parameters(start.P, start.w, start.intercept, coefficients=coefficients)
 
-    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return |λ_s|."""
-        return np.abs(parameters.multipliers)
-
     def column_weights(self, parameters: Parameters) -> np.ndarray:
         """Return |λ_s|, or ½m|λ_s|‖p_:,s‖^(m−2) where the norm is to the power m."""
         power, size = self.shrinkage_power, self.shrinkage_weights(parameters)

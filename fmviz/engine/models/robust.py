@@ -136,7 +136,3 @@ class RobustFM(EigenModel):
     def shrinkage(self, parameters: Parameters) -> float:
         """Return R(Z)."""
         return self.spectral.value(eigenform(parameters.P, parameters.multipliers)[1])
-
-    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return |λ_s|."""
-        return np.abs(parameters.multipliers)

@@ -92,7 +92,6 @@ class SharedBasis(Model):
     certificate: ClassVar[str] = "gap"
     columnar: ClassVar[bool] = True
     multi_output: ClassVar[bool] = True
-    copies: ClassVar[int] = 6
     # One basis an epoch, so that a plot shows each as it is added.
     suited: ClassVar[Mapping[str, Any]] = {
         "max_epochs": 60,

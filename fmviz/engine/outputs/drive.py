@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,6 @@ def iterate(
     divided equally. The run has converged where every machine has. Checkpoints are offered with snapshots.
     """
     if problem.n_machines is None:
-        chosen = {} if keep is None else {"keep": keep}
         (machine,) = problem.machines
         return drive.iterate(
             machine,
@@ -66,9 +66,9 @@ def iterate(
             init_scale=init_scale,
             rng=rng,
             resume=resume,
+            keep=keep,
             leave=leave,
             schedule=schedule,
-            **chosen,
         )
     budget, m = budget or Budget(), problem.n_machines
     rng = rng if rng is not None else np.random.default_rng()
@@ -110,8 +110,6 @@ class _Machine:
         Its latest snapshot.
     """
 
-    last: Snapshot
-
     def __init__(
         self,
         problem: Problem,
@@ -120,7 +118,7 @@ class _Machine:
         state: Mapping[str, Any] | None,
         settings: Mapping[str, Any],
     ) -> None:
-        self._take: Callable[[], Checkpoint] | None = None
+        self._take: Any = None
         self._memory: Mapping[str, Any] = {}
         self._run: Generator[Snapshot, None, None] | None = None
         if state is not None and "end" in state:
@@ -128,22 +126,16 @@ class _Machine:
             return
         resume = None
         if state is not None:
-            resume = Checkpoint(state["epoch"], state["seconds"], state["change"], state["memory"])
+            resume = Checkpoint(**state)
         self._run = drive.iterate(
             problem,
             start=start,
             rng=rng,
             resume=resume,
-            keep=self._keep,
-            leave=self._leave,
+            keep=partial(setattr, self, "_take"),
+            leave=partial(setattr, self, "_memory"),
             **settings,
         )
-
-    def _keep(self, take: Callable[[], Checkpoint]) -> None:
-        self._take = take
-
-    def _leave(self, memory: Mapping[str, Any]) -> None:
-        self._memory = memory
 
     def advance(self) -> None:
         """Advance to the next snapshot, if there is one."""
@@ -162,14 +154,7 @@ class _Machine:
         """Return the state of the run for a checkpoint."""
         if self._run is None:
             return {"end": _packed(self.last)}
-        assert self._take is not None, "the machine can be checkpointed"
-        checkpoint = self._take()
-        return {
-            "epoch": checkpoint.epoch,
-            "seconds": checkpoint.seconds,
-            "change": checkpoint.change,
-            "memory": checkpoint.memory,
-        }
+        return dict(vars(self._take()))
 
     @property
     def end(self) -> dict[str, Any]:

@@ -82,11 +82,6 @@ class SideBySide(Formulation):
         return self.target.values
 
     @property
-    def unit_weights(self) -> np.ndarray:
-        """c_n as an array of length N."""
-        return self.machines[0].unit_weights
-
-    @property
     def lambda_w(self) -> Any:
         """λ_w, a number, or one for each output, shape (m,)."""
         return self._strength("lambda_w")
@@ -104,11 +99,6 @@ class SideBySide(Formulation):
     def _strength(self, name: str) -> Any:
         values = [getattr(problem, name) for problem in self.machines]
         return values[0] if len(set(values)) == 1 else self.joined(values)
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of every stacked array, by its name."""
-        return {name: (self.n_machines, *shape) for name, shape in self.machines[0].shapes.items()}
 
     def at(self, **strengths: Any) -> SideBySide:
         """Return the problems with other strengths: one number for all outputs, or one for each."""
@@ -164,16 +154,6 @@ class SideBySide(Formulation):
         each = zip(self.machines, target.outputs(), strict=True)
         problems = tuple(problem.on_rows(design, output.values) for problem, output in each)
         return replace(self, target=target, machines=problems)
-
-    def parts(self, parameters: Parameters) -> dict[str, float]:
-        """Return the means over the outputs of the four parts of the objective."""
-        each = zip(self.machines, self.split(parameters), strict=True)
-        parts = [problem.parts(own) for problem, own in each]
-        return {name: float(np.mean([part[name] for part in parts])) for name in parts[0]}
-
-    def objective(self, parameters: Parameters) -> float:
-        """Return the mean of the objectives of the outputs."""
-        return sum(self.parts(parameters).values())
 
 
 AnyProblem: TypeAlias = Problem | SideBySide

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import WhyNot
 from ._coupled import norm_penalty
-from .base import MatrixView, Penalty, RowView, prox_of_norms, row_residual, unit_rows
+from .base import MatrixView, Penalty, prox_of_norms, row_residual, unit_rows
 from .operators.matrix import shrink_squared_norms
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerCS
@@ -40,6 +40,8 @@ class CS(Penalty):
     in_weights = "entries"
     power = 2
     beyond_pairs = "omega_cs"
+    row = norm_penalty(quad=1.0, coupled=2.0)
+    matrix = MatrixView(name, shrink_squared_norms, lazy="coupled_rows")
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
         """Return the power of order m ([A] Eq. 51)."""
@@ -66,12 +68,3 @@ class CS(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·Σ_{i≠j} ‖p_i‖, shape (d, 1)."""
         return 2.0 * sum_of_others(unit_rows(P)[0], 0)
-
-    @property
-    def row(self) -> RowView:
-        """The view of [A] 5.2."""
-        return norm_penalty(quad=1.0, coupled=2.0)
-
-    @property
-    def matrix(self) -> MatrixView:
-        return MatrixView(self.name, shrink_squared_norms, lazy="coupled_rows")

@@ -42,11 +42,6 @@ def symmetric_slopes(sizes: np.ndarray, degree: int) -> np.ndarray:
     return np.einsum("jt...,jt...->j...", before[:d], after[1:, ::-1])
 
 
-def products(sizes: np.ndarray) -> np.ndarray:
-    """Return Π(1 + size_j) along the first axis."""
-    return np.prod(1.0 + sizes, axis=0)
-
-
 @jitable
 def always(cache):
     return True
@@ -213,6 +208,8 @@ class OmegaTIAll(_Higher):
     prox_formula = HigherOmegaTI.prox_formula
     selects = "subsets of features"
     source = "atarashi2021, Eq. 56"
+    entry = entry_view(PRODUCT)
+    row = entries_view(PRODUCT)
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum over columns of the product less 1, without cancellation."""
@@ -221,15 +218,7 @@ class OmegaTIAll(_Higher):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Π_{i≠j} (1 + |p_is|)."""
         size = np.abs(P)
-        return np.asarray(products(size) / (1.0 + size))
-
-    @property
-    def entry(self) -> EntryView:
-        return entry_view(PRODUCT)
-
-    @property
-    def row(self) -> RowView:
-        return entries_view(PRODUCT)
+        return np.asarray(np.prod(1.0 + size, axis=0) / (1.0 + size))
 
 
 @dataclass(frozen=True)
@@ -244,6 +233,7 @@ class OmegaCSAll(_Higher):
     source = "atarashi2021, Eq. 57"
     row_wise = True
     why_no_entry = HigherOmegaCS.why_no_entry
+    row = norm_view(PRODUCT)
 
     def value(self, P: np.ndarray) -> float:
         """Return the product over rows less 1, without cancellation."""
@@ -252,8 +242,4 @@ class OmegaCSAll(_Higher):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Π_{i≠j} (1 + ‖p_i‖), shape (d, 1)."""
         norms = unit_rows(P)[0]
-        return np.asarray(products(norms) / (1.0 + norms))
-
-    @property
-    def row(self) -> RowView:
-        return norm_view(PRODUCT)
+        return np.asarray(np.prod(1.0 + norms, axis=0) / (1.0 + norms))

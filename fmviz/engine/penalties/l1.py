@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
-from .base import EntryView, MatrixView, Penalty, RowView
+from .base import MatrixView, Penalty
 from .operators.matrix import soften
 
 
@@ -28,6 +28,9 @@ class L1(Penalty):
     source = "atarashi2021, Eq. 8"
     on_weights = True
     row_norm = 1.0
+    entry = entry_penalty(fixed=1.0)
+    row = entries_penalty(fixed=1.0)
+    matrix = MatrixView(name, soften, lazy="entries")
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of |p_js|."""
@@ -41,15 +44,3 @@ class L1(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return ones."""
         return np.ones_like(P)
-
-    @property
-    def entry(self) -> EntryView:
-        return entry_penalty(fixed=1.0)
-
-    @property
-    def row(self) -> RowView:
-        return entries_penalty(fixed=1.0)
-
-    @property
-    def matrix(self) -> MatrixView:
-        return MatrixView(self.name, soften, lazy="entries")

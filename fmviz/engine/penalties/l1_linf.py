@@ -81,6 +81,7 @@ class L1LInf(Penalty):
     source = "blondel2017, Table 1"
     separable = False
     row_norm = inf
+    row = RowView(name, 0.0, lambda d, k: np.zeros(1), nothing, clip, largest, unchanged)
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of the rows' largest |entries|."""
@@ -116,7 +117,3 @@ class L1LInf(Penalty):
         at = np.arange(P.shape[0]), np.abs(P).argmax(axis=1)
         out[at] = np.sign(P[at])
         return out
-
-    @property
-    def row(self) -> RowView:
-        return RowView(self.name, 0.0, lambda d, k: np.zeros(1), nothing, clip, largest, unchanged)

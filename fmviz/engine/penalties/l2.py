@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
-from .base import EntryView, MatrixView, Penalty, RowView
+from .base import MatrixView, Penalty
 from .operators.matrix import identity
 
 
@@ -25,6 +25,9 @@ class L2(Penalty):
     smooth = True
     saddles = "columns"
     in_weights = "trace"
+    entry = entry_penalty(quad=1.0)
+    row = entries_penalty(quad=1.0)
+    matrix = MatrixView(name, identity, quad=1.0, lazy="decay")
 
     def value(self, P: np.ndarray) -> float:
         """Return ‖P‖²_F."""
@@ -37,15 +40,3 @@ class L2(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return zeros: there is no |p| term."""
         return np.zeros_like(P)
-
-    @property
-    def entry(self) -> EntryView:
-        return entry_penalty(quad=1.0)
-
-    @property
-    def row(self) -> RowView:
-        return entries_penalty(quad=1.0)
-
-    @property
-    def matrix(self) -> MatrixView:
-        return MatrixView(self.name, identity, quad=1.0, lazy="decay")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import norm_penalty
-from .base import MatrixView, Penalty, RowView, unit_rows
+from .base import MatrixView, Penalty, unit_rows
 from .operators.matrix import shrink_norms
 
 
@@ -28,6 +28,8 @@ class L21(Penalty):
     source = "atarashi2021, Eq. 6"
     row_wise = True
     row_norm = 2.0
+    row = norm_penalty(fixed=1.0)
+    matrix = MatrixView(name, shrink_norms, lazy="rows")
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of row norms."""
@@ -41,11 +43,3 @@ class L21(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return ones, shape (d, 1)."""
         return np.ones((P.shape[0], 1))
-
-    @property
-    def row(self) -> RowView:
-        return norm_penalty(fixed=1.0)
-
-    @property
-    def matrix(self) -> MatrixView:
-        return MatrixView(self.name, shrink_norms, lazy="rows")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import norm_penalty
-from .base import MatrixView, Penalty, RowView, prox_of_norms, unit_rows
+from .base import MatrixView, Penalty, prox_of_norms, unit_rows
 from .higher_order import HigherOmegaCS, OmegaCSAll
 from .omega_ti import prox_pairs
 from .operators.matrix import shrink_norm_pairs
@@ -35,6 +35,8 @@ class OmegaCS(Penalty):
     pairwise = True
     saddles = "matrix"
     in_weights = "pairs"
+    row = norm_penalty(coupled=1.0)
+    matrix = MatrixView(name, shrink_norm_pairs, lazy="coupled_rows", pairs=True)
 
     def of_order(self, order: int | None) -> Penalty:
         """Return Ω_CS^m or Ω_CS^all ([A] Eq. 48 and 57)."""
@@ -54,12 +56,3 @@ class OmegaCS(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_{i≠j} ‖p_i‖, shape (d, 1)."""
         return sum_of_others(unit_rows(P)[0], 0)
-
-    @property
-    def row(self) -> RowView:
-        """The view of [A] 5.2."""
-        return norm_penalty(coupled=1.0)
-
-    @property
-    def matrix(self) -> MatrixView:
-        return MatrixView(self.name, shrink_norm_pairs, lazy="coupled_rows", pairs=True)

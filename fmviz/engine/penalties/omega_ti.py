@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
-from .base import EntryView, MatrixView, Penalty, RowView
+from .base import MatrixView, Penalty
 from .higher_order import HigherOmegaTI, OmegaTIAll
 from .operators.matrix import shrink_pairs
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
@@ -50,6 +50,9 @@ class OmegaTI(Penalty):
     pairwise = True
     saddles = "columns"
     in_weights = "pairs"
+    entry = entry_penalty(coupled=1.0)
+    row = entries_penalty(coupled=1.0)
+    matrix = MatrixView(name, shrink_pairs, lazy="coupled_entries", pairs=True)
 
     def of_order(self, order: int | None) -> Penalty:
         """Return Ω_TI^m or Ω_TI^all ([A] Eq. 41 and 56)."""
@@ -69,16 +72,3 @@ class OmegaTI(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_i |p_is| − |p_js|."""
         return sum_of_others(np.abs(P), 0)
-
-    @property
-    def entry(self) -> EntryView:
-        """The view of [A] Algorithm 1."""
-        return entry_penalty(coupled=1.0)
-
-    @property
-    def row(self) -> RowView:
-        return entries_penalty(coupled=1.0)
-
-    @property
-    def matrix(self) -> MatrixView:
-        return MatrixView(self.name, shrink_pairs, lazy="coupled_entries", pairs=True)

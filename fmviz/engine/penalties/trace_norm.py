@@ -8,7 +8,6 @@ import numpy as np
 
 from ..linalg.spectral import (
     TRACE_NORM,
-    SpectralView,
     spectral_prox,
     spectral_value,
 )
@@ -26,6 +25,7 @@ class TraceNorm(Penalty):
     selects = "eigenvalues: a W of low rank"
     source = "atarashi2021, Eq. 58"
     separable = False
+    spectral = TRACE_NORM
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of the |eigenvalues|."""
@@ -34,7 +34,3 @@ class TraceNorm(Penalty):
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Move the eigenvalues towards 0 by `strength`."""
         return spectral_prox(TRACE_NORM, P, strength)
-
-    @property
-    def spectral(self) -> SpectralView:
-        return TRACE_NORM

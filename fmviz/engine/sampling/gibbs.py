@@ -161,8 +161,6 @@ class GibbsSampler:
         self._w = np.zeros(design.n_features)
         self._P = rng.normal(0.0, self.start_size / self._unit_x, (rank, design.n_features))
         self._bias, self._alpha = 0.0, 1.0
-        self._linear_kernel = linear_draws(design.storage)
-        self._factor_kernel = factor_draws(design.storage)
 
     def draws(self) -> Iterator[Draw]:
         """Yield samples without end, each after one sweep over everything."""
@@ -183,7 +181,7 @@ class GibbsSampler:
                 self._bias = bias
             if self._fit_linear:
                 centers, spreads = self._hyper(self._w[None])
-                self._linear_kernel(
+                linear_draws(self._design.storage)(
                     *self._design.columns,
                     e,
                     self._w,
@@ -197,7 +195,7 @@ class GibbsSampler:
             if self._P.size:
                 centers, spreads = self._hyper(self._P)
                 noise = self._rng.normal(size=self._P.shape)
-                self._factor_kernel(
+                factor_draws(self._design.storage)(
                     *self._design.columns,
                     *(e, self._P, sums, self._alpha, self._groups, centers, spreads, noise),
                 )

@@ -73,12 +73,6 @@ class Posterior:
         """Return the weights of pairs (i, j) in every sample, shape (S, n)."""
         return np.einsum("spk,spk->sp", self.P[:, i], self.P[:, j])
 
-    def intervals(
-        self, i: np.ndarray, j: np.ndarray, level: float, sign: np.ndarray | None = None
-    ) -> dict[str, np.ndarray]:
-        """Summarise the weights of pairs (i, j) over the samples, see `intervals_of`."""
-        return intervals_of(self.weights(i, j), level, sign)
-
     def mean_factors(self) -> np.ndarray:
         """Return L, shape (d, S·k), with L Lᵀ the mean of P Pᵀ."""
         draws, d, k = self.P.shape

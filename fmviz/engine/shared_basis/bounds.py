@@ -323,8 +323,9 @@ def _by_norms(gradient: BasisGradient) -> float:
     (hᵀΓ_c h)² ≤ ‖Γ_c h‖²; and the root of the sum of the squared norms of the Γ_c.
     """
     if not gradient.small and gradient.d > _DENSE:
-        each = [_largest_eigenvalue_of(gradient, c) for c in range(gradient.m)]
-        return float(np.linalg.norm(each))
+        columns = (gradient.slopes[:, c : c + 1] for c in range(gradient.m))
+        singles = (BasisGradient(gradient.design, column, gradient.diagonal) for column in columns)
+        return float(np.linalg.norm([_largest_eigenvalue(single).value for single in singles]))
     matrices = gradient.matrices if gradient.small else [gradient.matrix(c) for c in range(gradient.m)]
     inner = np.array([[float((A * B).sum()) for B in matrices] for A in matrices])
     squares = sum(G @ G for G in matrices)
@@ -336,8 +337,3 @@ def _by_norms(gradient: BasisGradient) -> float:
             np.linalg.norm(each),
         )
     )
-
-
-def _largest_eigenvalue_of(gradient: BasisGradient, c: int) -> float:
-    single = BasisGradient(gradient.design, gradient.slopes[:, c : c + 1], gradient.diagonal)
-    return _largest_eigenvalue(single).value

@@ -10,6 +10,7 @@ u·σ(h, x), so that the paper's g_h is −(hᵀΓ_1 h, …, hᵀΓ_m h), with
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,7 +43,7 @@ def feature_products(design: Design) -> np.ndarray | None:
     return np.ascontiguousarray((X[i] * X[j]).T)
 
 
-def dual_order(row_norm: float) -> float:
+def dual_order(row_norm: Any) -> float:
     """Return p with 1/p + 1/q = 1: the norm of g_h that is dual to the ℓq norm of rows."""
     return {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}[row_norm]
 

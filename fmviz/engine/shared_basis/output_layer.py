@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,11 +53,6 @@ class Risk:
     @cached_property
     def _loss(self) -> VectorLoss:
         return vector_loss(self.problem)
-
-    @cached_property
-    def n_outputs(self) -> int:
-        """The number m of outputs."""
-        return self.problem.target.n_outputs
 
     def value_and_slopes(self, F: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the risk and its derivatives in the predictions, shape (N, m)."""
@@ -137,7 +133,7 @@ class OutputLayer:
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of Θ."""
-        return self.Z.shape[1], self.risk.n_outputs
+        return self.Z.shape[1], self.problem.target.n_outputs
 
     def predict(self, T: np.ndarray) -> np.ndarray:
         """Return the predictions, shape (N, m)."""
@@ -339,8 +335,8 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
     more steps. L follows the curvature of the loss by a line search. The steps end once the
     predicted decrease is at most `tol` of the objective, or `part` of the total decrease.
     """
-    view = layer.penalty.row
-    assert view is not None, "the penalties of an output layer have closed steps along rows"
+    # The penalties of an output layer have closed steps along rows.
+    view: Any = layer.penalty.row
     kernel, cache = _sweeps(view), view.cache(*T.shape)
     here = layer.at(np.ascontiguousarray(T))
     first = here.objective

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..models.shared_basis import SharedBasis
 from ..parameters import Parameters
 from ..problem import Problem
 from ..solvers import Solver
@@ -46,13 +46,10 @@ def largest_strength(problem: Problem) -> float:
     problem : Problem
         A problem of the model "shared_basis", with a penalty that makes rows of V zero; its λ is ignored.
     """
-    model = problem.model
-    assert isinstance(model, SharedBasis), "other models have other thresholds"
-    row_norm = problem.penalty.row_norm
-    assert row_norm is not None, "a smooth penalty has no threshold"
+    model: Any = problem.model
     slopes = Risk(problem).value_and_slopes(linear_predictions(problem))[1]
     gradient = BasisGradient(problem.design, slopes, model.diagonal, feature_products(problem.design))
-    norms = select(gradient, dual_order(row_norm), "eigen", 1, np.random.default_rng(0))[1]
+    norms = select(gradient, dual_order(problem.penalty.row_norm), "eigen", 1, np.random.default_rng(0))[1]
     return float(norms.max(initial=0.0))
 
 

@@ -22,11 +22,6 @@ _CHEAP = 32
 _ROWS = 2_000
 
 
-def l1_starts(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
-    """Return the dominant eigenvector of every Γ_c, shape (d, m)."""
-    return gradient.leading(np.eye(gradient.m), 1, rng)[:, :, 0].T
-
-
 def eigen_steps(
     gradient: BasisGradient, H: np.ndarray, p: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +142,8 @@ def _eigen(gradient: BasisGradient, p: float, count: int, rng: np.random.Generat
 
 
 def _best_l1(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
-    H = l1_starts(gradient, rng)
+    """Return the dominant eigenvector of every Γ_c, shape (d, m), the best first."""
+    H = gradient.leading(np.eye(gradient.m), 1, rng)[:, :, 0].T
     return H[:, np.argsort(-gradient.norms(H, np.inf), kind="stable")]
 
 

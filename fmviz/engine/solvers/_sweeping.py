@@ -82,7 +82,6 @@ class LinearPart:
         weight = unit_weight if problem.sample_weight is None else sample_weight
         self._sweep = linear_sweep(design.storage, working_loss(problem)[0], weight)
         self._curvature, self.sizes = np.empty(0), np.ones(design.n_features)
-        self._unit_free = unit_free
         if problem.fit_linear:
             moments = second_moments(problem)
             self._curvature = moments * (mu / design.n_samples)
@@ -96,7 +95,7 @@ class LinearPart:
 
     def sized(self, w: np.ndarray) -> np.ndarray:
         """Return linear weights, or steps of them, times `sizes`."""
-        return w * self.sizes if self._unit_free else w
+        return w * self.sizes
 
     def step(self, f: np.ndarray, w: np.ndarray, bias: float) -> tuple[float, float]:
         """Sweep once: update f (shifted as by `working_loss`) and w; return the bias and the largest change.

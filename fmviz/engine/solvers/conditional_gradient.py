@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -219,9 +219,7 @@ class BasisSolver(Solver):
 
     @property
     def _model(self) -> SharedBasis:
-        model = self.problem.model
-        assert isinstance(model, SharedBasis), "`_why_not_model` says so"
-        return model
+        return cast(SharedBasis, self.problem.model)
 
     @property
     def _H(self) -> np.ndarray:
@@ -393,9 +391,7 @@ class ConditionalGradient(BasisSolver):
         if count <= 0:
             return np.zeros((problem.design.n_features, 0))
         gradient = BasisGradient(problem.design, slopes, self._model.diagonal, self._products)
-        row_norm = problem.penalty.row_norm
-        assert row_norm is not None, "`_why_not` says so"
-        p = dual_order(row_norm)
+        p = dual_order(problem.penalty.row_norm)
         H, size = select(gradient, p, self.settings["selection"], count, self._rng)
         self.criterion = float(size.max(initial=0.0))
         least = problem.lambda_sparse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from ..linalg.lowrank import (
 from ..memory import in_words
 from ..models.base import Model
 from ..models.convex import ConvexFM
+from ..models.quadratic import QuadraticRegression
 from ..parameters import Parameters
-from ..penalties.trace_norm import TraceNorm
 from ..problem import Formulation, Problem
 from ..settings import ParamSpec
 from ._flat_problem import Joint
@@ -49,8 +49,6 @@ class SignedFactors:
     here : Parameters
         The start; its columns' signs are fixed, and a column of 0 stays 0.
     """
-
-    most_iterations = _MOST
 
     def __init__(self, problem: Problem, here: Parameters) -> None:
         self._problem = problem
@@ -206,14 +204,11 @@ _ROUNDING = 1e-15
 _LANCZOS = 1e-4
 
 
-class _Subspace(Model):
+class _Subspace(QuadraticRegression):
     """f of W = Q S Qᵀ as a function of the small symmetric S, under the trace norm of S.
 
     With `diagonal_only` S stays diagonal, and its trace norm is the ℓ1 norm of the columns' weights.
     """
-
-    factorised: ClassVar[bool] = False
-    convex: ClassVar[bool] = True
 
     def __init__(self, design: Design, Q: np.ndarray, diagonal: bool, diagonal_only: bool) -> None:
         self._Q, self._A, self._diagonal, self._only = Q, design.dot(Q), diagonal, diagonal_only
@@ -235,12 +230,6 @@ class _Subspace(Model):
             G = 0.5 * (G - self._Q.T @ (np.asarray(self._squares.T @ slope)[:, None] * self._Q))
         G = np.diag(np.diagonal(G)) if self._only else 0.5 * (G + G.T)
         return G, design.transpose_dot(slope), float(slope.sum())
-
-    def penalised(self, parameters: Parameters) -> np.ndarray:
-        return parameters.weights
-
-    def shrinkage(self, parameters: Parameters) -> float:
-        return TraceNorm().value(parameters.weights)
 
 
 class GCD(Solver):
@@ -302,7 +291,7 @@ class GCD(Solver):
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         return (
             f"An epoch of {self.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
-            f"{SignedFactors.most_iterations} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
+            f"{_MOST} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
             f"k ≤ {rank:,} columns found so far. W itself, {in_words(8.0 * d * d)} for {d:,} features, is "
             f"never formed; P and its copies take up to {in_words(8.0 * problem.model.copies * d * rank)}."
         )
@@ -318,8 +307,7 @@ class GCD(Solver):
 
     @property
     def _diagonal(self) -> bool:
-        model: Any = self.problem.model
-        return bool(model.diagonal)
+        return bool(self.problem.model.settings["diagonal"])
 
     def _eigen(self, P: np.ndarray, weights: np.ndarray, w: np.ndarray, bias: float) -> Parameters:
         Q, values = eigenform(P, weights)

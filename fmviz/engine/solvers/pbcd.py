@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import WhyNot
-from ..penalties import RowView
 from ..penalties.blockwise import parts_of
 from ..problem import Formulation
 from ..settings import ParamSpec
@@ -42,14 +41,9 @@ class PBCD(SweepingSolver):
         # Rows of P start cache lines where a sum for every column is all that is kept.
         self._padded = not problem.model.columnar
         self._wide = in_lines(np.empty((1, problem.rank))).shape[1] if self._padded else problem.rank
-        self._views = []
-        for view in problem.model.views(problem.rank):
-            assert view.rows is not None, "`on` asks why_not first"
-            self._views.append(view.rows)
-        self._rows: list[RowView] = []
-        for _, penalty in parts_of(problem.penalty):
-            assert penalty.row is not None, "`on` asks why_not first"
-            self._rows.append(penalty.row)
+        # `on` asks `why_not` first: there are all.
+        self._views: list[Any] = [view.rows for view in problem.model.views(problem.rank)]
+        self._rows: list[Any] = [penalty.row for _, penalty in parts_of(problem.penalty)]
         self._caches = [row.cache(design.n_features, self._wide) for row in self._rows]
         self._places = np.empty(design.longest_column, dtype=design.columns.indices.dtype)
         self._work = in_lines(np.empty((4, design.longest_column)))
@@ -99,44 +93,47 @@ class PBCD(SweepingSolver):
                 self._live_only,
             )
             if self._partners is not None:
-                said = pair_row_sweep(self._loss, row, self._weight)(
-                    *self._round_arguments(rounds),
-                    self._partners.other,
-                    design.columns.indices,
-                    design.columns.indptr,
-                    problem.y,
-                    problem.weights,
-                    self._f,
-                    self._P[0],
-                    self._moments,
-                    self._sizes,
-                    self._work[0],
-                    cache,
-                    *strengths,
+                sweeps = pair_row_sweep(self._loss, row, self._weight)
+                rounds.take(
+                    sweeps(
+                        *self._round_arguments(rounds),
+                        self._partners.other,
+                        design.columns.indices,
+                        design.columns.indptr,
+                        problem.y,
+                        problem.weights,
+                        self._f,
+                        self._P[0],
+                        self._moments,
+                        self._sizes,
+                        self._work[0],
+                        cache,
+                        *strengths,
+                    )
                 )
-                rounds.take(said)
                 return
             weighted = problem.model.columnar
             # In a padded P all are 1 and not read.
             coefficients = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
             sweeps = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, self.searches)
-            said = sweeps(
-                *self._round_arguments(rounds),
-                *design.columns,
-                problem.y,
-                problem.weights,
-                self._f,
-                self._P[b],
-                coefficients,
-                self._states[b],
-                self._moments,
-                self._places,
-                self._work,
-                cache,
-                *strengths,
-                *self._search(),
+            rounds.take(
+                sweeps(
+                    *self._round_arguments(rounds),
+                    *design.columns,
+                    problem.y,
+                    problem.weights,
+                    self._f,
+                    self._P[b],
+                    coefficients,
+                    self._states[b],
+                    self._moments,
+                    self._places,
+                    self._work,
+                    cache,
+                    *strengths,
+                    *self._search(),
+                )
             )
-            rounds.take(said)
 
 
 class PBCDLineSearch(PBCD):

@@ -11,7 +11,6 @@ from ..errors import WhyNot
 from ..memory import aligned_copy
 from ..models import Model
 from ..parameters import Parameters
-from ..penalties import EntryView
 from ..penalties.blockwise import parts_of
 from ..problem import Formulation, Problem
 from ..settings import ParamSpec
@@ -64,18 +63,20 @@ class PCD(SweepingSolver):
         problem = self.problem
         model = problem.model
         self._plain = not (model.columnar or model.lifted)
-        if not self._plain:
-            self._check_settings(model)
+        if not self._plain and self.settings[ORDER.name] not in ("auto", "columns"):
+            raise ValueError(
+                f"order = {self.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
+                f"⟨p_:,s, x⟩ for every column of P; for the model {model.name!r} the sums "
+                "are recomputed for each: choose 'auto' or 'columns'."
+            )
         if self.settings[ORDER.name] == "auto":
             # Decided here, since choices determine which kernels are compiled.
             self.settings[ORDER.name] = "mixed" if self._plain and mixed_is_best(problem) else "columns"
         if self.settings[ORDER.name] != "columns":
             self._partners = None
         self._views = model.views(problem.rank)
-        self._entries: list[EntryView] = []
-        for _, penalty in parts_of(problem.penalty):
-            assert penalty.entry is not None, "`on` asks why_not first"
-            self._entries.append(penalty.entry)
+        # `on` asks `why_not` first: there are all.
+        self._entries: list[Any] = [penalty.entry for _, penalty in parts_of(problem.penalty)]
         d = problem.design.n_features
         self._caches = []
         for view, entry in zip(self._views, self._entries, strict=True):
@@ -84,15 +85,6 @@ class PCD(SweepingSolver):
         self._screened = self._plain and self._partners is None and problem.design.storage is DENSE
         if self._partners is not None:
             self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
-
-    def _check_settings(self, model: Model) -> None:
-        """Raise ValueError where a setting is for machines of second order only."""
-        if self.settings[ORDER.name] not in ("auto", "columns"):
-            raise ValueError(
-                f"order = {self.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
-                f"⟨p_:,s, x⟩ for every column of P; for the model {model.name!r} the sums "
-                "are recomputed for each: choose 'auto' or 'columns'."
-            )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         penalty = problem.penalty
@@ -166,28 +158,34 @@ class PCD(SweepingSolver):
         for view, entry, cache, state in zip(
             self._views, self._entries, self._caches, self._states, strict=True
         ):
-            power = model.shrinkage_power
             sweeps = entry_sweep(
-                problem.design.storage, self._loss, entry, self._weight, view.entries, power, by_features
+                problem.design.storage,
+                self._loss,
+                entry,
+                self._weight,
+                view.entries,
+                model.shrinkage_power,
+                by_features,
             )
-            said = sweeps(
-                *self._round_arguments(rounds),
-                *problem.design.columns,
-                problem.y,
-                problem.weights,
-                self._f,
-                self._P[view.columns],
-                self._coefficients[view.columns],
-                state,
-                self._moments,
-                cache,
-                problem.mu,
-                problem.loss.theta,
-                weights[view.columns] + problem.lambda_sparse * entry.quad,
-                problem.lambda_sparse,
-                self._live_only,
+            rounds.take(
+                sweeps(
+                    *self._round_arguments(rounds),
+                    *problem.design.columns,
+                    problem.y,
+                    problem.weights,
+                    self._f,
+                    self._P[view.columns],
+                    self._coefficients[view.columns],
+                    state,
+                    self._moments,
+                    cache,
+                    problem.mu,
+                    problem.loss.theta,
+                    weights[view.columns] + problem.lambda_sparse * entry.quad,
+                    problem.lambda_sparse,
+                    self._live_only,
+                )
             )
-            rounds.take(said)
 
     def _strengths(self) -> tuple[Any, ...]:
         problem = self.problem
@@ -201,36 +199,38 @@ class PCD(SweepingSolver):
 
     def _sweep_pairs(self, rounds: Rounds) -> None:
         sweeps = pair_entry_sweep(self._loss, self._entries[0], self._weight)
-        said = sweeps(
-            *self._round_arguments(rounds),
-            *self._lanes,
-            self._f,
-            self._P,
-            self._moments,
-            self._caches[0][0],
-            *self._strengths(),
+        rounds.take(
+            sweeps(
+                *self._round_arguments(rounds),
+                *self._lanes,
+                self._f,
+                self._P,
+                self._moments,
+                self._caches[0][0],
+                *self._strengths(),
+            )
         )
-        rounds.take(said)
 
     def _sweep_screened(self, rounds: Rounds, by_features: bool) -> None:
         problem = self.problem
         sweeps = dense_entry_sweep(self._loss, self._entries[0], self._weight, by_features)
-        said = sweeps(
-            *self._round_arguments(rounds),
-            *problem.design.columns,
-            problem.y,
-            problem.weights,
-            self._f,
-            self._slope,
-            self._P,
-            self._A,
-            self._moments,
-            self._largest,
-            self._caches[0],
-            self._screen,
-            *self._strengths(),
+        rounds.take(
+            sweeps(
+                *self._round_arguments(rounds),
+                *problem.design.columns,
+                problem.y,
+                problem.weights,
+                self._f,
+                self._slope,
+                self._P,
+                self._A,
+                self._moments,
+                self._largest,
+                self._caches[0],
+                self._screen,
+                *self._strengths(),
+            )
         )
-        rounds.take(said)
 
 
 def not_linear(label: str, model: Model) -> WhyNot:

@@ -141,7 +141,7 @@ class QuadraticPGD(Solver):
             new = self._point(W, w, bias)
             if not np.isfinite(new.f).all():
                 return new
-            model = 0.5 / eta * self._square(new, origin)
+            model = 0.5 / eta * self._inner(new, origin, new, origin)
             df = new.f - origin.f
             # μ/2N ‖√c Δf‖² bounds the rise over the tangent and has no cancellation; the rise itself allows
             # longer steps where the loss is flatter than its μ.
@@ -151,9 +151,6 @@ class QuadraticPGD(Solver):
                 return new
             self._eta *= 0.5
         return new
-
-    def _square(self, a: Point, b: Point) -> float:
-        return self._inner(a, b, a, b)
 
     def _inner(self, a: Point, b: Point, c: Point, d: Point) -> float:
         """Return ⟨a − b, c − d⟩ in the metric of the steps."""

@@ -50,7 +50,6 @@ class Smoothing:
         The first δ in units, and the factor by which it is lowered.
     """
 
-    short_steps: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("delta",)
 
     def __init__(self, problem: Problem, share: float, decay: float) -> None:
@@ -154,11 +153,9 @@ class Reweighted(Solver):
         return sorted(solvers, key=lambda solver: problem.penalty.row_wise and solver.name != PBCD.name)
 
     def prepare(self) -> None:
-        problem = self.problem
-        majoriser = problem.loss.majoriser
-        assert majoriser is not None, "`why_not` has been asked"
-        self._loss = majoriser
-        smooth = Formulation(problem.model, problem.penalty, majoriser.half_square)
+        problem: Any = self.problem
+        self._loss = problem.loss.majoriser
+        smooth = Formulation(problem.model, problem.penalty, self._loss.half_square)
         self._method = next(solver for solver in self._candidates(problem) if solver.why_not(smooth) is None)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.linalg
@@ -80,8 +80,7 @@ class ConeSolver(Solver):
         return smooth_part(problem.loss).why_no_mu(self.label)
 
     def prepare(self) -> None:
-        model: Any = self.problem.model
-        self._model: RobustFM = model
+        self._model = cast(RobustFM, self.problem.model)
         # Weights are measured by their contribution to predictions, so that units of X do not matter.
         self._sizes = np.sqrt(second_moments(self.problem) / self.problem.design.n_samples)
         self._half = smooth_part(self.problem.loss)
@@ -190,7 +189,7 @@ class TwoStage(ConeSolver):
         super().prepare()
         problem, X = self.problem, self.problem.design.matrix
         self._X = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
-        self._kinks = problem.loss.majoriser
+        self._kinks: Any = problem.loss.majoriser
         small = coordinates(problem.design.n_features) <= MOST_COORDINATES
         # The splitting takes proximal steps of ½u², for squares and excesses.
         residual = problem.loss.scalar.of_residual if self._kinks is None else None
@@ -294,7 +293,6 @@ class TwoStage(ConeSolver):
         n = problem.design.n_samples
         free = self._model.free(here.values)
         if self._linear:
-            assert self._kinks is not None
             weights = problem.unit_weights / n
             kept = (self._kinks.excess(here.f, problem.y) <= self._kinks.cap) & (weights > 0.0)
             return self._solved(here, weights, kept, int(free.sum()), False, problem.lambda_p)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -178,8 +178,7 @@ def estimate_loss_caps(
     should_stop : callable
         Called between epochs; if true, StoppedError is raised.
     """
-    binary = problem.loss.task == "binary"
-    if binary:
+    if problem.loss.task == "binary":
         return EstimatedCaps(replace(problem, loss=_loss_at(True, Caps(), 1.0)), start, 1.0, 0.0)
     here = _Fitter(solver, rng, should_stop)(replace(problem, loss=Absolute()), start, _UNCAPPED_ROUNDS)
     if "uncapped" in solver.settings:
@@ -228,8 +227,7 @@ def _settled(
 
 
 def _model(problem: Problem) -> RobustFM:
-    model: Any = problem.model
-    return model
+    return cast(RobustFM, problem.model)
 
 
 def _uncapped(problem: Problem) -> Problem:
@@ -294,8 +292,7 @@ def _next_scale(problem: Problem, here: Parameters, sigma: float, unit: float) -
 
 def _noise_edge(problem: Problem, here: Parameters, fit: _Fitter) -> float:
     """Return the largest eigenvalue that the machine finds in permuted residuals of the kept rows."""
-    kinks = problem.loss.majoriser
-    assert kinks is not None, "asked of capped losses"
+    kinks: Any = problem.loss.majoriser
     f = problem.predict(here)
     kept = np.flatnonzero((kinks.excess(f, problem.y) <= kinks.cap) & (problem.unit_weights > 0.0))
     if kept.size < 2:

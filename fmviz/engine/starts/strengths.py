@@ -274,12 +274,8 @@ def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple
     if "lambda_w" not in known:
         known["lambda_w"] = LINEAR_SHARE * linear_reference(problem)
     problem = problem.at(lambda_w=known["lambda_w"])
-    if problem.model.convex:
-        lambda_p, lambda_sparse, size = _of_weights(problem)
-    elif problem.model.why_no_threshold() is None:
-        lambda_p, lambda_sparse, size = _of_pairs(problem)
-    else:
-        lambda_p, lambda_sparse, size = _of_products(problem)
+    other = _of_pairs if problem.model.why_no_threshold() is None else _of_products
+    lambda_p, lambda_sparse, size = (_of_weights if problem.model.convex else other)(problem)
     problem = replace(
         problem,
         lambda_p=known.get("lambda_p", lambda_p),

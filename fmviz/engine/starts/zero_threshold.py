@@ -207,7 +207,6 @@ def _of_operator(problem: Problem, linear: Parameters, gradient: PairGradient) -
         return ZeroThreshold(0.0, 0.0, None, None, False, linear)
     kind = problem.penalty.in_weights
     if kind == "trace":
-        assert vector is not None or not np.isfinite(spectral)
         exact = np.isfinite(spectral)
         lower = float(values[0]) - problem.lambda_p if exact else 0.0
         return ZeroThreshold(max(lower, 0.0), spectral, vector, None, not exact, linear)

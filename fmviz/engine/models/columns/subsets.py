@@ -239,14 +239,8 @@ class AllSubsets(MultilinearKernel):
     """The product Π_j (1 + p_j x_j) ([A] Eq. 54)."""
 
     degree = None
-
-    @property
-    def entries(self) -> EntryColumnView:
-        return SUBSETS_ENTRIES
-
-    @property
-    def rows(self) -> RowColumnsView:
-        return SUBSETS_ROWS
+    entries = SUBSETS_ENTRIES
+    rows = SUBSETS_ROWS
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
         out = np.empty((design.n_samples, P.shape[1]))

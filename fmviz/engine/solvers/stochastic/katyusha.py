@@ -158,11 +158,6 @@ class Katyusha(StochasticSolver):
         *("_snapshot", "_reported", "_Z", "_Y", "_zw", "_yw", "_zb", "_yb", "_full"),
     )
 
-    def prepare(self) -> None:
-        problem = self.problem
-        super().prepare()
-        self._lam_p = problem.lambda_p + problem.lambda_sparse * self._operator.quad
-
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         penalty = problem.penalty
         if not penalty.convex and penalty.exact_prox:
@@ -230,7 +225,7 @@ class Katyusha(StochasticSolver):
             eta / self.settings["tau"],
             self.settings["tau"],
             problem.lambda_w,
-            self._lam_p,
+            problem.lambda_p + problem.lambda_sparse * self._operator.quad,
             self._operator.weight * problem.lambda_sparse,
             self._operator.theta,
             problem.fit_linear,

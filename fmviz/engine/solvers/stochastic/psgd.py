@@ -88,8 +88,7 @@ def make_steps(
     prox_{ηλr Ω}(r(p − ηg)) with r = 1/(1 + 2ηλ_p). It is stable at any η. Explicit decay is [A] Algorithm 5:
     (1 − 2ηλ)p − ηg.
     """
-    operator = problem.penalty.matrix
-    assert operator is not None, "`on` asks why_not first"
+    operator: Any = problem.penalty.matrix
     schedule = settings["schedule"], settings["eta0"], settings["power"]
     in_p = scale * step_sizes(*schedule, problem.lambda_p, first, count)
     in_w = scale * step_sizes(*schedule, problem.lambda_w, first, count)
@@ -154,9 +153,7 @@ class StochasticSolver(Solver):
     def prepare(self) -> None:
         problem = self.problem
         super().prepare()
-        operator = problem.penalty.matrix
-        assert operator is not None, "`on` asks why_not first"
-        self._operator = operator
+        self._operator: Any = problem.penalty.matrix
         self._c = problem.unit_weights
         self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
         self._batch = batch_size(problem, self.settings["batch_size"]) if BATCH in self.params else 1
@@ -297,7 +294,7 @@ class PSGD(StochasticSolver):
         self._fit = CoefficientStep(problem) if model.fits_coefficients else None
         self._kinds: np.ndarray | None = None
         if isinstance(model, ColumnModel):
-            kinds = [kind_of(block.kernel) for block in model.blocks(problem.rank)]
+            kinds = [kind_of(kernel) for _, kernel in model.blocks(problem.rank)]
             self._kinds = np.repeat(kinds, problem.rank).astype(np.int64)
         if "operator" in self.settings:
             # Resolves "auto", so that the settings name the actual operator.
@@ -380,7 +377,6 @@ class PSGD(StochasticSolver):
     def _run_lazy(self, rows: tuple[Any, ...], steps: Steps) -> tuple[float, bool]:
         """Do as `_run_dense` by the kernel that visits the features of each sample only."""
         problem, design, operator = self.problem, self.problem.design, self._operator
-        assert operator.lazy is not None, '`_path` is "dense" then'
         grow = np.ones(steps.cut.size)
         if operator.pairs:
             # The operator of Ω_TI or Ω_CS equals a scaled one of the square, see `omega_ti.prox_pairs`.
