@@ -130,7 +130,7 @@ def test_statements_of_fig_3_follow_from_accuracies():
     assert result["similar", SATIMAGE] == "holds"
     assert result["nystroem", f"{VOWEL_TEST}, ℓ₁"] == "holds"
     assert result["kernel", VOWEL_TEST] == "holds"
-    assert result["kernel", SATIMAGE] == "not settled"
+    assert ("kernel", SATIMAGE) not in result
 
 
 def test_eigen_steps_are_never_below_their_start():

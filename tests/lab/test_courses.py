@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from fmviz.lab.papers.courses import ahead, median_times, times_to
 
@@ -24,17 +25,20 @@ def test_times_are_read_off_the_way_down():
         for e, o in enumerate(path)
     ]
     times = times_to({"trace": rows}, panel="p")
-    assert times == {"early": {"a": 1.0, "b": np.inf}, "late": {"a": 2.0, "b": np.inf}}
-    assert times_to({}, panel="p") == {"early": {}, "late": {}}
+    assert times.T.to_dict() == {"early": {"a": 1.0, "b": np.inf}, "late": {"a": 2.0, "b": np.inf}}
+    assert times_to({}, panel="p").empty
 
 
 def test_what_nobody_reached_settles_nothing():
+    def first(early, late, *names, **how):
+        return ahead(pd.DataFrame({"early": early, "late": late}).T, *names, **how)
+
     never = {"a": np.inf, "b": np.inf}
-    assert ahead({"early": never, "late": never}, ["a"], ["b"]) == "not settled"
-    once = {"early": {"a": 1.0, "b": np.inf}, "late": never}
-    assert ahead(once, ["a"], ["b"], 100.0) == "holds"
-    assert ahead(once, ["b"], ["a"]) == "does not hold"
-    assert ahead({"early": {"a": 1.0, "b": 2.0}, "late": {"a": 2.0, "b": 1.0}}, ["a"], ["b"]) == "not settled"
+    assert first(never, never, ["a"], ["b"]) == "not settled"
+    once = {"a": 1.0, "b": np.inf}
+    assert first(once, never, ["a"], ["b"], factor=100.0) == "holds"
+    assert first(once, never, ["b"], ["a"]) == "does not hold"
+    assert first({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}, ["a"], ["b"]) == "not settled"
 
 
 def test_times_of_several_starts_are_medians():
@@ -45,6 +49,6 @@ def test_times_of_several_starts_are_medians():
     ]
     ended = [{"panel": "p", "method": name, "seed": seed} for name in ("a", "b") for seed in range(3)]
     needed = {"a": 1, "b": 1}
-    assert median_times({"trace": rows, "ends": ended[:3]}, "p", needed) is None
+    assert median_times({"trace": rows, "ends": ended[:3]}, "p", needed).empty
     times = median_times({"trace": rows, "ends": ended}, "p", needed)
-    assert times == {"early": {"a": 2.0, "b": 10.0}, "late": {"a": 2.0, "b": 10.0}}
+    assert times.T.to_dict() == {"early": {"a": 2.0, "b": 10.0}, "late": {"a": 2.0, "b": 10.0}}

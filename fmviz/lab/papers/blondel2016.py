@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import product
-from statistics import median
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
@@ -19,20 +19,18 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets.drawn import text_like
 from fmviz.lab.papers.base import declared, figure, load, rows_of
-from fmviz.lab.papers.courses import (
-    SHARE,
-    STAGES,
-    Line,
-    Times,
-    descend,
-    in_words,
-    median_times,
-    n_runs,
-    race,
-    sooner,
+from fmviz.lab.papers.courses import Line, descend, in_words, median_times, n_runs, race, sooner
+from fmviz.lab.papers.reproduction import (
+    Reproduction,
+    Row,
+    Settings,
+    Tables,
+    frame,
+    names_of,
+    pivot,
+    rows_where,
 )
-from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, names_of, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, agreed, by_balance, by_majority, listed, verdict
+from fmviz.lab.papers.verdicts import Finding, agreed, by_balance, by_majority, listed
 
 SETS = declared("blondel2016")["sets"]
 MOVIELENS, ABALONE, DIABETES = SETS
@@ -55,10 +53,6 @@ COEFFICIENTS = {"fitted": "fit λ", "ones": "λ = 1", "signs": "λ = ±1"}
 AFTER = "fit λ after λ = 1 or ±1"
 SCALES = {"unit": "columns of length 1", "standard": "standardised"}
 TARGETS = {"raw": "target as it is", "centred": "target centred"}
-# Two objectives that differ by less, relative to the larger, are the same minimum.
-_SAME_MINIMUM = 1e-3
-# The gap that "large" means, in the median; "small" is less than half of the other.
-_LARGE = 0.05
 
 
 def panel_of_fig1(kernel: str, features: str, target: str) -> str:
@@ -129,49 +123,31 @@ def _fall(
     return y.size * last.objective, last.parameters
 
 
-def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    def gaps(rows: list[Row], low: str, high: str) -> list[float]:
-        return [(row[high] - row[low]) / row[high] for row in rows]
-
+def judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    """Judge by how much, relative to the larger, objectives differ."""
     fitted, ones, signs = COEFFICIENTS.values()
     for features, target in product(settings["features"], settings["targets"]):
-        ends = {k: rows_where(tables, "ends", panel=panel_of_fig1(k, features, target)) for k in KERNELS}
-        for kernel, rows in ends.items():
+        gap = {}
+        for kernel in KERNELS:
             panel = panel_of_fig1(kernel, features, target)
-            for fixed in (ones, signs):
-                if not rows:
-                    yield "lower", f"{panel}, against {fixed}", None
-                    continue
-                by_start = gaps(rows, fitted, fixed)
-                said, wins, losses = by_balance(by_start, _SAME_MINIMUM)
-                columns = median(row["columns in use"] for row in rows)
-                words = (
-                    f"Fitted λ ends lower in {wins} of {len(rows)} starts and higher in {losses}; the median "
-                    f"gap is {median(by_start):+.1%}. It keeps {columns:g} columns."
-                )
-                yield "lower", f"{panel}, against {fixed}", (said, words)
-            if not rows:
-                yield "represents", panel, None
+            ends = frame(tables, "ends", panel=panel)
+            if ends.empty:
                 continue
-            by_start = gaps(rows, AFTER, ones)
-            said, wins, _ = by_balance(by_start, _SAME_MINIMUM)
-            words = (
-                f"Fitting λ from where λ = 1 and λ = ±1 ended, the better of the two, is lower than λ = 1 in "
-                f"{wins} of {len(rows)} starts (it cannot be higher); the median gap is "
-                f"{median(by_start):.1%}."
-            )
-            yield "represents", panel, (said, words)
-        case = f"{SCALES[features]}, {TARGETS[target]}"
-        if not all(ends.values()):
-            yield "sizes", case, None
-            continue
-        gap = {kernel: median(gaps(rows, fitted, ones)) for kernel, rows in ends.items()}
-        words = (
-            f"The gap between λ = 1 and fitted λ is {gap['polynomial']:.1%} of the objective for H² and "
-            f"{gap['anova']:.1%} for A² (large: at least {_LARGE:.0%}; small: less than half as much)."
-        )
-        large = gap["polynomial"] >= _LARGE and gap["anova"] < 0.5 * gap["polynomial"]
-        yield "sizes", case, (verdict(large), words)
+            for key, case, low, high in (
+                ("lower", f"{panel}, against {ones}", fitted, ones),
+                ("lower", f"{panel}, against {signs}", fitted, signs),
+                ("represents", panel, AFTER, ones),
+            ):
+                gaps = (ends[high] - ends[low]) / ends[high]
+                said, wins, losses = by_balance(gaps, settings["same"])
+                numbers = {"wins": wins, "losses": losses, "n": len(gaps), "gap": gaps.median()}
+                yield key, case, (said, {**numbers, "columns": ends["columns in use"].median()})
+            gap[kernel] = ((ends[ones] - ends[fitted]) / ends[ones]).median()
+        if len(gap) == len(KERNELS):
+            anova, homogeneous = gap["anova"], gap["polynomial"]
+            large = homogeneous >= settings["large"] and anova < 0.5 * homogeneous
+            numbers = {"anova": anova, "homogeneous": homogeneous}
+            yield "sizes", f"{SCALES[features]}, {TARGETS[target]}", (large, numbers)
 
 
 # --------------------------------------------------------------------------------------------------- figure 2
@@ -179,8 +155,6 @@ def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
 TEXT_LIKE = "text-like, in place of E2006-tfidf"
 LIFTED, DIRECT, LBFGS, SGD = "Lifted (CD)", "Direct (CD)", "Direct (L-BFGS)", "Direct (SGD)"
 FITTED = "Direct (CD), λ fitted"
-# The ratio of times up to which two are similar.
-_SIMILAR = 2.0
 # E2006-tfidf: N, for which β = 100 was chosen.
 _PUBLISHED_ROWS = 16_087
 
@@ -250,29 +224,24 @@ def fig2(repro: Reproduction) -> Iterator[str]:
         )
 
 
-def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    def times(panel: str, column: str = "seconds") -> Times | None:
+def judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    """Judge which approach comes down first."""
+
+    def times(panel: str, column: str = "seconds") -> pd.DataFrame:
         lines = [line for line in lines_of_fig2(panel, settings) if line.label != FITTED]
         return median_times(tables, panel, n_runs(lines), column)
 
     first, second, epochs = times("A²"), times("H²"), times("A²", "epoch")
-    yield "anova_similar", "A²", first and epochs and _similar(first, epochs)
+    if not first.empty:
+        pair = [LIFTED, DIRECT]
+        ratios = first[pair].max(axis=1) / first[pair].min(axis=1)
+        counted = in_words(epochs, pair, "epochs")[:-1]
+        numbers = {"times": in_words(first, pair)[:-1], "epochs": f"{counted[0].lower()}{counted[1:]}"}
+        yield "anova_similar", "A²", (agreed(ratios <= settings["similar"]), numbers)
     yield "anova_lbfgs", "A²", sooner(first, (LIFTED, DIRECT), (LBFGS,))
     yield "homogeneous_lbfgs", "H²", sooner(second, (LIFTED,), (LBFGS,))
-    steps = [name for name in second["early"] if name.startswith(SGD)] if second else ()
+    steps = [name for name in second if name.startswith(SGD)]
     yield "homogeneous_sgd", "H²", sooner(second, (LIFTED,), steps)
-
-
-def _similar(times: Times, epochs: Times) -> Said:
-    pair, ratios = (LIFTED, DIRECT), []
-    for stage in STAGES:
-        low, high = sorted(times[stage][name] for name in pair)
-        ratios.append(high / low if np.isfinite(low) else np.inf)
-    counted = in_words(epochs, pair, "epochs")
-    return agreed(ratio <= _SIMILAR for ratio in ratios), (
-        f"{in_words(times, pair)[:-1]} (similar: up to a factor of {_SIMILAR:g}). In epochs: "
-        f"{counted[0].lower()}{counted[1:]}"
-    )
 
 
 # -------------------------------------------------------------------------------------------- figures 3 and 4
@@ -348,18 +317,13 @@ def _score(
 
 
 def mean_scores(
-    tables: Tables, settings: Settings, kinds: Iterable[Kind]
-) -> Iterator[tuple[str, dict[Kind, float]]]:
-    """Yield for every data set the mean test score of every kind, once all are there."""
-    kinds = list(kinds)
+    tables: Tables, settings: Settings, methods: Sequence[str], sizes: Sequence[int]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield for every data set the mean test scores by number of bases and method, once all are there."""
     for name in names_of(tables, settings):
-        means = {}
-        for method, bases in kinds:
-            rows = rows_where(tables, "test", data=name, method=method, bases=bases)
-            if scores := [row["score"] for row in rows if row["score"] is not None]:
-                means[method, bases] = float(np.mean(scores))
-        complete = len(means) == len(kinds) and np.isfinite(list(means.values())).all()
-        yield name, means if complete else {}
+        means = pivot(tables, "test", "score", "bases", data=name).reindex(columns=methods, index=sizes)
+        if np.isfinite(means).all(axis=None):
+            yield name, means
 
 
 AUGMENT, LINEAR, FREE = "augment", "linear combination", "linear combination, w free"
@@ -368,8 +332,6 @@ RATERS = {
     f"{KERNELS[kernel]} ({variant})": (kernel, variant)
     for kernel, variant in product(KERNELS, (AUGMENT, LINEAR, FREE))
 }
-# RMSE up to which two are called comparable.
-_COMPARABLE = 0.005
 
 
 ratings = lru_cache(maxsize=2)(partial(rows_of, SETS))
@@ -413,45 +375,26 @@ def fig3(repro: Reproduction) -> Iterator[str]:
     yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min, **fixed)
 
 
-def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    sizes = settings["bases"]
-    for name, means in mean_scores(tables, settings, product(RATERS, sizes)):
-        said: Any = means and _kernels(means)
-        yield "kernels", name, said
+def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    """Judge the mean RMSE of both kernels and of all ways of first-order terms."""
+    for name, means in mean_scores(tables, settings, list(RATERS), settings["bases"]):
+        gaps = np.concatenate([means[m] - means[m.replace("H²", "A²")] for m in means if m.startswith("H²")])
+        said, wins, losses = by_balance(gaps, settings["same"])
+        bases, method = means.stack().idxmin()
+        best = {"method": method, "bases": bases, "lowest": means.at[bases, method]}
+        numbers = {"mean": gaps.mean(), "least": gaps.min(), "most": gaps.max(), **best}
+        yield "kernels", name, (said, {"wins": wins, "losses": losses, "n": len(gaps), **numbers})
         for title, (variant, words) in product(KERNELS.values(), READINGS.items()):
-            excess: Any = means and [
-                (means[f"{title} ({AUGMENT})", k] - means[f"{title} ({variant})", k], k) for k in sizes
-            ]
-            wins = sum(gap <= _COMPARABLE for gap, _ in excess)
-            said = excess and (
-                by_majority(wins, len(excess)),
-                f"Augmenting is better, or at most {_COMPARABLE:g} worse, for {wins} of {len(excess)} "
-                f"numbers of bases (RMSE {listed(excess, '{:+.4f} at {}')}).",
-            )
-            yield "augment", f"{name}, {title}, {words}", said
-
-
-def _kernels(means: Mapping[Kind, float]) -> Said:
-    gaps = [
-        score - means[method.replace("H²", "A²"), bases]
-        for (method, bases), score in means.items()
-        if method.startswith("H²")
-    ]
-    said, wins, losses = by_balance(gaps, _COMPARABLE)
-    best, bases = min(means, key=means.__getitem__)
-    return said, (
-        f"Of {len(gaps)} comparisons A² has the lower RMSE in {wins}, H² in {losses}, and in the others they "
-        f"differ by at most {_COMPARABLE:g}; H² lies {np.mean(gaps):+.4f} above A² on average (from "
-        f"{min(gaps):+.4f} to {max(gaps):+.4f}). Lowest of all: {best} with {bases} bases, "
-        f"{means[best, bases]:.4f}."
-    )
+            excess = means[f"{title} ({AUGMENT})"] - means[f"{title} ({variant})"]
+            wins, n = sum(excess <= settings["same"]), len(excess)
+            each = listed(((gap, k) for k, gap in excess.items()), "{:+.4f} at {}")
+            said = by_majority(wins, n)
+            yield "augment", f"{name}, {title}, {words}", (said, {"wins": wins, "n": n, "gaps": each})
 
 
 HOMOGENEOUS, ANOVA = "Proposed, H³ (lifted)", "Proposed, A³ (direct)"
 NYSTROEM, RANDOM, KERNEL = "Nyström", "Random selection", "Kernel ridge"
 REGRESSORS = (HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM)
-# R² up to which two are called the same performance, and the factor that "much fewer" means.
-_SAME_SCORE, _FEWER = 0.01, 2.0
 _CUBIC: Mapping[str, Any] = {"kernel": "polynomial", "degree": 3, "coef0": 1, "gamma": 1}
 
 
@@ -490,48 +433,37 @@ def predict_fig4(
     return _predicted(problem, augmented(Z, dummies), seed, epochs, tol)
 
 
-def _kinds_of_fig4(settings: Settings) -> list[Kind]:
-    return [*product(REGRESSORS, settings["bases"]), (KERNEL, 0)]
-
-
 def fig4(repro: Reproduction) -> Iterator[str]:
     """Regress with few bases, beside kernel ridge regression."""
     settings = repro.settings
     grid = [float(beta) for beta in np.logspace(*settings["grid"])]
     limits = {name: settings[name] for name in ("epochs", "tol")}
-    kinds, names = _kinds_of_fig4(settings), repro.available(DIABETES)
+    kinds, names = [*product(REGRESSORS, settings["bases"]), (KERNEL, 0)], repro.available(DIABETES)
     yield from tuned(repro, partial(rows_of, SETS), names, kinds, grid, fit_fig4, max, **limits)
 
 
-def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    for name, means in mean_scores(tables, settings, _kinds_of_fig4(settings)):
-        if not means:
-            yield from ((key, name, None) for key in ("few", "kernels"))
+def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    """Judge how many bases come close to kernel ridge regression."""
+    for name, means in mean_scores(tables, settings, REGRESSORS, settings["bases"]):
+        kernel = pivot(tables, "test", "score", "bases", data=name, method=KERNEL)
+        if kernel.dropna().empty:
             continue
-        goal = means[KERNEL, 0]
-        needed: dict[str, float] = dict.fromkeys(REGRESSORS, np.inf)
-        for (method, bases), score in means.items():
-            if method in needed and score >= goal - _SAME_SCORE:
-                needed[method] = min(needed[method], bases)
-        ours, others = (min(needed[method] for method in group) for group in (REGRESSORS[:2], REGRESSORS[2:]))
-        each = listed((method, "not at all" if k == np.inf else k) for method, k in needed.items())
-        words = (
-            f"Kernel ridge reaches R² = {goal:.3f}. Bases needed to come within {_SAME_SCORE:g} of it: "
-            f"{each} (much fewer: by a factor of {_FEWER:g})."
-        )
-        yield "few", name, (verdict(ours < np.inf and _FEWER * ours <= others), words)
-        gaps = [(score - means[ANOVA, k], k) for (m, k), score in means.items() if m == HOMOGENEOUS]
-        wins = sum(gap > 0 for gap, _ in gaps)
-        words = (
-            f"H³ has the higher mean R² for {wins} of {len(gaps)} numbers of bases (difference "
-            f"{listed(gaps, '{:+.3f} at {}')})."
-        )
-        yield "kernels", name, (by_majority(wins, len(gaps)), words)
+        goal = kernel.at[0, KERNEL]
+        enough = means >= goal - settings["same"]
+        needed = enough.idxmax().where(enough.any(), np.inf)
+        ours, others = needed[[HOMOGENEOUS, ANOVA]].min(), needed[[NYSTROEM, RANDOM]].min()
+        each = listed((m, "not at all" if k == np.inf else int(k)) for m, k in needed.items())
+        fewer = ours < np.inf and settings["fewer"] * ours <= others
+        yield "few", name, (fewer, {"goal": goal, "needed": each})
+        gaps = means[HOMOGENEOUS] - means[ANOVA]
+        wins, n = sum(gaps > 0), len(gaps)
+        words = listed(((gap, k) for k, gap in gaps.items()), "{:+.3f} at {}")
+        yield "kernels", name, (by_majority(wins, n), {"wins": wins, "n": n, "gaps": words})
 
 
 ARTEFACTS = (
-    figure("blondel2016_fig1", fig1, _judge_fig1),
-    figure("blondel2016_fig2", fig2, _judge_fig2, share=SHARE),
-    figure("blondel2016_fig3", fig3, _judge_fig3, same=_COMPARABLE),
-    figure("blondel2016_fig4", fig4, _judge_fig4),
+    figure("blondel2016_fig1", fig1, judge_fig1),
+    figure("blondel2016_fig2", fig2, judge_fig2),
+    figure("blondel2016_fig3", fig3, judge_fig3),
+    figure("blondel2016_fig4", fig4, judge_fig4),
 )

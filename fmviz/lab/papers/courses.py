@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.reproduction import Reproduction, Row, Tables, grouped, rows_where
+from fmviz.lab.papers.reproduction import Reproduction, Row, Tables, frame, rows_where
 from fmviz.lab.papers.verdicts import Said, Verdict, agreed, listed
 
 # One row for each epoch up to this one, then fewer and fewer.
@@ -24,8 +25,6 @@ STAGES = {
     "early": f"All but {SHARE:.0%} of the way down",
     "late": f"to {SHARE:.0%} above the lowest objective",
 }
-Times = Mapping[str, Mapping[str, float]]
-"""By stage and method."""
 
 
 class Line(NamedTuple):
@@ -137,90 +136,66 @@ def _keep_best(repro: Reproduction, labels: Row, line: Line) -> None:
 # ---------------------------------------------------------------------------------------------------- judging
 
 
-def starts(tables: Tables, panel: str, needed: Mapping[str, int]) -> list[int]:
-    """Return the starts from which every method has ended as often as it is needed."""
-    ended = grouped(({"seed": 0, **row} for row in rows_where(tables, "ends", panel=panel)), "seed", "method")
-    return sorted(
-        seed
-        for seed, methods in ended.items()
-        if all(methods.count(method) == count for method, count in needed.items())
-    )
-
-
-def times_to(tables: Tables, column: str = "seconds", **where: object) -> dict[str, dict[str, float]]:
+def times_to(tables: Tables, column: str = "seconds", **where: object) -> pd.DataFrame:
     """Return when every method comes close to the lowest objective of all, in two readings of close.
 
     For "early" and "late" the processor time of each method, or another column, inf where it never came
     there: to `SHARE` of the way from the start to the lowest value, and to `SHARE` of that value above it.
     """
-    rows = rows_where(tables, "trace", **where)
-    if not rows:
-        return {stage: {} for stage in STAGES}
-    top = max(row["objective"] for row in rows if row["epoch"] == 0)
-    low = min(row["objective"] for row in rows)
-
-    def first(course: Sequence[Row], target: float) -> float:
-        return next((row[column] for row in course if row["objective"] <= target), np.inf)
-
-    targets = zip(STAGES, (low + SHARE * (top - low), (1.0 + SHARE) * low), strict=True)
-    courses = grouped(rows, "method")
-    return {
-        stage: {name: first(course, target) for name, course in courses.items()} for stage, target in targets
-    }
+    rows = frame(tables, "trace", **where)
+    if rows.empty:
+        return rows
+    top, low = rows["objective"][rows["epoch"] == 0].max(), rows["objective"].min()
+    times = {}
+    for stage, target in zip(STAGES, (low + SHARE * (top - low), (1.0 + SHARE) * low), strict=True):
+        times[stage] = rows[rows["objective"] <= target].groupby("method")[column].first()
+    return pd.DataFrame(times).T.reindex(columns=rows["method"].unique()).fillna(np.inf)
 
 
 def median_times(
     tables: Tables, panel: str, needed: Mapping[str, int], column: str = "seconds"
-) -> Times | None:
-    """Return the medians of `times_to` over the starts from which all have ended, if there are any."""
-    each = [times_to(tables, column, panel=panel, seed=seed) for seed in starts(tables, panel, needed)]
-    if not each:
-        return None
-    return {
-        stage: {name: float(np.median([times[stage][name] for times in each])) for name in each[0][stage]}
-        for stage in STAGES
-    }
+) -> pd.DataFrame:
+    """Return the medians of `times_to` over the starts from which all have ended as often as needed."""
+    ends = frame(tables, "ends", panel=panel).reindex(columns=["seed", "method"])
+    counts = pd.crosstab(ends["seed"], ends["method"]).reindex(columns=list(needed), fill_value=0)
+    seeds = counts.index[(counts == pd.Series(needed)).all(axis=1)]
+    each = [times_to(tables, column, panel=panel, seed=seed) for seed in seeds]
+    return pd.concat(each).groupby(level=0).median() if each else pd.DataFrame()
 
 
-def in_words(times: Times, methods: Sequence[str], unit: str = "s") -> str:
+def in_words(times: pd.DataFrame, methods: Sequence[str], unit: str = "s") -> str:
     """Return times as a sentence: "All but 1% of the way down: Lifted (CD) 0.2 s, …; to …"."""
 
     def words(time: float) -> str:
         return f"{time:.3g} {unit}" if np.isfinite(time) else "not within its budget"
 
     parts = [
-        f"{stage}: {listed((name, words(times[key][name])) for name in methods)}"
+        f"{stage}: {listed((name, words(times.at[key, name])) for name in methods)}"
         for key, stage in STAGES.items()
     ]
     return "; ".join(parts) + "."
 
 
-def ahead(times: Times, faster: Sequence[str], slower: Sequence[str], factor: float = 1.0) -> Verdict:
+def ahead(times: pd.DataFrame, faster: Sequence[str], slower: Sequence[str], factor: float = 1.0) -> Verdict:
     """Return whether all of some methods come close to the lowest objective before all of others.
 
     "not settled" where the two readings of close disagree, or neither was reached: a stage that none of the
     methods reaches does not count. `factor` is how many times as fast they are to be.
     """
-    answers = []
-    for stage in STAGES:
-        late = max(times[stage][name] for name in faster)
-        early = min(times[stage][name] for name in slower)
-        if np.isfinite(late) or np.isfinite(early):
-            answers.append(factor * late < early)
-    return agreed(answers)
+    late, early = times[list(faster)].max(axis=1), times[list(slower)].min(axis=1)
+    reached = np.isfinite(np.minimum(late, early))
+    return agreed((factor * late < early)[reached])
 
 
 def sooner(
-    times: Times | None,
+    times: pd.DataFrame,
     faster: Sequence[str],
     slower: Sequence[str],
     factor: float = 1.0,
     shown: Sequence[str] = (),
 ) -> Said | None:
     """Say whether some methods are `ahead` of others, of those that a panel has; `shown` tells of which."""
-    if times is None:
-        return None
-    first, others = ([name for name in names if name in times["early"]] for names in (faster, slower))
+    first, others = ([name for name in names if name in times] for names in (faster, slower))
     if not first or not others:
         return None
     return ahead(times, first, others, factor), in_words(times, shown or (*first, *others))

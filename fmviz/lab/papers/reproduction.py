@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from fmviz.engine.drive import never
 from fmviz.lab.background.workers import stream
@@ -280,3 +281,19 @@ def grouped(rows: Iterable[Row], by: str, value: str = "") -> dict[Any, list[Any
 def names_of(tables: Tables, settings: Settings) -> list[str]:
     """Return the data sets of a run, or before there are any those of its settings."""
     return list(dict.fromkeys(row["data"] for row in tables.get("data", ()))) or list(settings["data"])
+
+
+def frame(tables: Tables, table: str, **where: Any) -> pd.DataFrame:
+    """Return the rows of a table with these values."""
+    return pd.DataFrame(rows_where(tables, table, **where))
+
+
+def pivot(
+    tables: Tables, table: str, value: str, index: str = "seed", columns: str = "method", **where: Any
+) -> pd.DataFrame:
+    """Return the means of a column of a table by two others, the columns as they first appear."""
+    rows = rows_where(tables, table, **where)
+    if not rows:
+        return pd.DataFrame()
+    means = pd.DataFrame(rows).groupby([index, columns])[value].mean().unstack(columns)
+    return means[list(dict.fromkeys(row[columns] for row in rows))]

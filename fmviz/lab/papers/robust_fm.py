@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from statistics import fmean, median
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fmviz import RobustFMRegressor
 from fmviz.engine.design import Design
@@ -23,8 +23,8 @@ from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.papers.base import declared, figure, load
-from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, by_majority, listed, verdict
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, frame
+from fmviz.lab.papers.verdicts import Finding, Said, by_majority, listed
 from fmviz.lab.runner import split
 
 SETS = declared("robust_fm")["sets"]
@@ -45,10 +45,6 @@ _HUBER, _TEST, _CHOOSE = 1.345, 0.25, 0.2
 # Up to so many features Z is formed.
 _MOST_FEATURES = 60
 _NOISE, _NO_CAP = 0.1, 1e12
-# From how many times the error of a machine without the wrong rows on they do harm.
-HARMED = 1.25
-# From so many percent on there are outliers to speak of.
-_MANY = 20
 _STUDY = ("rows", "features", "strengths", "epochs", "rounds", "epochs_large", "rank")
 
 
@@ -238,44 +234,39 @@ def contamination(repro: Reproduction) -> Iterator[str]:
         yield f"{case} wrong, seed {trial['seed']}"
 
 
-def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    def scores(data: str, loss: str, norm: str, least: int = 0) -> dict[tuple[int, int], float]:
-        rows = rows_where(tables, "test", data=data, loss=loss, norm=norm)
-        return {(row["percent"], row["seed"]): row["score"] for row in rows if row["percent"] >= least}
+def judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    """Judge how errors grow with the share of wrong rows, and which are lower."""
 
-    def lower(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> Said | None:
-        pairs = [(ours[at], theirs[at]) for at in ours if at in theirs]
-        if not pairs:
-            return None
-        wins = sum(mine < other for mine, other in pairs)
-        mine, other = (fmean(side) for side in zip(*pairs, strict=True))
-        words = f"Lower in {wins} of {len(pairs)} cases; {mine:.3g} on average, against {other:.3g}."
-        return by_majority(wins, len(pairs)), words
+    def lower(ours: pd.Series, theirs: pd.Series) -> Said:
+        pairs = pd.concat([ours, theirs], axis=1, keys=["mine", "other"]).dropna()
+        wins, n = sum(pairs["mine"] < pairs["other"]), len(pairs)
+        return by_majority(wins, n), {"wins": wins, "n": n, **pairs.mean()}
 
-    names = list(dict.fromkeys(row["data"] for row in tables.get("test", ()))) or [PLANTED]
-    for data, norm in product(names, NORMS):
-        case = f"{data}, {norm}"
-        for key, loss, immune in (("immune", "capped", True), ("absolute", "absolute", False)):
-            by_case = scores(data, loss, norm)
-            percents = sorted({percent for percent, _ in by_case})
-            means = [(p, fmean(score for (at, _), score in by_case.items() if at == p)) for p in percents]
-            if len(means) < 2:
-                yield key, case, None
-                continue
-            (_, clean), (most, last) = means[0], means[-1]
-            each = listed(((f"{percent} %:", f"{score:.3g}") for percent, score in means))
-            words = f"{each}; at {most} % {last / (clean or 1e-300):.1f} times that of clean rows."
-            yield key, case, (verdict((last > HARMED * clean) is not immune), words)
-        capped, squared = (scores(data, loss, norm, _MANY) for loss in ("capped", "squared"))
-        yield "squared", case, lower(capped, squared)
+    rows = frame(tables, "test")
+    if rows.empty:
+        return
+    scores = rows.set_index(["data", "norm", "loss", "percent", "seed"])["score"].dropna().sort_index()
+    for data, norm in product(rows["data"].unique(), NORMS):
+        for key, loss in (("immune", "capped"), ("absolute", "absolute")):
+            means = scores[data, norm, loss].groupby(level="percent").mean()
+            if len(means) > 1:
+                ratio = means.iloc[-1] / (means.iloc[0] or 1e-300)
+                each = listed(((f"{percent} %:", f"{score:.3g}") for percent, score in means.items()))
+                harmed = bool(ratio > settings["harmed"])
+                numbers = {"each": each, "most": means.index[-1], "ratio": ratio}
+                yield key, f"{data}, {norm}", (harmed is (key == "absolute"), numbers)
+        many = scores[scores.index.get_level_values("percent") >= settings["many"]]
+        if not many.empty:
+            yield "squared", f"{data}, {norm}", lower(many[data, norm, "capped"], many[data, norm, "squared"])
     for loss in LOSSES:
-        yield "norm", f"{loss} loss", lower(scores(PLANTED, loss, CAPPED), scores(PLANTED, loss, TRACE))
+        if PLANTED in scores.index:
+            capped, trace = (scores[PLANTED, norm, loss] for norm in (CAPPED, TRACE))
+            yield "norm", f"{loss} loss", lower(capped, trace)
 
 
 # ----------------------------------------------------------------------------------------------------- limits
 
 ERROR, F1 = "relative error of Z", "F1 of the rows that are set aside"
-_NEAR, _FOUND = 0.1, 0.9
 
 
 def fitted(trial: Row, percent: int, rows: int, features: int) -> Row:
@@ -309,21 +300,17 @@ def limits(repro: Reproduction) -> Iterator[str]:
         yield f"{trial['kind']}, seed {trial['seed']}"
 
 
-def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
+def judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
+    """Judge how near Z comes, and how well outliers are set aside."""
     for kind in KINDS:
-        errors, scores = (
-            [row["y"] for row in rows_where(tables, "ratios", panel=panel, method=kind)]
-            for panel in (ERROR, F1)
-        )
-        if not errors or not scores:
-            yield "eliminates", kind, None
-            continue
-        error, score = median(errors), median(scores)
-        words = f"Medians: error {error:.3g}, F1 {score:.3f}."
-        yield "eliminates", kind, (verdict(error <= _NEAR and score >= _FOUND), words)
+        rows = frame(tables, "ratios", method=kind)
+        if not rows.empty:
+            error, score = rows.groupby("panel")["y"].median().reindex([ERROR, F1])
+            eliminated = error <= settings["near"] and score >= settings["found"]
+            yield "eliminates", kind, (eliminated, {"error": error, "score": score})
 
 
 ARTEFACTS = (
-    figure("robust_fm_contamination", contamination, _judge_contamination, harmed=HARMED),
-    figure("robust_fm_limits", limits, _judge_limits, near=_NEAR, found=_FOUND),
+    figure("robust_fm_contamination", contamination, judge_contamination),
+    figure("robust_fm_limits", limits, judge_limits),
 )
