@@ -471,9 +471,9 @@ def test_statements_of_table_3_follow_from_the_printed_numbers():
 
 
 def test_a_failed_fit_of_table_3_is_a_row():
-    repro = Reproduction({})
+    repro = Reproduction(own())
     columns = ("validation", "score", "used")
-    ((labels, row),) = repro.trials("fit", fit, [trial("TI", 0, 1e-3, -1.0)], columns, own=dict(own()))
+    ((labels, row),) = repro.trials("fit", fit, [trial("TI", 0, 1e-3, -1.0)], columns)
     assert row["score"] is None
     assert "-1" in row["failure"]
     with pytest.raises(ValueError, match="No strengths worked for TI on drawn ratings"):

@@ -378,7 +378,7 @@ def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     """Judge the means of all methods, once they are there at all sizes."""
     sizes = sorted(settings["n_samples"])
     # Two standard errors of a share of one in two.
-    same = dict.fromkeys(METRICS, settings["same"])
+    same: dict[str, Any] = dict.fromkeys(METRICS, settings["same"])
     same[PSSR] = 1.0 / (settings["test"] * settings["inits"]) ** 0.5
     for setting in settings["settings"]:
         rows = rows_where(tables, "means", setting=setting)
@@ -828,7 +828,6 @@ LIMITED, FREE = "table3a", "table3b"
 # Relative deviations of counts that are tolerated.
 _COUNT = {LIMITED: 0.046, FREE: 0.1}
 _STRENGTHS = ("lambda_w", "lambda_p", "lambda_sparse")
-_FIXED = ("split_seed", "drawn", "rank", "init_scale", "epochs", "tol", "target", "accept", "narrowest")
 PRINTED_SETS = (ML100K, A9A, RCV1, FD)
 PRINTED: dict[str, dict[str, list[list[float]]]] = declared("atarashi2021_table3")["printed"]
 
@@ -896,7 +895,6 @@ def bracket_of(used: Mapping[float, int], accept: Sequence[int]) -> list[float]:
 def table3(repro: Reproduction) -> Iterator[str]:
     """Tune FM, then fit and search for the others; all tables of the paper."""
     settings = repro.settings
-    own = {name: settings[name] for name in _FIXED}
     columns = ("validation", "score", "used")
     names = repro.available(DRAWN)
     pairs = list(product(settings["lambda_w"], settings["lambda_p"]))
@@ -909,20 +907,20 @@ def table3(repro: Reproduction) -> Iterator[str]:
         return {**labels, "lambda_w": w, "lambda_p": p, "lambda_sparse": strength}
 
     def fits(table: str, trials: list[Row]) -> Iterator[str]:
-        for labels, row in repro.trials("fit", fit, trials, columns, own=own):
+        for labels, row in repro.trials("fit", fit, trials, columns):
             repro.row(table, **{**labels, **row})
             yield f"{name}: {labels['method']}, λ = {labels['lambda_sparse']:g}, start {labels['seed']}"
 
     for name in names:
         yield f"Loading {name}"
-        split = parts(name, own["split_seed"], own["drawn"])
+        split = parts(name, settings["split_seed"], settings["drawn"])
         (design, y), score = split.train, "AUC" if split.highest else "RMSE"
         live = int(np.count_nonzero(np.diff(design.columns.indptr)))
         sizes = {"validation": split.validation[1].size, "test": split.test[1].size}
         repro.use(name, design.matrix, y, **sizes, features_in_training=live, score=score)
         first = [trial(FM, seed, w, p) for seed in tuning for w, p in pairs]
         kinds = [{**first[0], "method": method} for method in (FM, *SPARSE)]
-        yield from repro.ready(fit, kinds, lambda labels: labels["method"], own={**own, "epochs": 1})
+        yield from repro.ready(fit, kinds, lambda labels: labels["method"], epochs=1)
         yield from fits("fm", first)
         chosen = best_row(repro.tables["fm"], name, FM, split.highest)
         w, p = chosen["lambda_w"], chosen["lambda_p"]
@@ -937,13 +935,13 @@ def table3(repro: Reproduction) -> Iterator[str]:
                 repro.tables, "grid", **{key: labels[key] for key in ("data", "method", "seed")}
             )
             used = {row["lambda_sparse"]: row["used"] for row in mine if row["used"] is not None}
-            if bracket := bracket_of(used, own["accept"]):
+            if bracket := bracket_of(used, settings["accept"]):
                 todo.append({**labels, "bracket": bracket})
                 continue
             repro.done += 1
             words = "The grid holds no two strengths between which the wanted number could lie."
             repro.row("search", **labels, score=None, used=None, probes=0, message=words)
-        for labels, row in repro.trials("search", search, todo, columns, own=own):
+        for labels, row in repro.trials("search", search, todo, columns):
             repro.row("search", **{**{k: v for k, v in labels.items() if k != "bracket"}, **row})
             yield f"{name}: {labels['method']}, search, start {labels['seed']}"
         _conclude(repro, name, split.highest)

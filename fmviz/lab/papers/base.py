@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -228,7 +227,7 @@ class Artefact:
         settings = {**self.settings, **self.budgets[budget]}
         for name in changes:
             one_of(f"The setting of {self.name}", name, settings)
-        return MappingProxyType(settings | changes)
+        return settings | changes
 
     def run(
         self,

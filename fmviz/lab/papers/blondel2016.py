@@ -258,13 +258,12 @@ def tuned(
     grid: Sequence[float],
     fit: Callable[..., float],
     best: Callable[..., Row],
-    **fixed: Any,
 ) -> Iterator[str]:
     """Choose β by cross-validation for every data set, seed and kind, then test: "validation" and "test".
 
     The training rows are 75% of all, in ``settings["folds"]`` folds, of which ``settings["folds_used"]`` are
-    looked at. ``fit(trial, train, test, **fixed)``, importable by name, fits on some rows and returns the
-    score on others; `best` is `min` or `max`.
+    looked at. ``fit(trial, train, test, settings)``, importable by name, fits on some rows and returns
+    the score on others; `best` is `min` or `max`.
     """
     settings, n = repro.settings, {}
     for name in names:
@@ -278,12 +277,12 @@ def tuned(
     # The most costly first, so that no worker is left alone with it.
     trials.sort(key=lambda trial: -trial["bases"] or -np.inf)
     repro.total += len(trials) * (len(grid) + 1)
-    work = partial(_score, fit=partial(fit, **fixed), n=n)
     some = [{**trial, "beta": grid[0]} for trial in trials]
-    yield from repro.ready(work, some, lambda trial: (trial["data"], trial["method"]), folds=None)
+    work = partial(_score, fit, n, None)
+    yield from repro.ready(work, some, lambda trial: (trial["data"], trial["method"]))
 
-    def rows(table: str, todo: list[Row], **folds: Any) -> Iterator[str]:
-        for trial, row in repro.trials(table, work, todo, ("score",), **folds):
+    def rows(table: str, todo: list[Row], *folds: int) -> Iterator[str]:
+        for trial, row in repro.trials(table, partial(_score, fit, n, folds), todo, ("score",)):
             repro.row(table, **trial, **row)
             words = f"{trial['method']}, {trial['bases']} bases, β = {trial['beta']:.3g} ({table})"
             yield f"{trial['data']}: {words}"
@@ -298,22 +297,22 @@ def tuned(
     for name in names:
         mine = [trial for trial in trials if trial["data"] == name]
         todo = [{**trial, "beta": beta} for trial in mine for beta in grid]
-        yield from rows("validation", todo, folds=(settings["folds"], settings["folds_used"]))
-        yield from rows("test", [chosen(trial) for trial in mine], folds=())
+        yield from rows("validation", todo, settings["folds"], settings["folds_used"])
+        yield from rows("test", [chosen(trial) for trial in mine])
 
 
 def _score(
-    trial: Row, fit: Callable[..., float], n: Mapping[str, int], folds: tuple[int, int] | tuple[()] | None
+    fit: Callable[..., float], n: Mapping[str, int], folds: tuple[int, ...] | None, trial: Row, own: Settings
 ) -> Row:
     """Return the mean score over some of the folds of the training rows, or that on the test rows."""
     if folds is None:  # To ready the kernels.
-        return {"score": fit(trial, np.arange(80), np.arange(20))}
+        return {"score": fit(trial, np.arange(80), np.arange(20), own)}
     train, test = halves(n[trial["data"]], 0.75, trial["seed"])
     if not folds:
-        return {"score": fit(trial, train, test)}
+        return {"score": fit(trial, train, test, own)}
     parts = np.array_split(train, folds[0])
     others = [np.concatenate([*parts[:out], *parts[out + 1 :]]) for out in range(folds[1])]
-    return {"score": float(np.mean([fit(trial, *rows) for rows in zip(others, parts, strict=False)]))}
+    return {"score": float(np.mean([fit(trial, *rows, own) for rows in zip(others, parts, strict=False)]))}
 
 
 def mean_scores(
@@ -338,11 +337,9 @@ ratings = lru_cache(maxsize=2)(partial(rows_of, SETS))
 """Returns users and items one-hot, and ratings; about so many where they are drawn."""
 
 
-def fit_fig3(
-    trial: Row, train: np.ndarray, test: np.ndarray, *, epochs: int, tol: float, drawn: int
-) -> float:
+def fit_fig3(trial: Row, train: np.ndarray, test: np.ndarray, own: Settings) -> float:
     """Return the RMSE on the test rows after a fit on the training rows."""
-    X, y = ratings(trial["data"], drawn=drawn)
+    X, y = ratings(trial["data"], drawn=own["drawn"])
     kernel, variant = RATERS[trial["method"]]
     dummies, per_row = int(variant == AUGMENT), trial["beta"] / train.size
     about: dict[str, Any] = {
@@ -355,13 +352,13 @@ def fit_fig3(
         "fit_linear": variant != AUGMENT,
     }
     problem = Problem.build(augmented(X[train], dummies), y[train], **about)
-    predicted = _predicted(problem, augmented(X[test], dummies), trial["seed"], epochs, tol)
+    predicted = _predicted(problem, augmented(X[test], dummies), trial["seed"], own)
     return float(np.sqrt(np.mean((predicted - y[test]) ** 2)))
 
 
-def _predicted(problem: Problem, Z: Any, seed: int, epochs: int, tol: float) -> np.ndarray:
+def _predicted(problem: Problem, Z: Any, seed: int, own: Settings) -> np.ndarray:
     rng = np.random.default_rng([seed, 1])
-    budget = Budget(epochs, tol=tol, report_every=None)
+    budget = Budget(own["epochs"], tol=own["tol"], report_every=None)
     *_, last = iterate(problem, "cd", budget, init_scale=0.1, rng=rng)
     return problem.model.predict(Design(Z), last.parameters)
 
@@ -369,10 +366,9 @@ def _predicted(problem: Problem, Z: Any, seed: int, epochs: int, tol: float) -> 
 def fig3(repro: Reproduction) -> Iterator[str]:
     """Predict ratings by A² and H², with every way of first-order terms."""
     settings = repro.settings
-    fixed = {name: settings[name] for name in ("epochs", "tol", "drawn")}
     read, names = partial(ratings, drawn=settings["drawn"]), repro.available(DRAWN)
     kinds = list(product(RATERS, settings["bases"]))
-    yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min, **fixed)
+    yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min)
 
 
 def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -398,17 +394,15 @@ REGRESSORS = (HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM)
 _CUBIC: Mapping[str, Any] = {"kernel": "polynomial", "degree": 3, "coef0": 1, "gamma": 1}
 
 
-def fit_fig4(trial: Row, train: np.ndarray, test: np.ndarray, **limits: Any) -> float:
+def fit_fig4(trial: Row, train: np.ndarray, test: np.ndarray, own: Settings) -> float:
     """Return R² on the test rows, after a fit on the training rows with their mean taken off the target."""
     X, y = rows_of(SETS, trial["data"])
     mean = y[train].mean()
-    predicted = predict_fig4(trial, X[train], y[train] - mean, X[test], **limits)
+    predicted = predict_fig4(trial, X[train], y[train] - mean, X[test], own)
     return float(1.0 - np.mean((y[test] - mean - predicted) ** 2) / np.var(y[test]))
 
 
-def predict_fig4(
-    trial: Row, X: np.ndarray, y: np.ndarray, Z: np.ndarray, *, epochs: int = 0, tol: float = 0.0
-) -> Any:
+def predict_fig4(trial: Row, X: np.ndarray, y: np.ndarray, Z: np.ndarray, own: Settings) -> Any:
     """Return the predictions for Z: of H³ with r = k/3, of A³ with k columns, or of a peer."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.kernel_ridge import KernelRidge
@@ -430,16 +424,15 @@ def predict_fig4(
     rank, dummies = (max(1, bases // 3), 1) if lifted else (bases, 2)
     lambda_p = (3.0 * beta / (2.0 * y.size)) if lifted else beta / y.size
     problem = Problem.build(augmented(X, dummies), y, model=model, rank=rank, lambda_p=lambda_p, **_BARE)
-    return _predicted(problem, augmented(Z, dummies), seed, epochs, tol)
+    return _predicted(problem, augmented(Z, dummies), seed, own)
 
 
 def fig4(repro: Reproduction) -> Iterator[str]:
     """Regress with few bases, beside kernel ridge regression."""
     settings = repro.settings
     grid = [float(beta) for beta in np.logspace(*settings["grid"])]
-    limits = {name: settings[name] for name in ("epochs", "tol")}
     kinds, names = [*product(REGRESSORS, settings["bases"]), (KERNEL, 0)], repro.available(DIABETES)
-    yield from tuned(repro, partial(rows_of, SETS), names, kinds, grid, fit_fig4, max, **limits)
+    yield from tuned(repro, partial(rows_of, SETS), names, kinds, grid, fit_fig4, max)
 
 
 def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:

@@ -183,7 +183,7 @@ class Reproduction:
                     self.check()
 
     def trials(
-        self, name: str, work: Callable[..., Row], trials: Sequence[Row], columns: Sequence[str], **fixed: Any
+        self, name: str, work: Callable[[Row, Settings], Row], trials: Sequence[Row], columns: Sequence[str]
     ) -> Iterator[tuple[Row, Row]]:
         """Do the work of all trials in workers until it is to stop; a failure is a row of None that says why.
 
@@ -192,18 +192,16 @@ class Reproduction:
         name : str
             Of the work, among what is kept.
         work : callable
-            ``work(trial, **fixed)`` returns the columns of a row; importable by name.
+            ``work(trial, settings)`` returns the columns of a row; importable by name.
         trials : sequence of dict
             In the types of JSON; their "data" names a data set in use.
         columns : sequence of str
             Those of a row that a failure has no values for.
-        **fixed
-            Parameters that all trials share.
         """
-        own = partial(_attempted, partial(work, **fixed), tuple(columns))
+        own = partial(_attempted, work, tuple(columns), self.settings)
 
         def key(trial: Row) -> str:
-            return key_of(name, trial, fixed, self.data.get(trial.get("data", "")))
+            return key_of(name, trial, self.data.get(trial.get("data", "")))
 
         def run(remaining: list[Row]) -> Numbered:
             return stream(own, remaining, lambda _: _failed(columns, LOST), n_jobs=self.n_jobs)
@@ -214,13 +212,17 @@ class Reproduction:
                 yield trials[index], result
 
     def ready(
-        self, work: Callable[..., Row], trials: Sequence[Row], kind: Callable[[Row], Hashable], **fixed: Any
+        self,
+        work: Callable[[Row, Settings], Row],
+        trials: Sequence[Row],
+        kind: Callable[[Row], Hashable],
+        **changes: Any,
     ) -> Iterator[str]:
-        """Do the work of one trial of each kind, so that workers find its kernels compiled."""
+        """Do the work of one trial of each kind, some settings changed: workers find its kernels compiled."""
         if self.n_jobs != 1:
             yield "Readying the kernels"
             for trial in {kind(trial): trial for trial in trials}.values():
-                _attempted(partial(work, **fixed), (), trial)
+                _attempted(work, (), {**self.settings, **changes}, trial)
 
     def fits(self, experiments: Sequence[Experiment], seconds: float) -> Numbered:
         """Fit experiments for so many solver seconds at most.
@@ -251,8 +253,10 @@ class Reproduction:
             self._pieces.keep(key, {"seconds": self.seconds, "value": value})
 
 
-def _attempted(work: Callable[..., Row], columns: Sequence[str], trial: Row) -> Row:
-    result, failure, _ = attempt(lambda: work(trial))
+def _attempted(
+    work: Callable[[Row, Settings], Row], columns: Sequence[str], settings: Settings, trial: Row
+) -> Row:
+    result, failure, _ = attempt(lambda: work(trial, settings))
     return _failed(columns, failure) if result is None else result
 
 
@@ -268,14 +272,6 @@ def key_of(*parts: Any) -> str:
 def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
     """Return the rows of a table with these values; none where there is no such table yet."""
     return [row for row in tables.get(table, ()) if all(row.get(k) == value for k, value in where.items())]
-
-
-def grouped(rows: Iterable[Row], by: str, value: str = "") -> dict[Any, list[Any]]:
-    """Return rows, or a column of them, by the values of another column."""
-    groups: dict[Any, list[Any]] = {}
-    for row in rows:
-        groups.setdefault(row[by], []).append(row[value] if value else row)
-    return groups
 
 
 def names_of(tables: Tables, settings: Settings) -> list[str]:

@@ -45,7 +45,6 @@ _HUBER, _TEST, _CHOOSE = 1.345, 0.25, 0.2
 # Up to so many features Z is formed.
 _MOST_FEATURES = 60
 _NOISE, _NO_CAP = 0.1, 1e12
-_STUDY = ("rows", "features", "strengths", "epochs", "rounds", "epochs_large", "rank")
 
 
 class Rows(NamedTuple):
@@ -212,9 +211,10 @@ def _f1(parts: _Parts, loss: Loss, at: Parameters) -> float | None:
 def contamination(repro: Reproduction) -> Iterator[str]:
     """Fit wrong rows, from none to four in ten, under every loss and every norm of Z."""
     settings = repro.settings
-    names, own = repro.available(PLANTED), {name: settings[name] for name in _STUDY}
+    names = repro.available(PLANTED)
     for name in names:
-        data: Any = planted(0, 0, n=own["rows"], d=own["features"]) if name == PLANTED else load(SETS, name)
+        n, d = settings["rows"], settings["features"]
+        data: Any = planted(0, 0, n=n, d=d) if name == PLANTED else load(SETS, name)
         repro.use(name, data.X, data.y)
     trials = [
         {"data": name, "percent": percent, "seed": seed}
@@ -222,9 +222,10 @@ def contamination(repro: Reproduction) -> Iterator[str]:
         for seed in range(settings["seeds_large" if name in LARGE else "seeds"])
     ]
     repro.total += len(trials)
-    small = dict(zip(_STUDY, (60, 4, own["strengths"][:1], 1, 10, 1, 2), strict=True))
-    yield from repro.ready(machines, trials, lambda trial: trial["data"] == PLANTED, own=small)
-    for trial, result in repro.trials("contamination", machines, trials, ("rows",), own=own):
+    small = {"rows": 60, "features": 4, "epochs": 1, "rounds": 10, "epochs_large": 1, "rank": 2}
+    small |= {"strengths": settings["strengths"][:1]}
+    yield from repro.ready(machines, trials, lambda trial: trial["data"] == PLANTED, **small)
+    for trial, result in repro.trials("contamination", machines, trials, ("rows",)):
         case = f"{trial['data']}, {trial['percent']} %"
         if result.get("failure"):
             repro.note(f"{case}, seed {trial['seed']}: {result['failure']}")
@@ -269,9 +270,9 @@ def judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]
 ERROR, F1 = "relative error of Z", "F1 of the rows that are set aside"
 
 
-def fitted(trial: Row, percent: int, rows: int, features: int) -> Row:
+def fitted(trial: Row, own: Settings) -> Row:
     """Return how near Z comes, and how well outliers are set aside, with nothing tuned."""
-    X, y, Z, wrong = planted(trial["seed"], percent, trial["kind"], rows, features)
+    X, y, Z, wrong = planted(trial["seed"], own["percent"], trial["kind"], own["rows"], own["features"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Where it fails, it may not converge.
         machine = RobustFMRegressor(random_state=trial["seed"]).fit(X, y)
@@ -289,10 +290,9 @@ def limits(repro: Reproduction) -> Iterator[str]:
     settings = repro.settings
     trials = [{"kind": kind, "seed": seed} for seed, kind in product(range(settings["seeds"]), KINDS)]
     repro.total += len(trials)
-    own = {name: settings[name] for name in ("percent", "rows", "features")}
     clean = planted(0, 0, n=settings["rows"], d=settings["features"])
     repro.use(PLANTED, clean.X, clean.y)
-    for trial, row in repro.trials("limits", fitted, trials, (ERROR, F1, "rank"), **own):
+    for trial, row in repro.trials("limits", fitted, trials, (ERROR, F1, "rank")):
         for panel in (ERROR, F1):
             if row[panel] is not None:
                 place = {"panel": panel, "method": trial["kind"], "stage": "automatic rule"}
