@@ -380,14 +380,14 @@ KINDS: dict[str, Callable[..., go.Figure]] = {
 """What an artefact's picture may be, by its name."""
 
 
-def draw(kind: str, tables: Tables, **options: Any) -> go.Figure:
+def draw(tables: Tables, *, kind: str, **options: Any) -> go.Figure:
     """Draw the tables of a result; raise ValueError for an unknown kind."""
     if kind not in KINDS:
         raise ValueError(f"There is no figure {kind!r}; there are {', '.join(KINDS)}.")
     return KINDS[kind](tables, **options)
 
 
-def standalone(title: str, kind: str, tables: Tables, **options: Any) -> str:
+def standalone(title: str, tables: Tables, **picture: Any) -> str:
     """Return the tables of a result, drawn, as one HTML page that needs nothing else; see `draw`."""
-    shown = draw(kind, tables, **options).update_layout(title=title, margin_t=90)
+    shown = draw(tables, **picture).update_layout(title=title, margin_t=90)
     return str(shown.to_html(include_plotlyjs=True, div_id="figure"))

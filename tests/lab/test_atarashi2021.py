@@ -34,7 +34,7 @@ from fmviz.lab.papers.atarashi2021 import (
     SPARSE,
     WEIGHTED,
     best,
-    best_row,
+    best_strengths,
     bracket_of,
     experiment,
     fit,
@@ -477,7 +477,7 @@ def test_a_failed_fit_of_table_3_is_a_row():
     assert row["score"] is None
     assert "-1" in row["failure"]
     with pytest.raises(ValueError, match="No strengths worked for TI on drawn ratings"):
-        best_row([{**labels, **row}], DRAWN, "TI", False)
+        best_strengths([{**labels, **row}], DRAWN, "TI", False)
 
 
 # Figures 5 and 7

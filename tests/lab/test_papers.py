@@ -42,7 +42,7 @@ def test_an_artefact_tells_what_it_is(name):
     assert set(artefact.budgets) == set(BUDGETS)
     assert set(artefact.minutes) == set(BUDGETS)
     assert set(artefact.configured("quick")) == set(artefact.configured("full"))
-    assert artefact.picture.kind in KINDS
+    assert artefact.picture["kind"] in KINDS
 
 
 def test_our_results_are_of_the_protocols_of_today():
@@ -51,7 +51,7 @@ def test_our_results_are_of_the_protocols_of_today():
         result = last_shipped(ARTEFACTS[name], budget)
         assert result is not None
         assert result.checks
-        assert KINDS[ARTEFACTS[name].picture.kind]
+        assert KINDS[ARTEFACTS[name].picture["kind"]]
         assert shipped.shipped_picture(name).startswith("<svg ")
         assert not re.search(r"(?<![\w/:.])/(work|tmp|home|root)\b", json.dumps(result.to_dict()))
     assert sum(path.stat().st_size for path in shipped.FOLDER.glob("*.gz")) < 1_500_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import timeit
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -58,16 +59,7 @@ class Method(NamedTuple):
     dense: bool = False
 
 
-METHODS = {
-    "TI": Method("ti"),
-    "CS": Method("cs"),
-    "L1": Method("l1"),
-    "L21": Method("l21"),
-    "FM": Method("l2"),
-    "Ω*-nmAPGD": Method("omega_star", "nmapgd", dense=True),
-    "Ω*-SubGD": Method("omega_star", "subgd", dense=True),
-    "SLQR": Method("l1", "incremental_pgd", "qr", dense=True),
-}
+METHODS = {name: Method(**own) for name, own in declared("atarashi2021")["methods"].items()}
 PROPOSED, SPARSE, OMEGA = ("TI", "CS"), ("TI", "CS", "L1", "L21"), ("Ω*-nmAPGD", "Ω*-SubGD")
 WEIGHTED = tuple(name for name in METHODS if name != "FM")
 """Those that are compared by ‖W‖₁."""
@@ -75,13 +67,10 @@ WEIGHTED = tuple(name for name in METHODS if name != "FM")
 
 # ------------------------------------------------------------------------------------------------------- data
 
-INTERACTIONS, FEATURES = "interaction selection", "feature selection"
-SETTINGS = {
-    INTERACTIONS: {"d_true": 80, "b": 8, "d_noise": 20},
-    FEATURES: {"d_true": 20, "b": 1, "d_noise": 80},
-}
-
-
+SETTINGS: dict[str, Row] = declared("atarashi2021")["planted"]
+INTERACTIONS, FEATURES = SETTINGS
+# No linear term, and no bias.
+_BARE: Mapping[str, Any] = {"rank": RANK, "fit_linear": False, "fit_intercept": False}
 Rows = tuple[Design, np.ndarray]
 
 
@@ -214,25 +203,22 @@ def fig10(repro: Reproduction) -> Iterator[str]:
         prox_squared_l1(vectors[lengths[0]], 0.1, name)
     for d, sigma, strength in cases:
         scaled, panel = sigma * vectors[d], f"σ = {sigma:g}, λ = {strength:g}"
-        calls = {name: partial(prox_squared_l1, scaled, strength, name) for name in ALGORITHMS}
-        repeats = {name: max(1, int(np.ceil(_LAP / max(_lap(call), 1e-7)))) for name, call in calls.items()}
-        laps: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(settings["rounds"]):
-            for name, call in calls.items():
-                laps[name].append(_lap(call, repeats[name]))
+        timers = {name: _timer(scaled, strength, name) for name in ALGORITHMS}
+        repeats = {name: max(1, int(np.ceil(_LAP / max(t.timeit(1), 1e-7)))) for name, t in timers.items()}
+        laps = pd.DataFrame(
+            {name: t.timeit(repeats[name]) / repeats[name] for name, t in timers.items()}
+            for _ in range(settings["rounds"])
+        )
         alive = np.count_nonzero(prox_squared_l1(scaled, strength)) / scaled.size
         for name, label in ALGORITHMS.items():
-            each = median(laps[name]) / len(scaled) * 1e6
+            each = laps[name].median() / len(scaled) * 1e6
             repro.row("times", panel=panel, method=label, d=d, microseconds=each, alive=alive)
         repro.done += 1
         yield f"d = {d:,}, {panel}"
 
 
-def _lap(call: Callable[[], object], repeats: int = 1) -> float:
-    begin = time.thread_time()
-    for _ in range(repeats):
-        call()
-    return (time.thread_time() - begin) / repeats
+def _timer(P: np.ndarray, strength: float, name: str) -> timeit.Timer:
+    return timeit.Timer(lambda: prox_squared_l1(P, strength, name), timer=time.thread_time)
 
 
 def judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -261,26 +247,14 @@ Pair = tuple[float, float]
 """λ_p and λ."""
 
 
-def experiment(
-    method: str, data: Row, pair: Pair, *, start: int = 0, rank: int = RANK, **limits: Any
-) -> Experiment:
+def experiment(method: str, data: Row, pair: Pair, *, start: int = 0, **limits: Any) -> Experiment:
     """Return the fit of a planted data set from one start: N(0, 0.01²), no linear term, no bias."""
     own = METHODS[method]
-    return Experiment(
-        dataset="synthetic",
-        dataset_params=tuple(data.items()),
-        model=own.model,
-        regularizer=own.regularizer,
-        solver=own.solver,
-        rank=rank,
-        lambda_w=0.0,
-        lambda_p=pair[0],
-        lambda_sparse=pair[1],
-        fit_linear=False,
-        fit_intercept=False,
-        seed=100_000 * start + data["seed"],
-        **limits,
-    )
+    about = {"model": own.model, "regularizer": own.regularizer, "solver": own.solver}
+    strengths = {"lambda_w": 0.0, "lambda_p": pair[0], "lambda_sparse": pair[1]}
+    place = {"dataset": "synthetic", "dataset_params": tuple(data.items())}
+    seed = 100_000 * start + data["seed"]
+    return Experiment(**{**_BARE, **about, **strengths, **place, **limits}, seed=seed)
 
 
 def fig3(repro: Reproduction) -> Iterator[str]:
@@ -436,25 +410,20 @@ _SENSITIVE = ("TI", "CS", "L21", "L1")
 _PANELS = {"estimation_error": "Estimation error", "support_f1": "F1", "support_recovered": "PSSR"}
 
 
-def _planted_of(settings: Settings, seed: int) -> Row:
-    kind = {name: settings[name] for name in ("d_true", "b", "d_noise")}
-    return {**kind, "seed": seed, "n_samples": settings["N"]}
-
-
-def _exponents(settings: Settings) -> range:
-    return range(settings["log2_lambda"][0], settings["log2_lambda"][1] + 1)
-
-
 def fig4(repro: Reproduction) -> Iterator[str]:
     """Fit planted data sets under every strength, one after the other, so that all curves grow alike."""
     settings = repro.settings
-    seeds, inits = range(settings["data_sets"]), range(settings["starts"])
-    cases = list(product(seeds, inits, _exponents(settings), _SENSITIVE))
+    (low, high), seeds = settings["log2_lambda"], range(settings["data_sets"])
+    kind = {**{name: settings[name] for name in ("d_true", "b", "d_noise")}, "n_samples": settings["N"]}
+    for seed in seeds:
+        data = load_dataset("synthetic", **kind, seed=seed)
+        repro.use(f"seed {seed}", data.X, data.y)
+    cases = list(product(seeds, range(settings["starts"]), range(low, high + 1), _SENSITIVE))
     repro.total = len(cases)
     limits = {"max_epochs": settings["epochs"], "tol": settings["tol"], "rank": settings["k"]}
     experiments = [
         experiment(
-            method, _planted_of(settings, seed), (settings["lambda_p"], 2.0**exponent), start=start, **limits
+            method, {**kind, "seed": seed}, (settings["lambda_p"], 2.0**exponent), start=start, **limits
         )
         for seed, start, exponent, method in cases
     ]
@@ -463,14 +432,11 @@ def fig4(repro: Reproduction) -> Iterator[str]:
     with closing(repro.fits(experiments, settings["seconds"])) as results:
         for index, result in results:
             seed, start, exponent, method = cases[index]
-            name = f"seed {seed}"
-            if name not in repro.data:
-                data = load_dataset("synthetic", **_planted_of(settings, seed))
-                repro.use(name, data.X, data.y)
             if failure := result.get("failure"):
                 repro.row("failures", method=method, log2_lambda=exponent, message=failure)
             else:
-                place = {"method": method, "data": name, "start": start, "lambda_sparse": 2.0**exponent}
+                place = {"method": method, "data": f"seed {seed}", "start": start}
+                place["lambda_sparse"] = 2.0**exponent
                 for metric, panel in _PANELS.items():
                     value = result["values"][metric]
                     repro.row("scores", panel=panel, **place, value=value, status=result["status"])
@@ -483,9 +449,10 @@ def fig4(repro: Reproduction) -> Iterator[str]:
 
 def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     """Judge at how many strengths methods are adequate; curves that are still growing say nothing."""
+    low, high = settings["log2_lambda"]
     for panel in _PANELS.values():
         means = pivot(tables, "scores", "value", "lambda_sparse", panel=panel)
-        if means.dropna().shape != (len(_exponents(settings)), len(_SENSITIVE)):
+        if means.dropna().shape != (high + 1 - low, len(_SENSITIVE)):
             continue
         if panel == _PANELS["estimation_error"]:
             good = means <= means.min(axis=None) + settings["above"]
@@ -515,18 +482,9 @@ def weights_l1(parameters: Parameters) -> float:
 
 def weighted_problem(method: str, X: Any, y: np.ndarray, lambda_p: float, lambda_sparse: float) -> Problem:
     """Return what one of `WEIGHTED` minimises; the strengths are λ_tr and λ of SLQR."""
-    own = METHODS[method]
-    return Problem.build(
-        X,
-        y,
-        model=own.model,
-        penalty=own.regularizer,
-        rank=RANK,
-        lambda_p=lambda_p,
-        lambda_sparse=lambda_sparse,
-        fit_linear=False,
-        fit_intercept=False,
-    )
+    own: Row = {"lambda_p": lambda_p, "lambda_sparse": lambda_sparse, **_BARE}
+    model, penalty = METHODS[method].model, METHODS[method].regularizer
+    return Problem.build(X, y, model=model, penalty=penalty, **own)
 
 
 def start_of(problem: Problem, seed: int) -> Parameters:
@@ -738,16 +696,8 @@ def problem_of_fig8(letter: str, strength: float, X: np.ndarray, y: np.ndarray) 
     loss is divided by d², and strengths with it.
     """
     d = X.shape[1]
-    return Problem.build(
-        X / np.sqrt(d),
-        y / d,
-        penalty=LETTERS[letter][1],
-        rank=RANK,
-        lambda_p=strength / d**2,
-        lambda_sparse=strength / d**2,
-        fit_linear=False,
-        fit_intercept=False,
-    )
+    strengths: Row = dict.fromkeys(("lambda_p", "lambda_sparse"), strength / d**2)
+    return Problem.build(X / np.sqrt(d), y / d, penalty=LETTERS[letter][1], **strengths, **_BARE)
 
 
 def fig8(repro: Reproduction) -> Iterator[str]:
@@ -827,7 +777,7 @@ def judge_fig9(tables: Tables, settings: Settings) -> Iterator[Finding]:
 LIMITED, FREE = "table3a", "table3b"
 # Relative deviations of counts that are tolerated.
 _COUNT = {LIMITED: 0.046, FREE: 0.1}
-_STRENGTHS = ("lambda_w", "lambda_p", "lambda_sparse")
+_STRENGTHS = ["lambda_w", "lambda_p", "lambda_sparse"]
 PRINTED_SETS = (ML100K, A9A, RCV1, FD)
 PRINTED: dict[str, dict[str, list[list[float]]]] = declared("atarashi2021_table3")["printed"]
 
@@ -837,6 +787,10 @@ def problem_of_table3(trial: Row, own: Settings) -> Problem:
     X, y = parts(trial["data"], own["split_seed"], own["drawn"]).train
     strengths = {name: trial[name] for name in _STRENGTHS}
     return Problem.build(X, y, penalty=METHODS[trial["method"]].regularizer, rank=own["rank"], **strengths)
+
+
+def _budget(own: Settings) -> Budget:
+    return Budget(own["epochs"], tol=own["tol"], report_every=None)
 
 
 def scored(problem: Problem, end: Snapshot, split: Parts) -> Row:
@@ -853,19 +807,14 @@ def scored(problem: Problem, end: Snapshot, split: Parts) -> Row:
 def fit(trial: Row, own: Settings) -> Row:
     """Fit the training rows from one start."""
     problem, rng = problem_of_table3(trial, own), np.random.default_rng([trial["seed"], 1])
-    budget = Budget(own["epochs"], tol=own["tol"], report_every=None)
-    *_, end = iterate(problem, "auto", budget, init_scale=own["init_scale"], rng=rng)
+    *_, end = iterate(problem, "auto", _budget(own), init_scale=own["init_scale"], rng=rng)
     return scored(problem, end, parts(trial["data"], own["split_seed"], own["drawn"]))
 
 
 def search(trial: Row, own: Settings) -> Row:
     """Return the same of the fit at which a search for λ ends; without a score where it finds nothing."""
     problem = problem_of_table3(trial, own)
-    limits = {
-        "grid": tuple(trial["bracket"]),
-        "narrowest": own["narrowest"],
-        "budget": Budget(own["epochs"], tol=own["tol"], report_every=None),
-    }
+    limits = {"grid": tuple(trial["bracket"]), "narrowest": own["narrowest"], "budget": _budget(own)}
     start = {"init_scale": own["init_scale"], "random_state": [trial["seed"], 1]}
     probes = list(search_lambda(problem, own["target"], tuple(own["accept"]), **limits, **start))
     last = probes[-1]
@@ -922,8 +871,7 @@ def table3(repro: Reproduction) -> Iterator[str]:
         kinds = [{**first[0], "method": method} for method in (FM, *SPARSE)]
         yield from repro.ready(fit, kinds, lambda labels: labels["method"], epochs=1)
         yield from fits("fm", first)
-        chosen = best_row(repro.tables["fm"], name, FM, split.highest)
-        w, p = chosen["lambda_w"], chosen["lambda_p"]
+        w, p, _ = best_strengths(repro.tables["fm"], name, FM, split.highest).values()
         yield from fits("fm", [trial(FM, seed, w, p) for seed in seeds[len(tuning) :]])
         p /= 10.0
         yield from fits(
@@ -931,9 +879,8 @@ def table3(repro: Reproduction) -> Iterator[str]:
         )
         todo = []
         for labels in [trial(method, seed, w, p) for method in SPARSE for seed in seeds]:
-            mine = rows_where(
-                repro.tables, "grid", **{key: labels[key] for key in ("data", "method", "seed")}
-            )
+            own = {key: labels[key] for key in ("data", "method", "seed")}
+            mine = rows_where(repro.tables, "grid", **own)
             used = {row["lambda_sparse"]: row["used"] for row in mine if row["used"] is not None}
             if bracket := bracket_of(used, settings["accept"]):
                 todo.append({**labels, "bracket": bracket})
@@ -942,7 +889,8 @@ def table3(repro: Reproduction) -> Iterator[str]:
             words = "The grid holds no two strengths between which the wanted number could lie."
             repro.row("search", **labels, score=None, used=None, probes=0, message=words)
         for labels, row in repro.trials("search", search, todo, columns):
-            repro.row("search", **{**{k: v for k, v in labels.items() if k != "bracket"}, **row})
+            del labels["bracket"]
+            repro.row("search", **{**labels, **row})
             yield f"{name}: {labels['method']}, search, start {labels['seed']}"
         _conclude(repro, name, split.highest)
         yield f"{name} is done"
@@ -951,39 +899,36 @@ def table3(repro: Reproduction) -> Iterator[str]:
 FM = "FM"
 
 
-def best_row(rows: Sequence[Row], data: str, method: str, highest: bool) -> Row:
-    """Return the first row at the strengths with the best mean validation score, or raise ValueError."""
-    groups: dict[tuple[float, ...], list[Row]] = {}
-    for row in rows:
-        if row["data"] == data and row["method"] == method:
-            groups.setdefault(tuple(row[name] for name in _STRENGTHS), []).append(row)
-    usable = [group for group in groups.values() if all(row["validation"] is not None for row in group)]
-    if not usable:
+def best_strengths(rows: Sequence[Row], data: str, method: str, highest: bool) -> Row:
+    """Return the strengths with the best mean validation score, or raise ValueError."""
+    own = frame({"": rows}, "", data=data, method=method)
+    # A failed fit, which has no score, rules its strengths out.
+    groups = own.groupby(_STRENGTHS, sort=False)["validation"]
+    means = groups.agg(lambda scores: scores.mean(skipna=False)).dropna()
+    if means.empty:
         raise ValueError(f"No strengths worked for {method} on {data}.")
-    return (max if highest else min)(usable, key=lambda group: _mean(group, "validation"))[0]
+    return dict(zip(_STRENGTHS, means.idxmax() if highest else means.idxmin(), strict=True))
 
 
 def _conclude(repro: Reproduction, name: str, highest: bool) -> None:
     """Fill the tables of the paper: means over the starts."""
 
-    def add(table: str, method: str, rows: Sequence[Row], reached: bool = True) -> None:
-        def mean(column: str, how: Any = np.mean) -> float | None:
-            return float(how([row[column] for row in rows])) if reached else None
-
-        scores = {"score": mean("score"), "spread": mean("score", np.std), "used": mean("used")}
-        starts = {"starts": len(rows), "reached": sum(row["score"] is not None for row in rows)}
-        strength = mean("lambda_sparse")
-        repro.row(table, data=name, method=method, **scores, lambda_sparse=strength, **starts)
+    def add(table: str, method: str, rows: pd.DataFrame) -> None:
+        score = rows["score"]
+        means = {"score": score.mean(), "spread": score.std(ddof=0), "used": rows["used"].mean()}
+        means["lambda_sparse"] = rows["lambda_sparse"].mean()
+        if score.isna().any():
+            # As in the paper, a method that misses the range is given no score.
+            means = dict.fromkeys(means, None)
+        starts = {"starts": len(rows), "reached": int(score.notna().sum())}
+        repro.row(table, data=name, method=method, **means, **starts)
 
     for method in SPARSE:
-        rows = rows_where(repro.tables, "search", data=name, method=method)
-        # As in the paper, a method that misses the range is given no score.
-        add(LIMITED, method, rows, all(row["score"] is not None for row in rows))
+        add(LIMITED, method, frame(repro.tables, "search", data=name, method=method))
     for method in (*SPARSE, FM):
         table = "fm" if method == FM else "grid"
-        at = best_row(repro.tables[table], name, method, highest)
-        strengths = {key: at[key] for key in _STRENGTHS}
-        add(FREE, method, rows_where(repro.tables, table, data=name, method=method, **strengths))
+        at = best_strengths(repro.tables[table], name, method, highest)
+        add(FREE, method, frame(repro.tables, table, data=name, method=method, **at))
 
 
 def judge_table3(tables: Tables, settings: Settings) -> Iterator[Finding]:

@@ -86,14 +86,6 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """How tables are drawn: a key of ``fmviz.figures.papers.KINDS``, and the keywords of that function."""
-
-    kind: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Result:
     """A run of an artefact, finished or growing; all of it plain data.
 
@@ -171,8 +163,8 @@ class Artefact:
         ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next.
     judging : callable
         ``judging(tables, settings)`` yields what tables, full or not, say; `settings` are with thresholds.
-    picture : Picture
-        How the tables are drawn.
+    picture : mapping
+        How the tables are drawn: the keywords of `fmviz.figures.papers.draw`.
     published : tuple of Published
         Numbers printed in the paper.
     sets : mapping
@@ -193,7 +185,7 @@ class Artefact:
     minutes: Mapping[str, float]
     runner: Runner
     judging: Judge
-    picture: Picture
+    picture: Mapping[str, Any]
     published: tuple[Published, ...] = ()
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
@@ -355,7 +347,7 @@ def figure(name: str, runner: Runner, judging: Judge, published: Iterable[Publis
     further published numbers.
     """
     own, paper = declared(name), declared(name.rpartition("_")[0])
-    picture, thresholds = dict(own["picture"]), own.get("thresholds", {})
+    thresholds = own.get("thresholds", {})
     words = {**paper.get("words", {}), **own["settings"], **thresholds}
     sizes = [
         Published("data", {"data": row["data"]}, column, value, row["source"])
@@ -374,7 +366,7 @@ def figure(name: str, runner: Runner, judging: Judge, published: Iterable[Publis
         minutes=own["minutes"],
         runner=runner,
         judging=judging,
-        picture=Picture(picture.pop("kind"), picture),
+        picture=own["picture"],
         published=(*(Published(**row) for row in own.get("published", ())), *sizes, *published),
         sets=paper.get("sets", {}),
         thresholds=thresholds,
