@@ -30,16 +30,8 @@ from fmviz.lab.operators import VARIANTS, pairs, sample, study
 from fmviz.lab.papers import courses
 from fmviz.lab.papers.base import Published, declared, figure, rows_of
 from fmviz.lab.papers.courses import MUCH, SHARE, Line, ahead, in_words, median_times, n_runs, race, sooner
-from fmviz.lab.papers.reproduction import (
-    Reproduction,
-    Row,
-    Settings,
-    Tables,
-    frame,
-    names_of,
-    pivot,
-    rows_where,
-)
+from fmviz.lab.papers.reproduction import Reproduction, Settings
+from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
 from fmviz.lab.papers.verdicts import Finding, Said, agreed, by_balance, by_majority, listed
 from fmviz.lab.runner import load_dataset, quality
 from fmviz.paths import search_lambda
@@ -506,18 +498,16 @@ def weighted_race(
     (X, y), (lambda_p, strength) = read(), strengths
     repro.use(data, X, y)
 
-    def start(line: Line) -> tuple[Problem, Parameters]:
-        problem = weighted_problem(line.label, X, y, lambda_p, strength)
-        return problem, start_of(problem, seed)
-
     def value(last: Snapshot) -> float:
         return last.loss + strength * weights_l1(last.parameters)
 
     def ending(line: Line, own: Mapping[str, Any], course: Sequence[Row], last: Snapshot) -> Row:
         return {"epoch": last.epoch, "settled": settled(course), "status": courses.reason(last)}
 
+    problems = {name: weighted_problem(name, X, y, lambda_p, strength) for name in WEIGHTED}
+    starts = {name: (problem, start_of(problem, seed)) for name, problem in problems.items()}
     lines, seconds = [Line(name, METHODS[name].solver) for name in WEIGHTED], repro.settings["seconds"]
-    yield from race(repro, panel, seed, data, lines, start, value, ending, seconds, traced=traced)
+    yield from race(repro, panel, seed, data, lines, starts, ending, seconds, value, traced=traced)
 
 
 def settled(course: Sequence[Row]) -> float:
@@ -676,11 +666,11 @@ def algorithm_race(
     def ending(line: Line, own: Mapping[str, Any], course: Sequence[Row], last: Snapshot) -> Row:
         risen = course[-1]["objective"] > course[0]["objective"]
         diverged = courses.reason(last) == Reason.DIVERGED or risen
-        label = courses.label_of(line, own)
-        return {"label": label, "eta0": own.get("eta0"), "epochs": last.epoch, "diverged": diverged}
+        own = {"label": line.title(own), "eta0": own.get("eta0")}
+        return {**own, "epochs": last.epoch, "diverged": diverged}
 
-    begin, value = lambda line: (problem, start), lambda last: scale * last.objective
-    yield from race(repro, panel, seed, data, lines, begin, value, ending, seconds)
+    starts = {line.label: (problem, start) for line in lines}
+    yield from race(repro, panel, seed, data, lines, starts, ending, seconds, scale)
 
 
 def panel_of_fig8(letter: str, n: int) -> str:

@@ -17,7 +17,8 @@ from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.reproduction import Pieces, Reproduction, Row, Settings, Stopped, Tables, rows_where
+from fmviz.lab.papers.reproduction import Pieces, Reproduction, Settings, Stopped
+from fmviz.lab.papers.tables import Row, Tables, rows_where
 from fmviz.lab.papers.verdicts import Finding, Said, Verdict, verdict
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import made_with

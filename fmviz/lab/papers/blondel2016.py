@@ -20,16 +20,8 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets.drawn import text_like
 from fmviz.lab.papers.base import declared, figure, load, rows_of
 from fmviz.lab.papers.courses import Line, descend, in_words, median_times, n_runs, race, sooner
-from fmviz.lab.papers.reproduction import (
-    Reproduction,
-    Row,
-    Settings,
-    Tables,
-    frame,
-    names_of,
-    pivot,
-    rows_where,
-)
+from fmviz.lab.papers.reproduction import Reproduction, Settings
+from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
 from fmviz.lab.papers.verdicts import Finding, agreed, by_balance, by_majority, listed
 
 SETS = declared("blondel2016")["sets"]
@@ -81,46 +73,39 @@ def fig1(repro: Reproduction) -> Iterator[str]:
     """Fit with λ fitted and fixed from the same starts, and with λ fitted from where fixed ones ended."""
     settings = repro.settings
     cases = product(range(settings["seeds"]), settings["features"], settings["targets"], KERNELS)
-    for seed, features, target, kernel in repro.each(cases):
-        X, y = rows_of_fig1(features, target, seed)
-        repro.use(f"diabetes, {SCALES[features]}", X, y)
-        labels = {"panel": panel_of_fig1(kernel, features, target), "seed": seed}
-        fall = partial(_fall, repro, X, y, kernel, labels)
-        ends = {method: fall(method) for method in COEFFICIENTS}
-        fixed = [ends[method][1] for method in ("ones", "signs")]
-        again = [
-            fall("fitted", Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers))[0]
-            for at in fixed
-        ]
-        repro.check()
-        columns = int(np.count_nonzero(ends["fitted"][1].multipliers))
-        objectives = {label: ends[method][0] for method, label in COEFFICIENTS.items()}
-        own = {**objectives, AFTER: min(again), "columns in use": columns}
-        repro.row("ends", **labels, kernel=KERNELS[kernel], **own)
+    for case in repro.each(cases):
+        panel = _compare(repro, *case)
         repro.done += 1
-        yield f"{labels['panel']}: start {seed + 1} of {settings['seeds']}"
+        yield f"{panel}: start {case[0] + 1} of {settings['seeds']}"
 
 
-def _fall(
-    repro: Reproduction,
-    X: np.ndarray,
-    y: np.ndarray,
-    kernel: str,
-    labels: Row,
-    method: str,
-    start: Parameters | None = None,
-) -> tuple[float, Parameters]:
+def _compare(repro: Reproduction, seed: int, features: str, target: str, kernel: str) -> str:
     """Minimise the objective of the paper, a sum over rows; what begins at the common P is traced."""
-    settings, seed = repro.settings, labels["seed"]
-    problem = problem_of_fig1(X, y, kernel, method, settings)
-    traced = start is None and seed < settings["traced"]
-    start = start or problem.start(settings["init_sd"], np.random.default_rng([seed, 1]))
-    solver: tuple[str, Row] = (SOLVERS[kernel], {})
-    value: Callable[[Snapshot], float] = lambda at: y.size * at.objective  # noqa: E731
-    for last, row in descend(repro, problem, start, solver, value, settings["seconds"], seed):  # noqa: B007
-        if row is not None and traced:
-            repro.row("trace", **labels, method=COEFFICIENTS[method], **row)
-    return y.size * last.objective, last.parameters
+    settings, (X, y) = repro.settings, rows_of_fig1(features, target, seed)
+    repro.use(f"diabetes, {SCALES[features]}", X, y)
+    panel = panel_of_fig1(kernel, features, target)
+    labels = {"panel": panel, "seed": seed}
+
+    def fall(method: str, start: Parameters | None = None) -> tuple[float, Parameters]:
+        problem = problem_of_fig1(X, y, kernel, method, settings)
+        traced = start is None and seed < settings["traced"]
+        start = start or problem.start(settings["init_sd"], np.random.default_rng([seed, 1]))
+        course = descend(repro, problem, start, (SOLVERS[kernel], {}), settings["seconds"], seed, y.size)
+        for last, row in course:  # noqa: B007
+            if row is not None and traced:
+                repro.row("trace", **labels, method=COEFFICIENTS[method], **row)
+        return y.size * last.objective, last.parameters
+
+    ends = {method: fall(method) for method in COEFFICIENTS}
+    fixed = [ends[method][1] for method in ("ones", "signs")]
+    starts = [Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers) for at in fixed]
+    again = min(fall("fitted", start)[0] for start in starts)
+    repro.check()
+    columns = int(np.count_nonzero(ends["fitted"][1].multipliers))
+    objectives = {label: ends[method][0] for method, label in COEFFICIENTS.items()}
+    own = {**objectives, AFTER: again, "columns in use": columns}
+    repro.row("ends", **labels, kernel=KERNELS[kernel], **own)
+    return panel
 
 
 def judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -211,17 +196,10 @@ def fig2(repro: Reproduction) -> Iterator[str]:
         starts = starts_of_fig2(Design(X), y, kernel, settings)
         # All in units of the lifted start, so that lines can be compared.
         scale = 1.0 / starts[LIFTED][0].objective(starts[LIFTED][1])
-        yield from race(
-            repro,
-            panel,
-            settings["seed"],
-            TEXT_LIKE,
-            lines_of_fig2(panel, settings),
-            lambda line, starts=starts: starts.get(line.label, starts[DIRECT]),  # type: ignore[misc]
-            lambda last, scale=scale: scale * last.objective,  # type: ignore[misc]
-            ending,
-            settings["seconds"],
-        )
+        lines = lines_of_fig2(panel, settings)
+        of_line = {line.label: starts.get(line.label, starts[DIRECT]) for line in lines}
+        place = panel, settings["seed"], TEXT_LIKE
+        yield from race(repro, *place, lines, of_line, ending, settings["seconds"], scale)
 
 
 def judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:

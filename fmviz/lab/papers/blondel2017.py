@@ -23,16 +23,8 @@ from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
 from fmviz.lab.papers.base import Published, declared, figure, load, rows_of
-from fmviz.lab.papers.reproduction import (
-    Reproduction,
-    Row,
-    Settings,
-    Tables,
-    frame,
-    names_of,
-    pivot,
-    rows_where,
-)
+from fmviz.lab.papers.reproduction import Reproduction, Settings
+from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
 from fmviz.lab.papers.verdicts import Finding, Said, by_majority, by_margin, listed, standard_error
 from fmviz.metrics import ndcg, rmse
 

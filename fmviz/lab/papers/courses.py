@@ -13,7 +13,8 @@ from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.reproduction import Reproduction, Row, Tables, frame, rows_where
+from fmviz.lab.papers.reproduction import Reproduction
+from fmviz.lab.papers.tables import Row, Tables, frame, rows_where
 from fmviz.lab.papers.verdicts import Said, Verdict, agreed, listed
 
 # One row for each epoch up to this one, then fewer and fewer.
@@ -27,6 +28,10 @@ STAGES = {
 }
 
 
+Value = float | Callable[[Snapshot], float]
+"""What is drawn: so many times the objective, or a function."""
+
+
 class Line(NamedTuple):
     """A line of a figure: its label, a solver, and what is tried of its parameters; the best is shown."""
 
@@ -34,15 +39,14 @@ class Line(NamedTuple):
     solver: str = "auto"
     tries: Sequence[Mapping[str, Any]] = ({},)
 
+    def title(self, own: Mapping[str, Any]) -> str:
+        """Return what a run with some of the parameters is called."""
+        return f"{self.label}, {self.tries.index(own)}" if len(self.tries) > 1 else self.label
+
 
 def n_runs(lines: Sequence[Line]) -> dict[str, int]:
     """Return how many runs every line is."""
     return {line.label: len(line.tries) for line in lines}
-
-
-def label_of(line: Line, own: Mapping[str, Any]) -> str:
-    """Return what a run of a line with some of its parameters is called."""
-    return f"{line.label}, {line.tries.index(own)}" if len(line.tries) > 1 else line.label
 
 
 def race(
@@ -51,28 +55,28 @@ def race(
     seed: int,
     data: str,
     lines: Sequence[Line],
-    start: Callable[[Line], tuple[Problem, Parameters]],
-    value: Callable[[Snapshot], float],
+    starts: Mapping[str, tuple[Problem, Parameters]],
     ending: Callable[[Line, Mapping[str, Any], Sequence[Row], Snapshot], Row],
     seconds: float,
+    value: Value = 1.0,
     *,
     traced: bool = True,
 ) -> Iterator[str]:
     """Run the lines of a panel, those apart that have finished before; tables "trace" and "ends".
 
-    ``start(line)`` returns a problem and its start, ``value(snapshot)`` the objective that is drawn, and
-    ``ending(line, own, course, last)``, with the parameters of the solver, further columns of "ends".
-    `seconds` are solver seconds of each run; unless it is `traced`, its end alone is kept.
+    `starts` are a problem and its start by label; ``ending(line, own, course, last)``, with the parameters of
+    the solver, returns further columns of "ends". `seconds` are solver seconds of each run; unless it is
+    `traced`, its end alone is kept.
     """
     labels = {"panel": panel, "seed": seed}
 
     def run(line: Line, own: Mapping[str, Any]) -> Iterator[str]:
         course: list[Row] = []
-        for last, row in descend(repro, *start(line), (line.solver, own), value, seconds, seed):
+        for last, row in descend(repro, *starts[line.label], (line.solver, own), seconds, seed, value):
             if row is not None:
                 course.append(row)
                 if traced:
-                    repro.row("trace", **labels, method=label_of(line, own), **row)
+                    repro.row("trace", **labels, method=line.title(own), **row)
             if repro.due():
                 yield f"{panel}, start {seed + 1}: {line.label}, epoch {last.epoch}"
         repro.check()
@@ -99,13 +103,13 @@ def descend(
     problem: Problem,
     start: Parameters,
     solver: tuple[str, Mapping[str, Any]],
-    value: Callable[[Snapshot], float],
     seconds: float,
     seed: int,
+    value: Value = 1.0,
 ) -> Iterator[tuple[Snapshot, Row | None]]:
     """Minimise, and yield every snapshot with its row in a course that gets thinner, or None.
 
-    The last snapshot always has a row. `solver` is a name with parameters, `value` the objective of a row.
+    The last snapshot always has a row. `solver` is a name with parameters.
     """
     epochs = repro.settings["epochs"]
     budget = Budget(epochs, seconds, repro.settings["tol"], certify_every=epochs + 1)
@@ -115,7 +119,8 @@ def descend(
         row = None
         if snapshot.epoch >= wanted or snapshot.status is not None:
             wanted = snapshot.epoch + 1 if snapshot.epoch < _ALL_UP_TO else snapshot.epoch * _GROWTH
-            row = {"epoch": snapshot.epoch, "seconds": snapshot.seconds, "objective": value(snapshot)}
+            objective = value(snapshot) if callable(value) else value * snapshot.objective
+            row = {"epoch": snapshot.epoch, "seconds": snapshot.seconds, "objective": objective}
         yield snapshot, row
 
 
@@ -123,13 +128,11 @@ def _keep_best(repro: Reproduction, labels: Row, line: Line) -> None:
     """Leave in the table "trace" the run with the lowest end, under the name of its line."""
     tried = rows_where(repro.tables, "ends", **labels, method=line.label)
     best = min(tried, key=lambda row: (row["diverged"], row["objective"]))["label"]
-    names = {row["label"]: None for row in tried} | {best: line.label}
-    renamed: list[Row] = []
+    names, renamed = {row["label"] for row in tried}, []
     for row in repro.tables["trace"]:
-        ours = all(row[name] == value for name, value in labels.items())
-        name = names.get(row["method"], row["method"]) if ours else row["method"]
-        if name is not None:
-            renamed.append({**row, "method": name})
+        ours = labels.items() <= row.items() and row["method"] in names
+        if not ours or row["method"] == best:
+            renamed.append({**row, "method": line.label} if ours else row)
     repro.tables["trace"] = renamed
 
 

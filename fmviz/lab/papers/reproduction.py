@@ -11,19 +11,17 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from fmviz.engine.drive import never
 from fmviz.lab.background.workers import stream
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.papers.tables import Row
 from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.search.sweep import FAILED, LOST, attempt, sweep
 from fmviz.lab.values import plain
 
-Row = dict[str, Any]
 Settings = Mapping[str, Any]
-Tables = Mapping[str, Sequence[Row]]
 Item = TypeVar("Item")
 Numbered = Generator[tuple[int, Row]]
 """Places among some items, and their results, in the order of completion."""
@@ -267,29 +265,3 @@ def _failed(columns: Sequence[str], failure: str) -> Row:
 def key_of(*parts: Any) -> str:
     """Return the key of a piece from what it depends on, as JSON takes it."""
     return json.dumps(parts, sort_keys=True, ensure_ascii=False)
-
-
-def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
-    """Return the rows of a table with these values; none where there is no such table yet."""
-    return [row for row in tables.get(table, ()) if all(row.get(k) == value for k, value in where.items())]
-
-
-def names_of(tables: Tables, settings: Settings) -> list[str]:
-    """Return the data sets of a run, or before there are any those of its settings."""
-    return list(dict.fromkeys(row["data"] for row in tables.get("data", ()))) or list(settings["data"])
-
-
-def frame(tables: Tables, table: str, **where: Any) -> pd.DataFrame:
-    """Return the rows of a table with these values."""
-    return pd.DataFrame(rows_where(tables, table, **where))
-
-
-def pivot(
-    tables: Tables, table: str, value: str, index: str = "seed", columns: str = "method", **where: Any
-) -> pd.DataFrame:
-    """Return the means of a column of a table by two others, the columns as they first appear."""
-    rows = rows_where(tables, table, **where)
-    if not rows:
-        return pd.DataFrame()
-    means = pd.DataFrame(rows).groupby([index, columns])[value].mean().unstack(columns)
-    return means[list(dict.fromkeys(row[columns] for row in rows))]

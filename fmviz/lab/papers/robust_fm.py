@@ -23,7 +23,8 @@ from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.papers.base import declared, figure, load
-from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, frame
+from fmviz.lab.papers.reproduction import Reproduction, Settings
+from fmviz.lab.papers.tables import Row, Tables, frame
 from fmviz.lab.papers.verdicts import Finding, Said, by_majority, listed
 from fmviz.lab.runner import split
 
