@@ -131,8 +131,7 @@ def operators(repro: Reproduction) -> Iterator[str]:
         yield f"{method}: P {seed + 1} of {settings['matrices']}"
 
 
-def judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge how many interactions and features operators leave."""
+def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
     counts = frame(tables, "counts")
     if counts.empty:
         return
@@ -213,8 +212,7 @@ def _timer(P: np.ndarray, strength: float, name: str) -> timeit.Timer:
     return timeit.Timer(lambda: prox_squared_l1(P, strength, name), timer=time.thread_time)
 
 
-def judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge which algorithm is faster from which length on."""
+def _judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
     as_fast, small = 1.0 + settings["ahead"], settings["small"]
     for panel in dict.fromkeys(row["panel"] for row in tables.get("times", ())):
         times = pivot(tables, "times", "microseconds", "d", panel=panel)
@@ -340,8 +338,7 @@ def best(means: Mapping[Pair, Mapping[str, float]], metric: str) -> Pair:
     return max(usable, key=rank)
 
 
-def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge the means of all methods, once they are there at all sizes."""
+def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     sizes = sorted(settings["n_samples"])
     # Two standard errors of a share of one in two.
     same: dict[str, Any] = dict.fromkeys(METRICS, settings["same"])
@@ -439,8 +436,7 @@ def fig4(repro: Reproduction) -> Iterator[str]:
         repro.note(f"{lost} of {len(cases)} fits failed and are left out: see the table of failures.")
 
 
-def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge at how many strengths methods are adequate; curves that are still growing say nothing."""
+def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     low, high = settings["log2_lambda"]
     for panel in _PANELS.values():
         means = pivot(tables, "scores", "value", "lambda_sparse", panel=panel)
@@ -527,9 +523,7 @@ def fig5(repro: Reproduction) -> Iterator[str]:
         yield from weighted_race(repro, panel, seed, f"{setting}, seed {seed}", read, strengths, traced)
 
 
-def judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge where methods end, and when they settle, on the data sets on which all have ended."""
-
+def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def ends(setting: str, column: str, strength: float) -> pd.DataFrame:
         rows = pivot(tables, "ends", column, panel=f"{setting}, λ = {strength:g}")
         return rows.reindex(columns=WEIGHTED).dropna()
@@ -590,8 +584,7 @@ def _epochs(repro: Reproduction, method: str, X: np.ndarray, y: np.ndarray, seed
     repro.row("times", panel="One epoch", method=method, d=d, seed=seed, seconds=median(laps))
 
 
-def judge_fig6(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge how the times of epochs grow, once all are there."""
+def _judge_fig6(tables: Tables, settings: Settings) -> Iterator[Finding]:
     means = pivot(tables, "times", "seconds", "d").reindex(index=sorted(settings["d"]), columns=WEIGHTED)
     if means.isna().any(axis=None):
         return
@@ -622,8 +615,7 @@ def fig7(repro: Reproduction) -> Iterator[str]:
         yield from weighted_race(repro, f"{name}, λ = {strength:g}", seed, name, read, strengths)
 
 
-def judge_fig7(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge which methods come down first."""
+def _judge_fig7(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, strength in product(names_of(tables, settings), settings["lambda"]):
         panel = f"{name}, λ = {strength:g}"
         times = median_times(tables, panel, dict.fromkeys(WEIGHTED, 1))
@@ -708,8 +700,7 @@ def fig8(repro: Reproduction) -> Iterator[str]:
         )
 
 
-def judge_fig8(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge which algorithms come down first, on few rows and on many."""
+def _judge_fig8(tables: Tables, settings: Settings) -> Iterator[Finding]:
     few, many = min(settings["N"]), max(settings["N"])
     for letter, n in (("a", few), *((letter, many) for letter in LETTERS)):
         needed = n_runs(racers(LETTERS[letter][1], settings["eta0"], mini_batches=False))
@@ -737,8 +728,7 @@ def fig9(repro: Reproduction) -> Iterator[str]:
         yield from algorithm_race(repro, panel, seed, name, problem, lines[regularizer], settings["seconds"])
 
 
-def judge_fig9(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge which algorithms come down first, and which diverge."""
+def _judge_fig9(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, regularizer in product(names_of(tables, settings), settings["regularizers"]):
         panel = f"{name}, {regularizer.upper()}"
         needed = n_runs(racers(regularizer, settings["eta0"], mini_batches=True))
@@ -921,8 +911,7 @@ def _conclude(repro: Reproduction, name: str, highest: bool) -> None:
         add(FREE, method, frame(repro.tables, table, data=name, method=method, **at))
 
 
-def judge_table3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge scores, and how many interactions they take, of every data set that is done."""
+def _judge_table3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     names = [row["data"] for row in rows_where(tables, FREE, method=FM)]
     singles = [name for name in names if name in (ML100K, A9A)] or names[:1]
     for name in names:
@@ -991,7 +980,7 @@ def _published() -> Iterator[Published]:
                 yield Published(table, of, "used", cell[1], source, _COUNT[table])
 
 
-_FIG2 = figure("atarashi2021_fig2", operators, judge_operators)
+_FIG2 = figure("atarashi2021_fig2", operators, _judge_operators)
 ARTEFACTS = (
     replace(
         _FIG2,
@@ -1004,13 +993,13 @@ ARTEFACTS = (
         published=(),
     ),
     _FIG2,
-    figure("atarashi2021_fig3", fig3, judge_fig3),
-    figure("atarashi2021_fig4", fig4, judge_fig4),
-    figure("atarashi2021_fig5", fig5, judge_fig5),
-    figure("atarashi2021_fig6", fig6, judge_fig6),
-    figure("atarashi2021_fig7", fig7, judge_fig7),
-    figure("atarashi2021_fig8", fig8, judge_fig8),
-    figure("atarashi2021_fig9", fig9, judge_fig9),
-    figure("atarashi2021_fig10", fig10, judge_fig10),
-    figure("atarashi2021_table3", table3, judge_table3, _published()),
+    figure("atarashi2021_fig3", fig3, _judge_fig3),
+    figure("atarashi2021_fig4", fig4, _judge_fig4),
+    figure("atarashi2021_fig5", fig5, _judge_fig5),
+    figure("atarashi2021_fig6", fig6, _judge_fig6),
+    figure("atarashi2021_fig7", fig7, _judge_fig7),
+    figure("atarashi2021_fig8", fig8, _judge_fig8),
+    figure("atarashi2021_fig9", fig9, _judge_fig9),
+    figure("atarashi2021_fig10", fig10, _judge_fig10),
+    figure("atarashi2021_table3", table3, _judge_table3, _published()),
 )

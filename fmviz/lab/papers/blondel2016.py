@@ -108,8 +108,7 @@ def _compare(repro: Reproduction, seed: int, features: str, target: str, kernel:
     return panel
 
 
-def judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by how much, relative to the larger, objectives differ."""
+def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
     fitted, ones, signs = COEFFICIENTS.values()
     for features, target in product(settings["features"], settings["targets"]):
         gap = {}
@@ -202,9 +201,7 @@ def fig2(repro: Reproduction) -> Iterator[str]:
         yield from race(repro, *place, lines, of_line, ending, settings["seconds"], scale)
 
 
-def judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge which approach comes down first."""
-
+def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def times(panel: str, column: str = "seconds") -> pd.DataFrame:
         lines = [line for line in lines_of_fig2(panel, settings) if line.label != FITTED]
         return median_times(tables, panel, n_runs(lines), column)
@@ -349,8 +346,7 @@ def fig3(repro: Reproduction) -> Iterator[str]:
     yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min)
 
 
-def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge the mean RMSE of both kernels and of all ways of first-order terms."""
+def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, means in mean_scores(tables, settings, list(RATERS), settings["bases"]):
         gaps = np.concatenate([means[m] - means[m.replace("H²", "A²")] for m in means if m.startswith("H²")])
         said, wins, losses = by_balance(gaps, settings["same"])
@@ -413,8 +409,7 @@ def fig4(repro: Reproduction) -> Iterator[str]:
     yield from tuned(repro, partial(rows_of, SETS), names, kinds, grid, fit_fig4, max)
 
 
-def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge how many bases come close to kernel ridge regression."""
+def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, means in mean_scores(tables, settings, REGRESSORS, settings["bases"]):
         kernel = pivot(tables, "test", "score", "bases", data=name, method=KERNEL)
         if kernel.dropna().empty:
@@ -433,8 +428,8 @@ def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("blondel2016_fig1", fig1, judge_fig1),
-    figure("blondel2016_fig2", fig2, judge_fig2),
-    figure("blondel2016_fig3", fig3, judge_fig3),
-    figure("blondel2016_fig4", fig4, judge_fig4),
+    figure("blondel2016_fig1", fig1, _judge_fig1),
+    figure("blondel2016_fig2", fig2, _judge_fig2),
+    figure("blondel2016_fig3", fig3, _judge_fig3),
+    figure("blondel2016_fig4", fig4, _judge_fig4),
 )

@@ -25,7 +25,7 @@ from fmviz.engine.target import Target
 from fmviz.lab.papers.base import Published, declared, figure, load, rows_of
 from fmviz.lab.papers.reproduction import Reproduction, Settings
 from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, by_majority, by_margin, listed, standard_error
+from fmviz.lab.papers.verdicts import Finding, Said, by_majority, by_margin, listed
 from fmviz.metrics import ndcg, rmse
 
 SETS = declared("blondel2017")["sets"]
@@ -253,16 +253,8 @@ def gaps(table: pd.DataFrame, first: str, second: str) -> pd.Series:
 
 # --------------------------------------------------------------------------------------------------- figure 2
 
-EIGEN, REFINED, RANDOM_REFINED = "eigen-steps", "ℓ₁ + refine", "random + refine"
-START, DATA, RANDOM = "ℓ₁", "best data", "random"
-SELECTIONS = {
-    EIGEN: "eigen",
-    REFINED: "refine",
-    RANDOM_REFINED: "random_refine",
-    START: "l1",
-    DATA: "data",
-    RANDOM: "random",
-}
+SELECTIONS: dict[str, str] = declared("blondel2017_fig2")["selections"]
+EIGEN, REFINED, RANDOM_REFINED, START, DATA, RANDOM = SELECTIONS
 EARLY, LATE = "early", "late"
 
 
@@ -300,8 +292,7 @@ def _selections(repro: Reproduction, name: str, seed: int) -> Iterator[str]:
     run.close()
 
 
-def judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge how near the medians of methods come to the maximum."""
+def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name, stage in product(names_of(tables, settings), (EARLY, LATE, "all")):
         rows = frame(tables, "ratios", panel=name, **({} if stage == "all" else {"stage": stage}))
         if rows.empty or rows["method"].nunique() < len(SELECTIONS):
@@ -336,8 +327,7 @@ def fig3(repro: Reproduction) -> Iterator[str]:
     return validated(repro, declared("blondel2017_fig3")["methods"], sizes_of_fig3)
 
 
-def judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge the penalties over the number of bases."""
+def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name in names_of(tables, settings):
         sizes = sizes_of_fig3(REFITTED[0], settings_of(settings, name))
         # By split and number of bases.
@@ -494,8 +484,7 @@ def fig4(repro: Reproduction) -> Iterator[str]:
             repro.row("ends", data=name, method=method, splits=len(rows), **means)
 
 
-def judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by how much machines of several outputs are ahead of others."""
+def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for key, others, measures in (("single", (FM, PN), MEASURES), ("baselines", (BIASES,), MEASURES[1:])):
         for name, measure, method, other in product(
             names_of(tables, settings), measures, [f"{title}, several outputs" for title in GROUPS], others
@@ -554,8 +543,7 @@ def fig5(repro: Reproduction) -> Iterator[str]:
         yield f"{name}, split {seed + 1}: {trial['method']}"
 
 
-def judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge by how much full refits end lower, and are more accurate, step by step."""
+def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name in names_of(tables, settings):
         above = [
             frame(tables, "lines", panel=f"{name}: {quantity}")
@@ -637,8 +625,7 @@ def within(tables: Tables, name: str) -> Said | None:
     return not outside, {"near": len(known) - len(outside), "n": len(known), "outside": each}
 
 
-def judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge how machines stand to each other, and to what is printed."""
+def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     names = names_of(tables, settings)
     right = {name: scores(tables, name) for name in names}
     for name, table in right.items():
@@ -676,8 +663,7 @@ def judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
         yield "random", machine, (None if unsettled else by_majority(wins, len(each)), numbers)
 
 
-def judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge how the squared hinge stands to the logistic loss, and to what is printed."""
+def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name in names_of(tables, settings):
         yield "printed", name, within(tables, name)
         right, seconds = scores(tables, name), scores(tables, name, "seconds").mean()
@@ -686,7 +672,7 @@ def judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
             hinge, case = f"{logistic}, squared hinge", f"{name}, {logistic}"
             leads = gaps(right, hinge, logistic)
             if len(leads) >= 3:
-                lead, error = leads.mean(), standard_error(leads)
+                lead, error = leads.mean(), leads.sem()
                 comparable = abs(lead) <= max(settings["same"], error)
                 yield "comparable", case, (comparable, {"lead": lead, "error": error})
             elif len(leads):
@@ -698,20 +684,20 @@ def judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("blondel2017_fig2", fig2, judge_fig2),
-    figure("blondel2017_fig3", fig3, judge_fig3),
-    figure("blondel2017_fig4", fig4, judge_fig4),
-    figure("blondel2017_fig5", fig5, judge_fig5),
+    figure("blondel2017_fig2", fig2, _judge_fig2),
+    figure("blondel2017_fig3", fig3, _judge_fig3),
+    figure("blondel2017_fig4", fig4, _judge_fig4),
+    figure("blondel2017_fig5", fig5, _judge_fig5),
     figure(
         "blondel2017_table2",
         partial(compared, methods=TABLE2, printed=PRINTED),
-        judge_table2,
+        _judge_table2,
         published_cells(PRINTED, "Table 2"),
     ),
     figure(
         "blondel2017_table4",
         partial(compared, methods=TABLE4, printed=PRINTED4),
-        judge_table4,
+        _judge_table4,
         published_cells(PRINTED4, "Table 4"),
     ),
 )

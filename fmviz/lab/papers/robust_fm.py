@@ -236,9 +236,7 @@ def contamination(repro: Reproduction) -> Iterator[str]:
         yield f"{case} wrong, seed {trial['seed']}"
 
 
-def judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge how errors grow with the share of wrong rows, and which are lower."""
-
+def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
     def lower(ours: pd.Series, theirs: pd.Series) -> Said:
         pairs = pd.concat([ours, theirs], axis=1, keys=["mine", "other"]).dropna()
         wins, n = sum(pairs["mine"] < pairs["other"]), len(pairs)
@@ -301,8 +299,7 @@ def limits(repro: Reproduction) -> Iterator[str]:
         yield f"{trial['kind']}, seed {trial['seed']}"
 
 
-def judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    """Judge how near Z comes, and how well outliers are set aside."""
+def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for kind in KINDS:
         rows = frame(tables, "ratios", method=kind)
         if not rows.empty:
@@ -312,6 +309,6 @@ def judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("robust_fm_contamination", contamination, judge_contamination),
-    figure("robust_fm_limits", limits, judge_limits),
+    figure("robust_fm_contamination", contamination, _judge_contamination),
+    figure("robust_fm_limits", limits, _judge_limits),
 )

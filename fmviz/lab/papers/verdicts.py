@@ -45,14 +45,9 @@ def by_margin(gaps: Sequence[float], least: float = 0.0, unit: str = " points") 
     if len(gaps) < 3:
         many = "One split tells" if len(gaps) == 1 else f"{len(gaps)} splits tell"
         return "not settled", f"{many} nothing of the spread."
-    mean, error = fmean(gaps), standard_error(gaps)
+    mean, error = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
     holds = None if abs(mean - least) <= error else mean > least
     return verdict(holds), f"Ahead by {mean:+.3g} ± {error:.2g}{unit}."
-
-
-def standard_error(values: Sequence[float]) -> float:
-    """Return the standard error of a mean."""
-    return stdev(values) / len(values) ** 0.5
 
 
 def agreed(answers: Iterable[bool]) -> Verdict:
