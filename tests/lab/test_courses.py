@@ -30,15 +30,13 @@ def test_times_are_read_off_the_way_down():
 
 
 def test_what_nobody_reached_settles_nothing():
-    def first(early, late, *names, **how):
-        return ahead(pd.DataFrame({"early": early, "late": late}).T, *names, **how)
-
-    never = {"a": np.inf, "b": np.inf}
-    assert first(never, never, ["a"], ["b"]) == "not settled"
-    once = {"a": 1.0, "b": np.inf}
-    assert first(once, never, ["a"], ["b"], factor=100.0) == "holds"
-    assert first(once, never, ["b"], ["a"]) == "does not hold"
-    assert first({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}, ["a"], ["b"]) == "not settled"
+    never, once = {"a": np.inf, "b": np.inf}, {"a": 1.0, "b": np.inf}
+    assert ahead(pd.DataFrame([never, never]), ["a"], ["b"]) == "not settled"
+    times = pd.DataFrame([once, never])
+    assert ahead(times, ["a"], ["b"], 100.0) == "holds"
+    assert ahead(times, ["b"], ["a"]) == "does not hold"
+    times = pd.DataFrame([{"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}])
+    assert ahead(times, ["a"], ["b"]) == "not settled"
 
 
 def test_times_of_several_starts_are_medians():

@@ -152,7 +152,8 @@ def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
         numbers = {"mine": _range(mine), "others": _range(others), "strengths": len(settings["log2_lambda"])}
         yield "moderately_sparse", LABELS[name], (by_majority(wins, n), {**numbers, "wins": wins, "n": n})
     for name, key in (("ti", "ti_features"), ("ti_rows", "ti_features"), ("cs", "cs_features")):
-        features = pivot(tables, "counts", "features", columns="log2_lambda", method=LABELS[name]).astype(int)
+        features = pivot(tables, "counts", "features", columns="log2_lambda", method=LABELS[name])
+        features = features.dropna().astype(int)
         if features.empty:
             continue
         first, last = features.columns[[0, -1]]
@@ -215,8 +216,10 @@ def _timer(P: np.ndarray, strength: float, name: str) -> timeit.Timer:
 def _judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
     as_fast, small = 1.0 + settings["ahead"], settings["small"]
     for panel in dict.fromkeys(row["panel"] for row in tables.get("times", ())):
-        times = pivot(tables, "times", "microseconds", "d", panel=panel)
-        ratios = times[ALGORITHMS["sort"]] / times[ALGORITHMS["random"]]
+        times = pivot(tables, "times", "microseconds", "d", panel=panel).reindex(columns=ALGORITHMS.values())
+        ratios = (times[ALGORITHMS["sort"]] / times[ALGORITHMS["random"]]).dropna()
+        if ratios.empty:
+            continue
         wins, low, high = sum(ratios > as_fast), ratios.idxmin(), ratios.idxmax()
         numbers = {"low": low, "least": ratios[low], "high": high, "most": ratios[high]}
         said = by_majority(wins, len(ratios)), {**numbers, "wins": wins, "n": len(ratios)}

@@ -343,8 +343,8 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
         for machine in REFITTED[1:] if first else ():
             case = f"{name}, {machine.split(',')[0]}"
             yield "groups", case, by_margin(lead(machine, REFITTED[0], first))
-        means = by_split.groupby(level="bases").mean().reindex(index=sizes, columns=REFITTED).dropna()
-        spreads = means.max(axis=1) - means.min(axis=1)
+        means = by_split.groupby(level="bases").mean().reindex(index=sizes, columns=REFITTED)
+        spreads = (means.max(axis=1) - means.min(axis=1))[means.notna().all(axis=1)]
         wins, n = sum(spreads <= settings["same"]), len(spreads)
         if name in (SEGMENT, SATIMAGE) and n:
             yield "similar", name, (by_majority(wins, n), {"wins": wins, "n": n, "most": spreads.max()})
@@ -554,8 +554,8 @@ def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
         ]
         if above:
             objective, accuracy = above
-            behind = sum(objective > -settings["same"])
-            yield "objective", name, (behind > 0, {"n": len(objective), "behind": behind})
+            behind, n = sum(objective > -settings["same"]), len(objective)
+            yield "objective", name, (behind > 0, {"n": n, "behind": behind}) if n else None
             yield "accuracy", name, by_margin(accuracy.groupby(level="seed").mean())
 
 
@@ -641,12 +641,15 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
         if name in (VOWEL_TEST, VOWEL_TRAIN):
             leads = gaps(table, f"ℓ₁/ℓ₂, {BOTH}", f"{L1}, {BOTH}")
             yield "still_better", name, by_margin(leads, settings["much"])
-        bases = scores(tables, name, "used").mean()
+        bases = scores(tables, name, "used")
         for title in PENALTIES:
             case, leads = f"{name}, {title}", gaps(table, f"{title}, {OUTPUT}", ONE_BY_ONE)
             yield "one_by_one", case, by_margin(leads, settings["much"])
-            used = bases.reindex([f"{title}, {layer}" for layer in (*LAYERS, RANDOM_START)])
-            ours, theirs = used.iloc[:2].mean(), used.iloc[2]
+            layers = [f"{title}, {layer}" for layer in LAYERS]
+            ours, theirs = (
+                bases.reindex(columns=machines).stack().mean()
+                for machines in (layers, [f"{title}, {RANDOM_START}"])
+            )
             if ours > 0 and theirs > 0:
                 sparser = ours <= settings["sparser"] * theirs
                 yield "sparser", case, (sparser, {"ours": ours, "theirs": theirs})

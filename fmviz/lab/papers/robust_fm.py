@@ -237,31 +237,30 @@ def contamination(repro: Reproduction) -> Iterator[str]:
 
 
 def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    def lower(ours: pd.Series, theirs: pd.Series) -> Said:
+    def scores(data: str, loss: str, norm: str, least: int = 0) -> pd.Series:
+        rows = frame(tables, "test", data=data, loss=loss, norm=norm)
+        rows = rows.reindex(columns=["percent", "seed", "score"]).dropna()
+        return rows[rows["percent"] >= least].set_index(["percent", "seed"])["score"]
+
+    def lower(ours: pd.Series, theirs: pd.Series) -> Said | None:
         pairs = pd.concat([ours, theirs], axis=1, keys=["mine", "other"]).dropna()
         wins, n = sum(pairs["mine"] < pairs["other"]), len(pairs)
-        return by_majority(wins, n), {"wins": wins, "n": n, **pairs.mean()}
+        return (by_majority(wins, n), {"wins": wins, "n": n, **pairs.mean()}) if n else None
 
-    rows = frame(tables, "test")
-    if rows.empty:
-        return
-    scores = rows.set_index(["data", "norm", "loss", "percent", "seed"])["score"].dropna().sort_index()
-    for data, norm in product(rows["data"].unique(), NORMS):
+    names = dict.fromkeys(row["data"] for row in tables.get("test", ()))
+    for data, norm in product(names, NORMS):
         for key, loss in (("immune", "capped"), ("absolute", "absolute")):
-            means = scores[data, norm, loss].groupby(level="percent").mean()
+            means = scores(data, loss, norm).groupby(level="percent").mean()
             if len(means) > 1:
                 ratio = means.iloc[-1] / (means.iloc[0] or 1e-300)
                 each = listed(((f"{percent} %:", f"{score:.3g}") for percent, score in means.items()))
                 harmed = bool(ratio > settings["harmed"])
                 numbers = {"each": each, "most": means.index[-1], "ratio": ratio}
                 yield key, f"{data}, {norm}", (harmed is (key == "absolute"), numbers)
-        many = scores[scores.index.get_level_values("percent") >= settings["many"]]
-        if not many.empty:
-            yield "squared", f"{data}, {norm}", lower(many[data, norm, "capped"], many[data, norm, "squared"])
+        capped, squared = (scores(data, loss, norm, settings["many"]) for loss in ("capped", "squared"))
+        yield "squared", f"{data}, {norm}", lower(capped, squared)
     for loss in LOSSES:
-        if PLANTED in scores.index:
-            capped, trace = (scores[PLANTED, norm, loss] for norm in (CAPPED, TRACE))
-            yield "norm", f"{loss} loss", lower(capped, trace)
+        yield "norm", f"{loss} loss", lower(scores(PLANTED, loss, CAPPED), scores(PLANTED, loss, TRACE))
 
 
 # ----------------------------------------------------------------------------------------------------- limits
@@ -302,7 +301,7 @@ def limits(repro: Reproduction) -> Iterator[str]:
 def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for kind in KINDS:
         rows = frame(tables, "ratios", method=kind)
-        if not rows.empty:
+        if not rows.empty and rows["panel"].nunique() == 2:
             error, score = rows.groupby("panel")["y"].median().reindex([ERROR, F1])
             eliminated = error <= settings["near"] and score >= settings["found"]
             yield "eliminates", kind, (eliminated, {"error": error, "score": score})
