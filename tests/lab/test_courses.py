@@ -35,8 +35,7 @@ def test_what_nobody_reached_settles_nothing():
     times = pd.DataFrame([once, never])
     assert ahead(times, ["a"], ["b"], 100.0) == "holds"
     assert ahead(times, ["b"], ["a"]) == "does not hold"
-    times = pd.DataFrame([{"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}])
-    assert ahead(times, ["a"], ["b"]) == "not settled"
+    assert ahead(pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]}), ["a"], ["b"]) == "not settled"
 
 
 def test_times_of_several_starts_are_medians():
