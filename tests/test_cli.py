@@ -13,7 +13,7 @@ from fmviz.__main__ import main
 from fmviz.cli import COMMANDS
 from fmviz.cli import paper as command
 from fmviz.lab import papers
-from fmviz.lab.papers import Artefact, Picture, Published, Result, Statement
+from fmviz.lab.papers import Artefact, Published, Result, Statement
 from fmviz.lab.store import RunStore, default_path
 from fmviz.lab.store.results import Kept, kept_results
 
@@ -42,7 +42,7 @@ MADE_UP = Artefact(
     minutes={"quick": 0.1, "full": 0.1},
     runner=runner,
     judging=judge,
-    picture=Picture("curves", {"x_title": "k", "y_title": "score"}),
+    picture={"kind": "curves", "x_title": "k", "y_title": "score"},
     published=(Published("test", {"data": "x", "seed": 1}, "score", 1.2, "Table 9"),),
 )
 

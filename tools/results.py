@@ -64,9 +64,7 @@ def main() -> None:
             print(f"{name}: the store has none.")
             continue
         result, created = last
-        picture = thumbnail.svg(
-            papers.draw(artefact.picture.kind, result["tables"], **artefact.picture.options)
-        )
+        picture = thumbnail.svg(papers.draw(result["tables"], **artefact.picture))
         path = keep_shipped(without_paths(result), created, picture)
         print(f"{name}: {result['budget']} budget, {path.stat().st_size:,} bytes")
 

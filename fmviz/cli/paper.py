@@ -6,7 +6,7 @@ import argparse
 import json
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -25,27 +25,17 @@ _MOST_ROWS = 80
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "name",
-        metavar="NAME|list",
-        help="an artefact, such as fig2 or blondel2016_fig1; list for what there is",
-    )
-    parser.add_argument(
-        "--budget",
-        choices=("quick", "full"),
-        default="quick",
-        help="minutes, or what the paper did (default: quick)",
-    )
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="a folder for NAME.json, NAME.md and NAME.html, the figure"
-    )
-    parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
-    parser.add_argument(
-        "--fresh", action="store_true", help="do not go on from where an earlier run was stopped"
-    )
-    parser.add_argument(
-        "--so-far", action="store_true", help="tell what an unfinished run has found until now, and end"
-    )
+    option = parser.add_argument
+    name = "an artefact, such as fig2 or blondel2016_fig1; list for what there is"
+    option("name", metavar="NAME|list", help=name)
+    budget = "minutes, or what the paper did (default: quick)"
+    option("--budget", choices=("quick", "full"), default="quick", help=budget)
+    output = "a folder for NAME.json, NAME.md and NAME.html, the figure"
+    option("--output", type=Path, metavar="DIR", help=output)
+    option("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
+    option("--fresh", action="store_true", help="do not go on from where an earlier run was stopped")
+    so_far = "tell what an unfinished run has found until now, and end"
+    option("--so-far", action="store_true", help=so_far)
     add_store(parser)
 
 
@@ -56,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from fmviz.lab.background.workers import checked_jobs
     from fmviz.lab.papers import find
+    from fmviz.lab.papers.results import result_so_far
 
     if arguments.name == "list":
         return _list(arguments)
@@ -67,7 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    result, trouble, parts = _so_far(artefact, arguments) if arguments.so_far else _run(artefact, arguments)
+    if arguments.so_far:
+        with closing(open_store(arguments)) as store:
+            result, trouble, parts = result_so_far(artefact, arguments.budget, store), "", 0
+    else:
+        result, trouble, parts = _run(artefact, arguments)
     text = report(artefact, result)
     try:
         if arguments.output is not None:
@@ -91,23 +86,19 @@ def _list(arguments: argparse.Namespace) -> int:
     from fmviz.lab.store.results import newest
 
     rows: list[dict[str, Any]] = []
-    store = open_store(arguments)
-    try:
+    with closing(open_store(arguments)) as store:
         kept = last_results(store)
         for artefact in ARTEFACTS.values():
             parts = {budget: unfinished(artefact, budget, store) for budget in BUDGETS}
             last = newest(result for (name, _), result in kept.items() if name == artefact.name)
             row = {"artefact": artefact.name, "title": artefact.title, "last result": "", "checks": ""}
-            row["unfinished"] = ", ".join(
-                f"{budget}, {_parts(count)}" for budget, count in parts.items() if count
-            )
+            words = [f"{budget}, {_parts(count)}" for budget, count in parts.items() if count]
+            row["unfinished"] = ", ".join(words)
             if last is not None:
                 when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
                 row["last result"] = f"{when}, {last.budget}" + (", came with fmviz" if last.shipped else "")
                 row["checks"] = ", ".join(f"{count} {verdict}" for verdict, count in last.verdicts.items())
             rows.append(row)
-    finally:
-        store.close()
     print(text_table(rows))
     return 0
 
@@ -145,16 +136,6 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
     return result, trouble, parts
 
 
-def _so_far(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
-    from fmviz.lab.papers.results import result_so_far
-
-    store = open_store(arguments)
-    try:
-        return result_so_far(artefact, arguments.budget, store), "", 0
-    finally:
-        store.close()
-
-
 def _parts(count: int) -> str:
     return f"{count:,} part" + ("" if count == 1 else "s")
 
@@ -165,28 +146,19 @@ def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:
     stem = folder / artefact.name
     stem.with_suffix(".json").write_text(json.dumps(result.to_dict(), indent=1), encoding="utf-8")
     stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    kind, options = artefact.picture.kind, artefact.picture.options
-    page = papers.standalone(artefact.title, kind, result.tables, **options)
+    page = papers.standalone(artefact.title, result.tables, **artefact.picture)
     stem.with_suffix(".html").write_text(page, encoding="utf-8")
     to_stderr(f"Written: {stem}.json, {stem}.md, {stem}.html")
 
 
 def report(artefact: Artefact, result: Result) -> str:
     """Return a result as Markdown: checks, published numbers, tables, differences."""
-    lines = [f"# {artefact.title}", "", f"{artefact.paper}.", ""]
-    lines += [
-        f"Budget: {result.budget}, {result.state} after {result.seconds:.0f} s.",
-        "",
-        "## Statements",
-        "",
-    ]
+    budget = f"Budget: {result.budget}, {result.state} after {result.seconds:.0f} s."
+    lines = [f"# {artefact.title}", "", f"{artefact.paper}.", "", budget, "", "## Statements", ""]
     for statement in artefact.statements:
         lines += [f"**{statement.text}** ({statement.where})", ""]
-        lines += [
-            f"- {check.verdict.upper()} – {check.case}: {check.measured}"
-            for check in result.checks
-            if check.statement == statement.key
-        ]
+        checks = [check for check in result.checks if check.statement == statement.key]
+        lines += [f"- {check.verdict.upper()} – {check.case}: {check.measured}" for check in checks]
         lines.append("")
     if compared := artefact.compared(result.tables):
         lines += ["## Published numbers", "", *table(compared), ""]

@@ -6,42 +6,42 @@ Each takes tables, the titles of its axes, and how many panels stand beside each
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from statistics import fmean, stdev
 from typing import Any, Literal
 
+import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from fmviz.figures.operators import power
 from fmviz.figures.palette import NEUTRAL, method_colors
-from fmviz.figures.paper_operators import operators
 
-Row = Mapping[str, Any]
-Tables = Mapping[str, Sequence[Row]]
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 _HEIGHT = 330
 _LEVEL = {"color": NEUTRAL, "dash": "dash"}
 
 
-def _values(rows: Sequence[Row], column: str) -> list[Any]:
-    """Return the different values of a column, in the order of their first appearance."""
-    return list(dict.fromkeys(row[column] for row in rows))
+def _frame(tables: Tables, table: str, *columns: str) -> pd.DataFrame:
+    return pd.DataFrame(tables.get(table, ()), columns=list(columns))
 
 
-def _grouped(rows: Sequence[Row], by: str, value: str) -> dict[Any, list[float]]:
-    """Return the values of one column by those of another, which rise."""
-    groups: dict[Any, list[float]] = {}
-    for row in rows:
-        if row[value] is not None:
-            groups.setdefault(row[by], []).append(row[value])
-    return dict(sorted(groups.items()))
+def _where(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
+    return rows[(rows[list(where)] == pd.Series(where)).all(axis=1)]
 
 
-def _standard_error(values: Sequence[float]) -> float:
-    """Return that of the mean: what a difference between two points is to be held against."""
-    return float(stdev(values)) / len(values) ** 0.5 if len(values) > 1 else 0.0
+def _means(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
+    """Return the means of a column by another, with their standard errors: 0 for a single value."""
+    groups = rows.dropna(subset=[value]).groupby(by)[value]
+    return groups.agg(["mean", "sem"]).fillna({"sem": 0.0})
+
+
+def _subplots(down: int, across: int, titles: Sequence[str], **layout: Any) -> go.Figure:
+    figure = make_subplots(down, across, subplot_titles=titles, **layout)
+    figure.update_annotations(font_size=12)
+    return figure.update_layout(margin={"l": 8, "r": 8, "t": 40, "b": 8})
 
 
 class _Panels:
@@ -50,43 +50,40 @@ class _Panels:
     def __init__(self, titles: Sequence[str], methods: Sequence[str], columns: int) -> None:
         across = min(columns, max(1, len(titles)))
         self.down = down = max(1, -(-len(titles) // across))
-        self.figure = make_subplots(
+        self.figure = _subplots(
             down,
             across,
-            subplot_titles=[str(title) for title in titles] or ("",),
+            [str(title) for title in titles] or [""],
             horizontal_spacing=0.3 / (across + 2),
             vertical_spacing=0.28 / down,
         )
-        self.figure.update_annotations(font_size=12)
-        self.figure.update_layout(
-            height=_HEIGHT * down + 60,
-            margin={"l": 8, "r": 8, "t": 40, "b": 8},
-            legend={"orientation": "h", "yanchor": "top", "y": -0.28 / down, "x": 0},
-        )
+        legend = {"orientation": "h", "yanchor": "top", "y": -0.28 / down, "x": 0}
+        self.figure.update_layout(height=_HEIGHT * down + 60, legend=legend)
         self.places = {
             title: {"row": i // across + 1, "col": i % across + 1} for i, title in enumerate(titles)
         }
-        self.methods = {method: number for number, method in enumerate(methods)}
-        self._colors = method_colors(methods)
+        self.colors = method_colors(methods)
+        self.symbols = {method: _SYMBOLS[i % len(_SYMBOLS)] for i, method in enumerate(methods)}
         self._named: set[str] = set()
 
-    def color(self, method: str) -> str:
-        """Return the colour of a method."""
-        return self._colors[method]
-
-    def symbol(self, method: str) -> str:
-        """Return the marker of a method."""
-        return _SYMBOLS[self.methods[method] % len(_SYMBOLS)]
+    def parts(
+        self, rows: pd.DataFrame, panel: str = "panel", method: str = "method"
+    ) -> Iterator[tuple[str, str, pd.DataFrame]]:
+        """Yield the panels and methods that have rows, with these."""
+        for title, name in product(self.places, self.colors):
+            part = _where(rows, **{panel: title, method: name})
+            if len(part):
+                yield title, name, part
 
     def add(
         self, title: str, method: str, x: Sequence[Any], y: Sequence[Any], hover: str, **style: Any
     ) -> None:
         """Add a line or points of a method to a panel; `line` is what differs from the line of all."""
         if style["mode"] != "markers":
-            style["line"] = {"color": self._colors.get(method), "width": 2, **style.get("line", {})}
+            style["line"] = {"color": self.colors.get(method), "width": 2, **style.get("line", {})}
         self.figure.add_scatter(
-            x=x,
-            y=y,
+            x=list(x),
+            y=list(y),
             name=method,
             legendgroup=method,
             showlegend=method not in self._named,
@@ -109,15 +106,15 @@ def descent(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     The runs of a method from several starts share its colour. Both axes are logarithmic, and leave out the
     start.
     """
-    rows = tables.get("trace", ())
-    panels = _Panels(_values(rows, "panel"), _values(rows, "method"), columns)
-    for title, method in product(panels.places, panels.methods):
-        mine = [row for row in rows if row["panel"] == title and row["method"] == method]
-        for seed in _values(mine, "seed"):
-            run = [row for row in mine if row["seed"] == seed and row["seconds"] > 0]
-            x, y = [row["seconds"] for row in run], [row["objective"] for row in run]
-            epochs, hover = [[row["epoch"]] for row in run], "epoch %{customdata[0]}: %{y:.4g}"
-            panels.add(title, method, x, y, hover, customdata=epochs, mode="lines")
+    rows = _frame(tables, "trace", "panel", "method", "seed", "epoch", "seconds", "objective")
+    panels = _Panels(rows["panel"].unique(), rows["method"].unique(), columns)
+    for title, method, part in panels.parts(rows):
+        for _, run in part.groupby("seed", sort=False):
+            shown = run[run["seconds"] > 0]
+            epochs, hover = shown[["epoch"]].values.tolist(), "epoch %{customdata[0]}: %{y:.4g}"
+            panels.add(
+                title, method, shown["seconds"], shown["objective"], hover, customdata=epochs, mode="lines"
+            )
     panels.figure.update_xaxes(type="log")
     # On a logarithmic axis 2 and 5 alone are named between the powers of ten.
     panels.figure.update_yaxes(type="log", dtick="D2")
@@ -133,34 +130,31 @@ def curves(
     drawn as a level. Where a higher score is better, with `highest`, what lies far below zero is cut off;
     `size` is what is counted on the horizontal axis, in a word.
     """
-    rows = [row for row in tables.get("test", ()) if row["score"] is not None]
-    panels = _Panels(_values(rows, "data"), sorted(_values(rows, "method")), columns)
+    rows = _frame(tables, "test", "data", "method", "bases", "score").dropna(subset=["score"])
+    panels = _Panels(rows["data"].unique(), sorted(rows["method"].unique()), columns)
+    for title, method, part in panels.parts(rows, "data"):
+        means = _means(part, "bases", "score")
+        style: dict[str, Any] = {"mode": "lines+markers", "line": {"dash": "solid"}}
+        if level := list(means.index) == [0]:
+            others = rows["bases"][(rows["data"] == title) & (rows["bases"] != 0)]
+            means = means.loc[[0] * others.nunique()].set_axis(sorted(others.unique()))
+            style = {"mode": "lines", "line": _LEVEL}
+        panels.add(
+            title,
+            method,
+            means.index,
+            means["mean"],
+            f"%{{x}} {size}: %{{y:.4f}}",
+            error_y=None if level else {"array": list(means["sem"]), "thickness": 1},
+            marker={"symbol": panels.symbols[method], "size": 8},
+            **style,
+        )
     for title, place in panels.places.items():
-        here = [row for row in rows if row["data"] == title]
-        sizes = sorted({row["bases"] for row in here if row["bases"]})
-        for method in panels.methods:
-            groups = _grouped([row for row in here if row["method"] == method], "bases", "score")
-            if not groups:
-                continue
-            level = list(groups) == [0]
-            if level:
-                groups = dict.fromkeys(sizes, groups[0])
-            bars = {"array": [_standard_error(group) for group in groups.values()], "thickness": 1}
-            panels.add(
-                title,
-                method,
-                list(groups),
-                [fmean(group) for group in groups.values()],
-                f"%{{x}} {size}: %{{y:.4f}}",
-                error_y=None if level else bars,
-                mode="lines" if level else "lines+markers",
-                line=_LEVEL if level else {"dash": "solid"},
-                marker={"symbol": panels.symbol(method), "size": 8},
-            )
+        here = rows[rows["data"] == title]
+        sizes, scores = sorted(set(here["bases"]) - {0}), here["score"]
         if sizes:
             panels.figure.update_xaxes(type="log", tickvals=sizes, ticktext=[str(s) for s in sizes], **place)
-        scores = [row["score"] for row in here]
-        if highest and scores and min(scores) < 0.0 < max(scores):
+        if highest and min(scores) < 0.0 < max(scores):
             panels.figure.update_yaxes(range=[-0.05, 1.1 * max(scores)], **place)
     return panels.titled(**titles)
 
@@ -171,45 +165,31 @@ def sparsity(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     The means of "grid" at each strength are a line, the rows of "table3a" stars, and that of FM in "table3b"
     a level. The horizontal axis is logarithmic, and what uses nothing stands at 1.
     """
-    rows = [row for row in tables.get("grid", ()) if row["score"] is not None]
-    limited = [row for row in tables.get("table3a", ()) if row["score"] is not None]
+    names = ("data", "method", "used", "score")
+    rows = _frame(tables, "grid", *names, "lambda_sparse").dropna(subset=["score"])
+    limited = _frame(tables, "table3a", *names).dropna(subset=["score"])
+    free = _frame(tables, "table3b", *names).dropna(subset=["score"])
     # A result of which the fits are not kept has its stars.
-    known = rows or limited
-    panels = _Panels(_values(known, "data"), _values(known, "method"), columns)
+    known = limited if rows.empty else rows
+    panels = _Panels(known["data"].unique(), known["method"].unique(), columns)
 
-    def add(title: str, method: str, points: Sequence[tuple[float, float]], **style: Any) -> None:
-        if points:
-            used, score = (list(column) for column in zip(*points, strict=True))
-            panels.add(
-                title,
-                method,
-                [max(count, 1.0) for count in used],
-                score,
-                "%{customdata[0]:,.0f} used: %{y:.5f}",
-                customdata=[[count] for count in used],
-                **style,
-            )
+    def add(title: str, method: str, points: pd.DataFrame, **style: Any) -> None:
+        if len(points):
+            hover, used = "%{customdata[0]:,.0f} used: %{y:.5f}", points[["used"]].values.tolist()
+            x = points["used"].clip(lower=1.0)
+            panels.add(title, method, x, points["score"], hover, customdata=used, **style)
 
     for title in panels.places:
-        here = [row for row in known if row["data"] == title]
-        for method in panels.methods:
-            mine = [row for row in rows if (row["data"], row["method"]) == (title, method)]
-            used, score = (_grouped(mine, "lambda_sparse", name) for name in ("used", "score"))
-            line = [(fmean(used[strength]), fmean(score[strength])) for strength in score]
-            add(title, method, line, mode="lines+markers", marker={"symbol": panels.symbol(method)})
-            stars = [
-                (row["used"], row["score"])
-                for row in limited
-                if (row["data"], row["method"]) == (title, method)
-            ]
-            star = {"symbol": "star", "size": 14, "color": panels.color(method)}
+        for method, symbol in panels.symbols.items():
+            line = _where(rows, data=title, method=method).groupby("lambda_sparse")[["used", "score"]].mean()
+            add(title, method, line, mode="lines+markers", marker={"symbol": symbol})
+            stars = _where(limited, data=title, method=method)
+            star = {"symbol": "star", "size": 14, "color": panels.colors[method]}
             add(title, method, stars, mode="markers", marker=star)
-        level = [
-            row["score"] for row in tables.get("table3b", ()) if (row["data"], row["method"]) == (title, "FM")
-        ]
-        if level and here:
-            ends = [float(f(row["used"] for row in here)) for f in (min, max)]
-            add(title, "FM", [(used, level[0]) for used in ends], mode="lines", line=_LEVEL)
+        for level in _where(free, data=title, method="FM")["score"]:
+            used = _where(known, data=title)["used"].astype(float)
+            ends = pd.DataFrame({"used": [used.min(), used.max()], "score": level})
+            add(title, "FM", ends, mode="lines", line=_LEVEL)
     panels.figure.update_xaxes(type="log")
     return panels.titled(**titles)
 
@@ -230,20 +210,18 @@ def lines(
     on a logarithmic axis, or a word: in the panels with this word in their titles. `ticks` are the values
     there are, written as powers of two or as numbers, on a logarithmic axis, or a linear one's own.
     """
-    rows = tables.get(table, ())
-    panels = _Panels(_values(rows, "panel"), sorted(_values(rows, "method")), columns)
-    for title, (method, number) in product(panels.places, panels.methods.items()):
-        mine = [row for row in rows if row["panel"] == title and row["method"] == method]
-        groups = _grouped(mine, x, y)
-        bars = [_standard_error(group) for group in groups.values()]
-        error_y = {"array": bars, "thickness": 1} if any(bars) else None
+    rows = _frame(tables, table, "panel", "method", x, y)
+    panels = _Panels(rows["panel"].unique(), sorted(rows["method"].unique()), columns)
+    for title, method, part in panels.parts(rows):
+        means = _means(part, x, y)
+        error_y = {"array": list(means["sem"]), "thickness": 1} if means["sem"].any() else None
         # The later lines are smaller, so that those beneath show around them.
-        marker = {"symbol": panels.symbol(method), "size": max(5, 11 - 2 * number)}
-        style = {"mode": "lines+markers", "error_y": error_y, "marker": marker}
-        means = [fmean(group) for group in groups.values()]
-        panels.add(title, method, list(groups), means, "%{xaxis.title.text} = %{x}: %{y:.4g}", **style)
+        size = max(5, 11 - 2 * list(panels.symbols).index(method))
+        style = {"error_y": error_y, "marker": {"symbol": panels.symbols[method], "size": size}}
+        hover = "%{xaxis.title.text} = %{x}: %{y:.4g}"
+        panels.add(title, method, means.index, means["mean"], hover, mode="lines+markers", **style)
     powers = ticks == "powers of two"
-    at = sorted({row[x] for row in rows})[:: 2 if powers else 1]
+    at = sorted(rows[x].unique().tolist())[:: 2 if powers else 1]
     if at and ticks != "linear":
         names = [f"2<sup>{math.log2(value):.0f}</sup>" if powers else f"{value:,}" for value in at]
         panels.figure.update_xaxes(type="log", tickvals=at, ticktext=names)
@@ -255,18 +233,17 @@ def lines(
 
 def boxes(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     """Draw how ``y`` of "ratios" spreads: a panel each ``panel``, a box each ``method`` and ``stage``."""
-    rows = tables.get("ratios", ())
-    panels = _Panels(_values(rows, "panel"), _values(rows, "stage"), columns)
-    for title, stage in product(panels.places, panels.methods):
-        mine = [row for row in rows if row["panel"] == title and row["stage"] == stage]
+    rows = _frame(tables, "ratios", "panel", "method", "stage", "y")
+    panels = _Panels(rows["panel"].unique(), rows["stage"].unique(), columns)
+    for title, stage, part in panels.parts(rows, method="stage"):
         panels.figure.add_box(
-            x=[row["method"] for row in mine],
-            y=[row["y"] for row in mine],
+            x=list(part["method"]),
+            y=list(part["y"]),
             name=stage,
             legendgroup=stage,
             showlegend=title == next(iter(panels.places)),
             offsetgroup=stage,
-            marker={"color": panels.color(stage), "size": 3},
+            marker={"color": panels.colors[stage], "size": 3},
             line={"width": 1.5},
             **panels.places[title],
         )
@@ -280,53 +257,137 @@ def cells(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     Rows of "test" are points; where there are "cells", their ``accuracy`` takes the place of these, with
     ``std`` drawn twice to both sides, and ``printed``, which may be None, as a diamond.
     """
-    single = [row for row in tables.get("test", ()) if row["score"] is not None]
-    rows = tables.get("cells", ())
-    methods = list(reversed(_values(rows or single, "method")))
-    panels = _Panels(_values(rows or single, "data"), ("mean ± 2 std", "printed", "one split"), columns)
+    single = _frame(tables, "test", "data", "method", "score").dropna(subset=["score"])
+    rows = _frame(tables, "cells", "data", "method", "accuracy", "std", "printed")
+    known = single if rows.empty else rows
+    methods = known["method"].unique()[::-1].tolist()
+    panels = _Panels(known["data"].unique(), ("mean ± 2 std", "printed", "one split"), columns)
+
+    def add(
+        title: str, name: str, part: pd.DataFrame, y: str, symbol: str | None, size: int, **bars: Any
+    ) -> None:
+        style = {"mode": "markers", "marker": {"color": panels.colors[name], "symbol": symbol, "size": size}}
+        panels.add(title, name, part[y], part["method"], "%{y}: %{x:.2f}", **style, **bars)
+
     for title, place in panels.places.items():
-        mine = [row for row in rows if row["data"] == title]
-        if not mine:
-            here = [row for row in single if row["data"] == title]
-            score, method = ([row[name] for row in here] for name in ("score", "method"))
-            marker = {"color": panels.color("one split"), "symbol": "line-ns-open", "size": 8}
-            panels.add(title, "one split", score, method, "%{y}: %{x:.2f}", mode="markers", marker=marker)
+        here = _where(rows, data=title)
+        if here.empty:
+            add(title, "one split", _where(single, data=title), "score", "line-ns-open", 8)
             continue
-        mean, method = ([row[name] for row in mine] for name in ("accuracy", "method"))
-        bars = {"array": [2.0 * (row["std"] or 0.0) for row in mine], "thickness": 1.5}
-        marker = {"color": panels.color("mean ± 2 std"), "size": 8}
-        panels.add(
-            title, "mean ± 2 std", mean, method, "%{y}: %{x:.2f}", mode="markers", error_x=bars, marker=marker
-        )
-        known = [row for row in mine if row["printed"] is not None]
-        marker = {"color": panels.color("printed"), "symbol": "diamond-open", "size": 10}
-        value, method = ([row[name] for row in known] for name in ("printed", "method"))
-        panels.add(title, "printed", value, method, "%{y}: %{x:.2f}", mode="markers", marker=marker)
+        bars = {"array": list(2.0 * here["std"].fillna(0.0)), "thickness": 1.5}
+        add(title, "mean ± 2 std", here, "accuracy", None, 8, error_x=bars)
+        printed = here.dropna(subset=["printed"])
+        add(title, "printed", printed, "printed", "diamond-open", 10)
         panels.figure.update_yaxes(categoryorder="array", categoryarray=methods, **place)
     panels.figure.update_layout(height=panels.figure.layout.height + 14 * len(methods) * panels.down)
     return panels.titled(**titles)
 
 
+# Transparent, so that they read on light and on dark; no pair at all has a colour of its own.
+_SHARES = ((0.0, "#7d859026"), (1e-6, "#748dff66"), (1.0, "#4050d8ff"))
+_TOP, _GAP, _CELL = 300, 50, 150
+
+
+def operators(tables: Tables, *, x_title: str, y_title: str) -> go.Figure:
+    """Draw used interactions and used features against λ, and W = QQᵀ of one P at some λ.
+
+    Medians of "counts" over the seeds are drawn, with the least and the greatest as bars; a row of "W" is the
+    row of a matrix of tiles from a feature on.
+    """
+    counts = _frame(tables, "counts", "method", "log2_lambda", "interactions", "features")
+    pictures = _frame(tables, "W", "method", "log2_lambda", "first", "shares")
+    if counts.empty:
+        return go.Figure()
+    methods, shown = list(counts["method"].unique()), sorted(pictures["log2_lambda"].unique())
+    across, down = max(2, len(shown) + len(shown) % 2), len(methods) if shown else 0
+    height = _TOP + (_GAP + _CELL * down if down else 0) + 120
+    # Between the two there is room for the axis above and the headings beneath.
+    gap = bool(down)
+    half = [{"colspan": across // 2}, *[None] * (across // 2 - 1)]
+    figure = _subplots(
+        1 + gap + down,
+        across,
+        ["Used interactions", "Used features", *(f"{x_title} = {power(e)}" for e in shown)],
+        specs=[[*half, *half], *([[None] * across] * gap), *([[{}] * across] * down)],
+        row_heights=[_TOP, *[_GAP] * gap, *[_CELL] * down],
+        horizontal_spacing=0.025,
+        vertical_spacing=0.13 / (1 + gap + down),
+    )
+    for column, col in (("interactions", 1), ("features", 1 + across // 2)):
+        _draw_counts(figure, counts, column, x_title, {"row": 1, "col": col})
+    plain = {"showticklabels": False, "showgrid": False, "zeroline": False}
+    for (i, method), (j, exponent) in product(enumerate(methods), enumerate(shown)):
+        rows = _where(pictures, method=method, log2_lambda=exponent)
+        if rows.empty:
+            continue
+        place = {"row": i + 3, "col": j + 1}
+        figure.add_heatmap(
+            x=list(rows["first"]),
+            y=list(rows["first"]),
+            z=list(rows["shares"]),
+            coloraxis="coloraxis",
+            name=f"{method}, {x_title} = {power(exponent)}",
+            hovertemplate="from features %{y} and %{x} on: %{z:.0%} used<extra>%{fullData.name}</extra>",
+            **place,
+        )
+        figure.update_xaxes(**plain, **place)
+        figure.update_yaxes(autorange="reversed", **plain, **place)
+        if j == 0:
+            title = {"text": method.replace(" (", "<br>("), "font": {"size": 12}}
+            figure.update_yaxes(title=title, **place)
+    bar = {
+        "title": {"text": y_title, "side": "top", "font": {"size": 12}},
+        "orientation": "h", "tickformat": ".0%", "thickness": 10, "len": 0.35,
+        "x": 0.0, "xanchor": "left", "y": 0.0, "yanchor": "top", "ypad": 12,
+    }  # fmt: skip
+    scale = {"colorscale": [list(stop) for stop in _SHARES], "cmin": 0.0, "cmax": 1.0}
+    return figure.update_layout(
+        height=height,
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0 + 30 / height, "x": 0},
+        coloraxis={**scale, "showscale": bool(shown), "colorbar": bar},
+    )
+
+
+def _draw_counts(
+    figure: go.Figure, counts: pd.DataFrame, column: str, x_title: str, place: Mapping[str, int]
+) -> None:
+    for method, color in method_colors(counts["method"].unique()).items():
+        groups = counts[counts["method"] == method].groupby("log2_lambda")[column]
+        least, middle, most = groups.min(), groups.median(), groups.max()
+        rows_reading = "rows" in method
+        figure.add_scatter(
+            x=list(middle.index),
+            y=list(middle),
+            error_y={"array": list(most - middle), "arrayminus": list(middle - least), "thickness": 1},
+            mode="lines+markers",
+            name=method,
+            legendgroup=method,
+            showlegend=place["col"] == 1,
+            line={"color": color, "width": 2, "dash": "dash" if rows_reading else "solid"},
+            marker={"size": 6, "symbol": "square" if rows_reading else "circle"},
+            hovertemplate=f"{method}: %{{y:,}}<extra></extra>",
+            **place,
+        )
+    at, names = zip(*((e, power(e)) for e in sorted(counts["log2_lambda"].unique())[::2]), strict=True)
+    title = {"text": x_title, "standoff": 4}
+    figure.update_xaxes(tickvals=at, ticktext=names, title=title, zeroline=False, **place)
+    figure.update_yaxes(rangemode="tozero", tickformat=",d", **place)
+
+
 KINDS: dict[str, Callable[..., go.Figure]] = {
-    "descent": descent,
-    "curves": curves,
-    "sparsity": sparsity,
-    "lines": lines,
-    "boxes": boxes,
-    "cells": cells,
-    "operators": operators,
+    kind.__name__: kind for kind in (descent, curves, sparsity, lines, boxes, cells, operators)
 }
 """What an artefact's picture may be, by its name."""
 
 
-def draw(kind: str, tables: Tables, **options: Any) -> go.Figure:
+def draw(tables: Tables, *, kind: str, **options: Any) -> go.Figure:
     """Draw the tables of a result; raise ValueError for an unknown kind."""
     if kind not in KINDS:
         raise ValueError(f"There is no figure {kind!r}; there are {', '.join(KINDS)}.")
     return KINDS[kind](tables, **options)
 
 
-def standalone(title: str, kind: str, tables: Tables, **options: Any) -> str:
+def standalone(title: str, tables: Tables, **picture: Any) -> str:
     """Return the tables of a result, drawn, as one HTML page that needs nothing else; see `draw`."""
-    shown = draw(kind, tables, **options).update_layout(title=title, margin_t=90)
+    shown = draw(tables, **picture).update_layout(title=title, margin_t=90)
     return str(shown.to_html(include_plotlyjs=True, div_id="figure"))

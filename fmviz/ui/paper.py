@@ -132,11 +132,8 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
     if last is not None:
         # One that was made under another protocol has no picture.
         with suppress(ValueError):
-            picture = (
-                shipped_picture(last.artefact)
-                if last.shipped
-                else _drawn(last.artefact, last.budget, last.created)
-            )
+            key = last.artefact, last.budget, last.created
+            picture = shipped_picture(last.artefact) if last.shipped else _drawn(*key)
             st.image(picture, width="stretch", alt=f"One panel of {artefact.title}.")
         with st.container(horizontal=True, gap="xsmall"):
             _badges(last.verdicts)
@@ -159,11 +156,8 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
 def _drawn(name: str, budget: str, created: float) -> str:
     """Return the thumbnail of a result that is kept here since a time."""
     result = last_kept(ARTEFACTS[name], budget, store())
-    return small.svg(_figure(ARTEFACTS[name], {} if result is None else result.tables))
-
-
-def _figure(artefact: Artefact, tables: Any) -> Any:
-    return figures.draw(artefact.picture.kind, tables, **artefact.picture.options)
+    assert result is not None, "it is among the last results"
+    return small.svg(figures.draw(result.tables, **ARTEFACTS[name].picture))
 
 
 def _badges(counts: Mapping[str, int]) -> None:
@@ -271,16 +265,14 @@ def _steady(key: str, result: Result | None) -> Result | None:
 def _kept(artefact: Artefact, kept: Kept) -> None:
     """Draw the result that was kept, here or with fmviz."""
     try:
-        if kept.shipped:
-            result = last_shipped(artefact, kept.budget)
-        else:
-            result = last_kept(artefact, kept.budget, store())
+        shipped = kept.shipped
+        result = last_shipped(artefact, kept.budget) if shipped else last_kept(artefact, kept.budget, store())
     except ValueError as error:
         st.info(plain(error), icon=":material/history:")
         return
     if result is None:
         return
-    if kept.shipped:
+    if shipped:
         programs = dict(result.versions)
         machine = programs.pop("platform", "an unknown machine")
         versions = ", ".join(f"{name} {version}" for name, version in programs.items())
@@ -299,7 +291,7 @@ def _kept(artefact: Artefact, kept: Kept) -> None:
 
 def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
     """Draw a result; `live` leaves out what makes sense only at the end."""
-    figure = _figure(artefact, result.tables)
+    figure = figures.draw(result.tables, **artefact.picture)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
         _badges(Counter(check.verdict for check in result.checks))
         if not live:
@@ -343,14 +335,8 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
 
 def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
     """Return published numbers beside ours, the deviation coloured by whether it is tolerated."""
-    columns = {
-        "what": "",
-        "published": "Published",
-        "ours": "Ours",
-        "deviation": "Deviation",
-        "source": "Source",
-    }
-    table = pd.DataFrame({title: [row[name] for row in rows] for name, title in columns.items()})
+    table = pd.DataFrame(rows, columns=["what", "published", "ours", "deviation", "source"])
+    table.columns = ["", *(name.capitalize() for name in table.columns[1:])]
     fills = [f"background-color: {SIGNALS[row['within']]}" for row in rows]
     forms: Any = {"Published": "{:,.6g}", "Ours": "{:,.6g}", "Deviation": "{:+.1%}"}
     return table.style.apply(lambda _: fills, subset=["Deviation"]).format(forms, na_rep="–")
@@ -363,15 +349,11 @@ def _differences(texts: Sequence[str]) -> None:
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the rows of a table; a column of lists becomes as many columns."""
-    flat = []
-    for row in rows:
-        cells: dict[str, Any] = {}
-        for name, value in row.items():
-            cells |= (
-                {f"{name}_{i}": v for i, v in enumerate(value)} if isinstance(value, list) else {name: value}
-            )
-        flat.append(cells)
-    return pd.DataFrame(flat)
+    table = pd.DataFrame(rows)
+    for name in [name for name in table if isinstance(table[name].iloc[0], list)]:
+        lists = pd.DataFrame(table.pop(name).tolist()).add_prefix(f"{name}_")
+        table = table.join(lists)
+    return table
 
 
 def _tables(result: Result) -> None:
@@ -380,37 +362,24 @@ def _tables(result: Result) -> None:
     with st.expander("The numbers", icon=":material/table:"):
         tabs = st.tabs([plain(name) for name in result.tables])
         for tab, (name, rows) in zip(tabs, result.tables.items(), strict=True):
+            table, file = frame(rows), f"{result.artefact}-{result.budget}-{name}.csv"
+            text, label = partial(table.to_csv, index=False), f"{plain(name)} (CSV)"
             with tab:
-                table, height = frame(rows), min(320, 38 + 35 * len(rows))
+                height = min(320, 38 + 35 * len(rows))
                 st.dataframe(table, hide_index=True, key=f"paper_table_{name}", height=height)
-                widgets.download(
-                    f"{plain(name)} (CSV)",
-                    lambda table=table: table.to_csv(index=False),  # type: ignore[misc]
-                    f"{result.artefact}-{result.budget}-{name}.csv",
-                    key=f"paper_csv_{name}",
-                )
+                widgets.download(label, text, file, key=f"paper_csv_{name}")
 
 
 def _downloads(artefact: Artefact, result: Result) -> None:
     name = f"{result.artefact}-{result.budget}"
+    about = "Tables, checks, settings, versions and digests of the data."
+    text, page = partial(json.dumps, result.to_dict(), indent=1), partial(figure_html, artefact, result)
     with st.container(horizontal=True, key="paper_downloads"):
-        widgets.download(
-            "Result (JSON)",
-            lambda: json.dumps(result.to_dict(), indent=1),
-            f"{name}.json",
-            key="paper_json",
-            help="Tables, checks, settings, versions and digests of the data.",
-        )
-        widgets.download(
-            "Figure (HTML)",
-            lambda: figure_html(artefact, result),
-            f"{name}.html",
-            key="paper_html",
-            help="A page of its own, to zoom and to save from.",
-        )
+        widgets.download("Result (JSON)", text, f"{name}.json", key="paper_json", help=about)
+        about = "A page of its own, to zoom and to save from."
+        widgets.download("Figure (HTML)", page, f"{name}.html", key="paper_html", help=about)
 
 
 def figure_html(artefact: Artefact, result: Result) -> str:
     """Return the figure as one HTML page."""
-    picture = artefact.picture
-    return figures.standalone(artefact.title, picture.kind, result.tables, **picture.options)
+    return figures.standalone(artefact.title, result.tables, **artefact.picture)

@@ -25,7 +25,7 @@ TITLES = {"x_title": "x", "y_title": "y"}
 
 
 def test_descent_has_a_line_for_every_run_and_a_name_for_every_method():
-    figure = papers.draw("descent", {"trace": TRACE}, columns=2, **TITLES)
+    figure = papers.draw(kind="descent", tables={"trace": TRACE}, columns=2, **TITLES)
     assert len(figure.data) == 6
     assert [line.name for line in figure.data if line.showlegend] == ["one", "two"]
     assert len({line.line.color for line in figure.data}) == 2
@@ -36,7 +36,7 @@ def test_descent_has_a_line_for_every_run_and_a_name_for_every_method():
 
 
 def test_curves_are_means_with_bars_and_a_level():
-    figure = papers.draw("curves", {"test": TEST}, **TITLES)
+    figure = papers.draw(kind="curves", tables={"test": TEST}, **TITLES)
     lines = {line.name: line for line in figure.data}
     assert list(lines["one"].x) == [3, 6]
     assert list(lines["one"].y) == pytest.approx([0.55, 0.55])
@@ -48,9 +48,9 @@ def test_curves_are_means_with_bars_and_a_level():
 
 def test_scores_far_below_zero_are_cut_off():
     rows = [*TEST, {"data": "x", "method": "one", "bases": 12, "seed": 0, "score": -40.0}]
-    figure = papers.draw("curves", {"test": rows}, highest=True, **TITLES)
+    figure = papers.draw(kind="curves", tables={"test": rows}, highest=True, **TITLES)
     assert list(figure.layout.yaxis.range) == pytest.approx([-0.05, 0.99])
-    assert papers.draw("curves", {"test": rows}, **TITLES).layout.yaxis.range is None
+    assert papers.draw(kind="curves", tables={"test": rows}, **TITLES).layout.yaxis.range is None
 
 
 def test_scores_stand_over_the_interactions_that_they_take():
@@ -64,25 +64,25 @@ def test_scores_stand_over_the_interactions_that_they_take():
         "table3a": [{**cell, "used": 1_000.0, "score": 0.9}, {**cell, "method": "L1", "score": None}],
         "table3b": [{**cell, "method": "FM", "used": 4_000.0, "score": 0.8}],
     }
-    line, star, level = papers.draw("sparsity", tables, **TITLES).data
+    line, star, level = papers.draw(kind="sparsity", tables=tables, **TITLES).data
     assert list(line.x) == [400, 1]
     assert list(line.y) == pytest.approx([0.75, 0.55])
     assert [item[0] for item in line.customdata] == [400, 0]
     assert (list(star.x), star.marker.symbol) == ([1_000], "star")
     assert (level.name, list(level.y)) == ("FM", [0.8, 0.8])
-    assert papers.draw("sparsity", {"grid": tables["grid"]}, **TITLES).layout.xaxis.type == "log"
+    assert papers.draw(kind="sparsity", tables={"grid": tables["grid"]}, **TITLES).layout.xaxis.type == "log"
 
 
 @pytest.mark.parametrize("kind", papers.KINDS)
 def test_nothing_yet_is_an_empty_figure(kind):
-    assert len(papers.draw(kind, {}, **TITLES).data) == 0
+    assert len(papers.draw({}, kind=kind, **TITLES).data) == 0
 
 
 def test_unknown_kinds_are_refused():
     with pytest.raises(
         ValueError, match="no figure 'pie'; there are descent, curves, sparsity, lines, boxes, cells"
     ):
-        papers.draw("pie", {})
+        papers.draw({}, kind="pie")
 
 
 def test_lines_have_a_panel_each_and_share_the_legend():
@@ -93,7 +93,9 @@ def test_lines_have_a_panel_each_and_share_the_legend():
         for gap in gaps
         for d in (8, 2, 4)
     ]
-    figure = papers.draw("lines", {"times": rows}, table="times", x="d", y="t", log=True, **TITLES)
+    figure = papers.draw(
+        kind="lines", tables={"times": rows}, table="times", x="d", y="t", log=True, **TITLES
+    )
     assert [line.name for line in figure.data if line.showlegend] == ["one", "two"]
     assert [list(line.x) for line in figure.data] == [[2, 4, 8]] * 4
     assert list(figure.data[0].error_y.array) == [0.5] * 3
@@ -111,7 +113,7 @@ def test_operators_have_counts_above_pictures():
         for e in (0, 1)
     ]
     pictures = [{"method": "L1", "log2_lambda": 1, "first": first, "shares": [0.5, 0.0]} for first in (0, 5)]
-    figure = papers.draw("operators", {"counts": counts, "W": pictures}, **TITLES)
+    figure = papers.draw(kind="operators", tables={"counts": counts, "W": pictures}, **TITLES)
     curves = [item for item in figure.data if item.type == "scatter"]
     assert [list(line.y) for line in curves] == [[10, 9], [10, 9], [4, 4], [4, 4]]
     assert list(curves[0].error_y.array) == list(curves[0].error_y.arrayminus) == [1, 1]
@@ -121,14 +123,14 @@ def test_operators_have_counts_above_pictures():
     assert [list(row) for row in picture.z] == [[0.5, 0.0]] * 2
     assert figure.layout.yaxis3.autorange == "reversed"
     # Without pictures there are the curves alone.
-    assert len(papers.draw("operators", {"counts": counts}, **TITLES).data) == 4
+    assert len(papers.draw(kind="operators", tables={"counts": counts}, **TITLES).data) == 4
 
 
 def test_a_page_of_its_own():
-    page = papers.standalone("A title", "curves", {"test": TEST}, **TITLES)
+    page = papers.standalone("A title", {"test": TEST}, kind="curves", **TITLES)
     assert page.startswith("<!doctype html>")
     assert "A title" in page
-    assert page == papers.standalone("A title", "curves", {"test": TEST}, **TITLES)
+    assert page == papers.standalone("A title", {"test": TEST}, kind="curves", **TITLES)
 
 
 def test_no_two_methods_have_one_colour():
@@ -139,8 +141,8 @@ def test_no_two_methods_have_one_colour():
         rows = [{**row, "method": method} for method in methods for row in TRACE if row["method"] == "one"]
         times = [{"panel": "p", "method": method, "x": x, "y": x} for method in methods for x in (1, 2)]
         for figure in (
-            papers.draw("descent", {"trace": rows}, **TITLES),
-            papers.draw("lines", {"lines": times}, ticks="numbers", **TITLES),
+            papers.draw(kind="descent", tables={"trace": rows}, **TITLES),
+            papers.draw(kind="lines", tables={"lines": times}, ticks="numbers", **TITLES),
         ):
             colors = {line.name: line.line.color for line in figure.data}
             assert len(set(colors.values())) == len(methods) == len(colors)
@@ -156,7 +158,7 @@ def test_boxes_are_of_methods_and_stages():
         for m in ("x", "y")
         for s in ("early", "late")
     ]
-    figure = papers.draw("boxes", {"ratios": rows}, **TITLES)
+    figure = papers.draw(kind="boxes", tables={"ratios": rows}, **TITLES)
     assert [(box.name, list(box.x), box.showlegend) for box in figure.data[:3]] == [
         ("early", ["x", "y"], True),
         ("late", ["x", "y"], True),
@@ -171,9 +173,9 @@ def test_cells_are_means_beside_what_is_printed():
         {"data": "x", "method": "one", "accuracy": 90.0, "std": 1.5, "printed": 88.0},
         {"data": "x", "method": "two", "accuracy": 80.0, "std": None, "printed": None},
     ]
-    (running, _) = papers.draw("cells", {"test": test}, **TITLES).data
+    (running, _) = papers.draw(kind="cells", tables={"test": test}, **TITLES).data
     assert (list(running.x), list(running.y)) == ([90.0], ["one"])
-    figure = papers.draw("cells", {"test": test, "cells": cells}, **TITLES)
+    figure = papers.draw(kind="cells", tables={"test": test, "cells": cells}, **TITLES)
     mean, printed = figure.data
     assert (list(mean.x), list(mean.error_x.array)) == ([90.0, 80.0], [3.0, 0.0])
     assert (list(printed.x), list(printed.y)) == ([88.0], ["one"])
@@ -182,5 +184,7 @@ def test_cells_are_means_beside_what_is_printed():
 
 def test_some_panels_have_a_logarithmic_axis():
     rows = [{"panel": p, "method": "m", "x": x, "y": 1.0} for p in ("objective", "accuracy") for x in (1, 2)]
-    layout = papers.draw("lines", {"lines": rows}, log="objective", ticks="linear", **TITLES).layout
+    layout = papers.draw(
+        kind="lines", tables={"lines": rows}, log="objective", ticks="linear", **TITLES
+    ).layout
     assert (layout.yaxis.type, layout.yaxis2.type, layout.xaxis.type) == ("log", None, None)

@@ -34,7 +34,7 @@ from fmviz.lab.papers.atarashi2021 import (
     SPARSE,
     WEIGHTED,
     best,
-    best_row,
+    best_strengths,
     bracket_of,
     experiment,
     fit,
@@ -471,13 +471,13 @@ def test_statements_of_table_3_follow_from_the_printed_numbers():
 
 
 def test_a_failed_fit_of_table_3_is_a_row():
-    repro = Reproduction({})
+    repro = Reproduction(own())
     columns = ("validation", "score", "used")
-    ((labels, row),) = repro.trials("fit", fit, [trial("TI", 0, 1e-3, -1.0)], columns, own=dict(own()))
+    ((labels, row),) = repro.trials("fit", fit, [trial("TI", 0, 1e-3, -1.0)], columns)
     assert row["score"] is None
     assert "-1" in row["failure"]
     with pytest.raises(ValueError, match="No strengths worked for TI on drawn ratings"):
-        best_row([{**labels, **row}], DRAWN, "TI", False)
+        best_strengths([{**labels, **row}], DRAWN, "TI", False)
 
 
 # Figures 5 and 7

@@ -96,9 +96,9 @@ def captured(monkeypatch, fit, **trial):
         raise _CaptureError
 
     monkeypatch.setattr(blondel2016, "Problem", type("Stub", (), {"build": staticmethod(build)}))
-    fixed = {"drawn": 600} if fit is fit_fig3 else {}
+    own = {"drawn": 600, "epochs": 1, "tol": 0.0}
     with pytest.raises(_CaptureError):
-        fit({"seed": 0, "beta": 6.0, **trial}, np.arange(90), np.arange(90, 120), epochs=1, tol=0.0, **fixed)
+        fit({"seed": 0, "beta": 6.0, **trial}, np.arange(90), np.arange(90, 120), own)
     return given
 
 
@@ -137,7 +137,7 @@ def test_peers_of_fig_4_minimise_what_they_should():
     X, y, Z = rng.normal(size=(30, 3)), rng.normal(size=30), rng.normal(size=(5, 3))
 
     def predicted(method):
-        return predict_fig4({"method": method, "bases": 30, "seed": 0, "beta": 0.7}, X, y, Z)
+        return predict_fig4({"method": method, "bases": 30, "seed": 0, "beta": 0.7}, X, y, Z, {})
 
     kernel = (1.0 + X @ X.T) ** 3
     dual = (1.0 + Z @ X.T) ** 3 @ np.linalg.solve(kernel + 0.7 * np.eye(30), y)
@@ -149,7 +149,7 @@ def test_peers_of_fig_4_minimise_what_they_should():
 
 
 def test_a_failed_fit_is_left_out():
-    def fit(trial, train, test):
+    def fit(trial, train, test, own):
         if trial["beta"] > 0.5 or trial["method"] == "bad":
             raise ValueError("too large")
         return float(len(train))

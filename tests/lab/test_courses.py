@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from fmviz.lab.papers.courses import ahead, median_times, times_to
 
@@ -24,17 +25,17 @@ def test_times_are_read_off_the_way_down():
         for e, o in enumerate(path)
     ]
     times = times_to({"trace": rows}, panel="p")
-    assert times == {"early": {"a": 1.0, "b": np.inf}, "late": {"a": 2.0, "b": np.inf}}
-    assert times_to({}, panel="p") == {"early": {}, "late": {}}
+    assert times.T.to_dict() == {"early": {"a": 1.0, "b": np.inf}, "late": {"a": 2.0, "b": np.inf}}
+    assert times_to({}, panel="p").empty
 
 
 def test_what_nobody_reached_settles_nothing():
-    never = {"a": np.inf, "b": np.inf}
-    assert ahead({"early": never, "late": never}, ["a"], ["b"]) == "not settled"
-    once = {"early": {"a": 1.0, "b": np.inf}, "late": never}
-    assert ahead(once, ["a"], ["b"], 100.0) == "holds"
-    assert ahead(once, ["b"], ["a"]) == "does not hold"
-    assert ahead({"early": {"a": 1.0, "b": 2.0}, "late": {"a": 2.0, "b": 1.0}}, ["a"], ["b"]) == "not settled"
+    never, once = {"a": np.inf, "b": np.inf}, {"a": 1.0, "b": np.inf}
+    assert ahead(pd.DataFrame([never, never]), ["a"], ["b"]) == "not settled"
+    times = pd.DataFrame([once, never])
+    assert ahead(times, ["a"], ["b"], 100.0) == "holds"
+    assert ahead(times, ["b"], ["a"]) == "does not hold"
+    assert ahead(pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]}), ["a"], ["b"]) == "not settled"
 
 
 def test_times_of_several_starts_are_medians():
@@ -45,6 +46,6 @@ def test_times_of_several_starts_are_medians():
     ]
     ended = [{"panel": "p", "method": name, "seed": seed} for name in ("a", "b") for seed in range(3)]
     needed = {"a": 1, "b": 1}
-    assert median_times({"trace": rows, "ends": ended[:3]}, "p", needed) is None
+    assert median_times({"trace": rows, "ends": ended[:3]}, "p", needed).empty
     times = median_times({"trace": rows, "ends": ended}, "p", needed)
-    assert times == {"early": {"a": 2.0, "b": 10.0}, "late": {"a": 2.0, "b": 10.0}}
+    assert times.T.to_dict() == {"early": {"a": 2.0, "b": 10.0}, "late": {"a": 2.0, "b": 10.0}}

@@ -61,7 +61,7 @@ def chart(app: AppTest) -> dict:
 
 def drawn(result: Result) -> dict:
     picture = ARTEFACTS[result.artefact].picture
-    return json.loads(figures.draw(picture.kind, result.tables, **picture.options).to_json())
+    return json.loads(figures.draw(result.tables, **picture).to_json())
 
 
 def test_every_artefact_has_a_card(executor):

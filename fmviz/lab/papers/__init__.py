@@ -7,7 +7,7 @@ paper a function that fills its tables, one that judges them, and a line in ``AR
 from __future__ import annotations
 
 from . import atarashi2021, blondel2016, blondel2017, robust_fm
-from .base import BUDGETS, Artefact, Check, Picture, Published, Result, Statement
+from .base import BUDGETS, Artefact, Check, Published, Result, Statement
 
 ARTEFACTS: dict[str, Artefact] = {
     artefact.name: artefact
@@ -31,4 +31,4 @@ def find(name: str) -> Artefact:
     raise ValueError(f"There is no {name!r}; there are {', '.join(ARTEFACTS)}.")
 
 
-__all__ = ["ARTEFACTS", "BUDGETS", "Artefact", "Check", "Picture", "Published", "Result", "Statement", "find"]
+__all__ = ["ARTEFACTS", "BUDGETS", "Artefact", "Check", "Published", "Result", "Statement", "find"]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+import timeit
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, product
-from statistics import fmean, median
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design
@@ -27,9 +29,10 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.operators import VARIANTS, pairs, sample, study
 from fmviz.lab.papers import courses
 from fmviz.lab.papers.base import Published, declared, figure, rows_of
-from fmviz.lab.papers.courses import MUCH, SHARE, Line, Times, in_words, median_times, n_runs, race, sooner
-from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, grouped, names_of, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, Verdict, agreed, by_balance, by_majority, listed, verdict
+from fmviz.lab.papers.courses import MUCH, SHARE, Line, ahead, in_words, median_times, n_runs, race, sooner
+from fmviz.lab.papers.reproduction import Reproduction, Settings
+from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
+from fmviz.lab.papers.verdicts import Finding, Said, agreed, by_balance, by_majority, listed
 from fmviz.lab.runner import load_dataset, quality
 from fmviz.paths import search_lambda
 
@@ -48,16 +51,7 @@ class Method(NamedTuple):
     dense: bool = False
 
 
-METHODS = {
-    "TI": Method("ti"),
-    "CS": Method("cs"),
-    "L1": Method("l1"),
-    "L21": Method("l21"),
-    "FM": Method("l2"),
-    "Ω*-nmAPGD": Method("omega_star", "nmapgd", dense=True),
-    "Ω*-SubGD": Method("omega_star", "subgd", dense=True),
-    "SLQR": Method("l1", "incremental_pgd", "qr", dense=True),
-}
+METHODS = {name: Method(**own) for name, own in declared("atarashi2021")["methods"].items()}
 PROPOSED, SPARSE, OMEGA = ("TI", "CS"), ("TI", "CS", "L1", "L21"), ("Ω*-nmAPGD", "Ω*-SubGD")
 WEIGHTED = tuple(name for name in METHODS if name != "FM")
 """Those that are compared by ‖W‖₁."""
@@ -65,13 +59,10 @@ WEIGHTED = tuple(name for name in METHODS if name != "FM")
 
 # ------------------------------------------------------------------------------------------------------- data
 
-INTERACTIONS, FEATURES = "interaction selection", "feature selection"
-SETTINGS = {
-    INTERACTIONS: {"d_true": 80, "b": 8, "d_noise": 20},
-    FEATURES: {"d_true": 20, "b": 1, "d_noise": 80},
-}
-
-
+SETTINGS: dict[str, Row] = declared("atarashi2021")["planted"]
+INTERACTIONS, FEATURES = SETTINGS
+# No linear term, and no bias.
+_BARE: Mapping[str, Any] = {"rank": RANK, "fit_linear": False, "fit_intercept": False}
 Rows = tuple[Design, np.ndarray]
 
 
@@ -113,10 +104,6 @@ def parts(data: str, split_seed: int, drawn: int) -> Parts:
 # ---------------------------------------------------------------------------------------- figures 1, 2 and 10
 
 LABELS = {"l1": "L1", "l21": "L21", "ti": "TI by columns (Eq. 30)", "ti_rows": "TI by rows", "cs": "CS"}
-# Above none and below all by so much is neither dense nor all-zero.
-_LEAST, _MOST = 0.01, 0.99
-# A gradual course loses at most this share of the features from one λ to the next.
-_STEP = 0.5
 
 
 def operators(repro: Reproduction) -> Iterator[str]:
@@ -145,63 +132,52 @@ def operators(repro: Reproduction) -> Iterator[str]:
 
 
 def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    rows = {name: rows_where(tables, "counts", method=label) for name, label in LABELS.items()}
-    paths = {name: grouped(of_method, "seed") for name, of_method in rows.items()}
-    between = {
-        name: {seed: sum(_LEAST <= row["share"] <= _MOST for row in rows) for seed, rows in course.items()}
-        for name, course in paths.items()
-    }
-    for name in ("l1", "l21"):
-        total = len(rows[name])
-        extreme = total - sum(between[name].values())
-        said: Any = total and (
-            by_majority(extreme, total),
-            f"At {extreme} of {total} pairs of a P and a λ more than {_MOST:.0%} or less than {_LEAST:.0%} "
-            f"of the interactions are used, which makes {extreme / total:.0%}.",
-        )
-        yield "all_or_nothing", LABELS[name], said
+    counts = frame(tables, "counts")
+    if counts.empty:
+        return
+    counts["between"] = counts["share"].between(settings["least"], settings["most"])
+    for label in (LABELS["l1"], LABELS["l21"]):
+        mine = counts["between"][counts["method"] == label]
+        if len(mine):
+            extreme, total = len(mine) - mine.sum(), len(mine)
+            numbers = {"extreme": extreme, "total": total, "share": extreme / total}
+            yield "all_or_nothing", label, (by_majority(extreme, total), numbers)
+    between = counts.pivot_table("between", "seed", "method", aggfunc="sum")
     for name in ("ti", "ti_rows", "cs"):
-        seeds = sorted(between[name].keys() & between["l1"].keys() & between["l21"].keys())
-        mine = [between[name][seed] for seed in seeds]
-        others = [max(between["l1"][seed], between["l21"][seed]) for seed in seeds]
-        wins = sum(a > b for a, b in zip(mine, others, strict=True))
-        said = seeds and (
-            by_majority(wins, len(mine)),
-            f"It uses {_LEAST:.0%} to {_MOST:.0%} of the interactions at {_range(mine)} of "
-            f"{len(paths[name][seeds[0]])} strengths, where the better of L1 and L21 does at "
-            f"{_range(others)}; more for {wins} of {len(mine)} P.",
-        )
-        yield "moderately_sparse", LABELS[name], said
-    for name in ("ti", "ti_rows"):
-        kept = [row["features"] == settings["d"] for row in rows[name]]
-        yield "ti_features", LABELS[name], kept and (verdict(all(kept)), _ends_of(paths[name]))
-    lost = [
-        [a["features"] - b["features"] for a, b in pairwise(path)] or [0] for path in paths["cs"].values()
-    ]
-    # Features are never gained, some are lost, and never half of all at once.
-    gradual = all(min(steps) >= 0 and 0 < max(steps) <= _STEP * settings["d"] for steps in lost)
-    most = max(0, *map(max, lost)) if lost else 0
-    words = lost and f"{_ends_of(paths['cs'])[:-1]}; at most {most} are lost from one λ to the next."
-    yield "cs_features", LABELS["cs"], words and (verdict(gradual), words)
+        both = between.reindex(columns=[LABELS[x] for x in (name, "l1", "l21")]).dropna().astype(int)
+        if both.empty:
+            continue
+        mine, others = both.iloc[:, 0], both.iloc[:, 1:].max(axis=1)
+        wins, n = sum(mine > others), len(both)
+        numbers = {"mine": _range(mine), "others": _range(others), "strengths": len(settings["log2_lambda"])}
+        yield "moderately_sparse", LABELS[name], (by_majority(wins, n), {**numbers, "wins": wins, "n": n})
+    for name, key in (("ti", "ti_features"), ("ti_rows", "ti_features"), ("cs", "cs_features")):
+        features = pivot(tables, "counts", "features", columns="log2_lambda", method=LABELS[name])
+        features = features.dropna().astype(int)
+        if features.empty:
+            continue
+        first, last = features.columns[[0, -1]]
+        steps = -features.diff(axis=1).iloc[:, 1:]
+        lost = steps.max(axis=1)
+        # Features are never gained, some are lost, and never half of all at once.
+        gradual = (steps >= 0).all(axis=None) and lost.between(1, settings["step"] * settings["d"]).all()
+        numbers = {
+            "start": _range(features[first]), "first": 2.0**first,
+            "end": _range(features[last]), "last": 2.0**last,
+            "n": len(features), "lost": int(lost.max()),
+        }  # fmt: skip
+        holds = gradual if name == "cs" else (features == settings["d"]).all(axis=None)
+        yield key, LABELS[name], (holds, numbers)
 
 
-def _ends_of(course: Mapping[int, Sequence[Row]]) -> str:
-    def at(place: int) -> str:
-        rows = [rows[place] for rows in course.values()]
-        return f"{_range([row['features'] for row in rows])} at λ = {2.0 ** rows[0]['log2_lambda']:g}"
-
-    return f"Used features: {at(0)}, {at(-1)}, on {len(course)} P."
-
-
-def _range(values: Sequence[int]) -> str:
+def _range(values: Any) -> str:
     low, high = min(values), max(values)
     return f"{low}" if low == high else f"{low} to {high}"
 
 
 ALGORITHMS = {"sort": "Sort (Algorithm 2)", "random": "Random (Algorithm 3)", "filter": "fmviz"}
-# Faster by less is as fast; and shorter laps a clock cannot tell.
-_AS_FAST, _LAP = 1.05, 2e-3
-_SMALL = 32
+# Shorter laps a clock cannot tell.
+_LAP = 2e-3
 
 
 def fig10(repro: Reproduction) -> Iterator[str]:
@@ -219,50 +195,39 @@ def fig10(repro: Reproduction) -> Iterator[str]:
         prox_squared_l1(vectors[lengths[0]], 0.1, name)
     for d, sigma, strength in cases:
         scaled, panel = sigma * vectors[d], f"σ = {sigma:g}, λ = {strength:g}"
-        calls = {name: partial(prox_squared_l1, scaled, strength, name) for name in ALGORITHMS}
-        repeats = {name: max(1, int(np.ceil(_LAP / max(_lap(call), 1e-7)))) for name, call in calls.items()}
-        laps: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(settings["rounds"]):
-            for name, call in calls.items():
-                laps[name].append(_lap(call, repeats[name]))
+        timers = {name: _timer(scaled, strength, name) for name in ALGORITHMS}
+        repeats = {name: max(1, int(np.ceil(_LAP / max(t.timeit(1), 1e-7)))) for name, t in timers.items()}
+        laps = pd.DataFrame(
+            {name: t.timeit(repeats[name]) / repeats[name] for name, t in timers.items()}
+            for _ in range(settings["rounds"])
+        )
         alive = np.count_nonzero(prox_squared_l1(scaled, strength)) / scaled.size
         for name, label in ALGORITHMS.items():
-            each = median(laps[name]) / len(scaled) * 1e6
+            each = laps[name].median() / len(scaled) * 1e6
             repro.row("times", panel=panel, method=label, d=d, microseconds=each, alive=alive)
         repro.done += 1
         yield f"d = {d:,}, {panel}"
 
 
-def _lap(call: Callable[[], object], repeats: int = 1) -> float:
-    begin = time.thread_time()
-    for _ in range(repeats):
-        call()
-    return (time.thread_time() - begin) / repeats
+def _timer(P: np.ndarray, strength: float, name: str) -> timeit.Timer:
+    return timeit.Timer(lambda: prox_squared_l1(P, strength, name), timer=time.thread_time)
 
 
 def _judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    for sigma, strength in product(settings["sigma"], settings["lambda"]):
-        panel = f"σ = {sigma:g}, λ = {strength:g}"
-        sort, random = (
-            {row["d"]: row["microseconds"] for row in rows_where(tables, "times", panel=panel, method=label)}
-            for label in (ALGORITHMS["sort"], ALGORITHMS["random"])
-        )
-        ratios = {d: time / random[d] for d, time in sort.items() if d in random}
-        if not ratios:
-            yield from ((key, panel, None) for key in ("mostly", "small"))
+    as_fast, small = 1.0 + settings["ahead"], settings["small"]
+    for panel in dict.fromkeys(row["panel"] for row in tables.get("times", ())):
+        times = pivot(tables, "times", "microseconds", "d", panel=panel).reindex(columns=ALGORITHMS.values())
+        ratios = (times[ALGORITHMS["sort"]] / times[ALGORITHMS["random"]]).dropna()
+        if ratios.empty:
             continue
-        wins = sum(ratio > _AS_FAST for ratio in ratios.values())
-        low, high = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
-        words = (
-            f"Random is faster at {wins} of {len(ratios)} lengths; Sort takes {ratios[low]:.2f} times as "
-            f"long at d = {low:,} and {ratios[high]:.2f} times at d = {high:,}."
-        )
-        yield "mostly", panel, (by_majority(wins, len(ratios)), words)
-        faster = [d for d, ratio in ratios.items() if ratio < 1.0 / _AS_FAST]
-        where = f"at d = {', '.join(f'{d:,}' for d in faster)}" if faster else "at no length"
-        words = f"Sort is faster, by at least {_AS_FAST - 1:.0%}, {where}."
-        said = verdict(all(d <= _SMALL for d in faster)), words
-        yield "small", panel, any(d > _SMALL for d in ratios) and said
+        wins, low, high = sum(ratios > as_fast), ratios.idxmin(), ratios.idxmax()
+        numbers = {"low": low, "least": ratios[low], "high": high, "most": ratios[high]}
+        said = by_majority(wins, len(ratios)), {**numbers, "wins": wins, "n": len(ratios)}
+        yield "mostly", panel, said
+        faster = ratios.index[ratios < 1.0 / as_fast]
+        where = f"at d = {', '.join(f'{d:,}' for d in faster)}" if len(faster) else "at no length"
+        if max(ratios.index) > small:
+            yield "small", panel, (all(faster <= small), {"where": where})
 
 
 # -------------------------------------------------------------------------------------------- figures 3 and 4
@@ -275,26 +240,14 @@ Pair = tuple[float, float]
 """λ_p and λ."""
 
 
-def experiment(
-    method: str, data: Row, pair: Pair, *, start: int = 0, rank: int = RANK, **limits: Any
-) -> Experiment:
+def experiment(method: str, data: Row, pair: Pair, *, start: int = 0, **limits: Any) -> Experiment:
     """Return the fit of a planted data set from one start: N(0, 0.01²), no linear term, no bias."""
     own = METHODS[method]
-    return Experiment(
-        dataset="synthetic",
-        dataset_params=tuple(data.items()),
-        model=own.model,
-        regularizer=own.regularizer,
-        solver=own.solver,
-        rank=rank,
-        lambda_w=0.0,
-        lambda_p=pair[0],
-        lambda_sparse=pair[1],
-        fit_linear=False,
-        fit_intercept=False,
-        seed=100_000 * start + data["seed"],
-        **limits,
-    )
+    about = {"model": own.model, "regularizer": own.regularizer, "solver": own.solver}
+    strengths = {"lambda_w": 0.0, "lambda_p": pair[0], "lambda_sparse": pair[1]}
+    place = {"dataset": "synthetic", "dataset_params": tuple(data.items())}
+    seed = 100_000 * start + data["seed"]
+    return Experiment(**{**_BARE, **about, **strengths, **place, **limits}, seed=seed)
 
 
 def fig3(repro: Reproduction) -> Iterator[str]:
@@ -389,120 +342,80 @@ def best(means: Mapping[Pair, Mapping[str, float]], metric: str) -> Pair:
 
 
 def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    methods, sizes = settings["methods"], sorted(settings["n_samples"])
+    sizes = sorted(settings["n_samples"])
     # Two standard errors of a share of one in two.
-    same = {ERROR: 0.005, F1: 0.005, PSSR: 1.0 / (settings["test"] * settings["inits"]) ** 0.5}
-    for setting, keys in (
-        (INTERACTIONS, ("ti_best", "ti_grows", "ti_alone", "dense", "slqr")),
-        (FEATURES, ("cs_best", "several")),
-    ):
-        rows = {
-            (row["method"], row["n_samples"]): row for row in rows_where(tables, "means", setting=setting)
-        }
-        means = _Means(rows, methods, sizes)
-        complete = set(methods) == set(METHODS) and all(
-            rows.get((method, n), {}).get(metric) is not None
-            for method, n, metric in product(methods, sizes, METRICS)
-        )
-        if setting not in settings["settings"] or not complete:
-            yield from ((key, setting, None) for key in keys)
+    same: dict[str, Any] = dict.fromkeys(METRICS, settings["same"])
+    same[PSSR] = 1.0 / (settings["test"] * settings["inits"]) ** 0.5
+    for setting in settings["settings"]:
+        rows = rows_where(tables, "means", setting=setting)
+        means = {metric: pivot({"": rows}, "", metric, "n_samples") for metric in METRICS if rows}
+        expected = len(sizes), len(METHODS) if set(settings["methods"]) == set(METHODS) else 0
+        if not means or any(each.dropna().shape != expected for each in means.values()):
+            continue
+
+        against = partial(_against, means, same)
+        if setting == FEATURES:
+            for metric in METRICS:
+                yield "cs_best", metric, against(metric, "CS")
+            for method in ("TI", "L21", "L1"):
+                at = means[PSSR][method].iloc[-1]
+                yield "several", method, (at >= settings["correct"], {"at": at})
             continue
         for metric in METRICS:
-            yield (
-                keys[0],
-                metric,
-                _best_of_all(means, "TI" if setting == INTERACTIONS else "CS", metric, same),
-            )
-        if setting == FEATURES:
-            for method in ("TI", "L21", "L1"):
-                at = means.path(method, PSSR)[-1]
-                yield "several", method, (verdict(at >= 0.5), f"PSSR is {at:.3f} at the largest N.")
-            continue
+            yield "ti_best", metric, against(metric, "TI")
         for metric in (F1, PSSR):
-            path = means.path("TI", metric)
-            rising = path[-1] > path[0] and all(b >= a - 0.02 for a, b in pairwise(path))
-            words = listed(zip(path, sizes, strict=True), "{:.3f} at {}")
-            yield (
-                "ti_grows",
-                metric,
-                (verdict(rising if len(path) > 1 else None), f"{metric} of TI: {words}."),
-            )
-        most = {other: max(means.path(other, PSSR)) for other in means.others("TI")}
-        some = listed(((other, value) for other, value in most.items() if value > 0.0), "{} {:.3f}")
-        words = f"Above 0 at some N: {some}." if some else "It is 0 for all others at every N."
-        yield "ti_alone", PSSR, (verdict(not some), words)
-        rivals = ["CS", "L21", "L1", "FM"]
+            path = list(means[metric]["TI"])
+            rising = path[-1] > path[0] and all(b >= a - settings["fall"] for a, b in pairwise(path))
+            numbers = {"metric": metric, "path": listed(zip(path, sizes, strict=True), "{:.3f} at {}")}
+            yield "ti_grows", metric, (rising if len(path) > 1 else None, numbers)
+        most = means[PSSR].drop(columns="TI").max()
+        some = listed(most[most > 0.0].items(), "{} {:.3f}")
+        words = f"Above 0 at some N: {some}" if some else "It is 0 for all others at every N"
+        yield "ti_alone", PSSR, (not some, {"some": words})
         for method in OMEGA:
-            gaps = means.lead(method, rivals, ERROR)
-            said, wins, _ = by_balance(gaps, same[ERROR])
-            words = means.words(ERROR, [method, *rivals])
-            yield "dense", method, (said, f"It is lower than all four at {wins} of {len(gaps)} N. {words}")
-        gaps = means.lead("SLQR", means.others("TI", "SLQR"), F1)
-        said, wins, _ = by_balance(gaps, same[F1])
-        words = f"It is higher than that of all others at {wins} of {len(gaps)} N. {means.words(F1)}"
-        yield "slqr", F1, (said, words)
-        columns = zip(*(means.path(name, ERROR) for name in ("SLQR", *means.others("SLQR"))), strict=True)
-        wins = sum(own > max(others) for own, *others in columns)
-        words = f"It is the highest of all at {wins} of {len(sizes)} N. {means.words(ERROR)}"
-        yield "slqr", ERROR, (by_majority(wins, len(sizes)), words)
+            yield "dense", method, against(ERROR, method, ["CS", "L21", "L1", "FM"])
+        yield "slqr", F1, against(F1, "SLQR", ignored="TI")
+        yield "slqr", ERROR, against(ERROR, "SLQR", worst=True)
 
 
-class _Means(NamedTuple):
-    rows: Mapping[tuple[str, int], Row]
-    methods: Sequence[str]
-    sizes: Sequence[int]
-
-    def path(self, method: str, metric: str) -> list[float]:
-        return [self.rows[method, n][metric] for n in self.sizes]
-
-    def words(self, metric: str, methods: Sequence[str] = ()) -> str:
-        ends = listed(((m, self.path(m, metric)[-1]) for m in methods or self.methods), "{} {:.3f}")
-        return f"{metric} at N = {self.sizes[-1]}: {ends}."
-
-    def lead(self, method: str, others: Sequence[str], metric: str) -> list[float]:
-        """Return by how much a method is better than the best of others, at each N."""
-        sign = -1.0 if metric == ERROR else 1.0
-        columns = zip(*(self.path(name, metric) for name in (method, *others)), strict=True)
-        return [sign * mine - max(sign * other for other in theirs) for mine, *theirs in columns]
-
-    def others(self, *methods: str) -> list[str]:
-        return [name for name in self.methods if name not in methods]
-
-
-def _best_of_all(means: _Means, method: str, metric: str, same: Mapping[str, float]) -> Said:
-    gaps = means.lead(method, means.others(method), metric)
-    said, wins, losses = by_balance(gaps, same[metric])
-    return said, (
-        f"{method} is ahead of all others at {wins} of {len(gaps)} N and behind one of them at {losses}. "
-        f"{means.words(metric)}"
-    )
+def _against(
+    means: Mapping[str, pd.DataFrame],
+    same: Mapping[str, float],
+    metric: str,
+    method: str,
+    others: Sequence[str] = (),
+    ignored: str = "",
+    worst: bool = False,
+) -> Said:
+    """Say at how many sizes a method is better than all others, or than some; or worse than all."""
+    at, known = means[metric], [method, *others] if others else list(METHODS)
+    sign = -1.0 if (metric == ERROR) is not worst else 1.0
+    rivals = [name for name in known if name not in (method, ignored)]
+    gaps = sign * at[method] - (sign * at[rivals]).max(axis=1)
+    said, wins, losses = by_balance(gaps, 0.0 if worst else same[metric])
+    words = f"{metric} at N = {at.index[-1]}: {listed(at.iloc[-1][known].items(), '{} {:.3f}')}."
+    what = "the highest of all" if worst else "higher than that of all others"
+    return said, {"wins": wins, "losses": losses, "n": len(gaps), "means": words, "what": what}
 
 
 _SENSITIVE = ("TI", "CS", "L21", "L1")
 _PANELS = {"estimation_error": "Estimation error", "support_f1": "F1", "support_recovered": "PSSR"}
-# Adequate: an error at most so much above, or a score of at least such a share of, the best mean of all.
-_ABOVE, _SHARE = 0.1, 0.9
-
-
-def _planted_of(settings: Settings, seed: int) -> Row:
-    kind = {name: settings[name] for name in ("d_true", "b", "d_noise")}
-    return {**kind, "seed": seed, "n_samples": settings["N"]}
-
-
-def _exponents(settings: Settings) -> range:
-    return range(settings["log2_lambda"][0], settings["log2_lambda"][1] + 1)
 
 
 def fig4(repro: Reproduction) -> Iterator[str]:
     """Fit planted data sets under every strength, one after the other, so that all curves grow alike."""
     settings = repro.settings
-    seeds, inits = range(settings["data_sets"]), range(settings["starts"])
-    cases = list(product(seeds, inits, _exponents(settings), _SENSITIVE))
+    (low, high), seeds = settings["log2_lambda"], range(settings["data_sets"])
+    kind = {**{name: settings[name] for name in ("d_true", "b", "d_noise")}, "n_samples": settings["N"]}
+    for seed in seeds:
+        data = load_dataset("synthetic", **kind, seed=seed)
+        repro.use(f"seed {seed}", data.X, data.y)
+    cases = list(product(seeds, range(settings["starts"]), range(low, high + 1), _SENSITIVE))
     repro.total = len(cases)
     limits = {"max_epochs": settings["epochs"], "tol": settings["tol"], "rank": settings["k"]}
     experiments = [
         experiment(
-            method, _planted_of(settings, seed), (settings["lambda_p"], 2.0**exponent), start=start, **limits
+            method, {**kind, "seed": seed}, (settings["lambda_p"], 2.0**exponent), start=start, **limits
         )
         for seed, start, exponent, method in cases
     ]
@@ -511,14 +424,11 @@ def fig4(repro: Reproduction) -> Iterator[str]:
     with closing(repro.fits(experiments, settings["seconds"])) as results:
         for index, result in results:
             seed, start, exponent, method = cases[index]
-            name = f"seed {seed}"
-            if name not in repro.data:
-                data = load_dataset("synthetic", **_planted_of(settings, seed))
-                repro.use(name, data.X, data.y)
             if failure := result.get("failure"):
                 repro.row("failures", method=method, log2_lambda=exponent, message=failure)
             else:
-                place = {"method": method, "data": name, "start": start, "lambda_sparse": 2.0**exponent}
+                place = {"method": method, "data": f"seed {seed}", "start": start}
+                place["lambda_sparse"] = 2.0**exponent
                 for metric, panel in _PANELS.items():
                     value = result["values"][metric]
                     repro.row("scores", panel=panel, **place, value=value, status=result["status"])
@@ -530,34 +440,26 @@ def fig4(repro: Reproduction) -> Iterator[str]:
 
 
 def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    error, *scores = _PANELS.values()
-    for panel in (error, *scores):
-        values: dict[tuple[str, float], list[float]] = {}
-        for row in rows_where(tables, "scores", panel=panel):
-            if row["value"] is not None:
-                values.setdefault((row["method"], row["lambda_sparse"]), []).append(row["value"])
-        widths = dict.fromkeys(_SENSITIVE, 0)
-        # Widths of curves that are still growing say nothing.
-        if len(values) == len(_SENSITIVE) * len(_exponents(settings)):
-            means = {key: fmean(each) for key, each in values.items()}
-            at_best = (min if panel == error else max)(means.values())
-            for (method, _), value in means.items():
-                good = value <= at_best + _ABOVE if panel == error else 0 < value >= _SHARE * at_best
-                widths[method] += good
-        words = f"Strengths λ, a factor of 2 apart, at which it is adequate: {listed(widths.items())}."
-        for key, name, others in (("cs_widest", "CS", ("TI", "L21", "L1")), ("ti_next", "TI", ("L21", "L1"))):
-            if key == "cs_widest" or panel in scores:
-                most = max(widths[other] for other in others)
-                said = verdict(None if widths[name] == most else widths[name] > most)
-                yield key, panel, any(widths.values()) and (said, words)
+    low, high = settings["log2_lambda"]
+    for panel in _PANELS.values():
+        means = pivot(tables, "scores", "value", "lambda_sparse", panel=panel)
+        if means.dropna().shape != (high + 1 - low, len(_SENSITIVE)):
+            continue
+        if panel == _PANELS["estimation_error"]:
+            good = means <= means.min(axis=None) + settings["above"]
+        else:
+            good = (means > 0.0) & (means >= settings["share"] * means.max(axis=None))
+        widths = good.sum()[list(_SENSITIVE)]
+        for key, name, others in (("cs_widest", "CS", ["TI", "L21", "L1"]), ("ti_next", "TI", ["L21", "L1"])):
+            if widths.any() and (key == "cs_widest" or panel != _PANELS["estimation_error"]):
+                gap = widths[name] - widths[others].max()
+                yield key, panel, (gap > 0 if gap else None, {"widths": listed(widths.items())})
 
 
 # ----------------------------------------------------------------------------------------- figures 5, 6 and 7
 
-# Ends that differ by less, relative to the smaller, are equal; and the lead that is remarkable.
-_SAME_END, _REMARKABLE = 1e-3, 0.1
 # With all methods, and with those alone that minimise a bound of the objective or have it inexactly.
-_READINGS = {"all methods": WEIGHTED, "without SLQR": tuple(name for name in WEIGHTED if name != "SLQR")}
+_READINGS = {"all methods": [], "without SLQR": ["SLQR"]}
 _OTHERS = tuple(name for name in WEIGHTED if name not in PROPOSED)
 
 
@@ -571,18 +473,9 @@ def weights_l1(parameters: Parameters) -> float:
 
 def weighted_problem(method: str, X: Any, y: np.ndarray, lambda_p: float, lambda_sparse: float) -> Problem:
     """Return what one of `WEIGHTED` minimises; the strengths are λ_tr and λ of SLQR."""
-    own = METHODS[method]
-    return Problem.build(
-        X,
-        y,
-        model=own.model,
-        penalty=own.regularizer,
-        rank=RANK,
-        lambda_p=lambda_p,
-        lambda_sparse=lambda_sparse,
-        fit_linear=False,
-        fit_intercept=False,
-    )
+    own: Row = {"lambda_p": lambda_p, "lambda_sparse": lambda_sparse, **_BARE}
+    model, penalty = METHODS[method].model, METHODS[method].regularizer
+    return Problem.build(X, y, model=model, penalty=penalty, **own)
 
 
 def start_of(problem: Problem, seed: int) -> Parameters:
@@ -604,18 +497,16 @@ def weighted_race(
     (X, y), (lambda_p, strength) = read(), strengths
     repro.use(data, X, y)
 
-    def start(line: Line) -> tuple[Problem, Parameters]:
-        problem = weighted_problem(line.label, X, y, lambda_p, strength)
-        return problem, start_of(problem, seed)
-
     def value(last: Snapshot) -> float:
         return last.loss + strength * weights_l1(last.parameters)
 
     def ending(line: Line, own: Mapping[str, Any], course: Sequence[Row], last: Snapshot) -> Row:
         return {"epoch": last.epoch, "settled": settled(course), "status": courses.reason(last)}
 
+    problems = {name: weighted_problem(name, X, y, lambda_p, strength) for name in WEIGHTED}
+    starts = {name: (problem, start_of(problem, seed)) for name, problem in problems.items()}
     lines, seconds = [Line(name, METHODS[name].solver) for name in WEIGHTED], repro.settings["seconds"]
-    yield from race(repro, panel, seed, data, lines, start, value, ending, seconds, traced=traced)
+    yield from race(repro, panel, seed, data, lines, starts, ending, seconds, value, traced=traced)
 
 
 def settled(course: Sequence[Row]) -> float:
@@ -635,69 +526,40 @@ def fig5(repro: Reproduction) -> Iterator[str]:
         yield from weighted_race(repro, panel, seed, f"{setting}, seed {seed}", read, strengths, traced)
 
 
-def weighted_ends(tables: Tables, panel: str, column: str) -> dict[str, list[float]]:
-    """Return a column of the table "ends" by method, for the starts from which all have ended."""
-    seeds = courses.starts(tables, panel, dict.fromkeys(WEIGHTED, 1))
-    rows = [row for seed in seeds for row in rows_where(tables, "ends", panel=panel, seed=seed)]
-    return grouped(rows, "method", column)
-
-
 def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    strengths = settings["lambda"]
-    for strength in strengths:
-        ends = {
-            setting: weighted_ends(tables, f"{setting}, λ = {strength:g}", "objective")
-            for setting in (INTERACTIONS, FEATURES)
-        }
-        for words, methods in _READINGS.items():
-            case = f"λ = {strength:g}, {words}"
-            some = {
-                setting: {name: by_method[name] for name in methods if by_method}
-                for setting, by_method in ends.items()
-            }
-            yield "ti_lowest", case, _lowest(("TI",), some[INTERACTIONS])
-            if strength == max(strengths):
-                yield "remarkable", case, _remarkable(some[INTERACTIONS])
-            yield "both_lowest", case, _lowest(PROPOSED, some[FEATURES])
-        times = weighted_ends(tables, f"{FEATURES}, λ = {strength:g}", "settled")
-        medians = {method: median(times[method]) for method in WEIGHTED if times}
-        fastest = times and max(medians[m] for m in PROPOSED) < min(medians[m] for m in _OTHERS)
-        words = f"Median seconds to within {SHARE:.0%} of the own end: {_by_method(medians, ' s')}"
-        yield "both_fastest", f"λ = {strength:g}", times and (verdict(bool(fastest)), words)
+    def ends(setting: str, column: str, strength: float) -> pd.DataFrame:
+        rows = pivot(tables, "ends", column, panel=f"{setting}, λ = {strength:g}")
+        return rows.reindex(columns=WEIGHTED).dropna()
 
-
-def _lowest(first: Sequence[str], ends: Mapping[str, Sequence[float]]) -> Said | None:
-    if not ends:
-        return None
-    others = [ends[method] for method in ends if method not in first]
-    own = map(max, *(ends[method] for method in first)) if len(first) > 1 else ends[first[0]]
-    gaps = [min(theirs) / mine - 1.0 for mine, *theirs in zip(own, *others, strict=True)]
-    said, wins, _ = by_balance(gaps, _SAME_END)
-    means = {method: fmean(values) for method, values in ends.items()}
-    ended = "TI ends" if len(first) == 1 else "TI and CS end"
-    words = f"{ended} below all others on {wins} of {len(gaps)} data sets. Mean ends: {_by_method(means)}"
-    return said, words
-
-
-def _remarkable(ends: Mapping[str, Sequence[float]]) -> Said | None:
-    if not ends:
-        return None
-    means = {method: fmean(values) for method, values in ends.items()}
-    second = min((method for method in means if method != "TI"), key=means.__getitem__)
-    lead = means[second] / means["TI"] - 1.0
-    words = f"The lowest mean end of the others, of {second}, lies {lead:+.1%} from that of TI."
-    return verdict(lead >= _REMARKABLE), words
-
-
-def _by_method(values: Mapping[str, float], unit: str = "") -> str:
-    return listed(values.items(), f"{{}} {{:.4g}}{unit}") + "."
+    for strength, (words, missing) in product(settings["lambda"], _READINGS.items()):
+        case = f"λ = {strength:g}, {words}"
+        for key, first, setting in (
+            ("ti_lowest", ["TI"], INTERACTIONS),
+            ("both_lowest", list(PROPOSED), FEATURES),
+        ):
+            objectives = ends(setting, "objective", strength).drop(columns=missing)
+            if objectives.empty:
+                continue
+            gaps = objectives.drop(columns=first).min(axis=1) / objectives[first].max(axis=1) - 1.0
+            said, wins, _ = by_balance(gaps, settings["same"])
+            means = objectives.mean()
+            numbers = {"wins": wins, "n": len(gaps), "means": listed(means.items(), "{} {:.4g}")}
+            yield key, case, (said, numbers)
+            if key == "ti_lowest" and strength == max(settings["lambda"]):
+                second = means.drop("TI").idxmin()
+                lead = means[second] / means["TI"] - 1.0
+                yield "remarkable", case, (lead >= settings["remarkable"], {"second": second, "lead": lead})
+    for strength in settings["lambda"]:
+        times = ends(FEATURES, "settled", strength)
+        if not times.empty:
+            medians = times.median()
+            fastest = medians[list(PROPOSED)].max() < medians[list(_OTHERS)].min()
+            numbers = {"times": listed(medians.items(), "{} {:.4g} s")}
+            yield "both_fastest", f"λ = {strength:g}", (fastest, numbers)
 
 
 # Whose epochs grow with which power of d.
 _POWERS = {"linear": (1, SPARSE), "quadratic": (2, OMEGA), "cubic": (3, ("SLQR",))}
-# How far a fitted exponent may be from that of the statement, and up to which ratio two lines overlap.
-_NEAR, _OVERLAP = 0.3, 1.5
-_SLOWER, _SLOWER_AT = 100.0, 4_000
 
 
 def fig6(repro: Reproduction) -> Iterator[str]:
@@ -726,37 +588,25 @@ def _epochs(repro: Reproduction, method: str, X: np.ndarray, y: np.ndarray, seed
 
 
 def _judge_fig6(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    sizes = sorted(settings["d"])
-    times = {
-        (method, d): [row["seconds"] for row in rows_where(tables, "times", method=method, d=d)]
-        for method, d in product(WEIGHTED, sizes)
-    }
-    if not all(times.values()):
-        yield from ((key, "all", None) for key in (*_POWERS, "slqr", "overlap"))
+    means = pivot(tables, "times", "seconds", "d").reindex(index=sorted(settings["d"]), columns=WEIGHTED)
+    if means.isna().any(axis=None):
         return
-    means = {method: {d: fmean(times[method, d]) for d in sizes} for method in WEIGHTED}
     for key, (power, methods) in _POWERS.items():
         for method in methods:
-            words = ", ".join(f"{seconds:.3g} s at d = {d:,}" for d, seconds in means[method].items())
-            if len(sizes) < 2:
-                yield key, method, ("not settled", f"One size says nothing of growth: {words}.")
-                continue
-            slope = float(np.polyfit(np.log(sizes), np.log(list(means[method].values())), 1)[0])
-            words = f"The fitted exponent of d is {slope:.2f}: {words}."
-            yield key, method, (verdict(abs(slope - power) <= _NEAR), words)
-    d = sizes[-1]
-    at = {method: course[d] for method, course in means.items()}
-    least = at["SLQR"] / max(at[method] for method in SPARSE)
-    words = f"SLQR takes {least:.3g} times as long as the slowest of the four. One epoch: "
+            slope = np.polyfit(np.log(means.index), np.log(means[method]), 1)[0] if len(means) > 1 else np.nan
+            times = listed(((seconds, d) for d, seconds in means[method].items()), "{:.3g} s at d = {:,}")
+            near = abs(slope - power) <= settings["near"] if len(means) > 1 else None
+            yield key, method, (near, {"slope": slope, "times": times})
+    d, at = means.index[-1], means.iloc[-1]
+    least = at["SLQR"] / at[list(SPARSE)].max()
     # Smaller sizes can confirm the statement, but not refute it.
-    slower = least > _SLOWER or (False if d >= _SLOWER_AT else None)
-    yield "slqr", f"d = {d:,}", (verdict(slower), words + _by_method(at, " s"))
+    slower = least > settings["slower"] or (False if d >= settings["slower_at"] else None)
+    yield "slqr", f"d = {d:,}", (slower, {"least": least, "times": listed(at.items(), "{} {:.4g} s")})
     for first, second in (("TI", "L1"), ("CS", "L21")):
-        ratios = {d: means[first][d] / means[second][d] for d in sizes}
-        near = all(1.0 / _OVERLAP <= ratio <= _OVERLAP for ratio in ratios.values())
-        words = ", ".join(f"{ratio:.2f} at d = {d:,}" for d, ratio in ratios.items())
-        words = f"{first} takes so many times as long as {second}: {words}."
-        yield "overlap", f"{first} and {second}", (verdict(near), words)
+        ratios = means[first] / means[second]
+        words = listed(((ratio, d) for d, ratio in ratios.items()), "{:.2f} at d = {:,}")
+        near = ratios.between(1.0 / settings["overlap"], settings["overlap"]).all()
+        yield "overlap", f"{first} and {second}", (near, {"first": first, "second": second, "ratios": words})
 
 
 def fig7(repro: Reproduction) -> Iterator[str]:
@@ -780,8 +630,6 @@ def _judge_fig7(tables: Tables, settings: Settings) -> Iterator[Finding]:
 BATCH, COORDINATE, STOCHASTIC = ("APGD", "nmAPGD"), ("PCD", "PBCD"), ("PSGD", "Katyusha")
 MINI_BATCHES = tuple(f"MB-{name}" for name in STOCHASTIC)
 LETTERS = {"a": (INTERACTIONS, "ti"), "b": (FEATURES, "ti"), "c": (FEATURES, "cs")}
-# Of the steps η₀ it is the largest that usually diverged.
-_LARGE_STEP = 1.0
 
 
 def racers(regularizer: str, eta0: Sequence[float], *, mini_batches: bool) -> list[Line]:
@@ -813,11 +661,11 @@ def algorithm_race(
     def ending(line: Line, own: Mapping[str, Any], course: Sequence[Row], last: Snapshot) -> Row:
         risen = course[-1]["objective"] > course[0]["objective"]
         diverged = courses.reason(last) == Reason.DIVERGED or risen
-        label = courses.label_of(line, own)
-        return {"label": label, "eta0": own.get("eta0"), "epochs": last.epoch, "diverged": diverged}
+        own = {"label": line.title(own), "eta0": own.get("eta0")}
+        return {**own, "epochs": last.epoch, "diverged": diverged}
 
-    begin, value = lambda line: (problem, start), lambda last: scale * last.objective
-    yield from race(repro, panel, seed, data, lines, begin, value, ending, seconds)
+    starts = {line.label: (problem, start) for line in lines}
+    yield from race(repro, panel, seed, data, lines, starts, ending, seconds, scale)
 
 
 def panel_of_fig8(letter: str, n: int) -> str:
@@ -833,16 +681,8 @@ def problem_of_fig8(letter: str, strength: float, X: np.ndarray, y: np.ndarray) 
     loss is divided by d², and strengths with it.
     """
     d = X.shape[1]
-    return Problem.build(
-        X / np.sqrt(d),
-        y / d,
-        penalty=LETTERS[letter][1],
-        rank=RANK,
-        lambda_p=strength / d**2,
-        lambda_sparse=strength / d**2,
-        fit_linear=False,
-        fit_intercept=False,
-    )
+    strengths: Row = dict.fromkeys(("lambda_p", "lambda_sparse"), strength / d**2)
+    return Problem.build(X / np.sqrt(d), y / d, penalty=LETTERS[letter][1], **strengths, **_BARE)
 
 
 def fig8(repro: Reproduction) -> Iterator[str]:
@@ -864,15 +704,15 @@ def fig8(repro: Reproduction) -> Iterator[str]:
 
 
 def _judge_fig8(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    def times(letter: str, n: int) -> Times | None:
-        needed = n_runs(racers(LETTERS[letter][1], settings["eta0"], mini_batches=False))
-        return median_times(tables, panel_of_fig8(letter, n), needed)
-
     few, many = min(settings["N"]), max(settings["N"])
-    yield "coordinate", panel_of_fig8("a", few), sooner(times("a", few), COORDINATE, BATCH, MUCH)
-    for letter in LETTERS:
-        said = sooner(times(letter, many), STOCHASTIC, (*COORDINATE, *BATCH))
-        yield "stochastic", panel_of_fig8(letter, many), said
+    for letter, n in (("a", few), *((letter, many) for letter in LETTERS)):
+        needed = n_runs(racers(LETTERS[letter][1], settings["eta0"], mini_batches=False))
+        panel = panel_of_fig8(letter, n)
+        times = median_times(tables, panel, needed)
+        if n == few:
+            yield "coordinate", panel, sooner(times, COORDINATE, BATCH, MUCH)
+        else:
+            yield "stochastic", panel, sooner(times, STOCHASTIC, (*COORDINATE, *BATCH))
 
 
 def fig9(repro: Reproduction) -> Iterator[str]:
@@ -896,39 +736,31 @@ def _judge_fig9(tables: Tables, settings: Settings) -> Iterator[Finding]:
         panel = f"{name}, {regularizer.upper()}"
         needed = n_runs(racers(regularizer, settings["eta0"], mini_batches=True))
         times = median_times(tables, panel, needed)
+        if times.empty:
+            continue
         yield "coordinate", panel, sooner(times, COORDINATE, BATCH, MUCH)
-        yield "stochastic", panel, times and _not_faster(times)
-        yield "mini_batches", panel, times and _helped(times)
+        batch = [name for name in (*COORDINATE, *BATCH) if name in times]
+        stochastic, others = (times[list(group)].min(axis=1) for group in (STOCHASTIC, batch))
+        reached = np.isfinite(np.minimum(stochastic, others))
+        said = agreed(stochastic[reached] >= others[reached])
+        yield "stochastic", panel, (said, in_words(times, (*STOCHASTIC, *batch)))
+        each = {ahead(times, (f"MB-{name}",), (name,)) for name in STOCHASTIC}
+        helped = each.pop() if len(each) == 1 else None
+        yield "mini_batches", panel, (helped, in_words(times, (*MINI_BATCHES, *STOCHASTIC)))
         if panel != f"{A9A}, CS":
             yield "behind", panel, sooner(times, COORDINATE, MINI_BATCHES)
-    large = [row for row in tables.get("ends", ()) if row["eta0"] == _LARGE_STEP]
-    risen = sum(row["diverged"] for row in large)
-    words = f"{risen} of {len(large)} runs diverged, or ended above their start."
-    yield "diverges", "all", large and (by_majority(risen, len(large)), words)
-
-
-def _not_faster(times: Times) -> Said:
-    batch = [name for name in (*COORDINATE, *BATCH) if name in times["early"]]
-    ends = [[min(each[name] for name in group) for group in (STOCHASTIC, batch)] for each in times.values()]
-    reached = [stochastic >= other for stochastic, other in ends if min(stochastic, other) < np.inf]
-    return agreed(reached), in_words(times, (*STOCHASTIC, *batch))
-
-
-def _helped(times: Times) -> Said:
-    pairs = zip(MINI_BATCHES, STOCHASTIC, strict=True)
-    each: set[Verdict] = {courses.ahead(times, (small,), (name,)) for small, name in pairs}
-    return each.pop() if len(each) == 1 else "not settled", in_words(times, (*MINI_BATCHES, *STOCHASTIC))
+    large = rows_where(tables, "ends", eta0=settings["large_step"])
+    wins = sum(row["diverged"] for row in large)
+    if large:
+        yield "diverges", "all", (by_majority(wins, len(large)), {"wins": wins, "n": len(large)})
 
 
 # ---------------------------------------------------------------------------------------------------- table 3
 
 LIMITED, FREE = "table3a", "table3b"
-# Up to this difference of RMSE or AUC nothing is settled.
-_SAME_SCORE = 2e-4
-# Absolute deviation of a score that is tolerated, and relative ones of counts.
-_TOLERANCE, _COUNT = 0.003, {LIMITED: 0.046, FREE: 0.1}
-_STRENGTHS = ("lambda_w", "lambda_p", "lambda_sparse")
-_FIXED = ("split_seed", "drawn", "rank", "init_scale", "epochs", "tol", "target", "accept", "narrowest")
+# Relative deviations of counts that are tolerated.
+_COUNT = {LIMITED: 0.046, FREE: 0.1}
+_STRENGTHS = ["lambda_w", "lambda_p", "lambda_sparse"]
 PRINTED_SETS = (ML100K, A9A, RCV1, FD)
 PRINTED: dict[str, dict[str, list[list[float]]]] = declared("atarashi2021_table3")["printed"]
 
@@ -938,6 +770,10 @@ def problem_of_table3(trial: Row, own: Settings) -> Problem:
     X, y = parts(trial["data"], own["split_seed"], own["drawn"]).train
     strengths = {name: trial[name] for name in _STRENGTHS}
     return Problem.build(X, y, penalty=METHODS[trial["method"]].regularizer, rank=own["rank"], **strengths)
+
+
+def _budget(own: Settings) -> Budget:
+    return Budget(own["epochs"], tol=own["tol"], report_every=None)
 
 
 def scored(problem: Problem, end: Snapshot, split: Parts) -> Row:
@@ -954,19 +790,14 @@ def scored(problem: Problem, end: Snapshot, split: Parts) -> Row:
 def fit(trial: Row, own: Settings) -> Row:
     """Fit the training rows from one start."""
     problem, rng = problem_of_table3(trial, own), np.random.default_rng([trial["seed"], 1])
-    budget = Budget(own["epochs"], tol=own["tol"], report_every=None)
-    *_, end = iterate(problem, "auto", budget, init_scale=own["init_scale"], rng=rng)
+    *_, end = iterate(problem, "auto", _budget(own), init_scale=own["init_scale"], rng=rng)
     return scored(problem, end, parts(trial["data"], own["split_seed"], own["drawn"]))
 
 
 def search(trial: Row, own: Settings) -> Row:
     """Return the same of the fit at which a search for λ ends; without a score where it finds nothing."""
     problem = problem_of_table3(trial, own)
-    limits = {
-        "grid": tuple(trial["bracket"]),
-        "narrowest": own["narrowest"],
-        "budget": Budget(own["epochs"], tol=own["tol"], report_every=None),
-    }
+    limits = {"grid": tuple(trial["bracket"]), "narrowest": own["narrowest"], "budget": _budget(own)}
     start = {"init_scale": own["init_scale"], "random_state": [trial["seed"], 1]}
     probes = list(search_lambda(problem, own["target"], tuple(own["accept"]), **limits, **start))
     last = probes[-1]
@@ -996,7 +827,6 @@ def bracket_of(used: Mapping[float, int], accept: Sequence[int]) -> list[float]:
 def table3(repro: Reproduction) -> Iterator[str]:
     """Tune FM, then fit and search for the others; all tables of the paper."""
     settings = repro.settings
-    own = {name: settings[name] for name in _FIXED}
     columns = ("validation", "score", "used")
     names = repro.available(DRAWN)
     pairs = list(product(settings["lambda_w"], settings["lambda_p"]))
@@ -1009,23 +839,22 @@ def table3(repro: Reproduction) -> Iterator[str]:
         return {**labels, "lambda_w": w, "lambda_p": p, "lambda_sparse": strength}
 
     def fits(table: str, trials: list[Row]) -> Iterator[str]:
-        for labels, row in repro.trials("fit", fit, trials, columns, own=own):
+        for labels, row in repro.trials("fit", fit, trials, columns):
             repro.row(table, **{**labels, **row})
             yield f"{name}: {labels['method']}, λ = {labels['lambda_sparse']:g}, start {labels['seed']}"
 
     for name in names:
         yield f"Loading {name}"
-        split = parts(name, own["split_seed"], own["drawn"])
+        split = parts(name, settings["split_seed"], settings["drawn"])
         (design, y), score = split.train, "AUC" if split.highest else "RMSE"
         live = int(np.count_nonzero(np.diff(design.columns.indptr)))
         sizes = {"validation": split.validation[1].size, "test": split.test[1].size}
         repro.use(name, design.matrix, y, **sizes, features_in_training=live, score=score)
         first = [trial(FM, seed, w, p) for seed in tuning for w, p in pairs]
         kinds = [{**first[0], "method": method} for method in (FM, *SPARSE)]
-        yield from repro.ready(fit, kinds, lambda labels: labels["method"], own={**own, "epochs": 1})
+        yield from repro.ready(fit, kinds, lambda labels: labels["method"], epochs=1)
         yield from fits("fm", first)
-        chosen = best_row(repro.tables["fm"], name, FM, split.highest)
-        w, p = chosen["lambda_w"], chosen["lambda_p"]
+        w, p, _ = best_strengths(repro.tables["fm"], name, FM, split.highest).values()
         yield from fits("fm", [trial(FM, seed, w, p) for seed in seeds[len(tuning) :]])
         p /= 10.0
         yield from fits(
@@ -1033,18 +862,18 @@ def table3(repro: Reproduction) -> Iterator[str]:
         )
         todo = []
         for labels in [trial(method, seed, w, p) for method in SPARSE for seed in seeds]:
-            mine = rows_where(
-                repro.tables, "grid", **{key: labels[key] for key in ("data", "method", "seed")}
-            )
+            own = {key: labels[key] for key in ("data", "method", "seed")}
+            mine = rows_where(repro.tables, "grid", **own)
             used = {row["lambda_sparse"]: row["used"] for row in mine if row["used"] is not None}
-            if bracket := bracket_of(used, own["accept"]):
+            if bracket := bracket_of(used, settings["accept"]):
                 todo.append({**labels, "bracket": bracket})
                 continue
             repro.done += 1
             words = "The grid holds no two strengths between which the wanted number could lie."
             repro.row("search", **labels, score=None, used=None, probes=0, message=words)
-        for labels, row in repro.trials("search", search, todo, columns, own=own):
-            repro.row("search", **{**{k: v for k, v in labels.items() if k != "bracket"}, **row})
+        for labels, row in repro.trials("search", search, todo, columns):
+            del labels["bracket"]
+            repro.row("search", **{**labels, **row})
             yield f"{name}: {labels['method']}, search, start {labels['seed']}"
         _conclude(repro, name, split.highest)
         yield f"{name} is done"
@@ -1053,92 +882,76 @@ def table3(repro: Reproduction) -> Iterator[str]:
 FM = "FM"
 
 
-def best_row(rows: Sequence[Row], data: str, method: str, highest: bool) -> Row:
-    """Return the first row at the strengths with the best mean validation score, or raise ValueError."""
-    groups: dict[tuple[float, ...], list[Row]] = {}
-    for row in rows:
-        if row["data"] == data and row["method"] == method:
-            groups.setdefault(tuple(row[name] for name in _STRENGTHS), []).append(row)
-    usable = [group for group in groups.values() if all(row["validation"] is not None for row in group)]
-    if not usable:
+def best_strengths(rows: Sequence[Row], data: str, method: str, highest: bool) -> Row:
+    """Return the strengths with the best mean validation score, or raise ValueError."""
+    own = frame({"": rows}, "", data=data, method=method)
+    # A failed fit, which has no score, rules its strengths out.
+    groups = own.groupby(_STRENGTHS, sort=False)["validation"]
+    means = groups.agg(lambda scores: scores.mean(skipna=False)).dropna()
+    if means.empty:
         raise ValueError(f"No strengths worked for {method} on {data}.")
-    return (max if highest else min)(usable, key=lambda group: _mean(group, "validation"))[0]
+    return dict(zip(_STRENGTHS, means.idxmax() if highest else means.idxmin(), strict=True))
 
 
 def _conclude(repro: Reproduction, name: str, highest: bool) -> None:
     """Fill the tables of the paper: means over the starts."""
 
-    def add(table: str, method: str, rows: Sequence[Row], reached: bool = True) -> None:
-        def mean(column: str, how: Any = np.mean) -> float | None:
-            return float(how([row[column] for row in rows])) if reached else None
-
-        scores = {"score": mean("score"), "spread": mean("score", np.std), "used": mean("used")}
-        starts = {"starts": len(rows), "reached": sum(row["score"] is not None for row in rows)}
-        strength = mean("lambda_sparse")
-        repro.row(table, data=name, method=method, **scores, lambda_sparse=strength, **starts)
+    def add(table: str, method: str, rows: pd.DataFrame) -> None:
+        score = rows["score"]
+        means = {"score": score.mean(), "spread": score.std(ddof=0), "used": rows["used"].mean()}
+        means["lambda_sparse"] = rows["lambda_sparse"].mean()
+        if score.isna().any():
+            # As in the paper, a method that misses the range is given no score.
+            means = dict.fromkeys(means, None)
+        starts = {"starts": len(rows), "reached": int(score.notna().sum())}
+        repro.row(table, data=name, method=method, **means, **starts)
 
     for method in SPARSE:
-        rows = rows_where(repro.tables, "search", data=name, method=method)
-        # As in the paper, a method that misses the range is given no score.
-        add(LIMITED, method, rows, all(row["score"] is not None for row in rows))
+        add(LIMITED, method, frame(repro.tables, "search", data=name, method=method))
     for method in (*SPARSE, FM):
         table = "fm" if method == FM else "grid"
-        at = best_row(repro.tables[table], name, method, highest)
-        strengths = {key: at[key] for key in _STRENGTHS}
-        add(FREE, method, rows_where(repro.tables, table, data=name, method=method, **strengths))
+        at = best_strengths(repro.tables[table], name, method, highest)
+        add(FREE, method, frame(repro.tables, table, data=name, method=method, **at))
 
 
 def _judge_table3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    every = [row["data"] for row in rows_where(tables, FREE, method=FM)]
-    if not every:
-        keys = ("proposed", "ti", "margins", "reach", "fm", "partial")
-        yield from ((key, "all data", None) for key in keys)
-    singles = [name for name in every if name in (ML100K, A9A)] or every[:1]
-    for name in every:
+    names = [row["data"] for row in rows_where(tables, FREE, method=FM)]
+    singles = [name for name in names if name in (ML100K, A9A)] or names[:1]
+    for name in names:
         data = rows_where(tables, "data", data=name)[0]
         fm = rows_where(tables, FREE, data=name, method=FM)[0]
-        printed = {table: _printed(table, name) for table in (LIMITED, FREE)}
-        live = data["features_in_training"]
+        live, paper = data["features_in_training"], name in PRINTED_SETS
         possible = live * (live - 1) // 2
+        numbers = {"possible": possible, "live": live}
+        holds = fm["used"] == (0 if name == RCV1 else possible)
+        yield "fm", name, (holds, {**numbers, "used": fm["used"]})
         for table in (LIMITED, FREE):
             rows = {row["method"]: row for row in rows_where(tables, table, data=name)}
             scores = {method: row["score"] for method, row in rows.items() if row["score"] is not None}
-            case = f"{name}, {table[-2:]}"
-            yield "proposed", case, _compared(scores, data["score"], PROPOSED, ("L1", "L21", FM))
-            if name not in PRINTED_SETS:
-                yield "margins", case, _NOT_PRINTED
-            else:
-                gaps = [
-                    (method, score - fm["score"], printed[table][method] - printed[FREE][FM])
-                    for method, score in scores.items()
-                    if method != FM and method in printed[table]
-                ]
-                near = all(abs(ours - theirs) <= _TOLERANCE for _, ours, theirs in gaps)
-                words = f"Above FM, in brackets as printed: {listed(gaps, '{} {:+.5f} ({:+.5f})') or 'none'}."
-                yield "margins", case, (verdict(near if gaps else None), words)
-            if table == FREE:
-                for method in PROPOSED:
-                    used = rows[method]["used"]
-                    some = used == 0 if (name, method) == (FD, "CS") else 0 < used < possible
-                    words = f"It uses {used:,.1f} of {possible:,} interactions."
-                    yield "partial", f"{name}, {method}", (verdict(some), words)
-                continue
-            if name in singles:
-                yield "ti", name, _compared(scores, data["score"], ("TI",), ("CS", "L1", "L21"))
-            reached = listed((m, f"{row['reached']} of {row['starts']}") for m, row in rows.items())
-            words = f"Starts from which the range was reached: {reached}."
-            if name not in PRINTED_SETS:
-                yield "reach", name, ("not settled", f"{_NOT_PRINTED[1]} {words}")
-            else:
-                yield "reach", name, (verdict(set(scores) == set(printed[table])), words)
-        words = (
-            f"FM uses {fm['used']:,.1f} of the {possible:,} pairs of the {live:,} features of the training"
-        )
-        words = f"{words} rows."
-        yield "fm", name, (verdict(fm["used"] == (0 if name == RCV1 else possible)), words)
+            compared = partial(_compared, scores, data["score"], settings["same"])
+            yield "proposed", f"{name}, {table[-2:]}", compared(PROPOSED, ("L1", "L21", FM))
+            printed = _printed(table, name)
+            gaps = [
+                (method, scores[method] - fm["score"], printed[method] - _printed(FREE, name)[FM])
+                for method in scores
+                if method != FM and method in printed
+            ]
+            near = all(abs(ours - theirs) <= settings["tolerance"] for _, ours, theirs in gaps)
+            words = {"gaps": listed(gaps, "{} {:+.5f} ({:+.5f})") or "none"} if paper else _NOT_PRINTED
+            yield "margins", f"{name}, {table[-2:]}", (near if gaps else None, words)
+            if table == LIMITED:
+                reached = listed((m, f"{row['reached']} of {row['starts']}") for m, row in rows.items())
+                words = {"odd": "" if paper else f"{_NOT_PRINTED} ", "reached": reached}
+                yield "reach", name, (set(scores) == set(printed) if paper else None, words)
+                if name in singles:
+                    yield "ti", name, compared(("TI",), ("CS", "L1", "L21"))
+        for method in PROPOSED:
+            used = rows[method]["used"]
+            some = used == 0 if (name, method) == (FD, "CS") else 0 < used < possible
+            yield "partial", f"{name}, {method}", (some, {**numbers, "used": used})
 
 
-_NOT_PRINTED: Said = "not settled", "Not a data set of the paper."
+_NOT_PRINTED = "Not a data set of the paper."
 
 
 def _printed(table: str, data: str) -> dict[str, float]:
@@ -1148,24 +961,26 @@ def _printed(table: str, data: str) -> dict[str, float]:
     return {method: cell[0] for method, cell in cells.items() if cell}
 
 
-def _compared(scores: Mapping[str, float], score: str, first: Sequence[str], others: Sequence[str]) -> Said:
+def _compared(
+    scores: Mapping[str, float], score: str, same: float, first: Sequence[str], others: Sequence[str]
+) -> Said:
     sign = 1.0 if score == "AUC" else -1.0
     words = f"{score}: {listed(scores.items(), '{} {:.5f}') or 'none'}."
     mine, theirs = ([sign * scores[m] for m in group if m in scores] for group in (first, others))
     if not mine or not theirs:
-        return "not settled", f"Not both have a score. {words}"
+        return None, f"Not both have a score. {words}"
     gap = max(mine) - max(theirs)
-    return verdict(None if abs(gap) <= _SAME_SCORE else gap > 0), f"Ahead by {gap:+.5f}. {words}"
+    return None if abs(gap) <= same else gap > 0, {"gap": gap, "scores": words}
 
 
 def _published() -> Iterator[Published]:
+    tolerance = declared("atarashi2021_table3")["thresholds"]["tolerance"]
     for table, methods in PRINTED.items():
-        for column, name in enumerate(PRINTED_SETS):
-            for method, cells in methods.items():
-                if cell := cells[column]:
-                    of, source = {"data": name, "method": method}, f"Table {table[-2:]}"
-                    yield Published(table, of, "score", cell[0], source, _TOLERANCE / cell[0])
-                    yield Published(table, of, "used", cell[1], source, _COUNT[table])
+        for (column, name), (method, cells) in product(enumerate(PRINTED_SETS), methods.items()):
+            if cell := cells[column]:
+                of, source = {"data": name, "method": method}, f"Table {table[-2:]}"
+                yield Published(table, of, "score", cell[0], source, tolerance / cell[0])
+                yield Published(table, of, "used", cell[1], source, _COUNT[table])
 
 
 _FIG2 = figure("atarashi2021_fig2", operators, _judge_operators)
@@ -1182,12 +997,12 @@ ARTEFACTS = (
     ),
     _FIG2,
     figure("atarashi2021_fig3", fig3, _judge_fig3),
-    figure("atarashi2021_fig4", fig4, _judge_fig4, above=_ABOVE, share=_SHARE),
-    figure("atarashi2021_fig5", fig5, _judge_fig5, same=_SAME_END, remarkable=_REMARKABLE, stay=SHARE),
-    figure("atarashi2021_fig6", fig6, _judge_fig6, near=_NEAR, overlap=_OVERLAP),
+    figure("atarashi2021_fig4", fig4, _judge_fig4),
+    figure("atarashi2021_fig5", fig5, _judge_fig5),
+    figure("atarashi2021_fig6", fig6, _judge_fig6),
     figure("atarashi2021_fig7", fig7, _judge_fig7),
     figure("atarashi2021_fig8", fig8, _judge_fig8),
     figure("atarashi2021_fig9", fig9, _judge_fig9),
     figure("atarashi2021_fig10", fig10, _judge_fig10),
-    figure("atarashi2021_table3", table3, _judge_table3, published=_published(), tolerance=_TOLERANCE),
+    figure("atarashi2021_table3", table3, _judge_table3, _published()),
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -18,8 +17,9 @@ from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.reproduction import Pieces, Reproduction, Row, Settings, Stopped, Tables, rows_where
-from fmviz.lab.papers.verdicts import Finding, Verdict
+from fmviz.lab.papers.reproduction import Pieces, Reproduction, Settings, Stopped
+from fmviz.lab.papers.tables import Row, Tables, rows_where
+from fmviz.lab.papers.verdicts import Finding, Said, Verdict, verdict
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.values import plain
@@ -33,11 +33,22 @@ BUDGETS = ("quick", "full")
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that the paper says, which our run puts to the test; `key` is its name in the artefact."""
+    """Something that the paper says, which our run puts to the test.
+
+    Attributes
+    ----------
+    key : str
+        Its name in the artefact.
+    text, where : str
+        What is said, and the place in the paper.
+    measured : str
+        The sentence of a check, in which numbers stand by their names in braces.
+    """
 
     key: str
     text: str
     where: str
+    measured: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,14 +84,6 @@ class Published:
     source: str
     tolerance: float = 0.0
     spread: str = ""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """How tables are drawn: a key of ``fmviz.figures.papers.KINDS``, and the keywords of that function."""
-
-    kind: str
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,14 +131,13 @@ class Result:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Result:
         """Read what `to_dict` wrote; raise ValueError if something is missing or unknown."""
-        if odd := set(given) ^ set(cls.__dataclass_fields__):
-            name = min(odd)
-            word = "unknown" if name in given else "missing"
+        try:
+            checks = tuple(Check(**check) for check in given["checks"])
+            return cls(**{**given, "checks": checks, "differences": tuple(given["differences"])})
+        except (KeyError, TypeError) as error:
             raise ValueError(
-                f"This is not a stored result: {name!r} is {word}. Give what Result.to_dict wrote."
-            )
-        checks = tuple(Check(**check) for check in given["checks"])
-        return cls(**{**given, "checks": checks, "differences": tuple(given["differences"])})
+                f"This is not a stored result: {error}. Give what Result.to_dict wrote."
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -161,14 +163,15 @@ class Artefact:
     runner : callable
         ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next.
     judging : callable
-        ``judging(tables, settings)`` yields a statement's key, a case of it, and a verdict with a sentence of
-        numbers, or something empty where there are none yet: from the tables alone, full or not.
-    picture : Picture
-        How the tables are drawn.
+        ``judging(tables, settings)`` yields what tables, full or not, say; `settings` are with thresholds.
+    picture : mapping
+        How the tables are drawn: the keywords of `fmviz.figures.papers.draw`.
     published : tuple of Published
         Numbers printed in the paper.
     sets : mapping
         The data sets of the paper: what each is loaded by, a name with parameters.
+    thresholds : mapping
+        What is large, near or equal, by which statements are judged.
     version : int
         Of the program: what runs of another version left behind is not used.
     """
@@ -183,9 +186,10 @@ class Artefact:
     minutes: Mapping[str, float]
     runner: Runner
     judging: Judge
-    picture: Picture
+    picture: Mapping[str, Any]
     published: tuple[Published, ...] = ()
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    thresholds: Mapping[str, Any] = field(default_factory=dict)
     version: int = 1
 
     def judge(self, tables: Tables, settings: Settings) -> list[Check]:
@@ -193,20 +197,22 @@ class Artefact:
 
         Stand-ins settle nothing: the paper says nothing of them.
         """
-        order = {statement.key: at for at, statement in enumerate(self.statements)}
-        checks = [
-            Check(key, case, *(said or ("not settled", "No numbers yet.")))
-            for key, case, said in self.judging(tables, settings)
-            if key in order
-        ]
-        checks.sort(key=lambda check: order[check.statement])
+        settings = {**settings, **self.thresholds}
         used = {row["data"] for row in tables.get("data", ())}
-        if not used or "data" not in settings or used & set(settings["data"]):
-            return checks
-        aside = "On data in place of the paper's:"
-        return [
-            replace(check, verdict="not settled", measured=f"{aside} {check.measured}") for check in checks
-        ]
+        stand_in = bool(used) and "data" in settings and not used & set(settings["data"])
+        findings: dict[str, list[tuple[str, Said | None]]] = {}
+        for key, case, said in self.judging(tables, settings):
+            findings.setdefault(key, []).append((case, said))
+        checks = []
+        for statement in self.statements:
+            for case, said in findings.get(statement.key, [("all", None)]):
+                holds, words = said or (None, "No numbers yet.")
+                if not isinstance(words, str):
+                    words = statement.measured.format_map({**settings, **words})
+                if stand_in:
+                    holds, words = None, f"On data in place of the paper's: {words}"
+                checks.append(Check(statement.key, case, verdict(holds), words))
+        return checks
 
     def configured(self, budget: str = "quick", **changes: Any) -> Mapping[str, Any]:
         """Return the settings of a budget, some changed; raise ValueError for one that is unknown."""
@@ -214,7 +220,7 @@ class Artefact:
         settings = {**self.settings, **self.budgets[budget]}
         for name in changes:
             one_of(f"The setting of {self.name}", name, settings)
-        return MappingProxyType(settings | changes)
+        return settings | changes
 
     def run(
         self,
@@ -332,19 +338,18 @@ def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) ->
     return rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
 
 
-def figure(
-    name: str, runner: Runner, judging: Judge, published: Iterable[Published] = (), **words: Any
-) -> Artefact:
+def figure(name: str, runner: Runner, judging: Judge, published: Iterable[Published] = ()) -> Artefact:
     """Return the artefact whose words and numbers stand in ``figures/<name>.toml``.
 
-    The file has ``title``, ``minutes``, ``differences``, ``[settings]``, ``[budgets]`` and ``[picture]``, a
-    table ``[[statements]]`` for each statement, and ``[[published]]``, or ``[[sizes]]`` of data sets. That of
-    its paper has the ``reference``, the data sets in ``[sets]``, and ``[words]`` that several figures share:
-    they and `words` are what the differences name in braces. `published` are further published numbers.
+    The file has ``title``, ``minutes``, ``differences``, ``[thresholds]``, ``[settings]``, ``[budgets]`` and
+    ``[picture]``, a table ``[[statements]]`` for each statement, and ``[[published]]``, or ``[[sizes]]`` of
+    data sets. That of its paper has the ``reference``, the data sets in ``[sets]``, and ``[words]`` that
+    several figures share. The differences name these, settings and thresholds in braces. `published` are
+    further published numbers.
     """
     own, paper = declared(name), declared(name.rpartition("_")[0])
-    picture = dict(own["picture"])
-    words = {**paper.get("words", {}), **words}
+    thresholds = own.get("thresholds", {})
+    words = {**paper.get("words", {}), **own["settings"], **thresholds}
     sizes = [
         Published("data", {"data": row["data"]}, column, value, row["source"])
         for row in own.get("sizes", ())
@@ -362,8 +367,9 @@ def figure(
         minutes=own["minutes"],
         runner=runner,
         judging=judging,
-        picture=Picture(picture.pop("kind"), picture),
+        picture=own["picture"],
         published=(*(Published(**row) for row in own.get("published", ())), *sizes, *published),
         sets=paper.get("sets", {}),
+        thresholds=thresholds,
         version=own.get("version", 1),
     )

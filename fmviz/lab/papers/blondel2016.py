@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import product
-from statistics import median
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
@@ -19,20 +19,10 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets.drawn import text_like
 from fmviz.lab.papers.base import declared, figure, load, rows_of
-from fmviz.lab.papers.courses import (
-    SHARE,
-    STAGES,
-    Line,
-    Times,
-    descend,
-    in_words,
-    median_times,
-    n_runs,
-    race,
-    sooner,
-)
-from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, names_of, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, agreed, by_balance, by_majority, listed, verdict
+from fmviz.lab.papers.courses import Line, descend, in_words, median_times, n_runs, race, sooner
+from fmviz.lab.papers.reproduction import Reproduction, Settings
+from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
+from fmviz.lab.papers.verdicts import Finding, agreed, by_balance, by_majority, listed
 
 SETS = declared("blondel2016")["sets"]
 MOVIELENS, ABALONE, DIABETES = SETS
@@ -55,10 +45,6 @@ COEFFICIENTS = {"fitted": "fit λ", "ones": "λ = 1", "signs": "λ = ±1"}
 AFTER = "fit λ after λ = 1 or ±1"
 SCALES = {"unit": "columns of length 1", "standard": "standardised"}
 TARGETS = {"raw": "target as it is", "centred": "target centred"}
-# Two objectives that differ by less, relative to the larger, are the same minimum.
-_SAME_MINIMUM = 1e-3
-# The gap that "large" means, in the median; "small" is less than half of the other.
-_LARGE = 0.05
 
 
 def panel_of_fig1(kernel: str, features: str, target: str) -> str:
@@ -87,91 +73,65 @@ def fig1(repro: Reproduction) -> Iterator[str]:
     """Fit with λ fitted and fixed from the same starts, and with λ fitted from where fixed ones ended."""
     settings = repro.settings
     cases = product(range(settings["seeds"]), settings["features"], settings["targets"], KERNELS)
-    for seed, features, target, kernel in repro.each(cases):
-        X, y = rows_of_fig1(features, target, seed)
-        repro.use(f"diabetes, {SCALES[features]}", X, y)
-        labels = {"panel": panel_of_fig1(kernel, features, target), "seed": seed}
-        fall = partial(_fall, repro, X, y, kernel, labels)
-        ends = {method: fall(method) for method in COEFFICIENTS}
-        fixed = [ends[method][1] for method in ("ones", "signs")]
-        again = [
-            fall("fitted", Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers))[0]
-            for at in fixed
-        ]
-        repro.check()
-        columns = int(np.count_nonzero(ends["fitted"][1].multipliers))
-        objectives = {label: ends[method][0] for method, label in COEFFICIENTS.items()}
-        own = {**objectives, AFTER: min(again), "columns in use": columns}
-        repro.row("ends", **labels, kernel=KERNELS[kernel], **own)
+    for case in repro.each(cases):
+        panel = _compare(repro, *case)
         repro.done += 1
-        yield f"{labels['panel']}: start {seed + 1} of {settings['seeds']}"
+        yield f"{panel}: start {case[0] + 1} of {settings['seeds']}"
 
 
-def _fall(
-    repro: Reproduction,
-    X: np.ndarray,
-    y: np.ndarray,
-    kernel: str,
-    labels: Row,
-    method: str,
-    start: Parameters | None = None,
-) -> tuple[float, Parameters]:
+def _compare(repro: Reproduction, seed: int, features: str, target: str, kernel: str) -> str:
     """Minimise the objective of the paper, a sum over rows; what begins at the common P is traced."""
-    settings, seed = repro.settings, labels["seed"]
-    problem = problem_of_fig1(X, y, kernel, method, settings)
-    traced = start is None and seed < settings["traced"]
-    start = start or problem.start(settings["init_sd"], np.random.default_rng([seed, 1]))
-    solver: tuple[str, Row] = (SOLVERS[kernel], {})
-    value: Callable[[Snapshot], float] = lambda at: y.size * at.objective  # noqa: E731
-    for last, row in descend(repro, problem, start, solver, value, settings["seconds"], seed):  # noqa: B007
-        if row is not None and traced:
-            repro.row("trace", **labels, method=COEFFICIENTS[method], **row)
-    return y.size * last.objective, last.parameters
+    settings, (X, y) = repro.settings, rows_of_fig1(features, target, seed)
+    repro.use(f"diabetes, {SCALES[features]}", X, y)
+    panel = panel_of_fig1(kernel, features, target)
+    labels = {"panel": panel, "seed": seed}
+
+    def fall(method: str, start: Parameters | None = None) -> tuple[float, Parameters]:
+        problem = problem_of_fig1(X, y, kernel, method, settings)
+        traced = start is None and seed < settings["traced"]
+        start = start or problem.start(settings["init_sd"], np.random.default_rng([seed, 1]))
+        course = descend(repro, problem, start, (SOLVERS[kernel], {}), settings["seconds"], seed, y.size)
+        for last, row in course:  # noqa: B007
+            if row is not None and traced:
+                repro.row("trace", **labels, method=COEFFICIENTS[method], **row)
+        return y.size * last.objective, last.parameters
+
+    ends = {method: fall(method) for method in COEFFICIENTS}
+    fixed = [ends[method][1] for method in ("ones", "signs")]
+    starts = [Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers) for at in fixed]
+    again = min(fall("fitted", start)[0] for start in starts)
+    repro.check()
+    columns = int(np.count_nonzero(ends["fitted"][1].multipliers))
+    objectives = {label: ends[method][0] for method, label in COEFFICIENTS.items()}
+    own = {**objectives, AFTER: again, "columns in use": columns}
+    repro.row("ends", **labels, kernel=KERNELS[kernel], **own)
+    return panel
 
 
 def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    def gaps(rows: list[Row], low: str, high: str) -> list[float]:
-        return [(row[high] - row[low]) / row[high] for row in rows]
-
     fitted, ones, signs = COEFFICIENTS.values()
     for features, target in product(settings["features"], settings["targets"]):
-        ends = {k: rows_where(tables, "ends", panel=panel_of_fig1(k, features, target)) for k in KERNELS}
-        for kernel, rows in ends.items():
+        gap = {}
+        for kernel in KERNELS:
             panel = panel_of_fig1(kernel, features, target)
-            for fixed in (ones, signs):
-                if not rows:
-                    yield "lower", f"{panel}, against {fixed}", None
-                    continue
-                by_start = gaps(rows, fitted, fixed)
-                said, wins, losses = by_balance(by_start, _SAME_MINIMUM)
-                columns = median(row["columns in use"] for row in rows)
-                words = (
-                    f"Fitted λ ends lower in {wins} of {len(rows)} starts and higher in {losses}; the median "
-                    f"gap is {median(by_start):+.1%}. It keeps {columns:g} columns."
-                )
-                yield "lower", f"{panel}, against {fixed}", (said, words)
-            if not rows:
-                yield "represents", panel, None
+            ends = frame(tables, "ends", panel=panel)
+            if ends.empty:
                 continue
-            by_start = gaps(rows, AFTER, ones)
-            said, wins, _ = by_balance(by_start, _SAME_MINIMUM)
-            words = (
-                f"Fitting λ from where λ = 1 and λ = ±1 ended, the better of the two, is lower than λ = 1 in "
-                f"{wins} of {len(rows)} starts (it cannot be higher); the median gap is "
-                f"{median(by_start):.1%}."
-            )
-            yield "represents", panel, (said, words)
-        case = f"{SCALES[features]}, {TARGETS[target]}"
-        if not all(ends.values()):
-            yield "sizes", case, None
-            continue
-        gap = {kernel: median(gaps(rows, fitted, ones)) for kernel, rows in ends.items()}
-        words = (
-            f"The gap between λ = 1 and fitted λ is {gap['polynomial']:.1%} of the objective for H² and "
-            f"{gap['anova']:.1%} for A² (large: at least {_LARGE:.0%}; small: less than half as much)."
-        )
-        large = gap["polynomial"] >= _LARGE and gap["anova"] < 0.5 * gap["polynomial"]
-        yield "sizes", case, (verdict(large), words)
+            for key, case, low, high in (
+                ("lower", f"{panel}, against {ones}", fitted, ones),
+                ("lower", f"{panel}, against {signs}", fitted, signs),
+                ("represents", panel, AFTER, ones),
+            ):
+                gaps = (ends[high] - ends[low]) / ends[high]
+                said, wins, losses = by_balance(gaps, settings["same"])
+                numbers = {"wins": wins, "losses": losses, "n": len(gaps), "gap": gaps.median()}
+                yield key, case, (said, {**numbers, "columns": ends["columns in use"].median()})
+            gap[kernel] = ((ends[ones] - ends[fitted]) / ends[ones]).median()
+        if len(gap) == len(KERNELS):
+            anova, homogeneous = gap["anova"], gap["polynomial"]
+            large = homogeneous >= settings["large"] and anova < 0.5 * homogeneous
+            numbers = {"anova": anova, "homogeneous": homogeneous}
+            yield "sizes", f"{SCALES[features]}, {TARGETS[target]}", (large, numbers)
 
 
 # --------------------------------------------------------------------------------------------------- figure 2
@@ -179,8 +139,6 @@ def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
 TEXT_LIKE = "text-like, in place of E2006-tfidf"
 LIFTED, DIRECT, LBFGS, SGD = "Lifted (CD)", "Direct (CD)", "Direct (L-BFGS)", "Direct (SGD)"
 FITTED = "Direct (CD), λ fitted"
-# The ratio of times up to which two are similar.
-_SIMILAR = 2.0
 # E2006-tfidf: N, for which β = 100 was chosen.
 _PUBLISHED_ROWS = 16_087
 
@@ -237,42 +195,28 @@ def fig2(repro: Reproduction) -> Iterator[str]:
         starts = starts_of_fig2(Design(X), y, kernel, settings)
         # All in units of the lifted start, so that lines can be compared.
         scale = 1.0 / starts[LIFTED][0].objective(starts[LIFTED][1])
-        yield from race(
-            repro,
-            panel,
-            settings["seed"],
-            TEXT_LIKE,
-            lines_of_fig2(panel, settings),
-            lambda line, starts=starts: starts.get(line.label, starts[DIRECT]),  # type: ignore[misc]
-            lambda last, scale=scale: scale * last.objective,  # type: ignore[misc]
-            ending,
-            settings["seconds"],
-        )
+        lines = lines_of_fig2(panel, settings)
+        of_line = {line.label: starts.get(line.label, starts[DIRECT]) for line in lines}
+        place = panel, settings["seed"], TEXT_LIKE
+        yield from race(repro, *place, lines, of_line, ending, settings["seconds"], scale)
 
 
 def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    def times(panel: str, column: str = "seconds") -> Times | None:
+    def times(panel: str, column: str = "seconds") -> pd.DataFrame:
         lines = [line for line in lines_of_fig2(panel, settings) if line.label != FITTED]
         return median_times(tables, panel, n_runs(lines), column)
 
     first, second, epochs = times("A²"), times("H²"), times("A²", "epoch")
-    yield "anova_similar", "A²", first and epochs and _similar(first, epochs)
+    if not first.empty:
+        pair = [LIFTED, DIRECT]
+        ratios = first[pair].max(axis=1) / first[pair].min(axis=1)
+        counted = in_words(epochs, pair, "epochs")[:-1]
+        numbers = {"times": in_words(first, pair)[:-1], "epochs": f"{counted[0].lower()}{counted[1:]}"}
+        yield "anova_similar", "A²", (agreed(ratios <= settings["similar"]), numbers)
     yield "anova_lbfgs", "A²", sooner(first, (LIFTED, DIRECT), (LBFGS,))
     yield "homogeneous_lbfgs", "H²", sooner(second, (LIFTED,), (LBFGS,))
-    steps = [name for name in second["early"] if name.startswith(SGD)] if second else ()
+    steps = [name for name in second if name.startswith(SGD)]
     yield "homogeneous_sgd", "H²", sooner(second, (LIFTED,), steps)
-
-
-def _similar(times: Times, epochs: Times) -> Said:
-    pair, ratios = (LIFTED, DIRECT), []
-    for stage in STAGES:
-        low, high = sorted(times[stage][name] for name in pair)
-        ratios.append(high / low if np.isfinite(low) else np.inf)
-    counted = in_words(epochs, pair, "epochs")
-    return agreed(ratio <= _SIMILAR for ratio in ratios), (
-        f"{in_words(times, pair)[:-1]} (similar: up to a factor of {_SIMILAR:g}). In epochs: "
-        f"{counted[0].lower()}{counted[1:]}"
-    )
 
 
 # -------------------------------------------------------------------------------------------- figures 3 and 4
@@ -289,13 +233,12 @@ def tuned(
     grid: Sequence[float],
     fit: Callable[..., float],
     best: Callable[..., Row],
-    **fixed: Any,
 ) -> Iterator[str]:
     """Choose β by cross-validation for every data set, seed and kind, then test: "validation" and "test".
 
     The training rows are 75% of all, in ``settings["folds"]`` folds, of which ``settings["folds_used"]`` are
-    looked at. ``fit(trial, train, test, **fixed)``, importable by name, fits on some rows and returns the
-    score on others; `best` is `min` or `max`.
+    looked at. ``fit(trial, train, test, settings)``, importable by name, fits on some rows and returns
+    the score on others; `best` is `min` or `max`.
     """
     settings, n = repro.settings, {}
     for name in names:
@@ -309,12 +252,12 @@ def tuned(
     # The most costly first, so that no worker is left alone with it.
     trials.sort(key=lambda trial: -trial["bases"] or -np.inf)
     repro.total += len(trials) * (len(grid) + 1)
-    work = partial(_score, fit=partial(fit, **fixed), n=n)
     some = [{**trial, "beta": grid[0]} for trial in trials]
-    yield from repro.ready(work, some, lambda trial: (trial["data"], trial["method"]), folds=None)
+    work = partial(_score, fit, n, None)
+    yield from repro.ready(work, some, lambda trial: (trial["data"], trial["method"]))
 
-    def rows(table: str, todo: list[Row], **folds: Any) -> Iterator[str]:
-        for trial, row in repro.trials(table, work, todo, ("score",), **folds):
+    def rows(table: str, todo: list[Row], *folds: int) -> Iterator[str]:
+        for trial, row in repro.trials(table, partial(_score, fit, n, folds), todo, ("score",)):
             repro.row(table, **trial, **row)
             words = f"{trial['method']}, {trial['bases']} bases, β = {trial['beta']:.3g} ({table})"
             yield f"{trial['data']}: {words}"
@@ -329,37 +272,32 @@ def tuned(
     for name in names:
         mine = [trial for trial in trials if trial["data"] == name]
         todo = [{**trial, "beta": beta} for trial in mine for beta in grid]
-        yield from rows("validation", todo, folds=(settings["folds"], settings["folds_used"]))
-        yield from rows("test", [chosen(trial) for trial in mine], folds=())
+        yield from rows("validation", todo, settings["folds"], settings["folds_used"])
+        yield from rows("test", [chosen(trial) for trial in mine])
 
 
 def _score(
-    trial: Row, fit: Callable[..., float], n: Mapping[str, int], folds: tuple[int, int] | tuple[()] | None
+    fit: Callable[..., float], n: Mapping[str, int], folds: tuple[int, ...] | None, trial: Row, own: Settings
 ) -> Row:
     """Return the mean score over some of the folds of the training rows, or that on the test rows."""
     if folds is None:  # To ready the kernels.
-        return {"score": fit(trial, np.arange(80), np.arange(20))}
+        return {"score": fit(trial, np.arange(80), np.arange(20), own)}
     train, test = halves(n[trial["data"]], 0.75, trial["seed"])
     if not folds:
-        return {"score": fit(trial, train, test)}
+        return {"score": fit(trial, train, test, own)}
     parts = np.array_split(train, folds[0])
     others = [np.concatenate([*parts[:out], *parts[out + 1 :]]) for out in range(folds[1])]
-    return {"score": float(np.mean([fit(trial, *rows) for rows in zip(others, parts, strict=False)]))}
+    return {"score": float(np.mean([fit(trial, *rows, own) for rows in zip(others, parts, strict=False)]))}
 
 
 def mean_scores(
-    tables: Tables, settings: Settings, kinds: Iterable[Kind]
-) -> Iterator[tuple[str, dict[Kind, float]]]:
-    """Yield for every data set the mean test score of every kind, once all are there."""
-    kinds = list(kinds)
+    tables: Tables, settings: Settings, methods: Sequence[str], sizes: Sequence[int]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield for every data set the mean test scores by number of bases and method, once all are there."""
     for name in names_of(tables, settings):
-        means = {}
-        for method, bases in kinds:
-            rows = rows_where(tables, "test", data=name, method=method, bases=bases)
-            if scores := [row["score"] for row in rows if row["score"] is not None]:
-                means[method, bases] = float(np.mean(scores))
-        complete = len(means) == len(kinds) and np.isfinite(list(means.values())).all()
-        yield name, means if complete else {}
+        means = pivot(tables, "test", "score", "bases", data=name).reindex(columns=methods, index=sizes)
+        if np.isfinite(means).all(axis=None):
+            yield name, means
 
 
 AUGMENT, LINEAR, FREE = "augment", "linear combination", "linear combination, w free"
@@ -368,19 +306,15 @@ RATERS = {
     f"{KERNELS[kernel]} ({variant})": (kernel, variant)
     for kernel, variant in product(KERNELS, (AUGMENT, LINEAR, FREE))
 }
-# RMSE up to which two are called comparable.
-_COMPARABLE = 0.005
 
 
 ratings = lru_cache(maxsize=2)(partial(rows_of, SETS))
 """Returns users and items one-hot, and ratings; about so many where they are drawn."""
 
 
-def fit_fig3(
-    trial: Row, train: np.ndarray, test: np.ndarray, *, epochs: int, tol: float, drawn: int
-) -> float:
+def fit_fig3(trial: Row, train: np.ndarray, test: np.ndarray, own: Settings) -> float:
     """Return the RMSE on the test rows after a fit on the training rows."""
-    X, y = ratings(trial["data"], drawn=drawn)
+    X, y = ratings(trial["data"], drawn=own["drawn"])
     kernel, variant = RATERS[trial["method"]]
     dummies, per_row = int(variant == AUGMENT), trial["beta"] / train.size
     about: dict[str, Any] = {
@@ -393,13 +327,13 @@ def fit_fig3(
         "fit_linear": variant != AUGMENT,
     }
     problem = Problem.build(augmented(X[train], dummies), y[train], **about)
-    predicted = _predicted(problem, augmented(X[test], dummies), trial["seed"], epochs, tol)
+    predicted = _predicted(problem, augmented(X[test], dummies), trial["seed"], own)
     return float(np.sqrt(np.mean((predicted - y[test]) ** 2)))
 
 
-def _predicted(problem: Problem, Z: Any, seed: int, epochs: int, tol: float) -> np.ndarray:
+def _predicted(problem: Problem, Z: Any, seed: int, own: Settings) -> np.ndarray:
     rng = np.random.default_rng([seed, 1])
-    budget = Budget(epochs, tol=tol, report_every=None)
+    budget = Budget(own["epochs"], tol=own["tol"], report_every=None)
     *_, last = iterate(problem, "cd", budget, init_scale=0.1, rng=rng)
     return problem.model.predict(Design(Z), last.parameters)
 
@@ -407,65 +341,42 @@ def _predicted(problem: Problem, Z: Any, seed: int, epochs: int, tol: float) -> 
 def fig3(repro: Reproduction) -> Iterator[str]:
     """Predict ratings by A² and H², with every way of first-order terms."""
     settings = repro.settings
-    fixed = {name: settings[name] for name in ("epochs", "tol", "drawn")}
     read, names = partial(ratings, drawn=settings["drawn"]), repro.available(DRAWN)
     kinds = list(product(RATERS, settings["bases"]))
-    yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min, **fixed)
+    yield from tuned(repro, read, names, kinds, settings["betas"], fit_fig3, min)
 
 
 def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    sizes = settings["bases"]
-    for name, means in mean_scores(tables, settings, product(RATERS, sizes)):
-        said: Any = means and _kernels(means)
-        yield "kernels", name, said
+    for name, means in mean_scores(tables, settings, list(RATERS), settings["bases"]):
+        gaps = np.concatenate([means[m] - means[m.replace("H²", "A²")] for m in means if m.startswith("H²")])
+        said, wins, losses = by_balance(gaps, settings["same"])
+        bases, method = means.stack().idxmin()
+        best = {"method": method, "bases": bases, "lowest": means.at[bases, method]}
+        numbers = {"mean": gaps.mean(), "least": gaps.min(), "most": gaps.max(), **best}
+        yield "kernels", name, (said, {"wins": wins, "losses": losses, "n": len(gaps), **numbers})
         for title, (variant, words) in product(KERNELS.values(), READINGS.items()):
-            excess: Any = means and [
-                (means[f"{title} ({AUGMENT})", k] - means[f"{title} ({variant})", k], k) for k in sizes
-            ]
-            wins = sum(gap <= _COMPARABLE for gap, _ in excess)
-            said = excess and (
-                by_majority(wins, len(excess)),
-                f"Augmenting is better, or at most {_COMPARABLE:g} worse, for {wins} of {len(excess)} "
-                f"numbers of bases (RMSE {listed(excess, '{:+.4f} at {}')}).",
-            )
-            yield "augment", f"{name}, {title}, {words}", said
-
-
-def _kernels(means: Mapping[Kind, float]) -> Said:
-    gaps = [
-        score - means[method.replace("H²", "A²"), bases]
-        for (method, bases), score in means.items()
-        if method.startswith("H²")
-    ]
-    said, wins, losses = by_balance(gaps, _COMPARABLE)
-    best, bases = min(means, key=means.__getitem__)
-    return said, (
-        f"Of {len(gaps)} comparisons A² has the lower RMSE in {wins}, H² in {losses}, and in the others they "
-        f"differ by at most {_COMPARABLE:g}; H² lies {np.mean(gaps):+.4f} above A² on average (from "
-        f"{min(gaps):+.4f} to {max(gaps):+.4f}). Lowest of all: {best} with {bases} bases, "
-        f"{means[best, bases]:.4f}."
-    )
+            excess = means[f"{title} ({AUGMENT})"] - means[f"{title} ({variant})"]
+            wins, n = sum(excess <= settings["same"]), len(excess)
+            each = listed(((gap, k) for k, gap in excess.items()), "{:+.4f} at {}")
+            said = by_majority(wins, n)
+            yield "augment", f"{name}, {title}, {words}", (said, {"wins": wins, "n": n, "gaps": each})
 
 
 HOMOGENEOUS, ANOVA = "Proposed, H³ (lifted)", "Proposed, A³ (direct)"
 NYSTROEM, RANDOM, KERNEL = "Nyström", "Random selection", "Kernel ridge"
 REGRESSORS = (HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM)
-# R² up to which two are called the same performance, and the factor that "much fewer" means.
-_SAME_SCORE, _FEWER = 0.01, 2.0
 _CUBIC: Mapping[str, Any] = {"kernel": "polynomial", "degree": 3, "coef0": 1, "gamma": 1}
 
 
-def fit_fig4(trial: Row, train: np.ndarray, test: np.ndarray, **limits: Any) -> float:
+def fit_fig4(trial: Row, train: np.ndarray, test: np.ndarray, own: Settings) -> float:
     """Return R² on the test rows, after a fit on the training rows with their mean taken off the target."""
     X, y = rows_of(SETS, trial["data"])
     mean = y[train].mean()
-    predicted = predict_fig4(trial, X[train], y[train] - mean, X[test], **limits)
+    predicted = predict_fig4(trial, X[train], y[train] - mean, X[test], own)
     return float(1.0 - np.mean((y[test] - mean - predicted) ** 2) / np.var(y[test]))
 
 
-def predict_fig4(
-    trial: Row, X: np.ndarray, y: np.ndarray, Z: np.ndarray, *, epochs: int = 0, tol: float = 0.0
-) -> Any:
+def predict_fig4(trial: Row, X: np.ndarray, y: np.ndarray, Z: np.ndarray, own: Settings) -> Any:
     """Return the predictions for Z: of H³ with r = k/3, of A³ with k columns, or of a peer."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.kernel_ridge import KernelRidge
@@ -487,51 +398,38 @@ def predict_fig4(
     rank, dummies = (max(1, bases // 3), 1) if lifted else (bases, 2)
     lambda_p = (3.0 * beta / (2.0 * y.size)) if lifted else beta / y.size
     problem = Problem.build(augmented(X, dummies), y, model=model, rank=rank, lambda_p=lambda_p, **_BARE)
-    return _predicted(problem, augmented(Z, dummies), seed, epochs, tol)
-
-
-def _kinds_of_fig4(settings: Settings) -> list[Kind]:
-    return [*product(REGRESSORS, settings["bases"]), (KERNEL, 0)]
+    return _predicted(problem, augmented(Z, dummies), seed, own)
 
 
 def fig4(repro: Reproduction) -> Iterator[str]:
     """Regress with few bases, beside kernel ridge regression."""
     settings = repro.settings
     grid = [float(beta) for beta in np.logspace(*settings["grid"])]
-    limits = {name: settings[name] for name in ("epochs", "tol")}
-    kinds, names = _kinds_of_fig4(settings), repro.available(DIABETES)
-    yield from tuned(repro, partial(rows_of, SETS), names, kinds, grid, fit_fig4, max, **limits)
+    kinds, names = [*product(REGRESSORS, settings["bases"]), (KERNEL, 0)], repro.available(DIABETES)
+    yield from tuned(repro, partial(rows_of, SETS), names, kinds, grid, fit_fig4, max)
 
 
 def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    for name, means in mean_scores(tables, settings, _kinds_of_fig4(settings)):
-        if not means:
-            yield from ((key, name, None) for key in ("few", "kernels"))
+    for name, means in mean_scores(tables, settings, REGRESSORS, settings["bases"]):
+        kernel = pivot(tables, "test", "score", "bases", data=name, method=KERNEL)
+        if kernel.dropna().empty:
             continue
-        goal = means[KERNEL, 0]
-        needed: dict[str, float] = dict.fromkeys(REGRESSORS, np.inf)
-        for (method, bases), score in means.items():
-            if method in needed and score >= goal - _SAME_SCORE:
-                needed[method] = min(needed[method], bases)
-        ours, others = (min(needed[method] for method in group) for group in (REGRESSORS[:2], REGRESSORS[2:]))
-        each = listed((method, "not at all" if k == np.inf else k) for method, k in needed.items())
-        words = (
-            f"Kernel ridge reaches R² = {goal:.3f}. Bases needed to come within {_SAME_SCORE:g} of it: "
-            f"{each} (much fewer: by a factor of {_FEWER:g})."
-        )
-        yield "few", name, (verdict(ours < np.inf and _FEWER * ours <= others), words)
-        gaps = [(score - means[ANOVA, k], k) for (m, k), score in means.items() if m == HOMOGENEOUS]
-        wins = sum(gap > 0 for gap, _ in gaps)
-        words = (
-            f"H³ has the higher mean R² for {wins} of {len(gaps)} numbers of bases (difference "
-            f"{listed(gaps, '{:+.3f} at {}')})."
-        )
-        yield "kernels", name, (by_majority(wins, len(gaps)), words)
+        goal = kernel.at[0, KERNEL]
+        enough = means >= goal - settings["same"]
+        needed = enough.idxmax().where(enough.any(), np.inf)
+        ours, others = needed[[HOMOGENEOUS, ANOVA]].min(), needed[[NYSTROEM, RANDOM]].min()
+        each = listed((m, "not at all" if k == np.inf else int(k)) for m, k in needed.items())
+        fewer = ours < np.inf and settings["fewer"] * ours <= others
+        yield "few", name, (fewer, {"goal": goal, "needed": each})
+        gaps = means[HOMOGENEOUS] - means[ANOVA]
+        wins, n = sum(gaps > 0), len(gaps)
+        words = listed(((gap, k) for k, gap in gaps.items()), "{:+.3f} at {}")
+        yield "kernels", name, (by_majority(wins, n), {"wins": wins, "n": n, "gaps": words})
 
 
 ARTEFACTS = (
     figure("blondel2016_fig1", fig1, _judge_fig1),
-    figure("blondel2016_fig2", fig2, _judge_fig2, share=SHARE),
-    figure("blondel2016_fig3", fig3, _judge_fig3, same=_COMPARABLE),
+    figure("blondel2016_fig2", fig2, _judge_fig2),
+    figure("blondel2016_fig3", fig3, _judge_fig3),
     figure("blondel2016_fig4", fig4, _judge_fig4),
 )

@@ -16,13 +16,12 @@ from fmviz.engine.drive import never
 from fmviz.lab.background.workers import stream
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.papers.tables import Row
 from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.search.sweep import FAILED, LOST, attempt, sweep
 from fmviz.lab.values import plain
 
-Row = dict[str, Any]
 Settings = Mapping[str, Any]
-Tables = Mapping[str, Sequence[Row]]
 Item = TypeVar("Item")
 Numbered = Generator[tuple[int, Row]]
 """Places among some items, and their results, in the order of completion."""
@@ -182,7 +181,7 @@ class Reproduction:
                     self.check()
 
     def trials(
-        self, name: str, work: Callable[..., Row], trials: Sequence[Row], columns: Sequence[str], **fixed: Any
+        self, name: str, work: Callable[[Row, Settings], Row], trials: Sequence[Row], columns: Sequence[str]
     ) -> Iterator[tuple[Row, Row]]:
         """Do the work of all trials in workers until it is to stop; a failure is a row of None that says why.
 
@@ -191,18 +190,16 @@ class Reproduction:
         name : str
             Of the work, among what is kept.
         work : callable
-            ``work(trial, **fixed)`` returns the columns of a row; importable by name.
+            ``work(trial, settings)`` returns the columns of a row; importable by name.
         trials : sequence of dict
             In the types of JSON; their "data" names a data set in use.
         columns : sequence of str
             Those of a row that a failure has no values for.
-        **fixed
-            Parameters that all trials share.
         """
-        own = partial(_attempted, partial(work, **fixed), tuple(columns))
+        own = partial(_attempted, work, tuple(columns), self.settings)
 
         def key(trial: Row) -> str:
-            return key_of(name, trial, fixed, self.data.get(trial.get("data", "")))
+            return key_of(name, trial, self.data.get(trial.get("data", "")))
 
         def run(remaining: list[Row]) -> Numbered:
             return stream(own, remaining, lambda _: _failed(columns, LOST), n_jobs=self.n_jobs)
@@ -213,13 +210,17 @@ class Reproduction:
                 yield trials[index], result
 
     def ready(
-        self, work: Callable[..., Row], trials: Sequence[Row], kind: Callable[[Row], Hashable], **fixed: Any
+        self,
+        work: Callable[[Row, Settings], Row],
+        trials: Sequence[Row],
+        kind: Callable[[Row], Hashable],
+        **changes: Any,
     ) -> Iterator[str]:
-        """Do the work of one trial of each kind, so that workers find its kernels compiled."""
+        """Do the work of one trial of each kind, some settings changed: workers find its kernels compiled."""
         if self.n_jobs != 1:
             yield "Readying the kernels"
             for trial in {kind(trial): trial for trial in trials}.values():
-                _attempted(partial(work, **fixed), (), trial)
+                _attempted(work, (), {**self.settings, **changes}, trial)
 
     def fits(self, experiments: Sequence[Experiment], seconds: float) -> Numbered:
         """Fit experiments for so many solver seconds at most.
@@ -250,8 +251,10 @@ class Reproduction:
             self._pieces.keep(key, {"seconds": self.seconds, "value": value})
 
 
-def _attempted(work: Callable[..., Row], columns: Sequence[str], trial: Row) -> Row:
-    result, failure, _ = attempt(lambda: work(trial))
+def _attempted(
+    work: Callable[[Row, Settings], Row], columns: Sequence[str], settings: Settings, trial: Row
+) -> Row:
+    result, failure, _ = attempt(lambda: work(trial, settings))
     return _failed(columns, failure) if result is None else result
 
 
@@ -262,21 +265,3 @@ def _failed(columns: Sequence[str], failure: str) -> Row:
 def key_of(*parts: Any) -> str:
     """Return the key of a piece from what it depends on, as JSON takes it."""
     return json.dumps(parts, sort_keys=True, ensure_ascii=False)
-
-
-def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
-    """Return the rows of a table with these values; none where there is no such table yet."""
-    return [row for row in tables.get(table, ()) if all(row.get(k) == value for k, value in where.items())]
-
-
-def grouped(rows: Iterable[Row], by: str, value: str = "") -> dict[Any, list[Any]]:
-    """Return rows, or a column of them, by the values of another column."""
-    groups: dict[Any, list[Any]] = {}
-    for row in rows:
-        groups.setdefault(row[by], []).append(row[value] if value else row)
-    return groups
-
-
-def names_of(tables: Tables, settings: Settings) -> list[str]:
-    """Return the data sets of a run, or before there are any those of its settings."""
-    return list(dict.fromkeys(row["data"] for row in tables.get("data", ()))) or list(settings["data"])

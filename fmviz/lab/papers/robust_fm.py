@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from statistics import fmean, median
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fmviz import RobustFMRegressor
 from fmviz.engine.design import Design
@@ -23,8 +23,9 @@ from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.papers.base import declared, figure, load
-from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, by_majority, listed, verdict
+from fmviz.lab.papers.reproduction import Reproduction, Settings
+from fmviz.lab.papers.tables import Row, Tables, frame
+from fmviz.lab.papers.verdicts import Finding, Said, by_majority, listed
 from fmviz.lab.runner import split
 
 SETS = declared("robust_fm")["sets"]
@@ -45,11 +46,6 @@ _HUBER, _TEST, _CHOOSE = 1.345, 0.25, 0.2
 # Up to so many features Z is formed.
 _MOST_FEATURES = 60
 _NOISE, _NO_CAP = 0.1, 1e12
-# From how many times the error of a machine without the wrong rows on they do harm.
-HARMED = 1.25
-# From so many percent on there are outliers to speak of.
-_MANY = 20
-_STUDY = ("rows", "features", "strengths", "epochs", "rounds", "epochs_large", "rank")
 
 
 class Rows(NamedTuple):
@@ -216,9 +212,10 @@ def _f1(parts: _Parts, loss: Loss, at: Parameters) -> float | None:
 def contamination(repro: Reproduction) -> Iterator[str]:
     """Fit wrong rows, from none to four in ten, under every loss and every norm of Z."""
     settings = repro.settings
-    names, own = repro.available(PLANTED), {name: settings[name] for name in _STUDY}
+    names = repro.available(PLANTED)
     for name in names:
-        data: Any = planted(0, 0, n=own["rows"], d=own["features"]) if name == PLANTED else load(SETS, name)
+        n, d = settings["rows"], settings["features"]
+        data: Any = planted(0, 0, n=n, d=d) if name == PLANTED else load(SETS, name)
         repro.use(name, data.X, data.y)
     trials = [
         {"data": name, "percent": percent, "seed": seed}
@@ -226,9 +223,10 @@ def contamination(repro: Reproduction) -> Iterator[str]:
         for seed in range(settings["seeds_large" if name in LARGE else "seeds"])
     ]
     repro.total += len(trials)
-    small = dict(zip(_STUDY, (60, 4, own["strengths"][:1], 1, 10, 1, 2), strict=True))
-    yield from repro.ready(machines, trials, lambda trial: trial["data"] == PLANTED, own=small)
-    for trial, result in repro.trials("contamination", machines, trials, ("rows",), own=own):
+    small = {"rows": 60, "features": 4, "epochs": 1, "rounds": 10, "epochs_large": 1, "rank": 2}
+    small |= {"strengths": settings["strengths"][:1]}
+    yield from repro.ready(machines, trials, lambda trial: trial["data"] == PLANTED, **small)
+    for trial, result in repro.trials("contamination", machines, trials, ("rows",)):
         case = f"{trial['data']}, {trial['percent']} %"
         if result.get("failure"):
             repro.note(f"{case}, seed {trial['seed']}: {result['failure']}")
@@ -239,35 +237,28 @@ def contamination(repro: Reproduction) -> Iterator[str]:
 
 
 def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    def scores(data: str, loss: str, norm: str, least: int = 0) -> dict[tuple[int, int], float]:
-        rows = rows_where(tables, "test", data=data, loss=loss, norm=norm)
-        return {(row["percent"], row["seed"]): row["score"] for row in rows if row["percent"] >= least}
+    def scores(data: str, loss: str, norm: str, least: int = 0) -> pd.Series:
+        rows = frame(tables, "test", data=data, loss=loss, norm=norm)
+        rows = rows.reindex(columns=["percent", "seed", "score"]).dropna()
+        return rows[rows["percent"] >= least].set_index(["percent", "seed"])["score"]
 
-    def lower(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> Said | None:
-        pairs = [(ours[at], theirs[at]) for at in ours if at in theirs]
-        if not pairs:
-            return None
-        wins = sum(mine < other for mine, other in pairs)
-        mine, other = (fmean(side) for side in zip(*pairs, strict=True))
-        words = f"Lower in {wins} of {len(pairs)} cases; {mine:.3g} on average, against {other:.3g}."
-        return by_majority(wins, len(pairs)), words
+    def lower(ours: pd.Series, theirs: pd.Series) -> Said | None:
+        pairs = pd.concat([ours, theirs], axis=1, keys=["mine", "other"]).dropna()
+        wins, n = sum(pairs["mine"] < pairs["other"]), len(pairs)
+        return (by_majority(wins, n), {"wins": wins, "n": n, **pairs.mean()}) if n else None
 
-    names = list(dict.fromkeys(row["data"] for row in tables.get("test", ()))) or [PLANTED]
+    names = dict.fromkeys(row["data"] for row in tables.get("test", ()))
     for data, norm in product(names, NORMS):
-        case = f"{data}, {norm}"
-        for key, loss, immune in (("immune", "capped", True), ("absolute", "absolute", False)):
-            by_case = scores(data, loss, norm)
-            percents = sorted({percent for percent, _ in by_case})
-            means = [(p, fmean(score for (at, _), score in by_case.items() if at == p)) for p in percents]
-            if len(means) < 2:
-                yield key, case, None
-                continue
-            (_, clean), (most, last) = means[0], means[-1]
-            each = listed(((f"{percent} %:", f"{score:.3g}") for percent, score in means))
-            words = f"{each}; at {most} % {last / (clean or 1e-300):.1f} times that of clean rows."
-            yield key, case, (verdict((last > HARMED * clean) is not immune), words)
-        capped, squared = (scores(data, loss, norm, _MANY) for loss in ("capped", "squared"))
-        yield "squared", case, lower(capped, squared)
+        for key, loss in (("immune", "capped"), ("absolute", "absolute")):
+            means = scores(data, loss, norm).groupby(level="percent").mean()
+            if len(means) > 1:
+                ratio = means.iloc[-1] / (means.iloc[0] or 1e-300)
+                each = listed(((f"{percent} %:", f"{score:.3g}") for percent, score in means.items()))
+                harmed = bool(ratio > settings["harmed"])
+                numbers = {"each": each, "most": means.index[-1], "ratio": ratio}
+                yield key, f"{data}, {norm}", (harmed is (key == "absolute"), numbers)
+        capped, squared = (scores(data, loss, norm, settings["many"]) for loss in ("capped", "squared"))
+        yield "squared", f"{data}, {norm}", lower(capped, squared)
     for loss in LOSSES:
         yield "norm", f"{loss} loss", lower(scores(PLANTED, loss, CAPPED), scores(PLANTED, loss, TRACE))
 
@@ -275,12 +266,11 @@ def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding
 # ----------------------------------------------------------------------------------------------------- limits
 
 ERROR, F1 = "relative error of Z", "F1 of the rows that are set aside"
-_NEAR, _FOUND = 0.1, 0.9
 
 
-def fitted(trial: Row, percent: int, rows: int, features: int) -> Row:
+def fitted(trial: Row, own: Settings) -> Row:
     """Return how near Z comes, and how well outliers are set aside, with nothing tuned."""
-    X, y, Z, wrong = planted(trial["seed"], percent, trial["kind"], rows, features)
+    X, y, Z, wrong = planted(trial["seed"], own["percent"], trial["kind"], own["rows"], own["features"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Where it fails, it may not converge.
         machine = RobustFMRegressor(random_state=trial["seed"]).fit(X, y)
@@ -298,10 +288,9 @@ def limits(repro: Reproduction) -> Iterator[str]:
     settings = repro.settings
     trials = [{"kind": kind, "seed": seed} for seed, kind in product(range(settings["seeds"]), KINDS)]
     repro.total += len(trials)
-    own = {name: settings[name] for name in ("percent", "rows", "features")}
     clean = planted(0, 0, n=settings["rows"], d=settings["features"])
     repro.use(PLANTED, clean.X, clean.y)
-    for trial, row in repro.trials("limits", fitted, trials, (ERROR, F1, "rank"), **own):
+    for trial, row in repro.trials("limits", fitted, trials, (ERROR, F1, "rank")):
         for panel in (ERROR, F1):
             if row[panel] is not None:
                 place = {"panel": panel, "method": trial["kind"], "stage": "automatic rule"}
@@ -311,19 +300,14 @@ def limits(repro: Reproduction) -> Iterator[str]:
 
 def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for kind in KINDS:
-        errors, scores = (
-            [row["y"] for row in rows_where(tables, "ratios", panel=panel, method=kind)]
-            for panel in (ERROR, F1)
-        )
-        if not errors or not scores:
-            yield "eliminates", kind, None
-            continue
-        error, score = median(errors), median(scores)
-        words = f"Medians: error {error:.3g}, F1 {score:.3f}."
-        yield "eliminates", kind, (verdict(error <= _NEAR and score >= _FOUND), words)
+        rows = frame(tables, "ratios", method=kind)
+        if not rows.empty and rows["panel"].nunique() == 2:
+            error, score = rows.groupby("panel")["y"].median().reindex([ERROR, F1])
+            eliminated = error <= settings["near"] and score >= settings["found"]
+            yield "eliminates", kind, (eliminated, {"error": error, "score": score})
 
 
 ARTEFACTS = (
-    figure("robust_fm_contamination", contamination, _judge_contamination, harmed=HARMED),
-    figure("robust_fm_limits", limits, _judge_limits, near=_NEAR, found=_FOUND),
+    figure("robust_fm_contamination", contamination, _judge_contamination),
+    figure("robust_fm_limits", limits, _judge_limits),
 )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any, Literal
 
 Verdict = Literal["holds", "does not hold", "not settled"]
-Said = tuple[Verdict, str]
-"""A verdict, and a sentence with the numbers."""
-Finding = tuple[str, str, Any]
-"""The key of a statement, a case of it, and what is `Said`, or something empty where there are no numbers."""
+Said = tuple[Verdict | bool | None, str | Mapping[str, Any]]
+"""A verdict, or whether a statement holds, and a sentence or the numbers in that of the statement."""
+Finding = tuple[str, str, Said | None]
+"""The key of a statement, a case of it, and what is said, or None where there are no numbers."""
 
 
-def verdict(holds: bool | None) -> Verdict:
-    """Return the verdict on what holds, does not, or, with None, is not settled."""
+def verdict(holds: Verdict | bool | None) -> Verdict:
+    """Return the verdict on what holds, does not, or, with None, is not settled; or the one that is given."""
+    if isinstance(holds, str):
+        return holds
     return "not settled" if holds is None else "holds" if holds else "does not hold"
 
 
@@ -25,7 +27,7 @@ def by_majority(wins: int, total: int) -> Verdict:
     return verdict(False if total and 2 * wins <= total else None)
 
 
-def by_balance(gaps: Sequence[float], same: float) -> tuple[Verdict, int, int]:
+def by_balance(gaps: Any, same: float) -> tuple[Verdict, int, int]:
     """Return the verdict on gaps that should be positive, and how many are positive and negative.
 
     Gaps of at most `same` are ties. Where more than half are ties nothing is settled; else see `by_majority`.
@@ -36,21 +38,16 @@ def by_balance(gaps: Sequence[float], same: float) -> tuple[Verdict, int, int]:
     return by_majority(wins, wins + losses), wins, losses
 
 
-def by_margin(gaps: Sequence[float], least: float = 0.0, unit: str = " points") -> Said | None:
+def by_margin(gaps: Sequence[float], least: float = 0.0, unit: str = " points") -> tuple[Verdict, str] | None:
     """Say whether gaps, one a split, are above `least` in the mean: by more than their standard error."""
-    if not gaps:
+    if len(gaps) == 0:
         return None
     if len(gaps) < 3:
         many = "One split tells" if len(gaps) == 1 else f"{len(gaps)} splits tell"
         return "not settled", f"{many} nothing of the spread."
-    mean, error = fmean(gaps), standard_error(gaps)
+    mean, error = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
     holds = None if abs(mean - least) <= error else mean > least
     return verdict(holds), f"Ahead by {mean:+.3g} ± {error:.2g}{unit}."
-
-
-def standard_error(values: Sequence[float]) -> float:
-    """Return the standard error of a mean."""
-    return stdev(values) / len(values) ** 0.5
 
 
 def agreed(answers: Iterable[bool]) -> Verdict:
