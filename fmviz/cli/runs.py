@@ -47,8 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     out = action("export", "write runs, with traces and parameters, to one file")
     out.add_argument("ids", nargs="+", metavar="ID")
     out.add_argument("file", type=Path, metavar="FILE")
-    into = action("import", "read the runs of such a file")
-    into.add_argument("file", type=Path, metavar="FILE")
+    action("import", "read the runs of such a file").add_argument("file", type=Path, metavar="FILE")
     action("delete", "delete runs for good").add_argument("ids", nargs="+", metavar="ID")
 
 

@@ -70,10 +70,9 @@ def counts_figure(
     x = list(exponents)
     for number, curve in enumerate(curves):
         counts = np.asarray(curve.counts)
-        shown = np.maximum(counts, NONE) if y == "log" else counts
         figure.add_scatter(
             x=x,
-            y=shown,
+            y=np.maximum(counts, NONE) if y == "log" else counts,
             mode="lines+markers",
             name=curve.label,
             line={"color": curve.color, "width": 2.5, "dash": DASHES[curve.reading % len(DASHES)]},

@@ -270,8 +270,7 @@ def _bury(children: dict[int, int]) -> None:
         if not pid:
             break
         with socket.socket(fileno=children.pop(pid)) as connection, contextlib.suppress(OSError):
-            code = os.waitstatus_to_exitcode(status)
-            connection.sendall(code.to_bytes(_NUMBER_BYTES, "big", signed=True))
+            connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_NUMBER_BYTES, "big", signed=True))
 
 
 def _work(descriptor: int) -> int:

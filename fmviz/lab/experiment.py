@@ -311,8 +311,7 @@ class Experiment:
         notices: list[str] = []
         settings = _read(_BY_NAME.values(), "", query, notices)
         for owner, specs_of in OWNERS.items():
-            choice = settings.get(owner, _BY_NAME[owner].default)
-            own = _read(specs_of(choice), f"{owner}_", query, notices)
+            own = _read(specs_of(settings.get(owner, _BY_NAME[owner].default)), f"{owner}_", query, notices)
             settings[f"{owner}_params"] = tuple(own.items())
         try:
             settings["changes"] = changes_from_text(query.get("changes", ""))
@@ -364,8 +363,7 @@ def suggested(
     """
     spec = dataset_spec(dataset)
     known = {k: v for k, v in spec.suggested.items() if k in _BY_NAME}
-    made_for = known.pop("model", "fm")
-    chosen = get_model(made_for if model is None else model, dict(model_params))
+    chosen = get_model(known.pop("model", "fm") if model is None else model, dict(model_params))
     suited = {**suited_settings(chosen, spec.task), **spec.suited.get(chosen.name, {})}
     settings = {**known, **suited, "model": chosen.name}
     if model_params or "model_params" not in settings:

@@ -253,8 +253,7 @@ def _waiting(dataset: Dataset, rank: int, key: str, compared: bool, notice: str 
     d = dataset.X.shape[1]
     if not compared:
         return FactorFrame(np.zeros((d, rank)), key, notice=notice)
-    nothing = np.full((d, d), NOT_AN_INTERACTION, dtype=np.int8)
-    return ClassesFrame(nothing, [0] * len(SUPPORT), key, _WAITING)
+    return ClassesFrame(np.full((d, d), NOT_AN_INTERACTION, dtype=np.int8), [0] * len(SUPPORT), key, _WAITING)
 
 
 def fitted(P: np.ndarray, key: str, dataset: Dataset, compared: bool = False) -> Frame:

@@ -340,8 +340,7 @@ def _plan(settings: Settings, d: int) -> PathPlan:
     base = replace(suggested(settings["dataset"], "fm"), start="informed", seed=settings["seed"])
     numbers = MOST_NUMBERS // (len(names) * d * base.rank)
     ends = range_to_empty(base, names)
-    pictures = arena.most_frames(PathPlan(base, names, ends, "onwards"))
-    points = max(5, min(25, numbers, pictures))
+    points = max(5, min(25, numbers, arena.most_frames(PathPlan(base, names, ends, "onwards"))))
     return PathPlan(base, names, strengths(*ends, points), "onwards")
 
 
@@ -761,10 +760,9 @@ def _trade(settings: Settings, groups: Groups) -> None:
     values, value_spread = means(lambda run: metrics[run.id].get(metric, math.nan))
     counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
     front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
-    names = [_name(*group) for group in groups]
     chart(
         figures.trade_off(
-            names,
+            [_name(*group) for group in groups],
             [_regularizer(group[0]) for group in groups],
             counts,
             values,

@@ -76,8 +76,7 @@ def fragment(function: _Function | None = None, *, run_every: float | None = Non
                 to, payload = handed or ("", b"")
                 with beat:
                     share = min(_SHARE, _SHARE_OF_ALL / _n_repeated(key))
-                    pause = max(run_every, (time.thread_time() - began) / share)
-                    pulse(key, pause, to=to, payload=payload)
+                    pulse(key, max(run_every, (time.thread_time() - began) / share), to=to, payload=payload)
 
         return st.fragment(guarded)
 

@@ -384,8 +384,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
         widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
     for tab, study in zip(st.tabs([study.variant.label for study in studies]), studies, strict=True):
         with tab, st.container(key=f"prox_worked_{study.variant.id}"):
-            at = study.at(exponent)
-            worked = lab.worked_example(P, study.Q[at], study.variant, 2.0**exponent, column)
+            worked = lab.worked_example(P, study.Q[study.at(exponent)], study.variant, 2.0**exponent, column)
             with st.container():
                 for formula in (*study.variant.penalty.words()[:2], worked.latex):
                     st.latex(formula)
@@ -471,15 +470,13 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
             key="prox_npz",
             help="Every result at every λ, in full precision: numpy.load opens it.",
         )
-    pasted = settings["source"] == "pasted"
-    code = lab.python_source(
-        [study.variant for study in studies],
-        exponent,
-        **settings.as_dict("d", "k", "distribution", "seed"),
-        P=P if pasted else None,
-    )
     source = widgets.linked(
-        code,
+        lab.python_source(
+            [study.variant for study in studies],
+            exponent,
+            **settings.as_dict("d", "k", "distribution", "seed"),
+            P=P if settings["source"] == "pasted" else None,
+        ),
         f"{', '.join(study.variant.label for study in studies)} at λ = {power} on P, "
         f"{P.shape[0]} × {P.shape[1]}",
         data={"P": lab.digest(P)},

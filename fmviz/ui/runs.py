@@ -161,11 +161,10 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
     single = picked[0] if len(picked) == 1 else None
     with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
         if single is not None:
-            words = "Go on in Train" if single.status == INTERRUPTED else "Open in Train"
             navigation.page_link(
                 navigation.TRAIN,
                 _link(single),
-                label=words,
+                label="Go on in Train" if single.status == INTERRUPTED else "Open in Train",
                 icon=":material/open_in_new:",
                 help="The run as it ended; one that was cut off goes on from where it was last saved.",
             )
@@ -285,10 +284,9 @@ def _empty(settings: Settings) -> None:
             return
         st.markdown("No runs yet. Train a model, and it is kept here; or try the example:")
         name = "planted_interactions"
-        example = {"dataset": name, "seed": 0, **DATASETS[name].suggested, "play": True}
         navigation.page_link(
             navigation.TRAIN,
-            to_query(example),
+            to_query({"dataset": name, "seed": 0, **DATASETS[name].suggested, "play": True}),
             label="Train the example",
             icon=":material/play_circle:",
         )

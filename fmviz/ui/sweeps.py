@@ -150,12 +150,11 @@ def _load_range(settings: Settings, linked: bool) -> None:
 
 def _form_plan(settings: Settings) -> SweepPlan:
     grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
-    start = {} if settings["starts"] == "random" else {"start": settings["starts"]}
     return SweepPlan.from_dict(
         {
             "title": f"Regularizers on {dataset_spec(settings['dataset']).title}",
             "suggested": True,
-            "base": _BASE | start,
+            "base": _BASE | ({} if settings["starts"] == "random" else {"start": settings["starts"]}),
             "dataset": {"dataset": settings["dataset"]},
             "method": [{"regularizer": name} for name in settings["penalties"]],
             "grid": {"lambda_sparse": grid},

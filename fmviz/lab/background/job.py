@@ -245,8 +245,7 @@ class Job(Task):
     def step(self) -> None:
         """Make exactly one epoch more, then pause; the first step of a new job also makes epoch 0."""
         with self._lock:
-            fresh = not self._has_started and self._wanted == 0
-            self._want(self._wanted + (2 if fresh else 1))
+            self._want(self._wanted + (2 if not self._has_started and self._wanted == 0 else 1))
 
     def begin(self) -> None:
         """Make epoch 0, the start, if there is none yet; then pause."""

@@ -85,8 +85,7 @@ def why_no_grain(experiment: Experiment, d: int, grain: str) -> str | None:
         return reason
     label = solver.label
     if solver.name in HALVES:
-        halves = f"{label} moves all entries at once: step by half of the update."
-        return halves if grain == "entry" else None
+        return f"{label} moves all entries at once: step by half of the update." if grain == "entry" else None
     if grain == "entry" and SWEEPS[solver.name] == "row":
         return f"{label} moves a whole row of P at once: step by row."
     size, most = d * experiment.rank, MOST_ENTRIES if grain == "entry" else MOST_BLOCKS
@@ -205,10 +204,9 @@ def formula(step: Step) -> tuple[str, str, str]:
     g, t, h, r = float(step.slope[0]), float(step.threshold[0]), step.bend, step.shrink
     before, after = float(step.before[0]), float(step.after[0])
     if step.kind == "bias":
-        numbers = rf"g={_n(g)},\ \mu={_n(h)}"
         return (
             r"b \leftarrow b-\frac{g}{\mu}",
-            numbers,
+            rf"g={_n(g)},\ \mu={_n(h)}",
             rf"{_n(before)}-\frac{{{_n(g)}}}{{{_n(h)}}}={_n(after)}",
         )
     if step.kind == "weight":

@@ -127,8 +127,7 @@ class Suspicion:
     @property
     def listed(self) -> np.ndarray:
         """The rows with the largest errors, by their places, the largest first."""
-        furthest = np.argsort(-self.errors.size, kind="stable")
-        return furthest[: max(LISTED, int(self.aside.sum()))]
+        return np.argsort(-self.errors.size, kind="stable")[: max(LISTED, int(self.aside.sum()))]
 
 
 def suspicious_rows(
@@ -202,8 +201,7 @@ def _with(run: Run, output: int, loss: str, **changes: Any) -> Run:
 
 def _fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:
     experiment = run.experiment
-    budget = Budget(experiment.max_epochs, None, experiment.tol, report_every=None)
-    *_, end = run.stream(budget, should_stop)
+    *_, end = run.stream(Budget(experiment.max_epochs, None, experiment.tol, report_every=None), should_stop)
     return end.parameters
 
 

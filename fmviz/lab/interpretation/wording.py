@@ -208,5 +208,4 @@ def number(value: float) -> str:
     """Format a number with three digits."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
-    size = abs(value)
-    return f"{value:,.0f}" if 1e3 <= size < 1e6 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"

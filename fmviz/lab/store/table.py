@@ -213,8 +213,7 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
             for group in groups
         ]
         if any(texts) and (not only or len(set(texts)) > 1):
-            ids = [group[0].id for group in groups]
-            rows.append({"what": what, **dict(zip(ids, texts, strict=True))})
+            rows.append({"what": what, **dict(zip([group[0].id for group in groups], texts, strict=True))})
     return pd.DataFrame(rows, columns=["what", *(group[0].id for group in groups)])
 
 

@@ -69,8 +69,7 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
 
     def make(between: Any) -> Ranking:
         assert reading.pairs is not None
-        hits = search.hits(dataset.feature_names, dataset.groups)
-        return reading.pairs.ranked(MOST, codes, hits, between)
+        return reading.pairs.ranked(MOST, codes, search.hits(dataset.feature_names, dataset.groups), between)
 
     name = f"pairs:{codes is None}:{search.words}"
     ranking = calculated(reading, name, make, "Ranking all pairs of features.")

@@ -373,8 +373,7 @@ def _when_ready(task: Task, body: partial[None]) -> None:
 
 
 def _finished(settings: Settings, lesson: Lesson) -> None:
-    state = progress(lesson.name)
-    state.done = True
+    progress(lesson.name).done = True
     st.markdown(f"#### :material/celebration: Finished: {plain(lesson.title)}")
     st.markdown("You have seen:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
     following = lessons().get(lesson.next)

@@ -419,8 +419,7 @@ def _charts(
         panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
     fit = None if chosen is None else _drawable(chosen, view)
     # Beside the curves, whose points choose the fit.
-    widths = [1, 1] if fit is None else [3, 3, 2]
-    left, right, *rest = st.columns(widths)
+    left, right, *rest = st.columns([1, 1] if fit is None else [3, 3, 2])
     if fit is not None:
         with rest[0]:
             _matrix(plan, fit)

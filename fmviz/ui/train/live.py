@@ -187,7 +187,6 @@ def _scene(
     data = dataset if dataset is None or not dataset.outputs else dataset.of_output(output)
     moving = bool(settings["motion"])
     explains = single is not None and not moving and why_zero.explains(single)
-    d = 0 if data is None else data.X.shape[1]
     return Scene(
         experiment=experiment if view is None else view.experiment,
         view=view if single is None else single,
@@ -201,7 +200,7 @@ def _scene(
         x=settings[axis_of(view)],
         n_outputs=1 if dataset is None else max(1, len(dataset.outputs)),
         metric=_metric(view, dataset, settings),
-        mark=why_zero.mark(settings, d) if explains else None,
+        mark=why_zero.mark(settings, 0 if data is None else data.X.shape[1]) if explains else None,
         clickable=explains,
         moving=moving,
     )
@@ -779,8 +778,7 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
         _series("estimation_error", "error", figures.ORANGE, dash=True),
     ]
     if names is None:
-        known = scene.dataset is not None and truth_of(scene.dataset) is not None
-        recovery = [recovery[0]] if known else []
+        recovery = [recovery[0]] if scene.dataset is not None and truth_of(scene.dataset) is not None else []
     else:
         recovery = [curve for curve in recovery if curve["column"] in names]
     if recovery:

@@ -149,8 +149,7 @@ def rows_with_all(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
     """Count the rows of the data in which all features of each set are non-zero; sets has shape (t, m)."""
     counts = []
     for features in sets:
-        columns = dataset.X[:, features]
-        both = np.asarray((columns != 0).sum(axis=1)).ravel() == features.size
+        both = np.asarray((dataset.X[:, features] != 0).sum(axis=1)).ravel() == features.size
         counts.append(int(both.sum()))
     return np.array(counts, dtype=int)
 

@@ -113,10 +113,9 @@ def _slices(
     if dataset.truth is not None and dataset.truth.ndim == 3 and d <= _EXACT and m <= 6:
         for c in shown:
             codes, scale = encode_codes(dataset.truth[c], grey_diagonal=True)
-            title = f"{dataset.outputs[c]}, in truth"
             panels.append(
                 Panel(
-                    title,
+                    f"{dataset.outputs[c]}, in truth",
                     [CodesFrame(codes, scale)],
                     row_labels=labels,
                     col_labels=labels,
