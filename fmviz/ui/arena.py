@@ -13,7 +13,6 @@ import streamlit as st
 from fmviz import metrics
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.interactions import two_rows
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.datasets import Dataset
@@ -34,6 +33,7 @@ from fmviz.ui.components.matrix_view import (
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.panels import SUPPORT, truth_panel
+from fmviz.ui.train.why_zero import two_rows
 from fmviz.ui.watching import failure, shared_task, watch
 
 _LEAST_WIDTH = 140
@@ -99,12 +99,16 @@ def draw(
     if settings[strength] != nearest:
         settings.set(**{strength: nearest})
     left, right = st.columns([5, 2], gap="medium", vertical_alignment="bottom")
-    with left:
-        widgets.control(
-            settings, strength, st.select_slider, "Strength λ", plan.lambdas, format_func="{:g}".format
-        )
-    with right:
-        widgets.param(settings, along, "Watch", labels=_ALONG)
+    widgets.control(
+        settings,
+        strength,
+        st.select_slider,
+        "Strength λ",
+        plan.lambdas,
+        format_func="{:g}".format,
+        place=left,
+    )
+    widgets.param(settings, along, "Watch", labels=_ALONG, place=right)
     if settings[along] == "epochs":
         _draw_epochs(plan, nearest, f"{settings.page}_epochs", height, compared)
     else:
@@ -224,17 +228,8 @@ def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: t
     (problem,) = Run.prepare(fit.experiment).problem.machines
     story = why_zero(problem, fit.parameters, *pair)
     st.markdown(plain(f"{story.sentence(names)} {story.reason(names)}"))
-    rows = (story.first, story.second)
-    arrays = []
-    if story.thresholded and not story.shared.size:
-        arrays = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
     chart(
-        two_rows(
-            [names[j] for j in pair],
-            np.stack([row.values for row in rows]),
-            *arrays,
-            dark=st.context.theme.type == "dark",
-        ),
+        two_rows(story, names),
         key="arena_why",
         alt=f"The rows of {names[pair[0]]} and {names[pair[1]]} in P: {story.sentence(names)}",
     )

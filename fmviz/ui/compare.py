@@ -36,7 +36,7 @@ from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, sugges
 from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import carry_out, results
-from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import (
     METRICS,
     differing,
@@ -97,12 +97,9 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     line = f"{widgets.labels_of(names)} · {target:,} interactions · {SLACK[settings['accept']].lower()}"
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            with st.container(width="content"):
-                widgets.regularizers(settings, "fighters")
-            with st.container(width=150):
-                widgets.param(settings, "target", "Interactions")
-            with st.container(width="content"):
-                widgets.param(settings, "accept", "Accepted", labels=SLACK)
+            widgets.regularizers(settings, "fighters", place=st.container(width="content"))
+            widgets.param(settings, "target", "Interactions", place=st.container(width=150))
+            widgets.param(settings, "accept", "Accepted", labels=SLACK, place=st.container(width="content"))
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
     with st.container(horizontal=True, vertical_alignment="center"):
         widgets.action(
@@ -563,11 +560,7 @@ def _view(settings: Settings) -> str:
 
 
 def _runs(settings: Settings) -> None:
-    try:
-        runs = store()
-    except StoreError as error:
-        st.error(plain(error), icon=":material/save:")
-        return
+    runs = store()
     picked = _pick(settings, runs)
     if len(picked) < 2:
         _empty(settings, runs, picked)

@@ -125,22 +125,23 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
         widths = [3] if pasted else [1.2, 1, 1]
         if settings.shows("source"):
             first_column, *other_columns = st.columns([1.1, *widths], vertical_alignment="top")
-            with first_column:
-                words = {"sampled": "Drawn", "pasted": "Pasted"}
-                widgets.param(settings, "source", "The matrix P", labels=words)
+            words = {"sampled": "Drawn", "pasted": "Pasted"}
+            widgets.param(settings, "source", "The matrix P", labels=words, place=first_column)
         else:
             other_columns = st.columns(widths, vertical_alignment="top")
         if pasted:
             with other_columns[0]:
                 return _pasted(settings)
-        with other_columns[0]:
-            words = {name: distribution.label for name, distribution in lab.DISTRIBUTIONS.items()}
-            chosen = lab.DISTRIBUTIONS[settings["distribution"]]
-            widgets.param(settings, "distribution", labels=words, style="select", help=chosen.help)
-        with other_columns[1]:
-            widgets.param(settings, "d", "Features d", style="slider")
-        with other_columns[2]:
-            widgets.param(settings, "k", "Rank k", style="slider")
+        widgets.param(
+            settings,
+            "distribution",
+            labels={name: distribution.label for name, distribution in lab.DISTRIBUTIONS.items()},
+            style="select",
+            help=lab.DISTRIBUTIONS[settings["distribution"]].help,
+            place=other_columns[0],
+        )
+        widgets.param(settings, "d", "Features d", style="slider", place=other_columns[1])
+        widgets.param(settings, "k", "Rank k", style="slider", place=other_columns[2])
     drawn = (settings["d"], settings["k"], settings["distribution"], settings["seed"])
     return drawn, lab.sample(*drawn)
 
@@ -310,8 +311,8 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
         if powers:
             widgets.param(settings, "degree", "Order m", style="slider")
-        with st.container(width="content"):
-            size = widgets.param(settings, "size", "Pictures", labels={"row": "In a row", "large": "Large"})
+        words = {"row": "In a row", "large": "Large"}
+        size = widgets.param(settings, "size", "Pictures", labels=words, place=st.container(width="content"))
     columns, height = (2, 640) if size == "large" else (4, 300)
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
     payload = pictures(token, chosen, driver, P, degree=degree, columns=columns, max_height=height)
@@ -351,9 +352,8 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
     d = P.shape[0]
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.subheader("What is left, against λ", width="content")
-        with st.container(width="content"):
-            words = {"linear": "Linear", "log": "Logarithmic"}
-            y = widgets.param(settings, "y", "Scale of counts", labels=words)
+        words = {"linear": "Linear", "log": "Logarithmic"}
+        y = widgets.param(settings, "y", "Scale of counts", labels=words, place=st.container(width="content"))
     left, right = st.columns(2)
     for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
         curves = [

@@ -13,7 +13,7 @@ from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.program import program
-from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
+from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, store
 from fmviz.lab.store.archive import export_runs, import_runs
 from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
@@ -61,11 +61,7 @@ def render() -> None:
             "Every run is kept here with its settings, curves and parameters, even if it failed or was "
             "interrupted. Pick rows to open, compare, export or delete them.",
         )
-        try:
-            runs = store()
-        except StoreError as error:
-            st.error(plain(error), icon=":material/save:")
-            return
+        runs = store()
         if (sentence := st.session_state.get(_TOLD)) is not None:
             widgets.dismissible("runs", sentence, _TOLD)
         _filters(settings)

@@ -29,7 +29,7 @@ from fmviz.lab.search.sweep_run import (
     main_metric,
     means_table,
 )
-from fmviz.lab.store import RunStore, StoreError, store
+from fmviz.lab.store import RunStore, store
 from fmviz.lab.store.table import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
@@ -79,11 +79,7 @@ def render() -> None:
             "Fit many models at once: methods × strengths × seeds. Every result goes to the run store; what "
             "is there already is not fitted again, so a sweep that was stopped goes on where it was.",
         )
-        try:
-            runs = store()
-        except StoreError as error:
-            st.error(plain(error), icon=":material/save:")
-            return
+        runs = store()
         line = (
             f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
             f"{settings['high']:g} · {settings['seeds']:,} seeds"
@@ -112,8 +108,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
             (("low", "λ from"), ("high", "λ to"), ("points", "λ values"), ("seeds", "Seeds")),
             strict=True,
         ):
-            with column:
-                widgets.param(settings, name, label)
+            widgets.param(settings, name, label, place=column)
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
         base = _base(settings)
         draw_thresholds(
@@ -316,9 +311,11 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             label="See the runs",
         )
     if not view.state.active:
-        source = widgets.linked(
-            sweep_program(plan),
-            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
-            data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+        widgets.python_block(
+            widgets.linked(
+                sweep_program(plan),
+                f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+                data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+            ),
+            "Fits all of it and prints the table above.",
         )
-        widgets.python_block(source, "Fits all of it and prints the table above.")
