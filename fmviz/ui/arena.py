@@ -274,7 +274,6 @@ def draw_panels(
     *,
     driver: str | None = None,
     player: bool = False,
-    min_width: int = _LEAST_WIDTH,
 ) -> None:
     """Draw the pictures that `fitted` makes, some for each regularizer; beside weights, those in truth."""
     names, truth = dataset.feature_names, truth_of(dataset)
@@ -301,7 +300,7 @@ def draw_panels(
         player=player,
         show="gram",
         columns=len(drawn),
-        min_width=min_width,
+        min_width=_LEAST_WIDTH,
         # Weights overshoot in the first epochs; on their scale, all later ones would look alike.
         gram_scale=None if dataset.truth is None else 2.0 * float(np.abs(dataset.truth).max()),
         max_height=height,

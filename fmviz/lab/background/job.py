@@ -22,6 +22,7 @@ from fmviz.lab.failure import in_words
 from fmviz.lab.runner import Run
 from fmviz.lab.store import StoredRun, new_id
 from fmviz.lab.store.recorder import Recorder
+from fmviz.lab.typography import counted
 
 MOST_RECORDS = 2_000
 MOST_FRAMES = 40
@@ -361,7 +362,7 @@ class Job(Task):
             self._scheduled = False
 
     def _paused_after(self) -> str:
-        return f"Paused after {_epochs(self._epoch)}."
+        return f"Paused after {counted(self._epoch, 'epoch')}."
 
     def _recall(self, trace: Iterable[dict[str, Any]]) -> None:
         """Take in the records of epochs that were made before."""
@@ -386,7 +387,7 @@ class Job(Task):
         if self._stop.is_set():
             if self._stream is not None:
                 self._stream.close()  # type: ignore[attr-defined]
-            message = f"Stopped on request after {_epochs(self._epoch)}."
+            message = f"Stopped on request after {counted(self._epoch, 'epoch')}."
             if self._recorder is not None:
                 self._recorder.end(Reason.STOPPED, message)
             self._set(TaskState.STOPPED, message)
@@ -461,7 +462,3 @@ def ordinal(n: int) -> str:
     """Return a number as in 1st, 2nd, 3rd and 4th."""
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n:,}{ending}"
-
-
-def _epochs(n: int) -> str:
-    return f"{n:,} epoch" + ("" if n == 1 else "s")

@@ -21,6 +21,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.solvers import Solver
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
+from fmviz.lab.typography import in_latex as _n
 
 __all__ = ["GRAINS", "MOST_BLOCKS", "MOST_ENTRIES", "Inside", "look_inside", "why_no_grain"]
 
@@ -46,15 +47,12 @@ class Inside:
         All of its steps.
     stops : tuple of int
         How many steps are made after each step of the grain that is looked at.
-    grain : str
-        One of `GRAINS`.
     """
 
     epochs: int
     start: Parameters
     steps: tuple[Step, ...]
     stops: tuple[int, ...]
-    grain: str
 
     def at(self, stop: int) -> Parameters:
         """Return the parameters after a number of stops."""
@@ -142,7 +140,7 @@ def look_inside(
             memory=memory,
         )
     )
-    return Inside(epochs, parameters, steps, _stops(steps, grain), grain)
+    return Inside(epochs, parameters, steps, _stops(steps, grain))
 
 
 def _solver(experiment: Experiment) -> Solver:
@@ -270,11 +268,3 @@ def halves(step: Step, size: int) -> str:
     """Return how many of the `size` entries of P are zero before and after a half of an update."""
     before, after = ((x[:size] == 0).sum() for x in (step.before, step.after))
     return f"Zeros in P: {int(before):,} before, {int(after):,} after, of {size:,}."
-
-
-def _n(x: float) -> str:
-    text = f"{x:.4g}"
-    if "e" in text:
-        head, tail = text.split("e")
-        text = rf"{head}\cdot10^{{{int(tail)}}}"
-    return text

@@ -159,9 +159,7 @@ class Wording:
 
     def _unit(self, attribute: Attribute) -> str:
         scaling = attribute.scaling
-        if scaling is not None and scaling.deviations:
-            return "standard deviation"
-        return "unit"
+        return "standard deviation" if scaling is not None and scaling.deviations else "unit"
 
     def _zero(self, attribute: Attribute) -> str:
         scaling = attribute.scaling

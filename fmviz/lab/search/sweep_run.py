@@ -32,7 +32,7 @@ from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import Growth, RunStore, StoredRun
 from fmviz.lab.store.database import insert
 from fmviz.lab.store.table import METRICS, metrics_of
-from fmviz.lab.typography import duration
+from fmviz.lab.typography import counted, duration
 from fmviz.lab.values import plain
 
 # A stored trace has at most about so many records; evaluating every epoch would cost more than the fits.
@@ -67,7 +67,7 @@ class Cost:
 
     def sentence(self) -> str:
         """Return the cost in words."""
-        fits = f"{self.fits:,} fit" + ("" if self.fits == 1 else "s")
+        fits = counted(self.fits, "fit")
         known = f", of which {self.stored:,} are in the store already" if self.stored else ""
         if self.stored == self.fits:
             return f"{fits}, all of which are in the store already."

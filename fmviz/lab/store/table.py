@@ -174,9 +174,7 @@ def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
 def title_of_group(runs: Sequence[StoredRun]) -> str:
     """Return the title of runs that differ only in their seed."""
     title = title_of_run(runs[0])
-    if len(runs) == 1:
-        return title
-    return f"{title.rpartition(' · seed')[0] or title} · {len(runs)} seeds"
+    return title if len(runs) == 1 else f"{title.rpartition(' · seed')[0] or title} · {len(runs)} seeds"
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:

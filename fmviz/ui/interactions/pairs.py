@@ -377,9 +377,7 @@ def with_intervals(
     table: pd.DataFrame, average: Average | None, i: np.ndarray, j: np.ndarray
 ) -> pd.DataFrame:
     """Join intervals from samples to a table of pairs (i, j)."""
-    if average is None:
-        return table
-    return table.join(average.intervals(i, j).set_axis(table.index))
+    return table if average is None else table.join(average.intervals(i, j).set_axis(table.index))
 
 
 # -------------------------------------------------------------------------------------------------- matrix
