@@ -336,8 +336,7 @@ def _array_bytes(array: np.ndarray) -> memoryview:
 
 
 def _array(data: memoryview) -> np.ndarray:
-    array: np.ndarray = np.load(io.BytesIO(data), allow_pickle=False)
-    return array
+    return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
 
 
 def _table_bytes(table: pd.DataFrame) -> memoryview:

@@ -177,9 +177,8 @@ def _draw_path(
             return _waiting(dataset, plan.base.rank, key, compared)
         nearest = min(strengths, key=lambda value: abs(math.log(value / strength)))
         picture = fitted(strengths[nearest], key, dataset, compared)
-        if nearest == strength:
-            return picture
-        return replace(picture, caption=f"So far, at λ = {nearest:g}: {picture.caption}")
+        words = f"So far, at λ = {nearest:g}: {picture.caption}"
+        return picture if nearest == strength else replace(picture, caption=words)
 
     panels = {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
     draw_panels(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)

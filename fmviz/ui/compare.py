@@ -140,9 +140,8 @@ def _budget_words(settings: Settings, accept: tuple[int, int]) -> str:
     dataset = load_dataset(settings["dataset"])
     low, high = accept
     words = f"Accepts {low:,} to {high:,} interactions" if low < high else f"Accepts {low:,} interactions"
-    if truth_of(dataset) is None:
-        return f"{words}."
-    return f"{words}; {suggested_target(dataset):,} pairs truly interact."
+    known = truth_of(dataset) is not None
+    return f"{words}; {suggested_target(dataset):,} pairs truly interact." if known else f"{words}."
 
 
 def _duel_experiment(settings: Settings) -> Experiment:

@@ -14,6 +14,7 @@ from fmviz.engine.losses import Loss
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
@@ -169,12 +170,10 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
     where the latter has λ over a typical residual, which outliers do not change.
     """
     errors = errors_of(run, parameters)
-    typical = 1.0
-    if not errors.binary:
-        # Standard deviation of a normal distribution over its median absolute deviation.
-        typical = 1.4826 * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
-    names = ("lambda_w", "lambda_p", "lambda_sparse")
-    changes = {name: getattr(run.experiment, name) / typical for name in names}
+    # Standard deviation of a normal distribution over its median absolute deviation.
+    deviation = 1.4826 * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
+    typical = 1.0 if errors.binary else deviation
+    changes = {name: getattr(run.experiment, name) / typical for name in STRENGTHS}
     capped = _with(run, output, "capped_hinge" if errors.binary else "capped", **changes)
     if errors.binary or not isinstance(capped.problem, Problem):
         return capped

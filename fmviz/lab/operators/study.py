@@ -283,9 +283,8 @@ def paper_claim(by_columns: Study, by_rows: Study) -> str:
 
 def _course(shown: Study) -> str:
     first, last = int(shown.features[0]), int(shown.features[-1])
-    if (shown.features == first).all():
-        return f"{first} at every λ"
-    return f"from {first} at λ = 2⁻⁷ to {last} at λ = 2⁷"
+    same = (shown.features == first).all()
+    return f"{first} at every λ" if same else f"from {first} at λ = 2⁻⁷ to {last} at λ = 2⁷"
 
 
 def python_source(

@@ -110,9 +110,7 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     until : int, optional
         The epoch at which the run was stopped, if it was.
     """
-    halt = "    pass\n"
-    if until is not None:
-        halt = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
+    halted = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
     return (
         opening(
             [experiment.dataset],
@@ -121,7 +119,7 @@ def program(experiment: Experiment, until: int | None = None) -> str:
         )
         + f"experiment = {experiment_source(experiment)}\n"
         "for snapshot in Run.prepare(experiment).snapshots():\n"
-        + halt
+        + ("    pass\n" if until is None else halted)
         + '\nprint(f"epoch {snapshot.epoch}")\n'
         'print(f"objective {snapshot.objective:.10g}")\n'
         'print(f"used features {snapshot.used_features}")\n'

@@ -262,9 +262,8 @@ def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
     codes[grid.counts == 0] = NOT_AN_INTERACTION
     first, other = (dataset.feature_names[j] for j in grid.pair)
     label = (dataset.class_labels or ("", ""))[-1] if dataset.task == "binary" else ""
-    target, mean = dataset.target_name, f"its mean {grid.mean:.3g}"
-    if label:
-        target, mean = f"Share of {label}", f"that of all, {grid.mean:.0%}"
+    target = f"Share of {label}" if label else dataset.target_name
+    mean = f"that of all, {grid.mean:.0%}" if label else f"its mean {grid.mean:.3g}"
     frame = CodesFrame(
         codes,
         scale,
