@@ -11,8 +11,6 @@ from fmviz.figures import palette
 from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE
 
-__all__ = ["confusion", "contributions"]
-
 # Beyond so many classes the counts are told by the pointer alone.
 _WRITTEN = 12
 _LONGEST = 46

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["data_folder", "default_path"]
-
 
 def default_path() -> Path:
     """Return the path of the run store: ``FMVIZ_STORE``, or a file in the user's data directory."""

@@ -6,8 +6,6 @@ import math
 import re
 from typing import Any
 
-__all__ = ["cell", "with_minus", "without_markup"]
-
 _SYMBOLS = {
     r"\lambda": "λ",
     r"\sigma": "σ",

@@ -16,8 +16,6 @@ from fmviz.engine.settings import ParamSpec, check_params
 from fmviz.engine.target import Target
 from fmviz.lab.contamination import Task, contaminated, contamination_params
 
-__all__ = ["Dataset", "DatasetSpec", "Scaling", "Task"]
-
 
 @dataclass(frozen=True)
 class Scaling:

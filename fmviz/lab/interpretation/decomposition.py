@@ -18,8 +18,6 @@ from fmviz.engine.interactions.of_order import elementary, interactions_of, orde
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 
-__all__ = ["KINDS", "Decomposition", "Term", "decompose"]
-
 KINDS = {"bias": "bias", "linear": "linear", "pair": "pairs", "square": "squares", "higher": "higher orders"}
 """What a term may be, and the words for all of that kind."""
 

@@ -23,8 +23,6 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.typography import in_latex as _n
 
-__all__ = ["GRAINS", "MOST_BLOCKS", "MOST_ENTRIES", "Inside", "look_inside", "why_no_grain"]
-
 GRAINS = ("epoch", "block", "entry")
 """How much is moved at once: everything once, a row or a column of P (or half of an update), an entry."""
 MOST_ENTRIES = 1_000

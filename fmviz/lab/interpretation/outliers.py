@@ -22,8 +22,6 @@ from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, split
 from fmviz.lab.runs import found_caps
 
-__all__ = ["LISTED", "Errors", "Suspicion", "caps_of", "errors_of", "rows_table", "suspicious_rows"]
-
 LISTED = 50
 """Rows of a list of suspicious ones."""
 

@@ -11,8 +11,6 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.lab.typography import counted
 
-__all__ = ["Row", "Story", "why_zero"]
-
 
 @dataclass(frozen=True, eq=False)
 class Row:

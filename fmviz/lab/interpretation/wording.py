@@ -14,8 +14,6 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import Attribute, Attributes
 
-__all__ = ["Wording", "number"]
-
 
 @dataclass(frozen=True, eq=False)
 class Wording:

@@ -12,16 +12,6 @@ from fmviz.engine.models import MODELS
 from fmviz.engine.schedule import STRENGTHS, Change
 from fmviz.lab.experiment import Experiment
 
-__all__ = [
-    "change_words",
-    "changed_words",
-    "changes_listed",
-    "in_words",
-    "strength_label",
-    "with_jumps",
-    "with_strengths",
-]
-
 _TERMS = {"lambda_sparse": "penalty_sparse", "lambda_p": "penalty_p", "lambda_w": "penalty_w"}
 
 

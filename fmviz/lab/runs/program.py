@@ -12,15 +12,6 @@ from fmviz.lab.runs.provenance import versions as present_versions
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import to_python
 
-__all__ = [
-    "equal_sparsity_program",
-    "experiment_source",
-    "opening",
-    "paper_program",
-    "program",
-    "with_header",
-]
-
 _INSTALL = """\
 # Needs fmviz, once: pip install .  in the folder of its source. Or, without that, save this program in that
 # folder and run it by .venv/bin/python, which `make run` has set up there.

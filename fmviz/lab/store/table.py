@@ -22,23 +22,6 @@ from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
 
-__all__ = [
-    "METRICS",
-    "differing",
-    "in_words",
-    "label_of",
-    "mean_and_deviation",
-    "metrics_in_words",
-    "metrics_of",
-    "name_of",
-    "runs_table",
-    "seeds_folded",
-    "title_of_group",
-    "title_of_run",
-    "title_of_settings",
-    "unit_of",
-]
-
 METRICS: dict[str, str] = {
     "validation_rmse": "RMSE, validation",
     "validation_auc": "AUC, validation",
