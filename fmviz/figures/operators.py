@@ -35,9 +35,14 @@ class Curve:
     reading: int = 0
 
 
+def superscript(number: int) -> str:
+    """Return a whole number in superscript digits."""
+    return str(number).translate(_SUPERSCRIPT)
+
+
 def power(exponent: int) -> str:
     """Return a power of two, such as "2⁻³"."""
-    return f"2{str(exponent).translate(_SUPERSCRIPT)}"
+    return f"2{superscript(exponent)}"
 
 
 def counts_figure(

@@ -326,15 +326,15 @@ def _shrinkage(
         )
         for name in names
     ]
-    with right:
-        flat = [f"{label}: {np.ptp(before[q == 0]):.2g} wide" for label, _, q in curves if (q == 0).any()]
-        chart(
-            figures.shrinkage(before, curves, float(point[entry]), settings["entry"]),
-            "geometry_shrinkage",
-            f"{settings['entry']} after the operator against {settings['entry']} before it. Flat at zero: "
-            + ("; ".join(flat) or "nowhere")
-            + ".",
-        )
+    flat = [f"{label}: {np.ptp(before[q == 0]):.2g} wide" for label, _, q in curves if (q == 0).any()]
+    chart(
+        figures.shrinkage(before, curves, float(point[entry]), settings["entry"]),
+        "geometry_shrinkage",
+        f"{settings['entry']} after the operator against {settings['entry']} before it. Flat at zero: "
+        + ("; ".join(flat) or "nowhere")
+        + ".",
+        place=right,
+    )
 
 
 # ------------------------------------------------------------------------------------------ one column
@@ -378,13 +378,13 @@ def _column(settings: Settings) -> None:
     story = lab.column_story([settings[name] for name in _ENTRIES], strength)
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     gone = [f"p{name[1:]}" for name, q in zip(_ENTRIES, story.after, strict=True) if q == 0]
-    with left:
-        chart(
-            figures.column_bars(story.before, story.after, story.threshold, strength),
-            "geometry_column",
-            f"Six entries against the threshold {story.threshold:.4g} of TI and {strength:g} of ℓ₁. Exactly "
-            f"zero: {', '.join(gone) or 'none'}.",
-        )
+    chart(
+        figures.column_bars(story.before, story.after, story.threshold, strength),
+        "geometry_column",
+        f"Six entries against the threshold {story.threshold:.4g} of TI and {strength:g} of ℓ₁. Exactly "
+        f"zero: {', '.join(gone) or 'none'}.",
+        place=left,
+    )
     with right, st.container(key="geometry_formula"):
         st.latex(r"q_j=\operatorname{sign}(p_j)\max(|p_j|-\tau,\,0),\quad S_\theta=\textstyle\sum_j|q_j|")
         st.latex(story.latex(strength))

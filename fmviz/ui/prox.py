@@ -366,12 +366,12 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
             for study in studies
         ]
         figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
-        with column:
-            chart(
-                figure,
-                key=f"prox_{what.replace(' ', '_')}",
-                alt=describe(lab.EXPONENTS, curves, what, total),
-            )
+        chart(
+            figure,
+            key=f"prox_{what.replace(' ', '_')}",
+            alt=describe(lab.EXPONENTS, curves, what, total),
+            place=column,
+        )
 
 
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:

@@ -276,13 +276,13 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             (left, "mean", "std", metric, words),
             (right, "interactions", None, "used_interactions", "Used interactions"),
         ):
-            with column:
-                curves(
-                    figures.against_strength(means, axis, value, error, what, title),
-                    key=f"sweeps_{value}",
-                    alt=f"{title} against {axis}, a curve for each method.",
-                    live=view.state.active,
-                )
+            curves(
+                figures.against_strength(means, axis, value, error, what, title),
+                key=f"sweeps_{value}",
+                alt=f"{title} against {axis}, a curve for each method.",
+                live=view.state.active,
+                place=column,
+            )
         bars = "." if view.state.active else "; bars are one standard deviation."
         st.caption(f"Means over the seeds{bars}")
     st.dataframe(

@@ -19,6 +19,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.penalties import PENALTIES
+from fmviz.figures.operators import power
 from fmviz.lab.background.task import Task
 from fmviz.lab.runs.program import with_header
 from fmviz.lab.typography import without_markup
@@ -33,17 +34,11 @@ MORE = "more"
 """The choice that unfolds all others."""
 FIRST_REGULARIZERS = ("l1", "l21", "ti", "cs")
 """What Simple offers before *More*."""
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def superscript(number: int) -> str:
-    """Return a whole number in superscript digits."""
-    return str(number).translate(_SUPERSCRIPT)
 
 
 def power_label(exponent: int) -> str:
     """Return for instance "2⁻³ = 0.125"."""
-    return f"2{superscript(exponent)} = {2.0**exponent:.6g}"
+    return f"{power(exponent)} = {2.0**exponent:.6g}"
 
 
 def title_of(name: str) -> str:

@@ -164,8 +164,8 @@ def draw(settings: Settings) -> None:
             _way_back(lesson, number, settings)
             return
         task = _task(lesson, number) if step.find else None
-        wanted = task if numbers_in(step.text) else None
-        _when_ready(wanted, partial(_body, settings, lesson, number, step))
+        body = partial(_body, settings, lesson, number, step)
+        _when_ready(task if numbers_in(step.text) else None, body)
 
 
 def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> None:

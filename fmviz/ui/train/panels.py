@@ -15,6 +15,7 @@ from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.models import MODELS, Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
+from fmviz.figures.operators import superscript
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
@@ -33,7 +34,6 @@ from fmviz.ui.components.matrix_view import (
     Panel,
     encode_codes,
 )
-from fmviz.ui.widgets import superscript
 
 _AUTOMATIC_ROWS = 100
 
