@@ -293,8 +293,8 @@ class Experiment:
             )
             for owner in OWNERS
         }
-        unknown = set(given) - set(known) - {f"{o}_{n}" for o in OWNERS for n, _ in own[f"{o}_params"]}
-        if unknown := unknown - {"changes"}:
+        parameters = {f"{owner}_{name}" for owner in OWNERS for name, _ in own[f"{owner}_params"]}
+        if unknown := set(given) - {*known, *parameters, "changes"}:
             raise ValueError(f"Unknown setting {min(unknown)!r}; known are {', '.join(_BY_NAME)}.")
         return cls(**known, **own, changes=changes_from_text(str(given.get("changes", ""))))
 
@@ -360,7 +360,8 @@ def suggested(
     """
     spec = dataset_spec(dataset)
     known = {k: v for k, v in spec.suggested.items() if k in _BY_NAME}
-    chosen = get_model(known.pop("model", "fm") if model is None else model, dict(model_params))
+    made_for = known.pop("model", "fm")
+    chosen = get_model(made_for if model is None else model, dict(model_params))
     suited = {**suited_settings(chosen, spec.task), **spec.suited.get(chosen.name, {})}
     settings = {**known, **suited, "model": chosen.name}
     if model_params or "model_params" not in settings:

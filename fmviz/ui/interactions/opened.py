@@ -115,10 +115,10 @@ def opened(
             "stronger penalties or another solver."
         )
     full_dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-    if (d := full_dataset.X.shape[1]) != parameters.w.shape[-1]:
+    if full_dataset.X.shape[1] != parameters.w.shape[-1]:
         raise ValueError(
             f"{title_of_run(stored)} has {parameters.w.shape[-1]:,} features, but its data set has "
-            f"{d:,} now. Train it anew."
+            f"{full_dataset.X.shape[1]:,} now. Train it anew."
         )
     m = experiment.machine.n_outputs_of(parameters)
     if m != max(1, len(full_dataset.outputs)):

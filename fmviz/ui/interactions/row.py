@@ -279,7 +279,7 @@ def _bars(reading: Opened, now: Decomposition) -> None:
             labels.append(f"{others} ({term.order:,})")
         else:
             labels.append(words_of(term, names))
-        values.append(wording.added(term.value) if term.kind == "bias" else (term.value * wording.scale))
+        values.append(wording.added(term.value) if term.kind == "bias" else term.value * wording.scale)
     total = wording.added(now.total)
     largest = now.table(names, wording.scale).head(3)
     said = "; ".join(f"{row.term} {row.value:+.3g}" for row in largest.itertuples())
