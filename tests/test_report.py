@@ -12,12 +12,13 @@ import pytest
 from PIL import Image
 
 from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.models import MODELS
 from fmviz.figures import palette
 from fmviz.figures.sketch import matrix_png
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.datasets.base import Scaling
-from fmviz.lab.experiment import EXPERIMENT_MODELS, Experiment
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.reading import table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
@@ -102,7 +103,7 @@ def test_hostile_names_stay_text(view):
     assert "default-src 'none'" in page
 
 
-@pytest.mark.parametrize("model", EXPERIMENT_MODELS)
+@pytest.mark.parametrize("model", tuple(MODELS))
 def test_every_model_has_a_report(model):
     settings = {**SMALL, "dataset": "balance_scale", "model": model, "max_epochs": 3}
     experiment = Experiment(**settings, lambda_sparse=0.001)

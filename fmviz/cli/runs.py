@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import add_store, open_store, print_json, text_table, to_stderr
+from fmviz.lab.typography import counted
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun
@@ -47,8 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     out = action("export", "write runs, with traces and parameters, to one file")
     out.add_argument("ids", nargs="+", metavar="ID")
     out.add_argument("file", type=Path, metavar="FILE")
-    into = action("import", "read the runs of such a file")
-    into.add_argument("file", type=Path, metavar="FILE")
+    action("import", "read the runs of such a file").add_argument("file", type=Path, metavar="FILE")
     action("delete", "delete runs for good").add_argument("ids", nargs="+", metavar="ID")
 
 
@@ -164,7 +164,9 @@ def _export(arguments: argparse.Namespace, store: RunStore) -> int:
 
     data = export_runs(store, [run.id for run in _named(store, arguments.ids)])
     arguments.file.write_bytes(data)
-    print(f"{_count(len(set(arguments.ids)))} written to {arguments.file} ({len(data) / 1e3:,.0f} kB).")
+    print(
+        f"{counted(len(set(arguments.ids)), 'run')} written to {arguments.file} ({len(data) / 1e3:,.0f} kB)."
+    )
     return 0
 
 
@@ -173,7 +175,7 @@ def _import(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.store.archive import MOST_BYTES, import_runs
 
     new, known = import_runs(store, read_input(arguments.file, MOST_BYTES, "Export fewer runs at a time."))
-    print(f"{_count(len(new))} imported, {known:,} already there.")
+    print(f"{counted(len(new), 'run')} imported, {known:,} already there.")
     return 0
 
 
@@ -182,17 +184,13 @@ def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
     going = [run.id for run in named if not run.ended]
     if going:
         raise ValueError(f"Run {going[0]} is still going on; stop it first.")
-    print(f"{_count(store.delete([run.id for run in named]))} deleted.")
+    print(f"{counted(store.delete([run.id for run in named]), 'run')} deleted.")
     return 0
 
 
 def _named(store: RunStore, ids: list[str]) -> list[StoredRun]:
     """Return the runs with these ids or prefixes of ids, without duplicates."""
     return list({run.id: run for run in map(store.get, ids)}.values())
-
-
-def _count(n: int) -> str:
-    return f"{n:,} run" + ("" if n == 1 else "s")
 
 
 _ACTIONS = {

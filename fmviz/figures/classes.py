@@ -11,8 +11,6 @@ from fmviz.figures import palette
 from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE
 
-__all__ = ["confusion", "contributions"]
-
 # Beyond so many classes the counts are told by the pointer alone.
 _WRITTEN = 12
 _LONGEST = 46
@@ -75,13 +73,12 @@ def contributions(
     """
     top = float(np.abs(values).max(initial=0.0)) or 1.0
     names = [literal(term if len(term) <= _LONGEST else f"{term[: _LONGEST - 1]}…") for term in terms]
-    written = np.array([[f"{value:+.2g}" if value else "0" for value in row] for row in values])
     figure = go.Figure(
         go.Heatmap(
             z=np.where(values == 0.0, np.nan, np.sign(values) * np.sqrt(np.abs(values) / top)),
             x=list(range(len(outputs))),
             y=list(range(len(terms))),
-            text=written,
+            text=np.array([[f"{value:+.2g}" if value else "0" for value in row] for row in values]),
             texttemplate="%{text}" if len(outputs) <= _WRITTEN else "",
             customdata=values,
             hovertemplate="%{customdata:+.4g}<extra></extra>",

@@ -137,8 +137,7 @@ def trade_off(
             hovertemplate=f"%{{x:,}} {what}<br>%{{y:.5g}}",
             showlegend=False,
         )
-    drawn = x[np.isfinite(x) & np.isfinite(y)]
-    figure.update_xaxes(title=f"used {what}", **axis_type(drawn))
+    figure.update_xaxes(title=f"used {what}", **axis_type(x[np.isfinite(x) & np.isfinite(y)]))
     figure.update_yaxes(metric_axis(metric, y[np.isfinite(y)]), title=title)
     return finish(figure, 360, 30, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
 
@@ -212,14 +211,13 @@ def against_strength(
         ["dataset", "method", "regularizer"], sort=False
     ):
         rows = rows.sort_values(axis)
-        color = palette.regularizer_color(str(regularizer))
         figure.add_scatter(
             x=rows[axis],
             y=rows[value],
             error_y=None if error is None else {"array": rows[error].fillna(0), "thickness": 1, "width": 3},
             name=f"{method} · {dataset}" if several else str(method),
             mode="lines+markers",
-            line={"color": color, "width": 2, "dash": dashes[dataset]},
+            line={"color": palette.regularizer_color(str(regularizer)), "width": 2, "dash": dashes[dataset]},
             hovertemplate="%{y:.5g}",
         )
     figure.update_xaxes(

@@ -318,10 +318,9 @@ def shrinkage(
             name=label,
             hovertemplate=f"{label}: %{{x:.3g}} becomes %{{y:.4g}}<extra></extra>",
         )
-        at = float(np.interp(present, before, values))
         figure.add_scatter(
             x=[present],
-            y=[at],
+            y=[float(np.interp(present, before, values))],
             mode="markers",
             marker={"color": color, "size": 10, "line": {"width": 1.5, "color": "white"}},
             hoverinfo="skip",

@@ -70,9 +70,7 @@ def network(
                     opacity=0.7,
                     hoverinfo="skip",
                 )
-    order = np.argsort(-strength, kind="stable")
-    labelled = set(order[:26].tolist()) | set(chosen)
-    share = strength / max(strength.max(initial=0.0), 1e-300)
+    labelled = set(np.argsort(-strength, kind="stable")[:26].tolist()) | set(chosen)
     figure.add_scatter(
         x=position[:, 0],
         y=position[:, 1],
@@ -87,7 +85,7 @@ def network(
         ],
         hovertemplate="%{hovertext}<extra></extra>",
         marker={
-            "size": 9 + 17 * np.sqrt(share),
+            "size": 9 + 17 * np.sqrt(strength / max(strength.max(initial=0.0), 1e-300)),
             "color": [POSITIVE if at in set(chosen) else palette.NEUTRAL for at in range(len(names))],
             "line": {"width": 1.5, "color": "rgba(255,255,255,0.8)"},
             "opacity": 1.0,
@@ -323,8 +321,7 @@ def layout(i: np.ndarray, j: np.ndarray, weight: np.ndarray) -> Network:
     nodes, ends = np.unique(np.concatenate([i, j]), return_inverse=True)
     edges = ends.reshape(2, -1).T
     n = nodes.size
-    size = np.abs(weight)
-    strength = np.bincount(edges.ravel(), np.repeat(size, 2), minlength=n)
+    strength = np.bincount(edges.ravel(), np.repeat(np.abs(weight), 2), minlength=n)
     degree = np.bincount(edges.ravel(), minlength=n)
     graph = sp.csr_array((np.ones(len(edges)), edges.T), shape=(n, n))
     graph = graph + graph.T
@@ -350,11 +347,9 @@ def _component(graph: sp.csr_array) -> np.ndarray:
     if n < 3:
         return X
     importance = 1.0 / np.square(distance + np.eye(n)) * (1 - np.eye(n))
-    laplacian = np.diag(importance.sum(axis=1)) - importance
-    inverse = np.linalg.pinv(laplacian)
+    inverse = np.linalg.pinv(np.diag(importance.sum(axis=1)) - importance)
     for _ in range(_ROUNDS):
-        apart = np.sqrt(np.square(X[:, None] - X).sum(axis=2)) + 1e-9
-        ratio = importance * distance / apart
+        ratio = importance * distance / (np.sqrt(np.square(X[:, None] - X).sum(axis=2)) + 1e-9)
         X = inverse @ ((np.diag(ratio.sum(axis=1)) - ratio) @ X)
     return np.asarray(X)
 

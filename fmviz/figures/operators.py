@@ -35,9 +35,14 @@ class Curve:
     reading: int = 0
 
 
+def superscript(number: int) -> str:
+    """Return a whole number in superscript digits."""
+    return str(number).translate(_SUPERSCRIPT)
+
+
 def power(exponent: int) -> str:
     """Return a power of two, such as "2⁻³"."""
-    return f"2{str(exponent).translate(_SUPERSCRIPT)}"
+    return f"2{superscript(exponent)}"
 
 
 def counts_figure(
@@ -70,10 +75,9 @@ def counts_figure(
     x = list(exponents)
     for number, curve in enumerate(curves):
         counts = np.asarray(curve.counts)
-        shown = np.maximum(counts, NONE) if y == "log" else counts
         figure.add_scatter(
             x=x,
-            y=shown,
+            y=np.maximum(counts, NONE) if y == "log" else counts,
             mode="lines+markers",
             name=curve.label,
             line={"color": curve.color, "width": 2.5, "dash": DASHES[curve.reading % len(DASHES)]},

@@ -96,8 +96,7 @@ def regularizer_color(name: str) -> str:
 def method_colors(labels: Sequence[str]) -> dict[str, str]:
     """Return a colour for every method: that of the regularizer in its label, else an unused one."""
     known = {label: REGULARIZER_COLORS.get(label.split(" ")[0].lower()) for label in labels}
-    free = [color for color in SERIES if color not in known.values()] or list(SERIES)
-    others = cycle(free)
+    others = cycle([color for color in SERIES if color not in known.values()] or list(SERIES))
     return {label: color or next(others) for label, color in known.items()}
 
 

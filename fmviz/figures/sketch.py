@@ -206,8 +206,7 @@ def _legend(traces: list[Any], width: float) -> list[str]:
     if len(named) < 2:
         return []
     # A smaller font if the names do not fit on one line.
-    letters = sum(len(t.name) for t in named)
-    letter = min(6.2, (width - _LEFT - 38 * len(named)) / letters)
+    letter = min(6.2, (width - _LEFT - 38 * len(named)) / sum(len(t.name) for t in named))
     size = f' font-size="{11 * letter / 6.2:.1f}"' if letter < 6.2 else ""
     out, x = [], float(_LEFT)
     for trace in named:

@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-__all__ = ["csv", "defused", "literal", "spoken", "table"]
-
 _PLACES = ("x", "y", "z")
 _GRIDS = ("heatmap", "surface")
 

@@ -68,9 +68,7 @@ def _scale(values: Sequence[Any], axis: Any, start: float, end: float) -> Scale:
     low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
     if axis.range is not None and not words:
         low, high = axis.range
-    if words:
-        low, high = low - 0.5, high + 0.5
-    if high <= low:
+    if words or high <= low:
         low, high = low - 0.5, high + 0.5
 
     def at(value: Any) -> float:

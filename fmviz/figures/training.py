@@ -106,12 +106,11 @@ def _line(
     width: float = 2,
     form: str = ".5g",
 ) -> go.Scatter:
-    few = len(history) <= 60
     return go.Scatter(
         x=history[x].to_numpy(),
         y=history[column].to_numpy(),
         name=name,
-        mode="lines+markers" if few else "lines",
+        mode="lines+markers" if len(history) <= 60 else "lines",
         marker={"size": 4, "color": color},
         line={"color": color, "width": width, "dash": dash},
         hovertemplate=f"%{{y:{form}}}",

@@ -8,11 +8,9 @@ from typing import Any, cast
 
 from fmviz.engine.errors import one_of
 from fmviz.engine.settings import ParamSpec
+from fmviz.lab.contamination import Task
 from fmviz.lab.datasets import DATASETS, Dataset, DatasetSpec
-from fmviz.lab.datasets.base import Task
 from fmviz.lab.uploads import is_upload
-
-__all__ = ["DatasetParam", "dataset_spec", "load"]
 
 
 @dataclass(frozen=True)

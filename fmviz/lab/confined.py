@@ -270,8 +270,7 @@ def _bury(children: dict[int, int]) -> None:
         if not pid:
             break
         with socket.socket(fileno=children.pop(pid)) as connection, contextlib.suppress(OSError):
-            code = os.waitstatus_to_exitcode(status)
-            connection.sendall(code.to_bytes(_NUMBER_BYTES, "big", signed=True))
+            connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_NUMBER_BYTES, "big", signed=True))
 
 
 def _work(descriptor: int) -> int:
@@ -337,8 +336,7 @@ def _array_bytes(array: np.ndarray) -> memoryview:
 
 
 def _array(data: memoryview) -> np.ndarray:
-    array: np.ndarray = np.load(io.BytesIO(data), allow_pickle=False)
-    return array
+    return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
 
 
 def _table_bytes(table: pd.DataFrame) -> memoryview:

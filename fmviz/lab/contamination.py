@@ -8,8 +8,6 @@ import numpy as np
 
 from fmviz.engine.settings import ParamSpec
 
-__all__ = ["CONTAMINATION", "Task", "contaminated", "contamination_params"]
-
 Task = Literal["regression", "binary", "class", "ordinal", "several"]
 """Numbers; two classes; more classes; classes in an order; any number of labels a row."""
 

@@ -37,10 +37,6 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 }
 """The settings whose values have parameters of their own, which links and JSON call ``<setting>_<name>``."""
 
-EXPERIMENT_MODELS = tuple(MODELS)
-EXPERIMENT_SOLVERS = tuple(SOLVERS)
-"""The models and solvers of experiments."""
-
 # Omitted from JSON where they have their default: digests of stored runs are hashes of it.
 _OPTIONAL = ("start", "caps")
 
@@ -73,14 +69,14 @@ class Experiment:
     seed: int = setting(
         0, low=0, high=2**31 - 1, help="Draws the start and the split; the same seed repeats the run exactly."
     )
-    model: str = setting("fm", choices=EXPERIMENT_MODELS, help="What is fitted.")
+    model: str = setting("fm", choices=tuple(MODELS), help="What is fitted.")
     regularizer: str = setting(
         "ti",
         choices=tuple(ALL_PENALTIES),
         help=r"The sparsity regularizer Ω: the objective holds $\lambda\,\Omega(P)$.",
     )
     solver: str = setting(
-        "auto", choices=("auto", *EXPERIMENT_SOLVERS), help="Auto takes the one made for the regularizer."
+        "auto", choices=("auto", *SOLVERS), help="Auto takes the one made for the regularizer."
     )
     loss: str = setting(
         "squared",
@@ -289,17 +285,18 @@ class Experiment:
     def from_dict(cls, given: Mapping[str, Any]) -> Experiment:
         """Return the experiment of a dictionary by `to_dict`, or of a part of one."""
         known = {name: value for name, value in given.items() if name in _BY_NAME}
-        own: dict[str, Any] = {}
-        for owner in OWNERS:
-            names = [name for name in given if name.startswith(f"{owner}_")]
-            own[f"{owner}_params"] = tuple((name.removeprefix(f"{owner}_"), given[name]) for name in names)
-        if "changes" in given:
-            own["changes"] = changes_from_text(str(given["changes"]))
-        unknown = set(given) - set(known) - {f"{o}_{n}" for o in OWNERS for n, _ in own[f"{o}_params"]}
-        unknown -= {"changes"}
-        if unknown:
+        own: dict[str, Any] = {
+            f"{owner}_params": tuple(
+                (name.removeprefix(f"{owner}_"), value)
+                for name, value in given.items()
+                if name.startswith(f"{owner}_")
+            )
+            for owner in OWNERS
+        }
+        parameters = {f"{owner}_{name}" for owner in OWNERS for name, _ in own[f"{owner}_params"]}
+        if unknown := set(given) - {*known, *parameters, "changes"}:
             raise ValueError(f"Unknown setting {min(unknown)!r}; known are {', '.join(_BY_NAME)}.")
-        return cls(**known, **own)
+        return cls(**known, **own, changes=changes_from_text(str(given.get("changes", ""))))
 
     def to_query(self) -> dict[str, str]:
         """Return the settings that differ from their defaults as URL parameters."""
@@ -311,8 +308,7 @@ class Experiment:
         notices: list[str] = []
         settings = _read(_BY_NAME.values(), "", query, notices)
         for owner, specs_of in OWNERS.items():
-            choice = settings.get(owner, _BY_NAME[owner].default)
-            own = _read(specs_of(choice), f"{owner}_", query, notices)
+            own = _read(specs_of(settings.get(owner, _BY_NAME[owner].default)), f"{owner}_", query, notices)
             settings[f"{owner}_params"] = tuple(own.items())
         try:
             settings["changes"] = changes_from_text(query.get("changes", ""))

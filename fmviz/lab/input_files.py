@@ -13,8 +13,6 @@ from typing import IO
 
 from fmviz.engine.memory import available_bytes, in_words
 
-__all__ = ["STANDARD_INPUT", "read_input"]
-
 STANDARD_INPUT = "-"
 _CHUNK = 1 << 20
 # After so many seconds without a byte, a pipe says that it is waited for.

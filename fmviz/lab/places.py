@@ -7,15 +7,12 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["data_folder", "default_path"]
-
 
 def default_path() -> Path:
     """Return the path of the run store: ``FMVIZ_STORE``, or a file in the user's data directory."""
     named = os.environ.get("FMVIZ_STORE")
-    if named:
-        return Path(named).expanduser()
-    return Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
+    usual = Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
+    return Path(named).expanduser() if named else usual
 
 
 def data_folder() -> Path:

@@ -9,8 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-__all__ = ["WeighedCache", "check_limits", "memory_limit", "uploads_limit"]
-
 Value = TypeVar("Value")
 
 _UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}

@@ -151,8 +151,7 @@ class Run:
         if reason is not None:
             raise ValueError(reason)
         share = experiment.validation
-        seed = experiment.seed if share else 0
-        key = experiment.dataset, experiment.dataset_params, share, seed
+        key = experiment.dataset, experiment.dataset_params, share, (experiment.seed if share else 0)
         dataset, train, held_out = _splits.get(key, lambda: _rows(*key))
         problem = problem_of(experiment, train[0], dataset.target_of(train[1]))
         return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
@@ -313,8 +312,7 @@ class Run:
         """Return the confusion matrix, shape (C, C), and which rows it counts, "validation" or "training"."""
         known = self.validation
         design, y = (self.problem.design, self.problem.y) if known is None else known
-        target = Target.of(self.dataset.target_of(y))
-        chosen = target.chosen(predict(self.problem.model, design, parameters))
+        chosen = Target.of(self.dataset.target_of(y)).chosen(predict(self.problem.model, design, parameters))
         n = len(self.dataset.class_labels or ())
         counts = np.bincount(y.astype(int) * n + chosen, minlength=n * n).reshape(n, n)
         return counts, "training" if known is None else "validation"
@@ -345,8 +343,7 @@ def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interact
     if len(by_order) < 2:
         return {}
     counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
-    figures = {f"used_interactions_{m}": count for m, count in counts.items()}
-    return figures | {
+    return {f"used_interactions_{m}": count for m, count in counts.items()} | {
         f"used_features_{m}": interactions.n_features_used() for m, interactions in by_order.items()
     }
 

@@ -6,8 +6,6 @@ import math
 import re
 from typing import Any
 
-__all__ = ["cell", "with_minus", "without_markup"]
-
 _SYMBOLS = {
     r"\lambda": "λ",
     r"\sigma": "σ",
@@ -40,6 +38,17 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"about {max(1.0, seconds):.0f} s"
     return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {round(seconds / 3_600, 1):g} h"
+
+
+def counted(n: int, noun: str, many: str = "") -> str:
+    """Return for instance "1 run" or "2,000 runs"; `many` is the plural where it is no noun with an s."""
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
+def in_latex(value: float) -> str:
+    """Return a number of four digits in LaTeX."""
+    mantissa, _, exponent = f"{value:.4g}".partition("e")
+    return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
 def with_minus(number: str) -> str:

@@ -13,17 +13,6 @@ import numpy as np
 
 from fmviz.engine.schedule import Change, changes_of
 
-__all__ = [
-    "TYPES",
-    "ValueType",
-    "changes_from_text",
-    "changes_to_text",
-    "plain",
-    "to_python",
-    "to_query",
-    "to_toml",
-]
-
 
 def changes_to_text(changes: Iterable[Change]) -> str:
     """Return for instance ``"50:lambda_sparse:0.1,80:lambda_p:2.0"``; values survive exactly."""

@@ -13,7 +13,6 @@ import streamlit as st
 from fmviz import metrics
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.interactions import two_rows
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.datasets import Dataset
@@ -34,6 +33,7 @@ from fmviz.ui.components.matrix_view import (
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.panels import SUPPORT, truth_panel
+from fmviz.ui.train.why_zero import two_rows
 from fmviz.ui.watching import failure, shared_task, watch
 
 _LEAST_WIDTH = 140
@@ -99,12 +99,16 @@ def draw(
     if settings[strength] != nearest:
         settings.set(**{strength: nearest})
     left, right = st.columns([5, 2], gap="medium", vertical_alignment="bottom")
-    with left:
-        widgets.control(
-            settings, strength, st.select_slider, "Strength λ", plan.lambdas, format_func="{:g}".format
-        )
-    with right:
-        widgets.param(settings, along, "Watch", labels=_ALONG)
+    widgets.control(
+        settings,
+        strength,
+        st.select_slider,
+        "Strength λ",
+        plan.lambdas,
+        format_func="{:g}".format,
+        place=left,
+    )
+    widgets.param(settings, along, "Watch", labels=_ALONG, place=right)
     if settings[along] == "epochs":
         _draw_epochs(plan, nearest, f"{settings.page}_epochs", height, compared)
     else:
@@ -173,9 +177,8 @@ def _draw_path(
             return _waiting(dataset, plan.base.rank, key, compared)
         nearest = min(strengths, key=lambda value: abs(math.log(value / strength)))
         picture = fitted(strengths[nearest], key, dataset, compared)
-        if nearest == strength:
-            return picture
-        return replace(picture, caption=f"So far, at λ = {nearest:g}: {picture.caption}")
+        words = f"So far, at λ = {nearest:g}: {picture.caption}"
+        return picture if nearest == strength else replace(picture, caption=words)
 
     panels = {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
     draw_panels(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)
@@ -224,17 +227,8 @@ def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: t
     (problem,) = Run.prepare(fit.experiment).problem.machines
     story = why_zero(problem, fit.parameters, *pair)
     st.markdown(plain(f"{story.sentence(names)} {story.reason(names)}"))
-    rows = (story.first, story.second)
-    arrays = []
-    if story.thresholded and not story.shared.size:
-        arrays = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
     chart(
-        two_rows(
-            [names[j] for j in pair],
-            np.stack([row.values for row in rows]),
-            *arrays,
-            dark=st.context.theme.type == "dark",
-        ),
+        two_rows(story, names),
         key="arena_why",
         alt=f"The rows of {names[pair[0]]} and {names[pair[1]]} in P: {story.sentence(names)}",
     )
@@ -253,8 +247,7 @@ def _waiting(dataset: Dataset, rank: int, key: str, compared: bool, notice: str 
     d = dataset.X.shape[1]
     if not compared:
         return FactorFrame(np.zeros((d, rank)), key, notice=notice)
-    nothing = np.full((d, d), NOT_AN_INTERACTION, dtype=np.int8)
-    return ClassesFrame(nothing, [0] * len(SUPPORT), key, _WAITING)
+    return ClassesFrame(np.full((d, d), NOT_AN_INTERACTION, dtype=np.int8), [0] * len(SUPPORT), key, _WAITING)
 
 
 def fitted(P: np.ndarray, key: str, dataset: Dataset, compared: bool = False) -> Frame:
@@ -280,7 +273,6 @@ def draw_panels(
     *,
     driver: str | None = None,
     player: bool = False,
-    min_width: int = _LEAST_WIDTH,
 ) -> None:
     """Draw the pictures that `fitted` makes, some for each regularizer; beside weights, those in truth."""
     names, truth = dataset.feature_names, truth_of(dataset)
@@ -307,7 +299,7 @@ def draw_panels(
         player=player,
         show="gram",
         columns=len(drawn),
-        min_width=min_width,
+        min_width=_LEAST_WIDTH,
         # Weights overshoot in the first epochs; on their scale, all later ones would look alike.
         gram_scale=None if dataset.truth is None else 2.0 * float(np.abs(dataset.truth).max()),
         max_height=height,

@@ -20,7 +20,7 @@ from fmviz.ui.components import picture_buttons
 _CONFIG = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
 
 
-def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:
+def chart(figure: go.Figure, key: str, alt: str, *, place: Any = st, **options: Any) -> Any:
     """Draw a plotly chart to zoom, and to save as numbers or as a picture.
 
     Parameters
@@ -31,6 +31,8 @@ def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:
         Unique on the page.
     alt : str
         What there is to see, in a sentence.
+    place : container
+        Where it is drawn.
     **options
         As for `st.plotly_chart`: ``on_select``, ``selection_mode``.
 
@@ -39,7 +41,7 @@ def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:
     object
         What `st.plotly_chart` returns.
     """
-    with st.container(key=key, gap="small"):
+    with place.container(key=key, gap="small"):
         picked = st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt, **options)
         with _menu(key):
             _numbers(figure, key)
@@ -47,7 +49,7 @@ def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:
     return picked
 
 
-def curves(figure: go.Figure, key: str, alt: str, *, live: bool) -> None:
+def curves(figure: go.Figure, key: str, alt: str, *, live: bool, place: Any = st) -> None:
     """Draw a figure of curves.
 
     Parameters
@@ -60,11 +62,13 @@ def curves(figure: go.Figure, key: str, alt: str, *, live: bool) -> None:
         What there is to see, in a sentence.
     live : bool
         Whether it is about to change: then it is a picture, else a chart to zoom and to save.
+    place : container
+        Where it is drawn.
     """
     if not live:
-        chart(figure, key, alt)
+        chart(figure, key, alt, place=place)
         return
-    with st.container(key=key, gap="small"):
+    with place.container(key=key, gap="small"):
         st.image(sketch.svg(figure), width="stretch", alt=alt)
         with _menu(key):
             _numbers(figure, key)

@@ -36,7 +36,7 @@ from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, sugges
 from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import carry_out, results
-from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import (
     METRICS,
     differing,
@@ -97,12 +97,9 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     line = f"{widgets.labels_of(names)} · {target:,} interactions · {SLACK[settings['accept']].lower()}"
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            with st.container(width="content"):
-                widgets.regularizers(settings, "fighters")
-            with st.container(width=150):
-                widgets.param(settings, "target", "Interactions")
-            with st.container(width="content"):
-                widgets.param(settings, "accept", "Accepted", labels=SLACK)
+            widgets.regularizers(settings, "fighters", place=st.container(width="content"))
+            widgets.param(settings, "target", "Interactions", place=st.container(width=150))
+            widgets.param(settings, "accept", "Accepted", labels=SLACK, place=st.container(width="content"))
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
     with st.container(horizontal=True, vertical_alignment="center"):
         widgets.action(
@@ -143,9 +140,8 @@ def _budget_words(settings: Settings, accept: tuple[int, int]) -> str:
     dataset = load_dataset(settings["dataset"])
     low, high = accept
     words = f"Accepts {low:,} to {high:,} interactions" if low < high else f"Accepts {low:,} interactions"
-    if truth_of(dataset) is None:
-        return f"{words}."
-    return f"{words}; {suggested_target(dataset):,} pairs truly interact."
+    known = truth_of(dataset) is not None
+    return f"{words}; {suggested_target(dataset):,} pairs truly interact." if known else f"{words}."
 
 
 def _duel_experiment(settings: Settings) -> Experiment:
@@ -340,8 +336,7 @@ def _plan(settings: Settings, d: int) -> PathPlan:
     base = replace(suggested(settings["dataset"], "fm"), start="informed", seed=settings["seed"])
     numbers = MOST_NUMBERS // (len(names) * d * base.rank)
     ends = range_to_empty(base, names)
-    pictures = arena.most_frames(PathPlan(base, names, ends, "onwards"))
-    points = max(5, min(25, numbers, pictures))
+    points = max(5, min(25, numbers, arena.most_frames(PathPlan(base, names, ends, "onwards"))))
     return PathPlan(base, names, strengths(*ends, points), "onwards")
 
 
@@ -564,11 +559,7 @@ def _view(settings: Settings) -> str:
 
 
 def _runs(settings: Settings) -> None:
-    try:
-        runs = store()
-    except StoreError as error:
-        st.error(plain(error), icon=":material/save:")
-        return
+    runs = store()
     picked = _pick(settings, runs)
     if len(picked) < 2:
         _empty(settings, runs, picked)
@@ -761,10 +752,9 @@ def _trade(settings: Settings, groups: Groups) -> None:
     values, value_spread = means(lambda run: metrics[run.id].get(metric, math.nan))
     counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
     front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
-    names = [_name(*group) for group in groups]
     chart(
         figures.trade_off(
-            names,
+            [_name(*group) for group in groups],
             [_regularizer(group[0]) for group in groups],
             counts,
             values,

@@ -26,8 +26,7 @@ def plain(text: object) -> str:
     Streamlit's Markdown knows HTML entities, formulas, colours, icons, links and addresses, too; each holds a
     sign that a backslash turns into itself.
     """
-    line = _BROKEN.sub(_WORD_JOINER, " ".join(str(text).split()))
-    return _ACTIVE.sub(r"\\\g<0>", line)
+    return _ACTIVE.sub(r"\\\g<0>", _BROKEN.sub(_WORD_JOINER, " ".join(str(text).split())))
 
 
 def plain_label(text: str) -> str:

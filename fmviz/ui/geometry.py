@@ -98,9 +98,7 @@ def render() -> None:
 
 def section_of(settings: Settings) -> lab.Section:
     """Return the chosen section."""
-    if settings["dims"] == "2":
-        return lab.PLANES[settings["plane"]]
-    return lab.SOLIDS[settings["solid"]]
+    return lab.PLANES[settings["plane"]] if settings["dims"] == "2" else lab.SOLIDS[settings["solid"]]
 
 
 # ------------------------------------------------------------------------------------------ the section
@@ -114,15 +112,17 @@ def _section(settings: Settings) -> None:
     letters = _LETTERS[: len(section.cells)]
     with st.container(border=True, key="geometry_box"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-            with st.container(width="content"):
-                widgets.param(settings, "dims", "Entries", labels={"2": "Two (2-D)", "3": "Three (3-D)"})
-            with st.container(width="content"):
-                which = "plane" if settings["dims"] == "2" else "solid"
-                among = lab.PLANES if which == "plane" else lab.SOLIDS
-                words = {name: choice.label for name, choice in among.items()}
-                widgets.param(settings, which, "taken from", labels=words)
-            with st.container(width="content"):
-                widgets.regularizers(settings, "penalties")
+            widgets.param(
+                settings,
+                "dims",
+                "Entries",
+                labels={"2": "Two (2-D)", "3": "Three (3-D)"},
+                place=st.container(width="content"),
+            )
+            which, among = ("plane", lab.PLANES) if settings["dims"] == "2" else ("solid", lab.SOLIDS)
+            words = {name: choice.label for name, choice in among.items()}
+            widgets.param(settings, which, "taken from", labels=words, place=st.container(width="content"))
+            widgets.regularizers(settings, "penalties", place=st.container(width="content"))
         for cell, (name, label) in zip(
             st.columns(1 + len(letters)),
             [
@@ -131,8 +131,7 @@ def _section(settings: Settings) -> None:
             ],
             strict=True,
         ):
-            with cell:
-                widgets.param(settings, name, label, style="slider", step=_STEP)
+            widgets.param(settings, name, label, style="slider", step=_STEP, place=cell)
     # The settings may just have changed.
     section = section_of(settings)
     point = np.array([settings[letter] for letter in _LETTERS[: len(section.cells)]])
@@ -162,12 +161,14 @@ def _section(settings: Settings) -> None:
         _shrinkage(settings, section, names, point, strength)
     if not settings.shows("exports", "Copy as Python"):
         return
-    source = widgets.linked(
-        lab.geometry_program(section, names, point.tolist(), strength),
-        f"{', '.join(names)} of {_point(point)} at λ = {strength:g}",
-        data={"P": array_hash(section.embed(point), np.zeros(0))},
+    widgets.python_block(
+        widgets.linked(
+            lab.geometry_program(section, names, point.tolist(), strength),
+            f"{', '.join(names)} of {_point(point)} at λ = {strength:g}",
+            data={"P": array_hash(section.embed(point), np.zeros(0))},
+        ),
+        "Prints the results and their certificates.",
     )
-    widgets.python_block(source, "Prints the results and their certificates.")
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -325,15 +326,15 @@ def _shrinkage(
         )
         for name in names
     ]
-    with right:
-        flat = [f"{label}: {np.ptp(before[q == 0]):.2g} wide" for label, _, q in curves if (q == 0).any()]
-        chart(
-            figures.shrinkage(before, curves, float(point[entry]), settings["entry"]),
-            "geometry_shrinkage",
-            f"{settings['entry']} after the operator against {settings['entry']} before it. Flat at zero: "
-            + ("; ".join(flat) or "nowhere")
-            + ".",
-        )
+    flat = [f"{label}: {np.ptp(before[q == 0]):.2g} wide" for label, _, q in curves if (q == 0).any()]
+    chart(
+        figures.shrinkage(before, curves, float(point[entry]), settings["entry"]),
+        "geometry_shrinkage",
+        f"{settings['entry']} after the operator against {settings['entry']} before it. Flat at zero: "
+        + ("; ".join(flat) or "nowhere")
+        + ".",
+        place=right,
+    )
 
 
 # ------------------------------------------------------------------------------------------ one column
@@ -362,8 +363,7 @@ def _column(settings: Settings) -> None:
                     format="%.4g",
                 )
         left, right = st.columns([3, 2], vertical_alignment="bottom", gap="medium")
-        with left:
-            widgets.param(settings, "tau", r"Strength $\lambda$", style="slider", step=0.01)
+        widgets.param(settings, "tau", r"Strength $\lambda$", style="slider", step=0.01, place=left)
         with right, st.container(horizontal=True, key="geometry_scaling"):
             for name, label, factor in (("double", "All × 2", 2.0), ("halve", "All ÷ 2", 0.5)):
                 widgets.action(
@@ -378,13 +378,13 @@ def _column(settings: Settings) -> None:
     story = lab.column_story([settings[name] for name in _ENTRIES], strength)
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     gone = [f"p{name[1:]}" for name, q in zip(_ENTRIES, story.after, strict=True) if q == 0]
-    with left:
-        chart(
-            figures.column_bars(story.before, story.after, story.threshold, strength),
-            "geometry_column",
-            f"Six entries against the threshold {story.threshold:.4g} of TI and {strength:g} of ℓ₁. Exactly "
-            f"zero: {', '.join(gone) or 'none'}.",
-        )
+    chart(
+        figures.column_bars(story.before, story.after, story.threshold, strength),
+        "geometry_column",
+        f"Six entries against the threshold {story.threshold:.4g} of TI and {strength:g} of ℓ₁. Exactly "
+        f"zero: {', '.join(gone) or 'none'}.",
+        place=left,
+    )
     with right, st.container(key="geometry_formula"):
         st.latex(r"q_j=\operatorname{sign}(p_j)\max(|p_j|-\tau,\,0),\quad S_\theta=\textstyle\sum_j|q_j|")
         st.latex(story.latex(strength))

@@ -47,7 +47,7 @@ def guard(settings: Settings | None = None) -> Iterator[None]:
         _excuse(error, "This part of the page could not be drawn. That is a defect of fmviz.", settings)
 
 
-def fragment(function: _Function | None = None, *, run_every: float | None = None, name: str = "") -> Any:
+def fragment(function: _Function, *, run_every: float | None = None, name: str = "") -> Any:
     """Make a function a `st.fragment` whose exceptions are guarded, also in a rerun of its own.
 
     A page's guard does not cover a fragment that reruns alone.
@@ -63,25 +63,21 @@ def fragment(function: _Function | None = None, *, run_every: float | None = Non
         Tells fragments of one function apart.
     """
 
-    def decorate(inner: _Function) -> Any:
-        @functools.wraps(inner)
-        def guarded(*args: Any, **kwargs: Any) -> None:
-            key = f"pulse_{inner.__module__.rpartition('.')[2]}_{inner.__name__.strip('_')}_{name}"
-            beat = st.container(key=f"{key}_box") if run_every is not None else None
-            began = time.thread_time()
-            handed: tuple[str, bytes] | None = None
-            with guard():
-                handed = inner(*args, **kwargs)
-            if beat is not None and run_every is not None:
-                to, payload = handed or ("", b"")
-                with beat:
-                    share = min(_SHARE, _SHARE_OF_ALL / _n_repeated(key))
-                    pause = max(run_every, (time.thread_time() - began) / share)
-                    pulse(key, pause, to=to, payload=payload)
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        key = f"pulse_{function.__module__.rpartition('.')[2]}_{function.__name__.strip('_')}_{name}"
+        beat = st.container(key=f"{key}_box") if run_every is not None else None
+        began = time.thread_time()
+        handed: tuple[str, bytes] | None = None
+        with guard():
+            handed = function(*args, **kwargs)
+        if beat is not None and run_every is not None:
+            to, payload = handed or ("", b"")
+            with beat:
+                share = min(_SHARE, _SHARE_OF_ALL / _n_repeated(key))
+                pulse(key, max(run_every, (time.thread_time() - began) / share), to=to, payload=payload)
 
-        return st.fragment(guarded)
-
-    return decorate if function is None else decorate(function)
+    return st.fragment(guarded)
 
 
 def _n_repeated(key: str) -> int:

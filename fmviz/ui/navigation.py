@@ -46,9 +46,8 @@ REST = tuple(link for links in NAVIGATION.values() for link in links if link not
 
 def page_link(link: Link, query: Mapping[str, str] | None = None, **options: Any) -> None:
     """Draw a link to a page; wherever it is opened, it shows the level that is shown here."""
-    level: str = Settings("link")["level"]
     st.page_link(
         link.script,
-        query_params={**(query or {}), "level": level},
+        query_params={**(query or {}), "level": Settings("link")["level"]},
         **{"label": link.label, "icon": link.icon, **options},
     )

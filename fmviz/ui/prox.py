@@ -125,22 +125,23 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
         widths = [3] if pasted else [1.2, 1, 1]
         if settings.shows("source"):
             first_column, *other_columns = st.columns([1.1, *widths], vertical_alignment="top")
-            with first_column:
-                words = {"sampled": "Drawn", "pasted": "Pasted"}
-                widgets.param(settings, "source", "The matrix P", labels=words)
+            words = {"sampled": "Drawn", "pasted": "Pasted"}
+            widgets.param(settings, "source", "The matrix P", labels=words, place=first_column)
         else:
             other_columns = st.columns(widths, vertical_alignment="top")
         if pasted:
             with other_columns[0]:
                 return _pasted(settings)
-        with other_columns[0]:
-            words = {name: distribution.label for name, distribution in lab.DISTRIBUTIONS.items()}
-            chosen = lab.DISTRIBUTIONS[settings["distribution"]]
-            widgets.param(settings, "distribution", labels=words, style="select", help=chosen.help)
-        with other_columns[1]:
-            widgets.param(settings, "d", "Features d", style="slider")
-        with other_columns[2]:
-            widgets.param(settings, "k", "Rank k", style="slider")
+        widgets.param(
+            settings,
+            "distribution",
+            labels={name: distribution.label for name, distribution in lab.DISTRIBUTIONS.items()},
+            style="select",
+            help=lab.DISTRIBUTIONS[settings["distribution"]].help,
+            place=other_columns[0],
+        )
+        widgets.param(settings, "d", "Features d", style="slider", place=other_columns[1])
+        widgets.param(settings, "k", "Rank k", style="slider", place=other_columns[2])
     drawn = (settings["d"], settings["k"], settings["distribution"], settings["seed"])
     return drawn, lab.sample(*drawn)
 
@@ -310,8 +311,8 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
         if powers:
             widgets.param(settings, "degree", "Order m", style="slider")
-        with st.container(width="content"):
-            size = widgets.param(settings, "size", "Pictures", labels={"row": "In a row", "large": "Large"})
+        words = {"row": "In a row", "large": "Large"}
+        size = widgets.param(settings, "size", "Pictures", labels=words, place=st.container(width="content"))
     columns, height = (2, 640) if size == "large" else (4, 300)
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
     payload = pictures(token, chosen, driver, P, degree=degree, columns=columns, max_height=height)
@@ -351,9 +352,8 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
     d = P.shape[0]
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.subheader("What is left, against λ", width="content")
-        with st.container(width="content"):
-            words = {"linear": "Linear", "log": "Logarithmic"}
-            y = widgets.param(settings, "y", "Scale of counts", labels=words)
+        words = {"linear": "Linear", "log": "Logarithmic"}
+        y = widgets.param(settings, "y", "Scale of counts", labels=words, place=st.container(width="content"))
     left, right = st.columns(2)
     for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
         curves = [
@@ -366,12 +366,12 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
             for study in studies
         ]
         figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
-        with column:
-            chart(
-                figure,
-                key=f"prox_{what.replace(' ', '_')}",
-                alt=describe(lab.EXPONENTS, curves, what, total),
-            )
+        chart(
+            figure,
+            key=f"prox_{what.replace(' ', '_')}",
+            alt=describe(lab.EXPONENTS, curves, what, total),
+            place=column,
+        )
 
 
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
@@ -384,8 +384,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
         widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
     for tab, study in zip(st.tabs([study.variant.label for study in studies]), studies, strict=True):
         with tab, st.container(key=f"prox_worked_{study.variant.id}"):
-            at = study.at(exponent)
-            worked = lab.worked_example(P, study.Q[at], study.variant, 2.0**exponent, column)
+            worked = lab.worked_example(P, study.Q[study.at(exponent)], study.variant, 2.0**exponent, column)
             with st.container():
                 for formula in (*study.variant.penalty.words()[:2], worked.latex):
                     st.latex(formula)
@@ -471,15 +470,13 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
             key="prox_npz",
             help="Every result at every λ, in full precision: numpy.load opens it.",
         )
-    pasted = settings["source"] == "pasted"
-    code = lab.python_source(
-        [study.variant for study in studies],
-        exponent,
-        **settings.as_dict("d", "k", "distribution", "seed"),
-        P=P if pasted else None,
-    )
     source = widgets.linked(
-        code,
+        lab.python_source(
+            [study.variant for study in studies],
+            exponent,
+            **settings.as_dict("d", "k", "distribution", "seed"),
+            P=P if settings["source"] == "pasted" else None,
+        ),
         f"{', '.join(study.variant.label for study in studies)} at λ = {power} on P, "
         f"{P.shape[0]} × {P.shape[1]}",
         data={"P": lab.digest(P)},

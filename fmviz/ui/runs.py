@@ -13,7 +13,7 @@ from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.program import program
-from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
+from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, store
 from fmviz.lab.store.archive import export_runs, import_runs
 from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
@@ -61,11 +61,7 @@ def render() -> None:
             "Every run is kept here with its settings, curves and parameters, even if it failed or was "
             "interrupted. Pick rows to open, compare, export or delete them.",
         )
-        try:
-            runs = store()
-        except StoreError as error:
-            st.error(plain(error), icon=":material/save:")
-            return
+        runs = store()
         if (sentence := st.session_state.get(_TOLD)) is not None:
             widgets.dismissible("runs", sentence, _TOLD)
         _filters(settings)
@@ -161,11 +157,10 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
     single = picked[0] if len(picked) == 1 else None
     with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
         if single is not None:
-            words = "Go on in Train" if single.status == INTERRUPTED else "Open in Train"
             navigation.page_link(
                 navigation.TRAIN,
                 _link(single),
-                label=words,
+                label="Go on in Train" if single.status == INTERRUPTED else "Open in Train",
                 icon=":material/open_in_new:",
                 help="The run as it ended; one that was cut off goes on from where it was last saved.",
             )
@@ -285,10 +280,9 @@ def _empty(settings: Settings) -> None:
             return
         st.markdown("No runs yet. Train a model, and it is kept here; or try the example:")
         name = "planted_interactions"
-        example = {"dataset": name, "seed": 0, **DATASETS[name].suggested, "play": True}
         navigation.page_link(
             navigation.TRAIN,
-            to_query(example),
+            to_query({"dataset": name, "seed": 0, **DATASETS[name].suggested, "play": True}),
             label="Train the example",
             icon=":material/play_circle:",
         )

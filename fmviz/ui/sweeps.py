@@ -29,7 +29,7 @@ from fmviz.lab.search.sweep_run import (
     main_metric,
     means_table,
 )
-from fmviz.lab.store import RunStore, StoreError, store
+from fmviz.lab.store import RunStore, store
 from fmviz.lab.store.table import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
@@ -79,11 +79,7 @@ def render() -> None:
             "Fit many models at once: methods × strengths × seeds. Every result goes to the run store; what "
             "is there already is not fitted again, so a sweep that was stopped goes on where it was.",
         )
-        try:
-            runs = store()
-        except StoreError as error:
-            st.error(plain(error), icon=":material/save:")
-            return
+        runs = store()
         line = (
             f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
             f"{settings['high']:g} · {settings['seeds']:,} seeds"
@@ -112,8 +108,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
             (("low", "λ from"), ("high", "λ to"), ("points", "λ values"), ("seeds", "Seeds")),
             strict=True,
         ):
-            with column:
-                widgets.param(settings, name, label)
+            widgets.param(settings, name, label, place=column)
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
         base = _base(settings)
         draw_thresholds(
@@ -150,12 +145,11 @@ def _load_range(settings: Settings, linked: bool) -> None:
 
 def _form_plan(settings: Settings) -> SweepPlan:
     grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
-    start = {} if settings["starts"] == "random" else {"start": settings["starts"]}
     return SweepPlan.from_dict(
         {
             "title": f"Regularizers on {dataset_spec(settings['dataset']).title}",
             "suggested": True,
-            "base": _BASE | start,
+            "base": _BASE | ({} if settings["starts"] == "random" else {"start": settings["starts"]}),
             "dataset": {"dataset": settings["dataset"]},
             "method": [{"regularizer": name} for name in settings["penalties"]],
             "grid": {"lambda_sparse": grid},
@@ -282,13 +276,13 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             (left, "mean", "std", metric, words),
             (right, "interactions", None, "used_interactions", "Used interactions"),
         ):
-            with column:
-                curves(
-                    figures.against_strength(means, axis, value, error, what, title),
-                    key=f"sweeps_{value}",
-                    alt=f"{title} against {axis}, a curve for each method.",
-                    live=view.state.active,
-                )
+            curves(
+                figures.against_strength(means, axis, value, error, what, title),
+                key=f"sweeps_{value}",
+                alt=f"{title} against {axis}, a curve for each method.",
+                live=view.state.active,
+                place=column,
+            )
         bars = "." if view.state.active else "; bars are one standard deviation."
         st.caption(f"Means over the seeds{bars}")
     st.dataframe(
@@ -317,9 +311,11 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             label="See the runs",
         )
     if not view.state.active:
-        source = widgets.linked(
-            sweep_program(plan),
-            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
-            data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+        widgets.python_block(
+            widgets.linked(
+                sweep_program(plan),
+                f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+                data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+            ),
+            "Fits all of it and prints the table above.",
         )
-        widgets.python_block(source, "Fits all of it and prints the table above.")

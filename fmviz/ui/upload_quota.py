@@ -109,8 +109,7 @@ def taken(file: Any) -> bytes:
     """Return the content of a file of an uploader, which Streamlit then keeps no longer."""
     context: Any = get_script_run_ctx()
     context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
-    content: bytes = file.getvalue()
-    return content
+    return bytes(file.getvalue())
 
 
 def _this_session() -> str:

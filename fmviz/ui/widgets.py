@@ -10,13 +10,16 @@ import csv
 import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.penalties import PENALTIES
+from fmviz.figures.operators import power
 from fmviz.lab.background.task import Task
 from fmviz.lab.runs.program import with_header
 from fmviz.lab.typography import without_markup
@@ -31,17 +34,11 @@ MORE = "more"
 """The choice that unfolds all others."""
 FIRST_REGULARIZERS = ("l1", "l21", "ti", "cs")
 """What Simple offers before *More*."""
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def superscript(number: int) -> str:
-    """Return a whole number in superscript digits."""
-    return str(number).translate(_SUPERSCRIPT)
 
 
 def power_label(exponent: int) -> str:
     """Return for instance "2⁻³ = 0.125"."""
-    return f"2{superscript(exponent)} = {2.0**exponent:.6g}"
+    return f"{power(exponent)} = {2.0**exponent:.6g}"
 
 
 def title_of(name: str) -> str:
@@ -59,6 +56,7 @@ def control(
     help: str | None = None,
     disabled: bool = False,
     then: Callable[[], None] | None = None,
+    place: DeltaGenerator | None = None,
     **keywords: Any,
 ) -> Any:
     """Draw a widget that shows and changes a setting, unless it is hidden; locked, it cannot be changed.
@@ -79,6 +77,8 @@ def control(
         Whether it cannot be changed.
     then : callable, optional
         Called after a change.
+    place : container, optional
+        Where it is drawn, in place of the present one.
 
     Returns
     -------
@@ -93,7 +93,8 @@ def control(
     if settings.locks(name):
         label, help, disabled = f"{label} (locked)", f"{LOCKED} {help or ''}".strip(), True
     start = start_of(widget, settings[name], *args)
-    widget(label, *args, help=help, disabled=disabled, **keywords, **start, **settings.bind(name, then))
+    with place or nullcontext():
+        widget(label, *args, help=help, disabled=disabled, **keywords, **start, **settings.bind(name, then))
     return settings[name]
 
 
@@ -212,7 +213,7 @@ def param(
     then : callable, optional
         Called after a change, of a control that is not several pills.
     **layout
-        As widgets of Streamlit take it: ``width``.
+        As widgets of Streamlit take it: ``width``; or ``place``, see `control`.
 
     Returns
     -------
@@ -221,7 +222,7 @@ def param(
     """
     item = settings.table[name]
     if isinstance(item, Several):
-        return several(settings, name, label, labels=labels, disabled=disabled)
+        return several(settings, name, label, labels=labels, disabled=disabled, **layout)
     label = title_of(name) if label is None else label
     common: dict[str, Any] = {"help": help, "disabled": disabled, "then": then, **layout}
     if isinstance(item, Text):
@@ -230,12 +231,7 @@ def param(
     if spec.kind == "bool":
         return control(settings, name, st.toggle, label, **common)
     if spec.kind == "choice":
-        words = dict(labels or {})
-
-        def show(value: str) -> str:
-            return words.get(value, title_of(value))
-
-        common["format_func"] = show
+        common["format_func"] = lambda value: (labels or {}).get(value, title_of(value))
         if style == "auto" and len(spec.choices) <= 4:
             return control(settings, name, st.segmented_control, label, spec.choices, required=True, **common)
         return control(settings, name, st.selectbox, label, spec.choices, **common)
@@ -246,7 +242,7 @@ def param(
         widget = st.slider if slider else st.number_input
         return control(settings, name, widget, label, low, high, step=1, **common)
     if spec.log and style == "auto":
-        return scale(settings, name, label, disabled=disabled, help=help, then=then)
+        return scale(settings, name, label, **common)
     low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
     if style == "slider" and low_ is not None and high_ is not None:
         if step is not None:
@@ -263,15 +259,13 @@ def scale(
     lowest: float = 1e-8,
     highest: float = 1e3,
     steps: Sequence[float] = (1, 2, 5),
-    disabled: bool = False,
-    help: str | None = None,
-    then: Callable[[], None] | None = None,
+    **common: Any,
 ) -> float:
     """Draw a slider over 0 (where allowed) and round values; it takes the arrow keys.
 
     A value from a link that is not round is added to the scale, so nothing is rounded silently. `steps` are
-    the round values of a decade; of a setting in whole numbers those that are whole. `then` is called after a
-    change.
+    the round values of a decade; of a setting in whole numbers those that are whole. All else is as in
+    `control`.
     """
     spec = settings.spec(name)
     low = max(spec.low or 0.0, lowest)
@@ -285,9 +279,8 @@ def scale(
         options = {int(value) for value in options if value == int(value)}
     options.add(settings[name])
     label = title_of(name) if label is None else label
-    words = "{:,}" if integer else "{:g}"
-    show: dict[str, Any] = {"format_func": words.format, "help": help, "disabled": disabled, "then": then}
-    return float(control(settings, name, st.select_slider, label, sorted(options), **show))
+    common["format_func"] = ("{:,}" if integer else "{:g}").format
+    return float(control(settings, name, st.select_slider, label, sorted(options), **common))
 
 
 def power_of_two(settings: Settings, name: str, label: str) -> int:
@@ -303,20 +296,17 @@ def several(
     label: str | None = None,
     *,
     labels: Mapping[str, str] | None = None,
-    disabled: bool = False,
     menu: bool = False,
     first: Sequence[str] = (),
+    **keywords: Any,
 ) -> tuple[str, ...]:
     """Draw pills, or a menu, for a `Several` setting; return the chosen names in order.
 
-    Where there are `first` choices, Simple folds the others, as `folded` does.
+    Where there are `first` choices, Simple folds the others, as `folded` does. All else is as in `control`.
     """
     choices = settings.table[name].choices  # type: ignore[union-attr]
     words = dict(labels or {})
-    keywords: dict[str, Any] = {
-        "format_func": lambda value: words.get(value, title_of(value)),
-        "disabled": disabled,
-    }
+    keywords["format_func"] = lambda value: words.get(value, title_of(value))
     label = title_of(name) if label is None else label
     if menu:
         return tuple(control(settings, name, st.multiselect, label, choices, placeholder="all", **keywords))
@@ -326,10 +316,10 @@ def several(
     )
 
 
-def regularizers(settings: Settings, name: str) -> tuple[str, ...]:
+def regularizers(settings: Settings, name: str, place: DeltaGenerator | None = None) -> tuple[str, ...]:
     """Draw pills for a `Several` setting whose choices are regularizers; return the chosen names in order."""
     labels = {name: penalty.label for name, penalty in PENALTIES.items()}
-    return several(settings, name, "Regularizers Ω", labels=labels, first=FIRST_REGULARIZERS)
+    return several(settings, name, "Regularizers Ω", labels=labels, first=FIRST_REGULARIZERS, place=place)
 
 
 def labels_of(names: Sequence[str]) -> str:

@@ -9,9 +9,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from fmviz.engine.losses import Huber
+from fmviz.engine.models import MODELS
 from fmviz.engine.penalties import TI
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.experiment import EXPERIMENT_MODELS, OWNERS, SPECS, Experiment, suggested
+from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import Run, cost_note, pairs_matrix, roc_auc, split, too_large
 
 
@@ -23,7 +24,7 @@ def test_settings_and_specs_agree():
     assert fields == {spec.name: spec.default for spec in SPECS}
 
 
-@pytest.mark.parametrize("model", EXPERIMENT_MODELS)
+@pytest.mark.parametrize("model", tuple(MODELS))
 @pytest.mark.parametrize("name", DATASETS)
 def test_suggestions_can_be_run_and_survive_url_and_json(name, model):
     experiment = suggested(name, model)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fmviz.engine.models import MODELS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.experiment import EXPERIMENT_MODELS, suggested
+from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import Run
 
 # Sets of tens of thousands of rows, or of many classes, take too long for every run of the tests.
@@ -22,7 +23,7 @@ FOR_ROBUST = ("diabetes", "monks1", "balance_scale")
 
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize("dataset", SMALL)
-@pytest.mark.parametrize("model", EXPERIMENT_MODELS)
+@pytest.mark.parametrize("model", tuple(MODELS))
 def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
     if (reason := dataset_spec(dataset).unavailable()) is not None:
         pytest.skip(reason)

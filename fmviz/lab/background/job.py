@@ -22,6 +22,7 @@ from fmviz.lab.failure import in_words
 from fmviz.lab.runner import Run
 from fmviz.lab.store import StoredRun, new_id
 from fmviz.lab.store.recorder import Recorder
+from fmviz.lab.typography import counted
 
 MOST_RECORDS = 2_000
 MOST_FRAMES = 40
@@ -245,8 +246,7 @@ class Job(Task):
     def step(self) -> None:
         """Make exactly one epoch more, then pause; the first step of a new job also makes epoch 0."""
         with self._lock:
-            fresh = not self._has_started and self._wanted == 0
-            self._want(self._wanted + (2 if fresh else 1))
+            self._want(self._wanted + (2 if not self._has_started and self._wanted == 0 else 1))
 
     def begin(self) -> None:
         """Make epoch 0, the start, if there is none yet; then pause."""
@@ -362,7 +362,7 @@ class Job(Task):
             self._scheduled = False
 
     def _paused_after(self) -> str:
-        return f"Paused after {_epochs(self._epoch)}."
+        return f"Paused after {counted(self._epoch, 'epoch')}."
 
     def _recall(self, trace: Iterable[dict[str, Any]]) -> None:
         """Take in the records of epochs that were made before."""
@@ -387,7 +387,7 @@ class Job(Task):
         if self._stop.is_set():
             if self._stream is not None:
                 self._stream.close()  # type: ignore[attr-defined]
-            message = f"Stopped on request after {_epochs(self._epoch)}."
+            message = f"Stopped on request after {counted(self._epoch, 'epoch')}."
             if self._recorder is not None:
                 self._recorder.end(Reason.STOPPED, message)
             self._set(TaskState.STOPPED, message)
@@ -462,7 +462,3 @@ def ordinal(n: int) -> str:
     """Return a number as in 1st, 2nd, 3rd and 4th."""
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n:,}{ending}"
-
-
-def _epochs(n: int) -> str:
-    return f"{n:,} epoch" + ("" if n == 1 else "s")

@@ -111,8 +111,7 @@ class ThreadPool:
         with self._changed:
             if self._closed:
                 return
-            due = time.monotonic() + delay
-            heapq.heappush(self._waiting, (due, next(self._numbers), task))
+            heapq.heappush(self._waiting, (time.monotonic() + delay, next(self._numbers), task))
             if not self._idle and len(self._threads) < self.workers:
                 name = f"fmviz-job-{len(self._threads)}"
                 thread = threading.Thread(target=self._work, name=name, daemon=True)

@@ -174,9 +174,8 @@ class TaskManager:
         TooManyJobsError
             If as many wait for their turn as may.
         """
-        recorder = None
-        if self._open_store is not None:
-            recorder = Recorder(self._open_store, experiment, origin="page")
+        open_store = self._open_store
+        recorder = None if open_store is None else Recorder(open_store, experiment, origin="page")
         job = self._train(experiment, owner, recorder)
         job.browser = browser
         job.set_pace(pace)

@@ -49,8 +49,7 @@ class ThinnedFactors:
         live = np.flatnonzero(P.any(axis=1))
         dropped = max(0, live.size - most)
         if dropped:
-            size = np.abs(P[live]).max(axis=1)
-            live = np.sort(live[np.argsort(-size, kind="stable")[:most]])
+            live = np.sort(live[np.argsort(-np.abs(P[live]).max(axis=1), kind="stable")[:most]])
         return cls(live, P[live].copy(), P.shape[0], dropped, coefficients)
 
     def dense(self) -> np.ndarray:

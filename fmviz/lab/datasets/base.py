@@ -16,8 +16,6 @@ from fmviz.engine.settings import ParamSpec, check_params
 from fmviz.engine.target import Target
 from fmviz.lab.contamination import Task, contaminated, contamination_params
 
-__all__ = ["Dataset", "DatasetSpec", "Scaling", "Task"]
-
 
 @dataclass(frozen=True)
 class Scaling:
@@ -183,12 +181,12 @@ class Dataset:
 
     def of_contrast(self, c: int, other: int) -> Dataset:
         """Return the data set of one class, with the contrast to another one as its truth."""
-        data = self.of_output(c)
-        names = self.outputs
-        truth = None
-        if self.truth is not None and self.truth.ndim == 3:
-            truth = self.truth[c] - self.truth[other]
-        return replace(data, class_labels=(names[other], f"{names[c]} against {names[other]}"), truth=truth)
+        first, second = self.outputs[c], self.outputs[other]
+        return replace(
+            self.of_output(c),
+            class_labels=(second, f"{first} against {second}"),
+            truth=None if self.truth is None or self.truth.ndim < 3 else self.truth[c] - self.truth[other],
+        )
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,7 @@ def make_sparse_interactions(
     d_noise = whole_number("d_noise", d_noise, 0)
     noise = finite_number("noise", noise, 0.0)
     if d_true % b:
-        divisors = [n for n in range(1, d_true // 2 + 1) if d_true % n == 0]
-        allowed = ", ".join(map(str, divisors))
+        allowed = ", ".join(map(str, [n for n in range(1, d_true // 2 + 1) if d_true % n == 0]))
         raise ValueError(
             f"d_true = {d_true} is not divisible by b = {b}; for this d_true, b can be {allowed}."
         )

@@ -345,8 +345,7 @@ def flights(
         ]
     )
     rows = {"train": slice(cut), "test": slice(cut, None), "both": slice(None)}[part]
-    y = np.where(frame[target] == positive, 1.0, -1.0)
-    return {**fields, "X": fields["X"][rows], "y": y[rows]}
+    return {**fields, "X": fields["X"][rows], "y": np.where(frame[target] == positive, 1.0, -1.0)[rows]}
 
 
 def _values(
@@ -405,8 +404,7 @@ def movielens(files: Files, *, side_features: bool) -> Fields:
         years = [int(date[-4:]) if date else None for date in items[2]]
         flags = items.iloc[:, 5:].to_numpy().astype(np.float64)
     with files.reading("u.data") as path:
-        ratings = _without_quotes(path, 4, "\t")
-        user, item, y = ratings[[0, 1, 2]].to_numpy().astype(np.int64).T
+        user, item, y = _without_quotes(path, 4, "\t")[[0, 1, 2]].to_numpy().astype(np.int64).T
         for what, ids, n in (("user", user, len(users)), ("item", item, len(items))):
             for bad in (ids.min(), ids.max()):
                 if not 1 <= bad <= n:

@@ -12,8 +12,6 @@ import scipy.sparse as sp
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.base import Scaling
 
-__all__ = ["TargetGrid", "strongest_product", "target_grid"]
-
 _BINS = 6
 # Limit on the number of products that are formed to find the strongest.
 _MOST_PRODUCTS = 2e7

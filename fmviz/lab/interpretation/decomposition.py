@@ -18,8 +18,6 @@ from fmviz.engine.interactions.of_order import elementary, interactions_of, orde
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 
-__all__ = ["KINDS", "Decomposition", "Term", "decompose"]
-
 KINDS = {"bias": "bias", "linear": "linear", "pair": "pairs", "square": "squares", "higher": "higher orders"}
 """What a term may be, and the words for all of that kind."""
 
@@ -144,8 +142,7 @@ def decompose(model: Model, parameters: Parameters, x: np.ndarray) -> Decomposit
         Term(term.kind, term.order, tuple(int(live[j]) for j in term.features), term.value)
         for term in _terms(model, here, x[live])
     ]
-    predicted = float(model.predict(Design(x[None, :]), parameters)[0])
-    return Decomposition(tuple(terms), predicted)
+    return Decomposition(tuple(terms), float(model.predict(Design(x[None, :]), parameters)[0]))
 
 
 def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:
@@ -178,8 +175,7 @@ def _pairs(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term
     for at, to, weight, used in pairs.upper():
         values = weight * x[pairs.rows[at]][:, None] * x[pairs.rows[to]]
         for i, j in np.argwhere(used):
-            features = int(pairs.rows[at][i]), int(pairs.rows[to][j])
-            yield Term("pair", 2, features, float(values[i, j]))
+            yield Term("pair", 2, (int(pairs.rows[at][i]), int(pairs.rows[to][j])), float(values[i, j]))
     squares = pairs.squares()
     if squares is not None:
         for place in np.flatnonzero(squares):

@@ -21,8 +21,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.solvers import Solver
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
-
-__all__ = ["GRAINS", "MOST_BLOCKS", "MOST_ENTRIES", "Inside", "look_inside", "why_no_grain"]
+from fmviz.lab.typography import in_latex as _n
 
 GRAINS = ("epoch", "block", "entry")
 """How much is moved at once: everything once, a row or a column of P (or half of an update), an entry."""
@@ -46,15 +45,12 @@ class Inside:
         All of its steps.
     stops : tuple of int
         How many steps are made after each step of the grain that is looked at.
-    grain : str
-        One of `GRAINS`.
     """
 
     epochs: int
     start: Parameters
     steps: tuple[Step, ...]
     stops: tuple[int, ...]
-    grain: str
 
     def at(self, stop: int) -> Parameters:
         """Return the parameters after a number of stops."""
@@ -85,8 +81,7 @@ def why_no_grain(experiment: Experiment, d: int, grain: str) -> str | None:
         return reason
     label = solver.label
     if solver.name in HALVES:
-        halves = f"{label} moves all entries at once: step by half of the update."
-        return halves if grain == "entry" else None
+        return f"{label} moves all entries at once: step by half of the update." if grain == "entry" else None
     if grain == "entry" and SWEEPS[solver.name] == "row":
         return f"{label} moves a whole row of P at once: step by row."
     size, most = d * experiment.rank, MOST_ENTRIES if grain == "entry" else MOST_BLOCKS
@@ -143,7 +138,7 @@ def look_inside(
             memory=memory,
         )
     )
-    return Inside(epochs, parameters, steps, _stops(steps, grain), grain)
+    return Inside(epochs, parameters, steps, _stops(steps, grain))
 
 
 def _solver(experiment: Experiment) -> Solver:
@@ -205,10 +200,9 @@ def formula(step: Step) -> tuple[str, str, str]:
     g, t, h, r = float(step.slope[0]), float(step.threshold[0]), step.bend, step.shrink
     before, after = float(step.before[0]), float(step.after[0])
     if step.kind == "bias":
-        numbers = rf"g={_n(g)},\ \mu={_n(h)}"
         return (
             r"b \leftarrow b-\frac{g}{\mu}",
-            numbers,
+            rf"g={_n(g)},\ \mu={_n(h)}",
             rf"{_n(before)}-\frac{{{_n(g)}}}{{{_n(h)}}}={_n(after)}",
         )
     if step.kind == "weight":
@@ -272,11 +266,3 @@ def halves(step: Step, size: int) -> str:
     """Return how many of the `size` entries of P are zero before and after a half of an update."""
     before, after = ((x[:size] == 0).sum() for x in (step.before, step.after))
     return f"Zeros in P: {int(before):,} before, {int(after):,} after, of {size:,}."
-
-
-def _n(x: float) -> str:
-    text = f"{x:.4g}"
-    if "e" in text:
-        head, tail = text.split("e")
-        text = rf"{head}\cdot10^{{{int(tail)}}}"
-    return text

@@ -14,14 +14,13 @@ from fmviz.engine.losses import Loss
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, split
 from fmviz.lab.runs import found_caps
-
-__all__ = ["LISTED", "Errors", "Suspicion", "caps_of", "errors_of", "rows_table", "suspicious_rows"]
 
 LISTED = 50
 """Rows of a list of suspicious ones."""
@@ -127,8 +126,7 @@ class Suspicion:
     @property
     def listed(self) -> np.ndarray:
         """The rows with the largest errors, by their places, the largest first."""
-        furthest = np.argsort(-self.errors.size, kind="stable")
-        return furthest[: max(LISTED, int(self.aside.sum()))]
+        return np.argsort(-self.errors.size, kind="stable")[: max(LISTED, int(self.aside.sum()))]
 
 
 def suspicious_rows(
@@ -170,12 +168,10 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
     where the latter has λ over a typical residual, which outliers do not change.
     """
     errors = errors_of(run, parameters)
-    typical = 1.0
-    if not errors.binary:
-        # Standard deviation of a normal distribution over its median absolute deviation.
-        typical = 1.4826 * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
-    names = ("lambda_w", "lambda_p", "lambda_sparse")
-    changes = {name: getattr(run.experiment, name) / typical for name in names}
+    # Standard deviation of a normal distribution over its median absolute deviation.
+    deviation = 1.4826 * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
+    typical = 1.0 if errors.binary else deviation
+    changes = {name: getattr(run.experiment, name) / typical for name in STRENGTHS}
     capped = _with(run, output, "capped_hinge" if errors.binary else "capped", **changes)
     if errors.binary or not isinstance(capped.problem, Problem):
         return capped
@@ -202,8 +198,7 @@ def _with(run: Run, output: int, loss: str, **changes: Any) -> Run:
 
 def _fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:
     experiment = run.experiment
-    budget = Budget(experiment.max_epochs, None, experiment.tol, report_every=None)
-    *_, end = run.stream(budget, should_stop)
+    *_, end = run.stream(Budget(experiment.max_epochs, None, experiment.tol, report_every=None), should_stop)
     return end.parameters
 
 

@@ -203,8 +203,7 @@ def typical_sizes(pairs: PairWeights, attributes: Attributes, g: np.ndarray, h: 
         left, right = positions[first], positions[second]
         if left is not None and right is not None:
             weight, _ = pairs.among(attributes.members[first], attributes.members[second])
-            terms = weight[left[0], right[0]] * left[1] * right[1]
-            sizes[at] = np.sqrt(np.mean(np.square(terms)))
+            sizes[at] = np.sqrt(np.mean(np.square(weight[left[0], right[0]] * left[1] * right[1])))
     return sizes
 
 

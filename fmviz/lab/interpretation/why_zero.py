@@ -9,8 +9,7 @@ import numpy as np
 from fmviz.engine.certificates.stationarity import loss_gradient
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-
-__all__ = ["Row", "Story", "why_zero"]
+from fmviz.lab.typography import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ class Story:
         """Return the reason, or the sum, in words."""
         a, b = names[self.first.feature], names[self.second.feature]
         if self.shared.size:
-            columns = _count(self.shared.size, "column")
+            columns = counted(self.shared.size, "column")
             return (
                 f"{a} and {b} interact with weight {self.weight:.4g}: their rows share {columns} of P, and "
                 "the weight is the sum of the products there."
@@ -122,7 +121,7 @@ class Story:
             share = np.divide(row.pull, row.threshold, out=row.pull - 1.0, where=row.threshold > 0.0)
             s = int(np.flatnonzero(wanted)[np.argmax(share[wanted])])
             share_kept = "all" if kept == wanted.sum() else f"{kept or 'none'}"
-            of = _count(int(wanted.sum()), "entry", "entries")
+            of = counted(int(wanted.sum()), "entry", "entries")
             said.append(
                 f"Of the {of} that {name} would need, the threshold holds {share_kept} at zero; nearest "
                 f"to it is column {s + 1}: {row.pull[s]:.3g} against {row.threshold[s]:.3g}."
@@ -165,14 +164,8 @@ def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
     return Story(row(i), row(j), by_norm, thresholded)
 
 
-def _count(n: int, single: str, many: str = "") -> str:
-    return f"{n:,} {single if n == 1 else many or single + 's'}"
-
-
 def _columns(live: np.ndarray) -> str:
     places = [str(s + 1) for s in np.flatnonzero(live)]
     if len(places) > 6:
         return f"{len(places)} other columns"
-    if len(places) == 1:
-        return f"column {places[0]}"
-    return f"columns {', '.join(places[:-1])} and {places[-1]}"
+    return f"column {places[0]}" if len(places) == 1 else f"columns {', '.join(places[:-1])} and {places[-1]}"

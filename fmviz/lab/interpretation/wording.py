@@ -14,8 +14,6 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import Attribute, Attributes
 
-__all__ = ["Wording", "number"]
-
 
 @dataclass(frozen=True, eq=False)
 class Wording:
@@ -159,9 +157,7 @@ class Wording:
 
     def _unit(self, attribute: Attribute) -> str:
         scaling = attribute.scaling
-        if scaling is not None and scaling.deviations:
-            return "standard deviation"
-        return "unit"
+        return "standard deviation" if scaling is not None and scaling.deviations else "unit"
 
     def _zero(self, attribute: Attribute) -> str:
         scaling = attribute.scaling
@@ -208,5 +204,4 @@ def number(value: float) -> str:
     """Format a number with three digits."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
-    size = abs(value)
-    return f"{value:,.0f}" if 1e3 <= size < 1e6 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"

@@ -91,8 +91,7 @@ def sample(d: int, k: int, distribution: str = "normal", seed: int = 0) -> np.nd
     d = whole_number("d", d, 1, MAX_FEATURES)
     k = whole_number("k", k, 1, MAX_RANK)
     code = DISTRIBUTIONS[one_of("distribution", distribution, DISTRIBUTIONS)].code
-    P: np.ndarray = eval(code, {"np": np, "rng": np.random.default_rng(seed), "d": d, "k": k})
-    return P
+    return np.asarray(eval(code, {"np": np, "rng": np.random.default_rng(seed), "d": d, "k": k}))
 
 
 def parse_matrix(text: str) -> np.ndarray:

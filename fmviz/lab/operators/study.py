@@ -16,6 +16,7 @@ import pandas as pd
 from fmviz.engine.counting import used_features, used_interactions
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
 from fmviz.engine.penalties.base import unit_rows
+from fmviz.lab.typography import in_latex as _latex
 from fmviz.operators import certificate
 
 from .matrices import DISTRIBUTIONS
@@ -282,9 +283,8 @@ def paper_claim(by_columns: Study, by_rows: Study) -> str:
 
 def _course(shown: Study) -> str:
     first, last = int(shown.features[0]), int(shown.features[-1])
-    if (shown.features == first).all():
-        return f"{first} at every λ"
-    return f"from {first} at λ = 2⁻⁷ to {last} at λ = 2⁷"
+    same = (shown.features == first).all()
+    return f"{first} at every λ" if same else f"from {first} at λ = 2⁻⁷ to {last} at λ = 2⁷"
 
 
 def python_source(
@@ -447,11 +447,3 @@ def _around_threshold(
     start = int(np.clip(np.count_nonzero(after) - first // 2, 0, max(before.size - first, 0)))
     shown = order[start : start + first]
     return tuple((int(j), float(before[j]), float(tau[j]), float(after[j])) for j in shown)
-
-
-def _latex(value: float) -> str:
-    text = f"{value:.4g}"
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}"
-    return text

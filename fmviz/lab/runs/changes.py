@@ -12,16 +12,6 @@ from fmviz.engine.models import MODELS
 from fmviz.engine.schedule import STRENGTHS, Change
 from fmviz.lab.experiment import Experiment
 
-__all__ = [
-    "change_words",
-    "changed_words",
-    "changes_listed",
-    "in_words",
-    "strength_label",
-    "with_jumps",
-    "with_strengths",
-]
-
 _TERMS = {"lambda_sparse": "penalty_sparse", "lambda_p": "penalty_p", "lambda_w": "penalty_w"}
 
 
@@ -92,8 +82,7 @@ def with_jumps(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         known = int(epochs[at - 1]) == epoch
         for name, term in _TERMS.items():
             if old[name] != new[name]:
-                ratio = new[name] / old[name] if old[name] > 0.0 and known else np.nan
-                row[term] = row[term] * ratio
+                row[term] = row[term] * (new[name] / old[name] if old[name] > 0.0 and known else np.nan)
         row["objective"] = row[["loss", *_TERMS.values()]].sum(axis=1, skipna=False)
         if not known:
             row[["objective", "loss", *_TERMS.values()]] = np.nan

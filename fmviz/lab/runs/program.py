@@ -12,15 +12,6 @@ from fmviz.lab.runs.provenance import versions as present_versions
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import to_python
 
-__all__ = [
-    "equal_sparsity_program",
-    "experiment_source",
-    "opening",
-    "paper_program",
-    "program",
-    "with_header",
-]
-
 _INSTALL = """\
 # Needs fmviz, once: pip install .  in the folder of its source. Or, without that, save this program in that
 # folder and run it by .venv/bin/python, which `make run` has set up there.
@@ -110,9 +101,7 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     until : int, optional
         The epoch at which the run was stopped, if it was.
     """
-    halt = "    pass\n"
-    if until is not None:
-        halt = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
+    halted = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
     return (
         opening(
             [experiment.dataset],
@@ -121,7 +110,7 @@ def program(experiment: Experiment, until: int | None = None) -> str:
         )
         + f"experiment = {experiment_source(experiment)}\n"
         "for snapshot in Run.prepare(experiment).snapshots():\n"
-        + halt
+        + ("    pass\n" if until is None else halted)
         + '\nprint(f"epoch {snapshot.epoch}")\n'
         'print(f"objective {snapshot.objective:.10g}")\n'
         'print(f"used features {snapshot.used_features}")\n'

@@ -14,8 +14,6 @@ import scipy.sparse as sp
 
 from fmviz.lab.datasets import Dataset
 
-__all__ = ["array_hash", "data_hash", "made_with", "versions"]
-
 _hashes: WeakKeyDictionary[Dataset, str] = WeakKeyDictionary()
 
 

@@ -53,11 +53,10 @@ class SweepRow:
 
         ``loss`` is the loss function's name; its mean on the training rows is ``train_loss``.
         """
-        values = {name: value for name, value in self.values.items() if name != "loss"}
         return {
             "index": self.index,
             **self.experiment.to_dict(),
-            **values,
+            **{name: value for name, value in self.values.items() if name != "loss"},
             "status": self.status,
             "message": self.message,
         }

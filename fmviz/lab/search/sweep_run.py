@@ -32,7 +32,7 @@ from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import Growth, RunStore, StoredRun
 from fmviz.lab.store.database import insert
 from fmviz.lab.store.table import METRICS, metrics_of
-from fmviz.lab.typography import duration
+from fmviz.lab.typography import counted, duration
 from fmviz.lab.values import plain
 
 # A stored trace has at most about so many records; evaluating every epoch would cost more than the fits.
@@ -67,7 +67,7 @@ class Cost:
 
     def sentence(self) -> str:
         """Return the cost in words."""
-        fits = f"{self.fits:,} fit" + ("" if self.fits == 1 else "s")
+        fits = counted(self.fits, "fit")
         known = f", of which {self.stored:,} are in the store already" if self.stored else ""
         if self.stored == self.fits:
             return f"{fits}, all of which are in the store already."
@@ -104,8 +104,7 @@ def cost(plan: SweepPlan, store: RunStore | None = None, *, n_jobs: int = -1) ->
         groups.setdefault(tuple(sorted((cell.to_dict() | numbers).items(), key=str)), []).append(cell)
     total, notes = 0.0, []
     for cells in groups.values():
-        pilot = cells[len(cells) // 2]
-        seconds, sentence, _ = attempt(partial(_pilot, pilot))
+        seconds, sentence, _ = attempt(partial(_pilot, cells[len(cells) // 2]))
         if seconds is None:
             notes.append(sentence)
         else:
@@ -340,14 +339,13 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
     """
     keys = ["dataset", "method", "regularizer", *grid]
     groups = table.dropna(subset=[metric]).groupby(keys, sort=False, dropna=False)
-    means = groups.agg(
+    return groups.agg(
         fits=(metric, "size"),
         mean=(metric, "mean"),
         std=(metric, "std"),
         interactions=("used_interactions", "mean"),
         interactions_std=("used_interactions", "std"),
-    )
-    return means.reset_index()
+    ).reset_index()
 
 
 def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) -> list[str]:
@@ -372,5 +370,4 @@ def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) 
     order = means.sort_values(["mean", "interactions"], ascending=[ascending, True])
     best = order.drop_duplicates(keys).sort_index()
     matched = best[[*keys, *grid]].merge(table.dropna(subset=[metric]), on=[*keys, *grid])
-    seeds = max(1, most // max(1, len(best)))
-    return list(matched.groupby(keys, sort=False).head(seeds)["run"])
+    return list(matched.groupby(keys, sort=False).head(max(1, most // max(1, len(best))))["run"])

@@ -90,10 +90,9 @@ def import_runs(
     StoppedError
         If `should_stop` returns true during reading; then nothing is imported.
     """
-    data = file if isinstance(file, bytes) else file.read()
     parts = confined(
         _archive_parts,
-        data,
+        file if isinstance(file, bytes) else file.read(),
         name="This file",
         seconds=_SECONDS,
         memory=_MEMORY,

@@ -145,9 +145,11 @@ class Database:
         except (OSError, sqlite3.Error) as error:
             full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
             full |= getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-            way = "Name another file with FMVIZ_STORE or --store, or move this one away"
-            if full:
-                way = "Make room on the disk, or name another file with FMVIZ_STORE or --store"
+            way = (
+                "Make room on the disk, or name another file with FMVIZ_STORE or --store"
+                if full
+                else "Name another file with FMVIZ_STORE or --store, or move this one away"
+            )
             raise StoreError(f"The run store {path} cannot be opened ({error}). {way}.") from error
 
     @contextmanager

@@ -121,7 +121,6 @@ class Recorder:
     def _write(self, status: str, message: str, details: str = "", thorough: bool = False) -> None:
         self._flushed = time.monotonic()
         last, records, checkpoint = self._last, self._records, self._pending
-        amended = self.experiment if self._amended else None
         try:
             store = self._open_store()
             if not self.stored:
@@ -138,7 +137,7 @@ class Recorder:
                     message=message,
                     details=details,
                     data_hash=self._hash,
-                    experiment=amended,
+                    experiment=self.experiment if self._amended else None,
                 ),
             )
         except (StoreError, sqlite3.Error, OSError) as error:

@@ -22,23 +22,6 @@ from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
 
-__all__ = [
-    "METRICS",
-    "differing",
-    "in_words",
-    "label_of",
-    "mean_and_deviation",
-    "metrics_in_words",
-    "metrics_of",
-    "name_of",
-    "runs_table",
-    "seeds_folded",
-    "title_of_group",
-    "title_of_run",
-    "title_of_settings",
-    "unit_of",
-]
-
 METRICS: dict[str, str] = {
     "validation_rmse": "RMSE, validation",
     "validation_auc": "AUC, validation",
@@ -174,9 +157,7 @@ def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
 def title_of_group(runs: Sequence[StoredRun]) -> str:
     """Return the title of runs that differ only in their seed."""
     title = title_of_run(runs[0])
-    if len(runs) == 1:
-        return title
-    return f"{title.rpartition(' · seed')[0] or title} · {len(runs)} seeds"
+    return title if len(runs) == 1 else f"{title.rpartition(' · seed')[0] or title} · {len(runs)} seeds"
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
@@ -213,8 +194,7 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
             for group in groups
         ]
         if any(texts) and (not only or len(set(texts)) > 1):
-            ids = [group[0].id for group in groups]
-            rows.append({"what": what, **dict(zip(ids, texts, strict=True))})
+            rows.append({"what": what, **dict(zip([group[0].id for group in groups], texts, strict=True))})
     return pd.DataFrame(rows, columns=["what", *(group[0].id for group in groups)])
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import streamlit as st
 
-__all__ = ["component", "ignore", "picture_buttons", "pulse", "read", "stage"]
-
 
 def read(name: str) -> str:
     """Return a file of this folder."""

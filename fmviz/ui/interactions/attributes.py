@@ -69,8 +69,7 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         "one and those of the other. Click a cell of the picture or pick a row to see the levels."
     )
     search_row(settings)
-    hits = Search(settings["find"]).hits(strengths.names)
-    g, h = strengths.strongest(_LISTED, hits)
+    g, h = strengths.strongest(_LISTED, Search(settings["find"]).hits(strengths.names))
     if not g.size:
         st.caption("No two attributes interact" + (" that fit the search." if settings["find"] else "."))
         return
@@ -191,8 +190,7 @@ def _levels(reading: Opened, strengths: GroupStrengths, average: Average | None,
         return
     rows, columns, weight, used = block_of(reading.pairs, reading.attributes, g, h, _DRAWN)
     names = np.asarray(reading.dataset.feature_names, dtype=object)
-    values = np.where(used & (weight == 0), np.nextafter(0.0, 1.0), weight)
-    codes, scale = encode_codes(values)
+    codes, scale = encode_codes(np.where(used & (weight == 0), np.nextafter(0.0, 1.0), weight))
     sizes = [reading.attributes.members[place].size for place in (g, h)]
     caption = f"{int(strengths.used[g, h]):,} of {sizes[0] * sizes[1]:,} pairs of levels are used"
     if (rows.size, columns.size) != tuple(sizes):
@@ -212,8 +210,7 @@ def _levels(reading: Opened, strengths: GroupStrengths, average: Average | None,
         max_height=420,
     )
     at, to = np.nonzero(used)
-    size = np.abs(weight[at, to])
-    order = np.argsort(-size, kind="stable")[:_LEVEL_PAIRS]
+    order = np.argsort(-np.abs(weight[at, to]), kind="stable")[:_LEVEL_PAIRS]
     at, to = at[order], to[order]
     table: pd.DataFrame = table_of_pairs(
         rows[at], columns[to], weight[at, to], reading.dataset, reading.wording

@@ -114,17 +114,16 @@ def opened(
             f"{title_of_run(stored)} has diverged: its parameters are no finite numbers. Train it with "
             "stronger penalties or another solver."
         )
-    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-    if dataset.X.shape[1] != parameters.w.shape[-1]:
+    full_dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    if full_dataset.X.shape[1] != parameters.w.shape[-1]:
         raise ValueError(
             f"{title_of_run(stored)} has {parameters.w.shape[-1]:,} features, but its data set has "
-            f"{dataset.X.shape[1]:,} now. Train it anew."
+            f"{full_dataset.X.shape[1]:,} now. Train it anew."
         )
-    full_dataset = dataset
     m = experiment.machine.n_outputs_of(parameters)
-    if m != max(1, len(dataset.outputs)):
+    if m != max(1, len(full_dataset.outputs)):
         raise ValueError(
-            f"{title_of_run(stored)} has {m:,} outputs, but its data set has {len(dataset.outputs):,} "
+            f"{title_of_run(stored)} has {m:,} outputs, but its data set has {len(full_dataset.outputs):,} "
             "now. Train it anew."
         )
     output = min(output, m - 1)

@@ -16,7 +16,7 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
 from fmviz.lab.interpretation.outliers import LISTED, Suspicion, rows_table, suspicious_rows
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import metrics_in_words, metrics_of, title_of_run
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
@@ -70,11 +70,7 @@ def render() -> None:
             "Read a model that has been trained: which features act together, how strongly, in which unit, "
             "and how a single prediction comes about.",
         )
-        try:
-            runs = store()
-        except StoreError as error:
-            st.error(plain(error), icon=":material/save:")
-            return
+        runs = store()
         run = _pick(settings, runs)
         job = manager().job(settings["run"])
         if job is not None and job.state.active:
@@ -160,8 +156,7 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
 
 def _header(reading: Opened) -> None:
     run, dataset, wording = reading.run, reading.dataset, reading.wording
-    target = dataset.target_name
-    what = f"f is {wording.what}" if wording.binary else f"f predicts {target}"
+    what = f"f is {wording.what}" if wording.binary else f"f predicts {dataset.target_name}"
     if wording.scale != 1.0:
         what += ", and effects are told in its own units"
     used = [run.last.get(f"used_{name}", 0) for name in ("interactions", "features")]

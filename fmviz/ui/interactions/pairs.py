@@ -69,8 +69,7 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
 
     def make(between: Any) -> Ranking:
         assert reading.pairs is not None
-        hits = search.hits(dataset.feature_names, dataset.groups)
-        return reading.pairs.ranked(MOST, codes, hits, between)
+        return reading.pairs.ranked(MOST, codes, search.hits(dataset.feature_names, dataset.groups), between)
 
     name = f"pairs:{codes is None}:{search.words}"
     ranking = calculated(reading, name, make, "Ranking all pairs of features.")
@@ -378,9 +377,7 @@ def with_intervals(
     table: pd.DataFrame, average: Average | None, i: np.ndarray, j: np.ndarray
 ) -> pd.DataFrame:
     """Join intervals from samples to a table of pairs (i, j)."""
-    if average is None:
-        return table
-    return table.join(average.intervals(i, j).set_axis(table.index))
+    return table if average is None else table.join(average.intervals(i, j).set_axis(table.index))
 
 
 # -------------------------------------------------------------------------------------------------- matrix

@@ -279,8 +279,7 @@ def _bars(reading: Opened, now: Decomposition) -> None:
             labels.append(f"{others} ({term.order:,})")
         else:
             labels.append(words_of(term, names))
-        value = term.value * wording.scale
-        values.append(wording.added(term.value) if term.kind == "bias" else value)
+        values.append(wording.added(term.value) if term.kind == "bias" else term.value * wording.scale)
     total = wording.added(now.total)
     largest = now.table(names, wording.scale).head(3)
     said = "; ".join(f"{row.term} {row.value:+.3g}" for row in largest.itertuples())
@@ -298,8 +297,7 @@ def _sums(reading: Opened, now: Decomposition) -> None:
     for kind, value in now.by_kind().items():
         shown = wording.added(value) if kind == "bias" else value * scale
         parts.append(f"{KINDS[kind]} {shown:+.6g}")
-    exact = now.gap <= _EXACT
-    icon = ":green[:material/verified:]" if exact else ":red[:material/error:]"
+    icon = ":green[:material/verified:]" if now.gap <= _EXACT else ":red[:material/error:]"
     st.markdown(
         f"{icon} {' '.join(parts)} = **{wording.added(now.total):.10g}**. The model itself says "
         f"{wording.added(now.predicted):.10g}; the difference is "
@@ -311,8 +309,7 @@ def _table(reading: Opened, now: Decomposition, place: int) -> None:
     wording = reading.wording
     table: pd.DataFrame = now.table(reading.dataset.feature_names, wording.scale)
     if wording.scaling is not None:
-        bias = table["kind"] == "bias"
-        table.loc[bias, "value"] += wording.scaling.mean
+        table.loc[table["kind"] == "bias", "value"] += wording.scaling.mean
     with st.expander(f"All {len(table):,} terms", icon=":material/format_list_numbered:"):
         st.dataframe(
             table.head(_LISTED),
@@ -360,8 +357,7 @@ def _draw_every_output(reading: Opened, x: np.ndarray, place: int) -> None:
     table = terms_table(each, reading.full_dataset.feature_names)
     shown = np.sort(np.argsort(-scores, kind="stable")[:_OUTPUTS])
     # Terms that differ most between outputs come first.
-    spread = np.ptp(table.to_numpy(), axis=1)
-    listed = table.iloc[np.argsort(-spread, kind="stable")[:_TERMS]].copy()
+    listed = table.iloc[np.argsort(-np.ptp(table.to_numpy(), axis=1), kind="stable")[:_TERMS]].copy()
     if len(table) > _TERMS:
         listed.loc[f"the other {len(table) - _TERMS:,} terms"] = table.sum(axis=0) - listed.sum(axis=0)
     heads = _heads(reading, scores)

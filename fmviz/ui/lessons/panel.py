@@ -96,8 +96,8 @@ def script_of(page: str) -> str:
 def go(lesson: Lesson, number: int, here: str) -> None:
     """Open a step of a lesson, on its page, in its state; to be called back by a button."""
     state = state_of(lesson, number)
-    elsewhere = state is not None and state.page != here
-    Settings.move(query_of(lesson, number), script_of(state.page) if state and elsewhere else None)
+    script = script_of(state.page) if state is not None and state.page != here else None
+    Settings.move(query_of(lesson, number), script)
 
 
 def open_step(settings: Settings) -> None:
@@ -164,10 +164,8 @@ def draw(settings: Settings) -> None:
             _way_back(lesson, number, settings)
             return
         task = _task(lesson, number) if step.find else None
-        if task is not None and numbers_in(step.text):
-            _when_ready(task, partial(_body, settings, lesson, number, step))
-        else:
-            _body(settings, lesson, number, step, {})
+        body = partial(_body, settings, lesson, number, step)
+        _when_ready(task if numbers_in(step.text) else None, body)
 
 
 def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> None:
@@ -258,11 +256,7 @@ def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: d
         _predict(settings, lesson, number, step.question)
         if number in progress(lesson.name).revealed:
             task = _task(lesson, number) if step.find else None
-            reveal = partial(_reveal, lesson, number, step)
-            if task is None:
-                reveal({})
-            else:
-                _when_ready(task, reveal)
+            _when_ready(task, partial(_reveal, lesson, number, step))
 
 
 # ------------------------------------------------------------------------------------- prediction and answer
@@ -349,8 +343,11 @@ def _task(lesson: Lesson, number: int) -> Task:
     return task if task is not None else tasks.submit(key, lambda should_stop: calculate(step))
 
 
-def _when_ready(task: Task, body: partial[None]) -> None:
-    """Draw what needs a calculation's numbers, or how long it has been going on."""
+def _when_ready(task: Task | None, body: partial[None]) -> None:
+    """Draw what needs a calculation's numbers, if any, or how long it has been going on."""
+    if task is None:
+        body({})
+        return
     view = task.view()
     if view.state is TaskState.FINISHED:
         body(dict(view.items))
@@ -373,8 +370,7 @@ def _when_ready(task: Task, body: partial[None]) -> None:
 
 
 def _finished(settings: Settings, lesson: Lesson) -> None:
-    state = progress(lesson.name)
-    state.done = True
+    progress(lesson.name).done = True
     st.markdown(f"#### :material/celebration: Finished: {plain(lesson.title)}")
     st.markdown("You have seen:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
     following = lessons().get(lesson.next)

@@ -124,13 +124,24 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
     )
     box = st.container(border=True, key="path_target_box")
     with box, st.container(horizontal=True, vertical_alignment="top", gap="large"):
-        with st.container(width=420):
-            widgets.scale(settings, "target", "Interactions", lowest=1, highest=1e6, steps=_STEPS)
-        with st.container(width=160):
-            labels = {name: PENALTIES[name].label for name in METHODS}
-            widgets.param(settings, "seeker", "Regularizer Ω", labels=labels, style="select")
-        with st.container(width="content"):
-            widgets.param(settings, "accept", "Accepted", labels=SLACK)
+        widgets.scale(
+            settings,
+            "target",
+            "Interactions",
+            lowest=1,
+            highest=1e6,
+            steps=_STEPS,
+            place=st.container(width=420),
+        )
+        widgets.param(
+            settings,
+            "seeker",
+            "Regularizer Ω",
+            labels={name: PENALTIES[name].label for name in METHODS},
+            style="select",
+            place=st.container(width=160),
+        )
+        widgets.param(settings, "accept", "Accepted", labels=SLACK, place=st.container(width="content"))
     try:
         asked = _asked(settings, base)
     except ValueError as error:
@@ -140,15 +151,12 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
 
     def start() -> None:
         make = partial(
-            search,
-            asked.experiment,
-            asked.target,
-            asked.accept,
-            grid=asked.grid,
-            narrowest=_NARROWEST,
+            search, asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
         )
-        task = manager().submit(asked.key, lambda should_stop: make(should_stop=should_stop))
-        st.session_state[_SHOWN] = (asked, task)
+        st.session_state[_SHOWN] = (
+            asked,
+            manager().submit(asked.key, lambda should_stop: make(should_stop=should_stop)),
+        )
         settings.set(seek=True)
 
     if st.session_state.pop(_NOW, False):
@@ -231,11 +239,10 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         st.markdown("**What every fit uses, and the interval as it narrows**")
-        counts = table["used_interactions"].tolist()
         curves(
             figure,
             key="path_bracket",
-            alt=f"{len(counts)} fits in search of {asked.target:,} interactions. {last.message}",
+            alt=f"{len(fits)} fits in search of {asked.target:,} interactions. {last.message}",
             live=live,
         )
     with right:
@@ -263,15 +270,17 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
             key="path_probes_csv",
         )
         dataset = load_dataset(asked.experiment.dataset, **dict(asked.experiment.dataset_params))
-        result = f"λ of {asked.experiment.regularizer} for {asked.target:,} interactions"
-        source = widgets.linked(
-            search_program(
-                asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
+        widgets.python_block(
+            widgets.linked(
+                search_program(
+                    asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
+                ),
+                f"λ of {asked.experiment.regularizer} for {asked.target:,} interactions on "
+                f"{asked.experiment.dataset}, seed {asked.experiment.seed}",
+                data={asked.experiment.dataset: data_hash(dataset)},
             ),
-            f"{result} on {asked.experiment.dataset}, seed {asked.experiment.seed}",
-            data={asked.experiment.dataset: data_hash(dataset)},
+            f"Makes the same {len(fits)} fits and prints the same counts.",
         )
-        widgets.python_block(source, f"Makes the same {len(fits)} fits and prints the same counts.")
 
 
 def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[SearchFit]) -> None:

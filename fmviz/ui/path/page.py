@@ -189,32 +189,23 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
     )
     with shell.settings_box("path_box", line, folded=folded):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-            with st.container(width="content"):
-                widgets.regularizers(settings, "penalties")
-            with st.container(width="content"):
-                widgets.param(
-                    settings,
-                    "order",
-                    "Fits begin",
-                    labels=_ORDER_WORDS,
-                )
+            widgets.regularizers(settings, "penalties", place=st.container(width="content"))
+            widgets.param(
+                settings, "order", "Fits begin", labels=_ORDER_WORDS, place=st.container(width="content")
+            )
         first, second = st.columns([3, 4], gap="medium")
         with first:
             left, right = st.columns(2)
-            with left:
-                widgets.scale(settings, "low", r"$\lambda$ from", steps=(1, 3))
-            with right:
-                widgets.scale(settings, "high", r"$\lambda$ to", steps=(1, 3))
+            widgets.scale(settings, "low", r"$\lambda$ from", steps=(1, 3), place=left)
+            widgets.scale(settings, "high", r"$\lambda$ to", steps=(1, 3), place=right)
             draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
             widgets.param(settings, "points", r"$\lambda$ values", style="slider")
         with second:
-            cells = st.columns(2)
-            with cells[0]:
-                widgets.param(settings, "rank", "Rank $k$", style="number")
-                widgets.scale(settings, "lambda_w", r"Strength $\lambda_w$")
-            with cells[1]:
-                widgets.param(settings, "validation", "Validation share", style="slider")
-                widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$")
+            left, right = st.columns(2)
+            widgets.param(settings, "rank", "Rank $k$", style="number", place=left)
+            widgets.scale(settings, "lambda_w", r"Strength $\lambda_w$", place=left)
+            widgets.param(settings, "validation", "Validation share", style="slider", place=right)
+            widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$", place=right)
         st.latex(r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\lambda\,\Omega(P)")
         terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
         loss, title = LOSSES[base.loss].label.lower(), plain(dataset_spec(base.dataset).title)
@@ -375,17 +366,22 @@ def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
     if settings["metric"] not in metrics:
         settings.set(metric=next(iter(metrics)))
     with st.container(horizontal=True, vertical_alignment="bottom", key="path_view"):
-        with st.container(width=240):
-            widgets.control(
-                settings,
-                "metric",
-                st.selectbox,
-                "Judged by",
-                list(metrics),
-                format_func=metrics.__getitem__,
-            )
-        with st.container(width="content"):
-            widgets.param(settings, "counts", "Counts", labels={"linear": "Linear", "log": "Logarithmic"})
+        widgets.control(
+            settings,
+            "metric",
+            st.selectbox,
+            "Judged by",
+            list(metrics),
+            format_func=metrics.__getitem__,
+            place=st.container(width=240),
+        )
+        widgets.param(
+            settings,
+            "counts",
+            "Counts",
+            labels={"linear": "Linear", "log": "Logarithmic"},
+            place=st.container(width="content"),
+        )
     picked = None if live else _picked(settings, table)
     if settings.shows("charts", "Curves"):
         _charts(settings, plan, table, metrics, d, picked, view)
@@ -419,8 +415,7 @@ def _charts(
         panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
     fit = None if chosen is None else _drawable(chosen, view)
     # Beside the curves, whose points choose the fit.
-    widths = [1, 1] if fit is None else [3, 3, 2]
-    left, right, *rest = st.columns(widths)
+    left, right, *rest = st.columns([1, 1] if fit is None else [3, 3, 2])
     if fit is not None:
         with rest[0]:
             _matrix(plan, fit)
@@ -519,16 +514,16 @@ def _point(
     rows = table[table["regularizer"] == settings["who"]]
     with st.container(border=True, key="path_point"):
         with st.container(horizontal=True, vertical_alignment="top", gap="large"):
-            with st.container(width="content"):
-                widgets.control(
-                    settings,
-                    "who",
-                    st.segmented_control,
-                    "Regularizer Ω",
-                    names,
-                    format_func=lambda name: PENALTIES[name].label,
-                    required=True,
-                )
+            widgets.control(
+                settings,
+                "who",
+                st.segmented_control,
+                "Regularizer Ω",
+                names,
+                format_func=lambda name: PENALTIES[name].label,
+                required=True,
+                place=st.container(width="content"),
+            )
             widgets.control(
                 settings,
                 "at",
@@ -606,9 +601,11 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> N
         help="One row a fit, all figures in full precision.",
     )
     dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
-    source = widgets.linked(
-        path_program(plan),
-        f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
-        data={plan.base.dataset: data_hash(dataset)},
+    widgets.python_block(
+        widgets.linked(
+            path_program(plan),
+            f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
+            data={plan.base.dataset: data_hash(dataset)},
+        ),
+        "Makes the same fits and prints the same counts.",
     )
-    widgets.python_block(source, "Makes the same fits and prints the same counts.")

@@ -193,8 +193,7 @@ _BARE = f"{_PREFIX}:bare"
 
 def _in_fragment() -> bool:
     """Return whether a fragment reruns alone; what is assigned there would undo a click in flight."""
-    context = get_script_run_ctx()
-    return bool(getattr(context, "fragment_ids_this_run", None))
+    return bool(getattr(get_script_run_ctx(), "fragment_ids_this_run", None))
 
 
 class Settings:

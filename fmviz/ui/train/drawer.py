@@ -16,7 +16,7 @@ from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.background.job import Job
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.contamination import CONTAMINATION
-from fmviz.lab.experiment import EXPERIMENT_MODELS, EXPERIMENT_SOLVERS, Experiment
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.lab.runs.found_caps import numbers
 from fmviz.ui import widgets
@@ -125,7 +125,7 @@ def _drawer(settings: Settings, job: Job | None) -> None:
                 "model",
                 st.selectbox,
                 "Model",
-                list(EXPERIMENT_MODELS),
+                list(MODELS),
                 format_func=lambda name: MODELS[name].label,
                 then=suited(settings),
             )
@@ -275,11 +275,10 @@ def _own(
 def _solver(settings: Settings) -> None:
     now = experiment_of(settings)
     reasons = {
-        name: why_not(now.penalty, name, loss=now.criterion, model=now.machine)
-        for name in ("auto", *EXPERIMENT_SOLVERS)
+        name: why_not(now.penalty, name, loss=now.criterion, model=now.machine) for name in ("auto", *SOLVERS)
     }
     fits = [name for name, why in reasons.items() if why is None]
-    labels = {name: SOLVERS[name].label for name in EXPERIMENT_SOLVERS}
+    labels = {name: solver.label for name, solver in SOLVERS.items()}
     labels["auto"] = f"Auto: {SOLVERS[best_solver(now.formulation)].label}" if "auto" in fits else "Auto"
     _select(settings, "solver", "Solver", fits, labels)
     _own(settings, "solver")

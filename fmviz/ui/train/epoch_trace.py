@@ -106,8 +106,7 @@ def _look(settings: Settings, job: Job) -> lab.Inside | None:
     name = (view.id, view.epoch, view.experiment, grain)
     kept: tuple[object, lab.Inside] | None = st.session_state.get(_CACHE)
     if kept is None or kept[0] != name:
-        inside = lab.look_inside(view.experiment, view.parameters, view.epoch, grain, job.memory())
-        kept = (name, inside)
+        kept = (name, lab.look_inside(view.experiment, view.parameters, view.epoch, grain, job.memory()))
         st.session_state[_CACHE] = kept
     return kept[1]
 

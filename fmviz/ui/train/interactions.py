@@ -228,10 +228,9 @@ def draw_columns(view: JobView, look: Look) -> None:
     places = iter(st.columns(2))
     if weighted:
         coefficients = interactions.coefficients
-        order = np.argsort(-np.abs(coefficients), kind="stable")
         _draw_signed(
             next(places),
-            coefficients[order],
+            coefficients[np.argsort(-np.abs(coefficients), kind="stable")],
             f"The weights {_LAMBDA} of the columns",
             ("column, by |λ|", _LAMBDA),
             "train_coefficients",

@@ -187,7 +187,6 @@ def _scene(
     data = dataset if dataset is None or not dataset.outputs else dataset.of_output(output)
     moving = bool(settings["motion"])
     explains = single is not None and not moving and why_zero.explains(single)
-    d = 0 if data is None else data.X.shape[1]
     return Scene(
         experiment=experiment if view is None else view.experiment,
         view=view if single is None else single,
@@ -201,7 +200,7 @@ def _scene(
         x=settings[axis_of(view)],
         n_outputs=1 if dataset is None else max(1, len(dataset.outputs)),
         metric=_metric(view, dataset, settings),
-        mark=why_zero.mark(settings, d) if explains else None,
+        mark=why_zero.mark(settings, 0 if data is None else data.X.shape[1]) if explains else None,
         clickable=explains,
         moving=moving,
     )
@@ -280,16 +279,18 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     with left:
         st.markdown("**Objective**")
         changes = changed_words(view.experiment, view.epoch)
-        figure = figures.objective(
-            with_jumps(history, view.experiment),
-            x,
-            parts=settings["parts"],
-            terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
-            color=regularizer_color(view.experiment.regularizer),
-            revision=view.id,
-        )
-        chart(
-            _marked(figure, view, history, settings),
+        _draw_curve(
+            figures.objective(
+                with_jumps(history, view.experiment),
+                x,
+                parts=settings["parts"],
+                terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
+                color=regularizer_color(view.experiment.regularizer),
+                revision=view.id,
+            ),
+            view,
+            history,
+            settings,
             key="train_objective",
             alt=f"The objective against {figures.X_TITLES[x]}. {changes}".strip(),
         )
@@ -307,25 +308,32 @@ def _uses(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     st.markdown("**What the model uses**")
     parts = interactions.interaction_columns(view.machine, history)
     counts = interactions.true_counts(view.machine, view.dataset, bool(parts))
-    figure = figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts)
-    chart(
-        _marked(figure, view, history, settings),
+    _draw_curve(
+        figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts),
+        view,
+        history,
+        settings,
         key="train_sparsity",
         alt="The numbers of used interactions and of used features.",
     )
 
 
-def _marked(figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings) -> go.Figure:
-    """Mark the epochs at which strengths changed."""
-    return mark_epochs(figure, history, settings[axis_of(view)], change_words(view.experiment, view.epoch))
+def _draw_curve(
+    figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings, key: str, alt: str
+) -> None:
+    """Draw a figure with marks at the epochs at which strengths changed."""
+    words = change_words(view.experiment, view.epoch)
+    chart(mark_epochs(figure, history, settings[axis_of(view)], words), key=key, alt=alt)
 
 
 def _prediction(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     metric = settings["metric"]
     st.markdown("**Prediction**")
-    figure = figures.prediction(history, metric, settings[axis_of(view)], revision=f"{view.id}:{metric}")
-    chart(
-        _marked(figure, view, history, settings),
+    _draw_curve(
+        figures.prediction(history, metric, settings[axis_of(view)], revision=f"{view.id}:{metric}"),
+        view,
+        history,
+        settings,
         key="train_prediction",
         alt=f"{figures.METRICS[metric]} on the training rows"
         + (" and the validation rows." if f"validation_{metric}" in history else "."),
@@ -344,9 +352,11 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     if planted:
         with columns[-1]:
             st.markdown("**Recovery of the truth**")
-            figure = figures.recovery(history, settings[axis_of(view)], revision=view.id)
-            chart(
-                _marked(figure, view, history, settings),
+            _draw_curve(
+                figures.recovery(history, settings[axis_of(view)], revision=view.id),
+                view,
+                history,
+                settings,
                 key="train_recovery",
                 alt="The F1 score of the support, and the estimation error.",
             )
@@ -547,10 +557,9 @@ def _sent(scene: Scene) -> Sent:
 
 def _encode(scene: Scene, shown: list[Panel], header: dict[str, Any], **options: Any) -> bytes:
     dataset = scene.dataset
-    scale = None
-    if dataset is not None and dataset.truth is not None:
-        # Fixed; otherwise the first epochs would dominate the scale.
-        scale = 1.25 * float(np.abs(dataset.truth).max()) or None
+    truth = None if dataset is None else dataset.truth
+    # Fixed; otherwise the first epochs would dominate the scale.
+    scale = None if truth is None else 1.25 * float(np.abs(truth).max()) or None
     factors = bool(shown) and isinstance(shown[0].frames[0], FactorFrame)
     return encode_view(
         shown,
@@ -779,8 +788,7 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
         _series("estimation_error", "error", figures.ORANGE, dash=True),
     ]
     if names is None:
-        known = scene.dataset is not None and truth_of(scene.dataset) is not None
-        recovery = [recovery[0]] if known else []
+        recovery = [recovery[0]] if scene.dataset is not None and truth_of(scene.dataset) is not None else []
     else:
         recovery = [curve for curve in recovery if curve["column"] in names]
     if recovery:

@@ -112,8 +112,7 @@ def draw_controls(
         start(settings, 0, **changes)
 
     def reseed() -> None:
-        high = int(settings.spec("seed").high or 0)
-        restart(seed=(settings["seed"] + 1) % (high + 1))
+        restart(seed=(settings["seed"] + 1) % (int(settings.spec("seed").high or 0) + 1))
 
     def set_speed() -> None:
         if job is not None and not others:

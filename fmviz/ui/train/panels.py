@@ -15,6 +15,7 @@ from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.models import MODELS, Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
+from fmviz.figures.operators import superscript
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
@@ -33,7 +34,6 @@ from fmviz.ui.components.matrix_view import (
     Panel,
     encode_codes,
 )
-from fmviz.ui.widgets import superscript
 
 _AUTOMATIC_ROWS = 100
 
@@ -87,8 +87,7 @@ class Look:
             return CodesFrame(codes, scale, key=key, caption=caption)
         codes, scale = encode_codes(np.nan_to_num(shown.matrix()), grey_diagonal=not shown.repeats)
         if not shown.repeats:
-            features = list(self.at)
-            codes[features] = codes[:, features] = NOT_AN_INTERACTION
+            _cross_out(codes, self.at)
         return CodesFrame(codes, scale, key=key, caption=caption)
 
     def truth(self, dataset: Dataset) -> tuple[np.ndarray | None, bool]:
@@ -106,6 +105,11 @@ class Look:
                 j, l = (x for x in triple if x != self.at[0])  # noqa: E741 - as in the formula
                 structure[j, l] = structure[l, j] = 1.0
         return structure, False
+
+
+def _cross_out(codes: np.ndarray, features: Sequence[int]) -> None:
+    """Mark all pairs of some features as no interactions."""
+    codes[list(features)] = codes[:, list(features)] = NOT_AN_INTERACTION
 
 
 def factors_repeat(model: Model) -> bool:
@@ -149,8 +153,7 @@ def rows_with_all(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
     """Count the rows of the data in which all features of each set are non-zero; sets has shape (t, m)."""
     counts = []
     for features in sets:
-        columns = dataset.X[:, features]
-        both = np.asarray((columns != 0).sum(axis=1)).ravel() == features.size
+        both = np.asarray((dataset.X[:, features] != 0).sum(axis=1)).ravel() == features.size
         counts.append(int(both.sum()))
     return np.array(counts, dtype=int)
 
@@ -259,9 +262,8 @@ def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
     codes[grid.counts == 0] = NOT_AN_INTERACTION
     first, other = (dataset.feature_names[j] for j in grid.pair)
     label = (dataset.class_labels or ("", ""))[-1] if dataset.task == "binary" else ""
-    target, mean = dataset.target_name, f"its mean {grid.mean:.3g}"
-    if label:
-        target, mean = f"Share of {label}", f"that of all, {grid.mean:.0%}"
+    target = f"Share of {label}" if label else dataset.target_name
+    mean = f"that of all, {grid.mean:.0%}" if label else f"its mean {grid.mean:.3g}"
     frame = CodesFrame(
         codes,
         scale,
@@ -286,7 +288,7 @@ def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...]
         support = compare_supports(truth, learned_support(frame.thinned, look), features)
         codes = support.codes.copy()
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
-        codes[list(features)] = codes[:, list(features)] = NOT_AN_INTERACTION
+        _cross_out(codes, features)
         exactly = "exactly recovered (PSSR 1)" if support.exact else "not exactly recovered (PSSR 0)"
         caption = f"epoch {frame.epoch:,}: F1 {support.f1:.3f}, {exactly}"
         drawn.append(ClassesFrame(codes, support.counts, key=frame.key, caption=caption))
@@ -305,9 +307,7 @@ def learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
     if look is not None and isinstance(thinned, ThinnedFactors):
         codes = np.asarray(look.picture(thinned, "", "").codes)
         return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
-    if isinstance(thinned, ThinnedFactors):
-        return used_mask(thinned.dense())
-    return thinned.values != 0
+    return used_mask(thinned.dense()) if isinstance(thinned, ThinnedFactors) else thinned.values != 0
 
 
 def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None, view: JobView) -> str:
@@ -338,15 +338,14 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
     d = truth.shape[0]
     n_pairs = int(np.triu(truth != 0, 1).sum())
     exact = d <= EXACT_FEATURES
-    name = "pairs" if look is None else order_name(look.order)
+    name, features = ("pairs", ()) if look is None else (order_name(look.order), look.at)
     labels = dataset.feature_names if exact else tile_labels(d)
     caption = f"{n_pairs:,} {name if look else 'interactions'}"
     if exact and not known:
         # A matrix of ones would suggest equal weights.
         codes = (truth != 0).astype(np.int8)
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
-        if look is not None:
-            codes[list(look.at)] = codes[:, list(look.at)] = NOT_AN_INTERACTION
+        _cross_out(codes, features)
         counts = [d * (d - 1) // 2 - n_pairs, n_pairs]
         structure = ClassesFrame(codes, counts, caption=caption)
         title = "In truth (which, not how much)"
@@ -354,9 +353,8 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
             title, [structure], row_labels=labels, col_labels=labels, gram_label=name, classes=_STRUCTURE
         )
     codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
-    if look is not None and exact:
-        features = list(look.at)
-        codes[features] = codes[:, features] = NOT_AN_INTERACTION
+    if exact:
+        _cross_out(codes, features)
     return Panel(
         "In truth" if known else "In truth (which, not how much)",
         [CodesFrame(codes, scale, caption=caption)],

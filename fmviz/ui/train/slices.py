@@ -113,10 +113,9 @@ def _slices(
     if dataset.truth is not None and dataset.truth.ndim == 3 and d <= _EXACT and m <= 6:
         for c in shown:
             codes, scale = encode_codes(dataset.truth[c], grey_diagonal=True)
-            title = f"{dataset.outputs[c]}, in truth"
             panels.append(
                 Panel(
-                    title,
+                    f"{dataset.outputs[c]}, in truth",
                     [CodesFrame(codes, scale)],
                     row_labels=labels,
                     col_labels=labels,
@@ -137,10 +136,9 @@ def _slices(
 def _slice(model: Model, frame: Frame, c: int) -> CodesFrame:
     thinned = frame.thinned.of_output(c)
     if thinned.n_features > _EXACT:
-        values = thinned.values if isinstance(thinned, ThinnedWeights) else None
-        if values is None:
-            values = pairs_of(model, thinned, entries=True).pooled(_TILES)
-        codes, scale = encode_codes(values)
+        weights = isinstance(thinned, ThinnedWeights)
+        tiles = thinned.values if weights else pairs_of(model, thinned, entries=True).pooled(_TILES)
+        codes, scale = encode_codes(tiles)
     elif isinstance(thinned, ThinnedWeights):
         codes, scale = encode_codes(thinned.values, grey_diagonal=True)
     else:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.interactions import two_rows
+from fmviz.figures import interactions as figures
 from fmviz.lab.background.job import JobView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.why_zero import Story, why_zero
@@ -109,19 +111,25 @@ def _figure(story: Story, names: tuple[str, ...]) -> None:
     rows = (story.first, story.second)
     pair = [names[row.feature] for row in rows]
     live = [int(row.live.sum()) for row in rows]
-    thresholds = []
-    if story.thresholded and not story.shared.size:
-        thresholds = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
     chart(
-        two_rows(
-            pair,
-            np.stack([row.values for row in rows]),
-            *thresholds,
-            dark=st.context.theme.type == "dark",
-        ),
+        two_rows(story, names),
         key="train_why",
         alt=f"The rows of {pair[0]}, {live[0]} entries not zero, and of {pair[1]}, {live[1]} not zero, of "
         f"{rows[0].values.size} each; {story.shared.size} columns have both.",
+    )
+
+
+def two_rows(story: Story, names: Sequence[str]) -> go.Figure:
+    """Return the figure of the two rows of P, with the thresholds of their zeros where these explain them."""
+    rows = (story.first, story.second)
+    thresholds = []
+    if story.thresholded and not story.shared.size:
+        thresholds = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
+    return figures.two_rows(
+        [names[row.feature] for row in rows],
+        np.stack([row.values for row in rows]),
+        *thresholds,
+        dark=st.context.theme.type == "dark",
     )
 
 

@@ -230,8 +230,7 @@ def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32
         single = np.clip(matrix, -top, top).astype(np.float32)
     lost = (single == 0) & (matrix != 0)
     if lost.any():
-        sign = np.sign(matrix[lost]).astype(np.float32)
-        single[lost] = np.nextafter(np.float32(0), sign)
+        single[lost] = np.nextafter(np.float32(0), np.sign(matrix[lost]).astype(np.float32))
     return np.ascontiguousarray(single)
 
 

@@ -180,20 +180,19 @@ def encode_view(
                 factor_top = max(factor_top, float(np.abs(array).max(initial=0.0)))
                 if show != "factor" and gram_scale is None:
                     gram_top = max(gram_top, largest_interaction(array))
-            elif isinstance(frame, ClassesFrame):
-                array = np.ascontiguousarray(frame.codes, dtype=np.int8)
-                grey = grey or bool((array == NOT_AN_INTERACTION).any())
-                entry["counts"] = [int(count) for count in frame.counts]
             else:
                 array = np.ascontiguousarray(frame.codes, dtype=np.int8)
-                entry["scale"] = float(frame.scale)
                 skipped = array == NOT_AN_INTERACTION
                 grey = grey or bool(skipped.any())
-                used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
-                if not panel.apart:
-                    gram_top = max(gram_top, entry["scale"] * float(used) / 127)
-                if frame.intervals is not None:
-                    entry["intervals"] = _intervals(frame.intervals, sections)
+                if isinstance(frame, ClassesFrame):
+                    entry["counts"] = [int(count) for count in frame.counts]
+                else:
+                    entry["scale"] = float(frame.scale)
+                    used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
+                    if not panel.apart:
+                        gram_top = max(gram_top, entry["scale"] * float(used) / 127)
+                    if frame.intervals is not None:
+                        entry["intervals"] = _intervals(frame.intervals, sections)
             entry["at"] = sections.add(array)
             frames.append(entry)
         factor = isinstance(panel.frames[0], FactorFrame)
