@@ -1,4 +1,4 @@
-"""The commands of ``python -m fmviz``: one module each, with `HELP`, `add` and `run`."""
+"""The commands of ``python -m fmviz``, one module each with `HELP`, `add`, `run`; options that are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mini-batch solver of the robust factorization machine by incremental SVD (robust_fm; Brand 2006)."""
+"""Mini-batch solver of robust machines with many features: incremental SVD of Z (Brand 2006)."""
 
 from __future__ import annotations
 

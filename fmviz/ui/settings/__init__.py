@@ -1,1 +1,1 @@
-"""Settings of a page: values, types, presets, and the restrictions of a teacher's link."""
+"""Typed settings of a page, kept in its session and address; presets, and locks of a teacher's link."""

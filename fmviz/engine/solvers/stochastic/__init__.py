@@ -1,1 +1,1 @@
-"""Stochastic solvers and the kernels of their steps."""
+"""Stochastic solvers (SGD, PSGD, Katyusha) and the kernels of their steps."""

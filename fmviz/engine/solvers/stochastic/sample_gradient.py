@@ -1,7 +1,7 @@
-"""Model-specific parts of stochastic kernels: the value at one sample, and a gradient step.
+"""Model-specific parts of lazy stochastic steps: one sample's kernel term, and its descent step.
 
 Every function takes the rows of P of the sample in the buffer R, shape (longest, columns), and its
-entries xs; `columns` is the pair of arrays that `ColumnTerms` describes.
+entries xs; `columns` is the pair (kinds of the columns, coefficients).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def slopes_and_tables(longest, rank, columns):
 
 @jitable
 def anova_column(R, xs, count, s, degree, scale, slopes, table, back):
-    """Return A^m of column s and write scale·∂A^m/∂R to `slopes`: forwards and backwards, as in `kernels`."""
+    """Return A^m of column s and write scale·∂A^m/∂R to `slopes`: forwards and backwards."""
     for t in range(degree + 1):
         table[0, t] = 0.0
         back[t] = 0.0

@@ -1,4 +1,4 @@
-"""Data classes of a matrix view: panels of frames, each frame a factor or a matrix of codes."""
+"""Dataclasses of a matrix view: panels of frames, one a slider stop, of factors, values or classes."""
 
 from __future__ import annotations
 
