@@ -191,6 +191,8 @@ class Target:
             return f > 0.0
         if self.kind == "binary":
             return np.asarray(self.labels[(f > 0.0).astype(int)])
+        if self.kind == "several":
+            return f > 0.0
         return np.asarray(self.labels[self.chosen(f)])
 
     def chosen(self, f: np.ndarray) -> np.ndarray:

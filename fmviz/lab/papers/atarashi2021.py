@@ -151,7 +151,11 @@ def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
         wins, n = sum(mine > others), len(both)
         numbers = {"mine": _range(mine), "others": _range(others), "strengths": len(settings["log2_lambda"])}
         yield "moderately_sparse", LABELS[name], (by_majority(wins, n), {**numbers, "wins": wins, "n": n})
-    for name, key in (("ti", "ti_features"), ("ti_rows", "ti_features"), ("cs", "cs_features")):
+    for name, key, falls in (
+        ("ti", "ti_features", False),
+        ("ti_rows", "ti_features", False),
+        ("cs", "cs_features", True),
+    ):
         features = pivot(tables, "counts", "features", columns="log2_lambda", method=LABELS[name])
         features = features.dropna().astype(int)
         if features.empty:
@@ -166,7 +170,7 @@ def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
             "end": _range(features[last]), "last": 2.0**last,
             "n": len(features), "lost": int(lost.max()),
         }  # fmt: skip
-        holds = gradual if name == "cs" else (features == settings["d"]).all(axis=None)
+        holds = gradual if falls else (features == settings["d"]).all(axis=None)
         yield key, LABELS[name], (holds, numbers)
 
 
