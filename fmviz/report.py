@@ -34,7 +34,6 @@ from fmviz.lab.background.thinned import (
     thin,
 )
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import Weights
@@ -46,6 +45,7 @@ from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.typography import cell
+from fmviz.tables.scaling import Scaling
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20

@@ -17,11 +17,11 @@ from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.store.table import METRICS
-from fmviz.lab.tables.target import Target
 from fmviz.lab.typography import cell
 from fmviz.lab.values import plain
 from fmviz.report import Outcome
 from fmviz.report import html as page
+from fmviz.tables.target import Target
 
 if TYPE_CHECKING:
     from fmviz.cli.fit import Fit
@@ -37,7 +37,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     pairs = pair_table(prepared.problem.model, end.parameters, dataset, top)
     assert end.status is not None, "the fit has ended"
     scale = encoded.target.scale if encoded is not None else 1.0
-    last = end.record()
+    last = fit.validated
     metrics = {
         words: float(_in_units(name, last[name], scale)) for name, words in METRICS.items() if name in last
     }
@@ -48,7 +48,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
         "data": {
             "name": dataset.name,
             "rows": len(dataset.y),
-            "training_rows": prepared.problem.design.n_samples,
+            "training_rows": last["rows"],
             "dropped_rows": 0 if encoded is None else encoded.dropped,
             "features": int(dataset.X.shape[1]),
             "target": dataset.target_name,
@@ -56,6 +56,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "hash": array_hash(dataset.X, dataset.y),
         },
         "notes": [*_notes(fit), *_units(fit), *_never(pairs)],
+        "columns": _columns(fit),
         "settings": settings,
         "search": fit.search,
         "result": {
@@ -71,12 +72,31 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
         },
         "metrics": metrics,
         "linear_weights": _linear(end.parameters.w, dataset),
-        "encoding": None if encoded is None or encoded.encoding is None else encoded.encoding.to_dict(),
+        "encoding": None if encoded is None or encoded.encoder is None else encoded.encoder.to_dict(),
         "stored_run": fit.stored,
         "versions": versions(),
         "history": [{k: _in_units(k, v, scale) for k, v in record.items()} for record in fit.history],
     }
     return content, pairs
+
+
+def _columns(fit: Fit) -> dict[str, list[dict[str, Any]]] | None:
+    """Return the main effects of columns and their pairs, with sentences; None where they are not read."""
+    effects, scaling = fit.effects, fit.run.dataset.of_output(0).target_scaling
+    assert not isinstance(scaling, tuple)
+    if effects is None:
+        return None
+    unit = "" if scaling is None else f"{'log ' if scaling.logarithm else ''}{fit.run.dataset.target_name}"
+    mains = [
+        {"column": row.name, "size": row.size, "sentence": effects.main_sentence(row.column, unit)}
+        for row in effects.mains.itertuples()
+    ]
+    pairs = [
+        {"first": row.first, "second": row.second, "size": row.size}
+        | {"sentence": effects.pair_sentence(row.a, row.b, unit)}
+        for row in effects.pairs.head(fit.n_pairs or 0).itertuples()
+    ]
+    return {"mains": mains, "pairs": pairs}
 
 
 def _in_units(name: str, value: float, scale: float) -> float:
@@ -88,8 +108,13 @@ def _notes(fit: Fit) -> list[str]:
     encoded = fit.encoded
     if encoded is None:
         return []
-    target, encoding = encoded.target, encoded.encoding
-    notes = [*fit.notes, *([] if encoding is None else encoding.notes), *encoded.notes()]
+    target, encoder = encoded.target, encoded.encoder
+    notes = [
+        *(() if fit.source is None else fit.source.notes),
+        *target.sentences,
+        *([] if encoder is None else encoder.sentences_),
+        *encoded.notes(),
+    ]
     if target.task == "binary":
         negative, positive = target.labels
         notes.append(f"A positive score says {target.name} = {positive}, a negative one {negative}.")
@@ -172,6 +197,12 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
         ", ".join(f"{words} {value:.4g}" for words, value in content["metrics"].items()),
         "",
     ]
+    if (columns := content["columns"]) is not None:
+        lines += ["Columns by what they change in predictions, each alone:"]
+        lines += [f"  {row['sentence']}" for row in columns["mains"][:_PRINTED]]
+        chosen = f"{len(columns['pairs'])} pairs" if len(columns["pairs"]) != 1 else "One pair"
+        lines += ["", f"{chosen} of columns, the fewest that predict within one standard error of the best:"]
+        lines += [f"  {row['sentence']}" for row in columns["pairs"]] + [""]
     # Pairs that occur in no row, which change no prediction, are only in the files.
     met = pairs[pairs["rows_with_both"] > 0]
     shown = met if len(met) else pairs
@@ -202,10 +233,11 @@ def write(fit: Fit, content: Mapping[str, Any], pairs: pd.DataFrame, folder: Pat
         experiment.model,
         target,
         dataset.feature_names,
-        encoded.encoding if encoded is not None else None,
+        encoded.encoder if encoded is not None else None,
         dict(experiment.model_params),
         experiment.loss,
         fit.averaged,
+        "auto" if fit.source is None else fit.source.reading.base,
     ).save(folder / "model.npz")
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(content), indent=1, ensure_ascii=False)

@@ -7,8 +7,9 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,17 +26,20 @@ from fmviz.lab.typography import cell
 from fmviz.lab.uploads import is_upload
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from fmviz.engine.sampling.posterior import Posterior
     from fmviz.engine.snapshot import Snapshot
-    from fmviz.lab.contamination import Task
     from fmviz.lab.datasets import Dataset
     from fmviz.lab.experiment import Experiment
+    from fmviz.lab.interpretation.effects import Effects
     from fmviz.lab.runner import Run
     from fmviz.lab.store import RunStore
-    from fmviz.lab.tables.column_types import Column
-    from fmviz.lab.tables.encoding import Encoded
-    from fmviz.lab.tables.recipe import Recipe
-    from fmviz.lab.tables.source import Source
+    from fmviz.tables.encoded import Encoded
+    from fmviz.tables.kinds import Column
+    from fmviz.tables.recipe import Recipe
+    from fmviz.tables.source import Source
+    from fmviz.tables.target import Task
 
 HELP = "fit a sparse machine to a CSV, TSV, Parquet or libsvm file and rank its interactions"
 
@@ -110,10 +114,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--scaling", choices=("standard", "range", "none"), default="standard", help="of numbers"
     )
     table.add_argument(
+        "--numbers",
+        choices=("auto", "line", "curve"),
+        default="auto",
+        help="straight lines only, curves beside them, or whichever predicts better (default)",
+    )
+    table.add_argument(
         "--rare", type=int, metavar="N", help="words of fewer rows share a feature (5; 1 below 1000 rows)"
     )
     table.add_argument(
-        "--most-levels", type=int, metavar="N", help="words of a column with a feature of their own (1000)"
+        "--most-levels", type=int, metavar="N", help="words of a column with a feature of their own (all)"
     )
     add_reading(table)
     model = parser.add_argument_group("the model; defaults are those of the data set, or of a first fit")
@@ -150,8 +160,8 @@ class Fit:
         The run, its last snapshot, and the records of all snapshots.
     encoded : Encoded or None
         The encoded data of a file or an upload.
-    notes : list of str
-        Notes on the columns of a file.
+    source : Source or None
+        The file as read.
     search : dict or None
         The result of the search for strengths or a number of interactions.
     stored : str or None
@@ -160,17 +170,26 @@ class Fit:
         Samples of a Bayesian machine, if they predict the validation rows better.
     command : str
         The command line.
+    validated : mapping of str to float
+        The record of the fit to the training rows, with its metrics.
+    effects : Effects or None
+        What reads the machine that predicts by columns.
+    n_pairs : int or None
+        How many pairs of columns are read: the fewest that predict within one standard error of the best.
     """
 
     run: Run
     end: Snapshot
     history: list[dict[str, Any]]
     encoded: Encoded | None
-    notes: list[str]
+    source: Source | None
     search: dict[str, Any] | None
     stored: str | None
     averaged: Posterior | None
     command: str
+    validated: Mapping[str, Any]
+    effects: Effects | None = None
+    n_pairs: int | None = None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -189,12 +208,13 @@ def run(arguments: argparse.Namespace) -> int:
     if registered:
         _refuse_of_tables(arguments)
     search = None
-    notes: list[str] = []
-    again: Callable[[Experiment], Run] = Run.prepare
+    table: _Table | None = None
     if registered:
         prepared, encoded = _registered(arguments)
     else:
-        prepared, encoded, notes, again = _own(arguments)
+        prepared, table = _own(arguments)
+        encoded = table.encoded
+    again = Run.prepare if table is None else table.run
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     tuned = not registered and _left_to_the_data(prepared, _given(arguments))
@@ -208,12 +228,35 @@ def run(arguments: argparse.Namespace) -> int:
             else {**search, **reached, "message": f"{search['message']} {reached['message']}"}
         )
     end, history, stored, trouble = _fitted(prepared, open_store(arguments) if registered else None)
-    averaged = None
+    averaged, reading, validated = None, None, {**end.record(), "rows": prepared.problem.design.n_samples}
     if tuned and search is not None:
         averaged, words = _averaged_predictions(prepared, end, encoded.target.scale if encoded else 1.0)
         search["message"] += words
+    if table is not None and prepared.validation is not None and _reads_by_columns(prepared):
+        rows, y = prepared.validation[:2]
+        reading = _effects(prepared, end, averaged).enough(rows.matrix, y)
+    if tuned and table is not None:
+        # What is kept has seen all rows.
+        prepared, encoded = table.run_on_all(prepared.experiment)
+        end, history, _, _ = _fitted(prepared, None)
+        averaged = averaged and _samples(prepared)
+    effects = None if reading is None else _effects(prepared, end, averaged)
     command = f"fmviz {shlex.join(arguments.given)}"
-    fit = Fit(prepared, end, history, encoded, notes, search, stored, averaged, command)
+    source = None if table is None else table.source
+    fit = Fit(
+        prepared,
+        end,
+        history,
+        encoded,
+        source,
+        search,
+        stored,
+        averaged,
+        command,
+        validated,
+        effects,
+        reading,
+    )
     report, pairs = _fit_report.report(fit, arguments.top)
     try:
         if arguments.output is not None:
@@ -234,7 +277,7 @@ def _refuse_of_tables(arguments: argparse.Namespace) -> None:
     unsaid: dict[str, Any] = {
         **{"target": None, "task": "auto", "positive": "", "order": "", "log_target": False},
         **{"missing": None, "use": [], "words": [], "ignore": [], "scaling": "standard", "rare": None},
-        **{"most_levels": None, "read": []},
+        **{"most_levels": None, "read": [], "numbers": "auto"},
     }
     given = [name for name, default in unsaid.items() if getattr(arguments, name) != default]
     if given:
@@ -256,31 +299,64 @@ def _registered(arguments: argparse.Namespace) -> tuple[Run, Encoded | None]:
     return prepared, None if upload is None else library.encoded(upload.file, upload.recipe)
 
 
-def _own(
-    arguments: argparse.Namespace,
-) -> tuple[Run, Encoded, list[str], Callable[[Experiment], Run]]:
-    """Return the run on a file, its encoded data, notes, and a function for runs under other settings."""
-    import numpy as np
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A file of one's own: as read, its recipe, and what it becomes."""
 
-    from fmviz.lab.runner import prepare, split
-    from fmviz.lab.tables.column_types import described
-    from fmviz.lab.tables.encoding import encode
+    source: Source
+    recipe: Recipe
+    columns: Sequence[Column]
+    name: str
+    train: np.ndarray
+    encoded: Encoded
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data, encoded by what the training rows hold."""
+        from fmviz.lab.datasets import Dataset
+
+        return Dataset.of_table(self.encoded, self.name, self.name)
+
+    def run(self, experiment: Experiment) -> Run:
+        """Return a run on the training rows, validated on the others."""
+        import numpy as np
+
+        from fmviz.lab.runner import prepare
+
+        inside = np.isin(self.encoded.rows, self.train)
+        return prepare(self.dataset, experiment, np.flatnonzero(inside), np.flatnonzero(~inside))
+
+    def run_on_all(self, experiment: Experiment) -> tuple[Run, Encoded]:
+        """Return a run on all rows, encoded by what all of them hold, with the same curves."""
+        import numpy as np
+
+        from fmviz.lab.datasets import Dataset
+        from fmviz.lab.runner import prepare
+        from fmviz.tables.encoded import encode
+
+        encoder = self.encoded.encoder
+        recipe = self.recipe if encoder is None else replace(self.recipe, numbers=encoder.bases_)
+        encoded = encode(self.source, recipe, None, self.columns)
+        dataset = Dataset.of_table(encoded, self.name, self.name)
+        every = np.arange(len(dataset.y))
+        return prepare(dataset, replace(experiment, validation=0.0), every, every[:0]), encoded
+
+
+def _own(arguments: argparse.Namespace) -> tuple[Run, _Table]:
+    """Return the run on a file with the settings of a first fit, and the file."""
+    from fmviz.lab.runner import split
+    from fmviz.tables.encoded import encode
+    from fmviz.tables.recipe import columns_of
 
     given = _given(arguments)
     # Validated before reading the data, which may take long.
     asked = _experiment({**_first_settings(given), **given})
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
-    columns = () if source.table is None else described(source.table, source.reading.decimal)
+    columns = columns_of(source)
     recipe = _recipe(source, columns, name, arguments)
     train, _ = split(len(source), asked.validation, asked.seed)
-    encoded = encode(source, recipe, train)
-    dataset, inside = encoded.dataset(name, name), np.isin(encoded.rows, train)
-
-    def again(experiment: Experiment) -> Run:
-        return prepare(dataset, experiment, np.flatnonzero(inside), np.flatnonzero(~inside))
-
-    notes = [*source.notes, *_found_out(columns, recipe)]
-    return again(_first(dataset, given)), encoded, notes, again
+    table = _Table(source, recipe, columns, name, train, encode(source, recipe, train, columns))
+    return table.run(_first(table.dataset, given)), table
 
 
 def _first(dataset: Dataset, given: dict[str, Any]) -> Experiment:
@@ -302,29 +378,9 @@ def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[st
     return {**_FIRST, **suited.to_dict(defaults=False), **named}
 
 
-def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
-    """Yield a note on every date, and on every other column with one."""
-    used = {
-        "ignored": "is left out",
-        "date": "becomes year, month, weekday and hour, as far as they differ",
-        "text": "is used as text",
-        "word": "is used as a category",
-        "number": "is used as a number",
-        "yes_no": "is used as yes or no",
-    }
-    kinds = {column.name: column.kind for column in recipe.columns}
-    for column in columns:
-        if (
-            column.name not in recipe.targets
-            and column.kind == kinds[column.name]
-            and (column.note or column.kind == "date")
-        ):
-            yield f"Column {column.name!r} {used[column.kind]}. {column.note}".rstrip()
-
-
 def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: argparse.Namespace) -> Recipe:
     """Return the default recipe of a file with the options of the command line."""
-    from fmviz.lab.tables.recipe import Choice, first_recipe
+    from fmviz.tables.recipe import Choice, first_recipe
 
     first = first_recipe(source, columns)
     names = [choice.name for choice in first.columns]
@@ -333,8 +389,8 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     if source.table is not None and arguments.target is None:
         raise ValueError(f"--target is missing; name one of the columns {', '.join(names)}.")
     # Names of columns may contain commas.
-    asked = arguments.target or ""
-    targets = [asked] if asked in names else [name.strip() for name in asked.split(",")]
+    asked = " ".join((arguments.target or "").split())
+    targets = [asked] if asked in names else [" ".join(name.split()) for name in asked.split(",")]
     said = [("--target", name, "") for name in targets] if asked else []
     for text in arguments.use:
         column, sign, kind = text.rpartition("=")
@@ -360,7 +416,8 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
         logarithm=arguments.log_target,
         scaling=arguments.scaling,
         rare=first.rare if arguments.rare is None else arguments.rare,
-        most_levels=first.most_levels if arguments.most_levels is None else arguments.most_levels,
+        most_levels=arguments.most_levels,
+        numbers=arguments.numbers,
     )
 
 
@@ -408,12 +465,38 @@ def _tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, 
     return again(with_strengths(prepared, settings)), record
 
 
-def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Posterior | None, str]:
-    """Return samples of a Bayesian machine if they predict better, and a sentence on the comparison."""
-    from fmviz.lab.search.averaged import Average, averaged
+def _samples(prepared: Run) -> Posterior | None:
+    """Return samples of a Bayesian machine, where there can be any."""
+    from fmviz.lab.search.averaged import averaged
     from fmviz.paths.validation import finished
 
-    if prepared.validation is None or (posterior := finished(averaged(prepared))) is None:
+    return finished(averaged(prepared))
+
+
+def _reads_by_columns(prepared: Run) -> bool:
+    """Return whether a machine has one output and pairs of columns to read."""
+    model = prepared.problem.model
+    return prepared.problem.n_machines is None and model.name == "fm" and len(prepared.dataset.columns) > 1
+
+
+def _effects(prepared: Run, end: Snapshot, averaged: Posterior | None) -> Effects:
+    """Return what reads the machine that predicts by columns."""
+    from fmviz.lab.interpretation.effects import Effects, as_posterior
+
+    dataset = prepared.dataset
+    posterior = averaged or as_posterior(end.parameters, dataset.task == "binary")
+    scaling = dataset.target_scaling
+    assert not isinstance(scaling, tuple), "there is one output"
+    return Effects(
+        posterior, prepared.problem.design.matrix, dataset.columns, 1.0 if scaling is None else scaling.scale
+    )
+
+
+def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Posterior | None, str]:
+    """Return samples of a Bayesian machine if they predict better, and a sentence on the comparison."""
+    from fmviz.lab.search.averaged import Average
+
+    if prepared.validation is None or (posterior := _samples(prepared)) is None:
         return None, ""
     average = Average.beside(prepared, end.parameters, posterior)
     assert average.score is not None, "rows were kept out"
@@ -427,7 +510,7 @@ def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[P
     return (
         posterior,
         f" Predictions with model.npz are averages over samples of a Bayesian machine, which are better "
-        f"({compared}); interactions are those of this one.",
+        f"({compared}).",
     )
 
 

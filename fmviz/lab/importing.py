@@ -18,11 +18,11 @@ from fmviz.lab.input_files import read_input
 from fmviz.lab.places import data_folder
 from fmviz.lab.runner import prepare, split
 from fmviz.lab.search.tuning import tuned
-from fmviz.lab.tables.limits import UPLOADS
-from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Upload
 from fmviz.paths.validation import Trial, Validation, finished
+from fmviz.tables.limits import UPLOADS
+from fmviz.tables.recipe import Recipe
 
 __all__ = ["first_settings", "first_strengths", "import_file", "import_upload", "usual_settings"]
 
@@ -56,7 +56,7 @@ def import_upload(
     name, title = library.name_of(file, recipe), library.title_of(title)
     # The first of two users who upload the same file owns it.
     before = library.find(name)
-    dataset = library.encoded(file, recipe, should_stop).dataset(name, title)
+    dataset = Dataset.of_table(library.encoded(file, recipe, should_stop), name, title)
     if not dataset.outputs:
         model = None
     suggested = {} if before is None else {**before.suggested}

@@ -29,6 +29,10 @@ LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
 SHRINKAGE_SHARES = (0.02, 0.2)
 """The λ_p to try, each with a path over λ, as shares of `References.lambda_p`."""
 _PATIENCE = 5
+# Around the best trial strengths are changed by this factor, as often as any of them makes it better.
+_FACTOR = 10.0**0.5
+_ROUNDS = 3
+_REFINED_PATIENCE = 1
 # The path of the next λ_p starts so many strengths before the best of the previous path, from its fit there.
 _OVERLAP = 4
 # λ_w is no longer lowered once linear fits have become worse so many times in a row.
@@ -210,14 +214,14 @@ def search_strengths(
     method = informed_solver(path_solver(problem, solver), problem)
     starts = [informed_start(train.at(**weakest), known.init_scale, rng, shrunk=True) for train, _ in parts]
     trials: list[Trial] = []
-    ends: dict[Trial, Parameters] = {}
+    ends: dict[Trial, list[Parameters]] = {}
     for share in SHRINKAGE_SHARES:
         shrunk = [(train.at(lambda_p=share * known.lambda_p), held_out) for train, held_out in parts]
         recent: deque[tuple[Trial, list[Parameters]]] = deque(maxlen=patience + _OVERLAP + 1)
         for trial, fits in _path(shrunk, strengths, starts, method, rng, patience, should_stop):
             recent.append((trial, fits))
             trials.append(trial)
-            ends[trial] = fits[0]
+            ends[trial] = fits
             yield trial
         if recent:
             losses = [trial.loss for trial, _ in recent]
@@ -226,11 +230,70 @@ def search_strengths(
     if not trials:
         raise ValueError("Stopped before the first fit.")
     best = min(trials, key=lambda trial: trial.loss)
+    for trial, fits in _refined(parts, best, ends[best], method, rng, should_stop):
+        trials.append(trial)
+        ends[trial] = fits
+        yield trial
+    best = min(trials, key=lambda trial: trial.loss)
     if one_se and np.isfinite(best.standard_error):
         limit = best.loss + best.standard_error
         near = [t for t in trials if t.lambda_p == best.lambda_p and t.loss <= limit]
         best = max(near, key=lambda trial: trial.lambda_sparse)
-    return Validation(trials, best, ends[best], known.init_scale)
+    return Validation(trials, best, ends[best][0], known.init_scale)
+
+
+def _refined(
+    parts: list[tuple[AnyProblem, AnyProblem]],
+    best: Trial,
+    fits: list[Parameters],
+    method: Solver,
+    rng: np.random.Generator,
+    should_stop: Callable[[], bool],
+) -> Iterator[tuple[Trial, list[Parameters]]]:
+    """Yield trials from the best one on, one strength at a time, as long as that predicts better.
+
+    λ_w was chosen by linear fits, to which the pairs are noise: beside the pairs it may be far too large.
+    """
+    names = ("lambda_w", "lambda_p", "lambda_sparse")
+    for _ in range(_ROUNDS):
+        before = best
+        for name in names:
+            for factor in (1.0 / _FACTOR, _FACTOR):
+                worse, start = 0, fits
+                value = getattr(best, name)
+                gained = False
+                while value > 0.0 and worse < _REFINED_PATIENCE and not should_stop():
+                    value *= factor
+                    changed = {**{n: getattr(best, n) for n in names}, name: value}
+                    trial, start = _trial(parts, changed, start, method, rng, should_stop)
+                    yield trial, start
+                    if trial.loss < best.loss * (1.0 - GAIN):
+                        best, fits, worse, gained = trial, start, 0, True
+                    else:
+                        worse += 1
+                if gained:
+                    break
+        if best is before:
+            return
+
+
+def _trial(
+    parts: list[tuple[AnyProblem, AnyProblem]],
+    strengths: dict[str, float],
+    starts: list[Parameters],
+    method: Solver,
+    rng: np.random.Generator,
+    should_stop: Callable[[], bool],
+) -> tuple[Trial, list[Parameters]]:
+    """Fit at some strengths on the training rows of all folds, and return the trial with the fits."""
+    ends = []
+    for (train, _), start in zip(parts, starts, strict=True):
+        *_, end = iterate(train.at(**strengths), method, _BUDGET, should_stop, start=start, rng=rng)
+        ends.append(end)
+    fits = [end.parameters for end in ends]
+    losses = tuple(held_out.risk(fit) for (_, held_out), fit in zip(parts, fits, strict=True))
+    pairs = float(np.mean([end.used_interactions for end in ends]))
+    return Trial(**strengths, losses=losses, used_interactions=pairs), fits
 
 
 def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = lambda step: None) -> End:
@@ -280,17 +343,13 @@ def _path(
     for strength in strengths:
         if should_stop():
             return
-        fits = []
-        for (train, _), start in zip(parts, starts, strict=True):
-            problem = train.at(lambda_sparse=strength)
-            *_, end = iterate(problem, method, _BUDGET, should_stop, start=start, rng=rng)
-            fits.append(end)
-        starts = [end.parameters for end in fits]
-        losses = [held_out.risk(fit) for (_, held_out), fit in zip(parts, starts, strict=True)]
-        pairs = float(np.mean([end.used_interactions for end in fits]))
-        trial = Trial(problem.lambda_w, problem.lambda_p, strength, tuple(losses), pairs)
+        problem = parts[0][0]
+        chosen = {"lambda_w": problem.lambda_w, "lambda_p": problem.lambda_p, "lambda_sparse": strength}
+        trial, starts = _trial(parts, chosen, starts, method, rng, should_stop)
         yield trial, starts
-        worse = 0 if trial.loss < least * (1.0 - GAIN) else worse + 1
+        # Fits without a pair are all the same, and say nothing of what comes.
+        if trial.used_interactions:
+            worse = 0 if trial.loss < least * (1.0 - GAIN) else worse + 1
         least = min(least, trial.loss)
         if worse >= patience:
             return

@@ -21,8 +21,8 @@ from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search import averaged as module
 from fmviz.lab.search.averaged import Average, averaged
 from fmviz.lab.search.tuning import tuned
-from fmviz.lab.tables.target import Target
 from fmviz.paths.validation import finished
+from fmviz.tables.target import Target
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(7, 3))

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from fmviz.lab.catalog import load
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.data_pair import strongest_product, target_grid
+from fmviz.tables.scaling import Scaling
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.catalog import load
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import NONE, Attributes
 from fmviz.lab.interpretation.decomposition import decompose
 from fmviz.lab.interpretation.reading import (
@@ -31,9 +30,10 @@ from fmviz.lab.interpretation.reading import (
     typical_sizes,
 )
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.tables.encoding import encode
-from fmviz.lab.tables.recipe import Choice, Recipe
-from fmviz.lab.tables.source import Source
+from fmviz.tables.encoded import encode
+from fmviz.tables.recipe import Choice, Recipe
+from fmviz.tables.scaling import Scaling
+from fmviz.tables.source import Source
 
 D, K = 9, 4
 MODELS = {
@@ -334,8 +334,8 @@ def test_every_kind_of_data_is_told_in_words(name):
 def test_a_table_of_ones_own_is_told_in_its_own_units(rng):
     table = pd.DataFrame({"age": rng.normal(40, 12, 60), "town": rng.choice(["Rome", "Oslo", "Bern"], 60)})
     table["pay"] = 1000.0 + 50 * table["age"]
-    recipe = Recipe(columns=(Choice("age", "number"), Choice("town", "word")), target="pay")
-    dataset = encode(Source(recipe.reading, table), recipe).dataset("own", "Own")
+    recipe = Recipe(columns=(Choice("age", "number"), Choice("town", "word")), target="pay", numbers="line")
+    dataset = Dataset.of_table(encode(Source(recipe.reading, table), recipe), "own", "Own")
     attributes = Attributes(dataset)
     wording = Wording(attributes, "squared")
     assert [a.kind for a in attributes.all] == ["number", "levels"]

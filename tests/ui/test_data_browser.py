@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fmviz.lab.tables.limits import UPLOADS
+from fmviz.tables.limits import UPLOADS
 
 SCRIPT = "<img src=x onerror=window.hacked=1>"
 FORMULA = "=cmd|' /C calc'!A0"

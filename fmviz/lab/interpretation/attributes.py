@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
+from fmviz.tables.scaling import Scaling
 
 __all__ = ["Attribute", "Attributes"]
 

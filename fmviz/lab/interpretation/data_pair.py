@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
+from fmviz.tables.scaling import Scaling
 
 _BINS = 6
 # Limit on the number of products that are formed to find the strongest.

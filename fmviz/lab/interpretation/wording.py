@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from fmviz.engine.losses import LOSSES
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import Attribute, Attributes
+from fmviz.tables.scaling import Scaling
 
 
 @dataclass(frozen=True, eq=False)

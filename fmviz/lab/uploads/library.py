@@ -22,14 +22,14 @@ from fmviz.engine.memory import array_bytes
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.places import data_folder
 from fmviz.lab.quotas import WeighedCache
-from fmviz.lab.tables import limits
-from fmviz.lab.tables.column_types import Column
-from fmviz.lab.tables.encoding import Encoded
-from fmviz.lab.tables.recipe import Recipe
-from fmviz.lab.tables.source import Reading, Source
-from fmviz.lab.tables.untrusted import describe_confined, encode_confined
+from fmviz.lab.untrusted import describe_confined, encode_confined
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.uploads.size import Size
+from fmviz.tables import limits
+from fmviz.tables.encoded import Encoded
+from fmviz.tables.kinds import Column
+from fmviz.tables.recipe import Recipe
+from fmviz.tables.source import Reading, Source
 
 __all__ = [
     "Profile",
@@ -259,7 +259,7 @@ def load(name: str) -> Dataset:
     upload = find(name)
     if upload is None:
         raise ValueError(why_not(name))
-    return encoded(upload.file, upload.recipe).dataset(name, upload.title)
+    return Dataset.of_table(encoded(upload.file, upload.recipe), name, upload.title)
 
 
 def why_not(name: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fmviz.lab.tables.encoding import Encoded
+from fmviz.tables.encoded import Encoded
 
 __all__ = ["Part", "Size"]
 
@@ -62,7 +62,7 @@ class Size:
     def of(cls, encoded: Encoded) -> Size:
         """Measure encoded data; raises ValueError if a class has no complete row."""
         assert encoded.y is not None
-        target, encoding, y = encoded.target, encoded.encoding, encoded.y
+        target, encoder, y = encoded.target, encoded.encoder, encoded.y
         values = [-1, 1] if target.task == "binary" else range(len(target.labels))
         counts = tuple(int((y == value).sum()) for value in values) if target.labels else ()
         if target.task == "several":
@@ -81,15 +81,15 @@ class Size:
         sparse = sp.issparse(X)
         entries = np.bincount(X.indices, minlength=X.shape[1]) if sparse else (X != 0).sum(axis=0)
         parts: tuple[Part, ...] = (Part("all features", "number", entries.size, int(entries.sum())),)
-        if encoding is not None:
-            widths = [len(column.feature_names) for column in encoding.columns]
+        if encoder is not None:
+            widths = [len(column.feature_names) for column in encoder.columns_]
             stored = np.add.reduceat(entries, np.cumsum([0, *widths[:-1]]))
             kinds = {"number": "number", "word": "words", "text": "words of texts"}
             parts = tuple(
                 Part(column.name, kinds[column.kind], width, int(count))
-                for column, width, count in zip(encoding.columns, widths, stored, strict=True)
+                for column, width, count in zip(encoder.columns_, widths, stored, strict=True)
             )
-        notes = () if encoding is None else encoding.notes
+        notes = target.sentences + (() if encoder is None else encoder.sentences_)
         labels = target.labels or target.outputs
         return cls(len(y), encoded.dropped, parts, target.task, labels, counts, bool(sparse), notes)
 
@@ -116,5 +116,6 @@ class Size:
         return self.features * rank * _FLOAT
 
     def seconds(self, rank: int, epochs: int) -> float:
-        """Return an upper estimate of the time of so many epochs."""
-        return _SECONDS * self.entries * rank * epochs
+        """Return an upper estimate of the time of so many epochs, of a machine for each output."""
+        machines = max(1, len(self.labels)) if self.task != "binary" else 1
+        return _SECONDS * self.entries * rank * epochs * machines

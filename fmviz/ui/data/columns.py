@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fmviz.lab.tables.column_types import Column
-from fmviz.lab.tables.recipe import Choice, Recipe
+from fmviz.tables.kinds import Column
+from fmviz.tables.recipe import Choice, Recipe
 from fmviz.ui.settings.state import Settings, Text
 
 KIND_WORDS = {
@@ -23,7 +23,7 @@ KIND_WORDS = {
     "ignored": "leave out",
 }
 MISSING_WORDS = {"drop": "leave the row out", "impute": "fill in", "mark": "fill in and mark"}
-_BASE = "fmviz:data:base"
+_BASE = "fmviz:data:columns_edited"
 _HEIGHT = 12
 
 
@@ -146,9 +146,14 @@ def _table(recipe: Recipe, columns: tuple[Column, ...], target: str) -> pd.DataF
             "If missing": [MISSING_WORDS[column.missing] for column in recipe.columns],
             "Different": [column.different for column in columns],
             "Examples": [column.examples for column in columns],
-            "Note": ["The target." if column.name == target else column.note for column in columns],
+            "Note": ["The target." if column.name == target else _note(column) for column in columns],
         }
     )
+
+
+def _note(column: Column) -> str:
+    """Return how a column was read, and what could be read in another way."""
+    return " ".join(filter(None, (column.note, column.question)))
 
 
 def _key(words: Mapping[str, str], word: str | None, present: str) -> str:

@@ -22,16 +22,17 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.importing import import_upload
 from fmviz.lab.quotas import uploads_limit
-from fmviz.lab.tables.column_types import Column
-from fmviz.lab.tables.limits import UPLOADS
-from fmviz.lab.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
-from fmviz.lab.tables.source import CHOICES, Reading
-from fmviz.lab.tables.target import TASKS, ascending
 from fmviz.lab.typography import duration
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.example import example
 from fmviz.lab.uploads.library import Profile, Upload
 from fmviz.lab.uploads.size import Size
+from fmviz.tables.encoder import NUMBERS
+from fmviz.tables.kinds import Column
+from fmviz.tables.limits import UPLOADS
+from fmviz.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
+from fmviz.tables.source import CHOICES, Reading
+from fmviz.tables.target import TASKS, ascending
 from fmviz.ui import navigation, session_uploads, shell, upload_quota, widgets
 from fmviz.ui.data import columns, strengths
 from fmviz.ui.escape import plain
@@ -39,7 +40,7 @@ from fmviz.ui.settings.state import Setting, Settings, Text
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import done, failure
 
-_READING = tuple(field.name for field in fields(Reading))
+_READING = tuple(field.name for field in fields(Reading) if field.name != "cells")
 _HELP = {
     "kind": "What the file is.",
     "encoding": "How its bytes stand for letters. Choose another if words look wrong.",
@@ -47,6 +48,8 @@ _HELP = {
     "header": "Whether the first line names the columns.",
     "decimal": "What divides a number from its decimals; the other sign then divides thousands.",
     "lines": "Lines with more fields than there are columns are an error, or left out and counted.",
+    "dates": "What comes first in dates such as 05/03/2020.",
+    "base": "The index of the first feature of a libsvm file.",
 }
 _WORDS = {
     "utf-8": "UTF-8",
@@ -79,6 +82,7 @@ TABLE: tuple[Setting, ...] = (
         for name, choices in CHOICES.items()
     ),
     ParamSpec("skip", "int", 0, 0, 1_000, help="So many lines before the table are left out."),
+    Text("missing", help="Words that stand for missing values, separated by commas."),
     columns.Corrections("columns", limit=_LONGEST_CORRECTIONS, help="What was corrected about the columns."),
     Text("target", help="The column that the model predicts."),
     ParamSpec(
@@ -107,6 +111,14 @@ TABLE: tuple[Setting, ...] = (
         "standard",
         choices=SCALINGS,
         help="Regularizers weigh features by their scale: without scaling, one in large units costs less.",
+    ),
+    ParamSpec(
+        "numbers",
+        "choice",
+        "auto",
+        choices=NUMBERS,
+        help="A curve follows a number up and down; a straight line rises or falls. Auto takes what predicts "
+        "better.",
     ),
     ParamSpec(
         "rare",
@@ -269,6 +281,7 @@ def open_set(settings: Settings, upload: Upload) -> None:
         logarithm=recipe.logarithm,
         scaling=recipe.scaling,
         rare=recipe.rare,
+        numbers=recipe.numbers,
         **{name: getattr(recipe.reading, name) for name in _READING},
     )
 
@@ -313,7 +326,7 @@ def _file(settings: Settings, linked: bool) -> None:
         brought.keep()
     profile = library.profile(file, reading)
     _adopt(settings, profile)
-    first = first_recipe(profile.source, profile.columns, plain=True)
+    first = first_recipe(profile.source, profile.columns)
     recipe = _recipe(settings, first)
     line = f"{settings['target']} · rank {settings['rank']} · {settings['validation']:.0%} for validation"
     with shell.settings_box(
@@ -345,6 +358,7 @@ def _recipe(settings: Settings, first: Recipe) -> Recipe:
         logarithm=settings["logarithm"],
         scaling=settings["scaling"],
         rare=settings["rare"],
+        numbers=settings["numbers"],
     )
 
 
@@ -353,11 +367,7 @@ def _adopt(settings: Settings, profile: Profile) -> None:
     first = first_recipe(profile.source, profile.columns)
     names = [column.name for column in profile.columns] or [first.target]
     if settings["target"] not in names and first.target:
-        # Links tell how columns differ from the plain rules, so that those of earlier versions stay the same.
-        plainly = first_recipe(profile.source, profile.columns, plain=True)
-        corrections = settings["columns"] or columns.corrections_of(plainly, first)
-        corrections = corrections if len(corrections) <= _LONGEST_CORRECTIONS else ""
-        settings.set(target=first.target, rare=first.rare, columns=corrections)
+        settings.set(target=first.target, rare=first.rare)
 
 
 def _unreadable(settings: Settings, view: TaskView) -> None:

@@ -26,9 +26,9 @@ from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
 from fmviz.lab.store.table import metrics_in_words
-from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.paths.validation import Trial
+from fmviz.tables.recipe import Recipe
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.escape import plain
@@ -151,10 +151,11 @@ def _model(fit: FirstFit, average: Average | None) -> bytes:
         experiment.model,
         own.target,
         load_dataset(experiment.dataset).feature_names,
-        own.encoding,
+        own.encoder,
         dict(experiment.model_params),
         experiment.loss,
         average.posterior if average is not None and average.better else None,
+        upload.recipe.reading.base,
     ).save(sink)
     return sink.getvalue()
 

@@ -7,22 +7,36 @@ import io
 import re
 import zlib
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
 from fmviz.engine.errors import LARGEST
-from fmviz.lab.tables.limits import UPLOADS, Limits
-from fmviz.lab.tables.parquet import read_parquet
-from fmviz.lab.tables.source import ENCODINGS, Reading, Source
-from fmviz.lab.tables.text import read_text
+from fmviz.tables.limits import UPLOADS, Limits
+from fmviz.tables.parquet import read_parquet
+from fmviz.tables.source import ENCODINGS, Reading, Source
+from fmviz.tables.text import read_text
 
 __all__ = ["GZIP", "detect", "read", "read_unfolded", "unfolded"]
 
 _SAMPLE = 65_536
+_LINES = 50
 GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_LIBSVM_LINE = re.compile(r"[-+.,\w]+(\s+qid:\d+)?(\s+\d+:[-+.\w]+)+\s*(#.*)?")
+_LIBSVM_LINE = re.compile(r"[-+.\w]+(\s+qid:\d+)?(\s+\d+:[-+.\w]+)*\s*(#.*)?")
+_LIBSVM_PAIR = re.compile(r"[-+.,\w]+(\s+qid:\d+)?\s+\d+:[-+.\w]+(\s.*)?")
+_OTHERS = (
+    (
+        re.compile(r"[-+.\w]+(\s+\d+:\d+:[-+.\w]+)+\s*"),
+        "a libffm file (field:index:value). Write each entry as index:value, which makes it libsvm, or give "
+        "the table that it was made of",
+    ),
+    (
+        re.compile(r"[-+.\d]+( [-+.\d]+)?( '?\S+)?\s*\|\S*(\s+\S+)+.*"),
+        "a Vowpal Wabbit file (label | features). Give the table that it was made of, or save it as libsvm",
+    ),
+)
 _CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 32)))
 
 # The first bytes of other files, with a description and advice.
@@ -84,8 +98,9 @@ def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
     notes: list[str] = []
     text, encoding = _decoded(data, asked.encoding, name, notes)
     if kind == "libsvm":
-        X, y = _libsvm(text, name, within)
-        return Source(Reading(kind, encoding, "blanks", "no", "point"), None, X, y, tuple(notes))
+        X, y, base = _libsvm(text, asked.base, name, within)
+        reading = Reading(kind, encoding, "blanks", "no", "point", base=base)
+        return Source(reading, None, X, y, tuple(notes))
     return read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
 
 
@@ -127,14 +142,14 @@ def detect(data: bytes, name: str = "The file") -> str:
     controls = sum(map(head.count, _CONTROLS)) + (0 if wide else 5 * head.count(0))
     if controls > 0.05 * len(head):
         raise ValueError(f"{name} is no text but binary data. Upload CSV, TSV, libsvm or Parquet.")
-    return "libsvm" if _is_libsvm(head) else "table"
-
-
-def _is_libsvm(head: bytes) -> bool:
-    """Return whether the first line that is not empty is one of libsvm."""
     lines = head.decode("utf-8", errors="replace").splitlines()
-    first = next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
-    return _LIBSVM_LINE.fullmatch(first) is not None
+    lines = [line.strip() for line in lines[:_LINES] if line.strip() and line[0] != "#"]
+    for pattern, what in _OTHERS:
+        if lines and sum(pattern.fullmatch(line) is not None for line in lines) > 0.8 * len(lines):
+            raise ValueError(f"{name} is {what}.")
+    # A row may have no features.
+    pairs = sum(_LIBSVM_PAIR.fullmatch(line) is not None for line in lines)
+    return "libsvm" if pairs > 0.5 * len(lines) else "table"
 
 
 def unfolded(data: bytes, name: str, within: Limits) -> bytes:
@@ -205,17 +220,19 @@ def _encoding(data: bytes) -> str:
 # ------------------------------------------------------------------------------------------------- libsvm
 
 
-def _libsvm(text: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndarray]:
-    """Return X, shape (N, d), and the target, shape (N,)."""
+def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndarray, str]:
+    """Return X, shape (N, d), the target, shape (N,), and the index of the first feature."""
     from sklearn.datasets import load_svmlight_file
 
     # scikit-learn refuses an index beyond 32 bits with a misleading message.
     far = max((int(index) for index in re.findall(r"\s(\d{7,60}):", text)), default=0)
     within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
+    if base == "auto":
+        base = "0" if re.search(r"\s0:", text) else "1"
     try:
-        X, y = load_svmlight_file(io.BytesIO(text.encode()))
+        X, y = load_svmlight_file(io.BytesIO(text.encode()), zero_based=base == "0")
     except (ValueError, OverflowError, MemoryError) as error:
-        raise ValueError(f"{name} cannot be read as libsvm: {error}.") from None
+        raise ValueError(f"{name} cannot be read as libsvm: {_bad_line(text, base) or error}.") from None
     if not X.shape[0] or not X.shape[1]:
         raise ValueError(f"{name} has no rows or no features.")
     within.check(name, index=X.shape[1])
@@ -223,4 +240,35 @@ def _libsvm(text: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndar
     for values in (X.data, y):
         if not (fits := np.abs(values) <= LARGEST).all():
             raise ValueError(f"{name} holds the value {values[~fits][0]:g}; take it out, or change its unit.")
-    return X, y
+    return X, y, base
+
+
+def _bad_line(text: str, base: str) -> str:
+    """Return which line of a text is none of libsvm, what it holds, and what to do; or ""."""
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.partition("#")[0].strip()
+        if not content:
+            continue
+        shown = content if len(content) <= 60 else content[:59] + "…"
+        label, *pairs = content.split()
+        if re.fullmatch(r"[^:,]+(,[^:,]+)+", label):
+            return (
+                f"line {number:,} has several labels ({label}), and one is predicted. Give a table with a column "
+                "of 0 and 1 for each label"
+            )
+        indices = [pair.partition(":")[0] for pair in pairs if not pair.startswith("qid:")]
+        if _LIBSVM_LINE.fullmatch(content) is None:
+            pair = next((pair for pair in pairs if not re.fullmatch(r"(qid|\d+):[-+.\w]+", pair)), label)
+            return (
+                f"line {number:,} holds {pair!r} ({shown}), where index:value is expected. Mend or remove it"
+            )
+        if base == "1" and "0" in indices:
+            return f"line {number:,} has the index 0 ({shown}), and they start at 1. `--read base=0` takes 0 for the first"
+        if any(int(a) >= int(b) for a, b in pairwise(indices)):
+            return f"line {number:,} has indices that do not ascend ({shown}). Sort its entries"
+        for cell in (label, *(pair.partition(":")[2] for pair in pairs)):
+            try:
+                float(cell)
+            except ValueError:
+                return f"line {number:,} holds {cell!r} ({shown}), which is no number. Mend or remove it"
+    return ""

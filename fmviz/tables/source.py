@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,8 +32,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "header": ("auto", "yes", "no"),
     "decimal": ("auto", "point", "comma"),
     "lines": ("all", "fitting"),
+    "dates": ("auto", "day", "month"),
+    "base": ("auto", "0", "1"),
 }
-"""The allowed values of every field of a `Reading`."""
+"""The allowed values of every field of a `Reading` that is a choice."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,19 @@ class Reading:
     kind : str
         The format: delimited text, libsvm or Parquet.
     encoding, delimiter, header, decimal : str
-        Text encoding, delimiter, presence of a header, and decimal sign.
+        Text encoding, delimiter, presence of a header, and the decimal sign of columns that prove none.
     lines : str
         "all", or "fitting" to skip lines with too many fields.
+    dates : str
+        What comes first in dates such as 05/03/2020: "day" or "month".
+    base : str
+        The index of the first feature of a libsvm file.
     skip : int
         The number of lines to skip before the table.
+    missing : str
+        Words that stand for missing values, separated by commas.
+    cells : {"text", "typed"}
+        Whether cells are read by column as people write them, or were typed by pandas as at commit 2c2cf81.
     """
 
     kind: str = "auto"
@@ -57,10 +69,32 @@ class Reading:
     decimal: str = "auto"
     lines: str = "all"
     skip: int = 0
+    dates: str = "auto"
+    base: str = "auto"
+    missing: str = ""
+    cells: str = "text"
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             one_of(name, getattr(self, name), choices)
+        one_of("cells", self.cells, ("text", "typed"))
+
+    @property
+    def usual_decimal(self) -> str:
+        """The decimal sign of columns that prove none."""
+        return "comma" if self.decimal == "comma" else "point"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options for JSON; later ones only where they are not those of commit 2c2cf81."""
+        return {name: value for name, value in asdict(self).items() if _BEFORE.get(name) != value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Reading:
+        """Return the options of a dictionary by `to_dict`."""
+        return cls(**{**_BEFORE, **data})
+
+
+_BEFORE = {"dates": "auto", "base": "auto", "missing": "", "cells": "typed"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +104,15 @@ class Source:
     Attributes
     ----------
     reading : Reading
-        The options used, without "auto".
+        The options used, without "auto" where it can be told.
     table : DataFrame or None
         The table, with unique column names; None for libsvm.
     X, y : (N, d) CSR array and (N,) ndarray, or None
         The contents of a libsvm file.
     notes : tuple of str
-        A sentence for every correction made.
+        A sentence for everything that was left out or corrected.
+    units : mapping of str to str
+        Units by column, of a line below the names.
     """
 
     reading: Reading
@@ -84,6 +120,7 @@ class Source:
     X: sp.csr_array | None = None
     y: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def n_bytes(self) -> int:

@@ -11,13 +11,14 @@ import scipy.sparse as sp
 
 from fmviz.engine.drive import never
 from fmviz.lab.confined import confined
-from fmviz.lab.tables.column_types import Column, described
-from fmviz.lab.tables.encoding import Encoded, TableEncoding, encode
-from fmviz.lab.tables.files import GZIP, read_unfolded, unfolded
-from fmviz.lab.tables.limits import UPLOADS, Limits
-from fmviz.lab.tables.recipe import Recipe
-from fmviz.lab.tables.source import Reading, Source
-from fmviz.lab.tables.target import Target
+from fmviz.tables.encoded import Encoded, encode
+from fmviz.tables.encoder import TableEncoder
+from fmviz.tables.files import GZIP, read_unfolded, unfolded
+from fmviz.tables.kinds import Column
+from fmviz.tables.limits import UPLOADS, Limits
+from fmviz.tables.recipe import Recipe, columns_of
+from fmviz.tables.source import Reading, Source
+from fmviz.tables.target import Target
 
 __all__ = ["describe_confined", "encode_confined", "read_confined"]
 
@@ -27,7 +28,7 @@ _SECONDS, _SECONDS_EACH = 20.0, 4e-7
 
 
 def read_confined(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
-    """Read a file as `fmviz.lab.tables.files.read`, within time and memory limits by its size.
+    """Read a file as `fmviz.tables.files.read`, within time and memory limits by its size.
 
     Raises
     ------
@@ -42,21 +43,20 @@ def describe_confined(
 ) -> tuple[Source, tuple[Column, ...]]:
     """Read a file as `read_confined`, and infer the types of its columns; () for libsvm."""
     parts = _read(True, data, asked, "The file", UPLOADS, should_stop)
-    columns = (Column(**{**column, "levels": tuple(column["levels"])}) for column in parts["columns"])
-    return _source(parts), tuple(columns)
+    return _source(parts), tuple(map(Column.from_dict, parts["columns"]))
 
 
 def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
-    """Encode all rows as `fmviz.lab.tables.encoding.encode`, within the limits of uploads."""
+    """Encode all rows as `fmviz.tables.encoded.encode`, within the limits of uploads."""
     parts = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
-    encoding = parts["encoding"]
+    encoder = parts["encoder"]
     return Encoded(
         _matrix(parts),
         parts["y"],
         parts["rows"],
         parts["dropped"],
         Target.from_dict(parts["target"]),
-        None if encoding is None else TableEncoding.from_dict(encoding),
+        None if encoder is None else TableEncoder.from_dict(encoder),
         parts["missing"],
         parts["unseen"],
     )
@@ -94,7 +94,8 @@ def _confined(
 
 def _source(parts: Mapping[str, Any]) -> Source:
     X = None if parts["table"] is not None else _matrix(parts)
-    return Source(Reading(**parts["reading"]), parts["table"], X, parts["y"], tuple(parts["notes"]))
+    reading = Reading(**parts["reading"])
+    return Source(reading, parts["table"], X, parts["y"], tuple(parts["notes"]), parts["units"])
 
 
 def _matrix(parts: Mapping[str, Any]) -> Any:
@@ -112,9 +113,9 @@ def _unfolded_parts(data: bytes, name: str, within: Limits) -> dict[str, Any]:
 
 def _source_parts(describe: bool, *arguments: Any) -> dict[str, Any]:
     source = read_unfolded(*arguments)
-    columns = described(source.table, source.reading.decimal) if describe and source.table is not None else ()
+    columns = columns_of(source) if describe else ()
     return {
-        **{name: getattr(source, name) for name in ("table", "y", "notes")},
+        **{name: getattr(source, name) for name in ("table", "y", "notes", "units")},
         **({} if source.X is None else _matrix_parts(source.X)),
         "reading": asdict(source.reading),
         "columns": [asdict(column) for column in columns],
@@ -129,8 +130,8 @@ def _encoded_parts(source: Source, recipe: Recipe) -> dict[str, Any]:
     return {
         **_matrix_parts(X),
         **{name: getattr(encoded, name) for name in ("y", "rows", "dropped", "missing", "unseen")},
-        "target": asdict(encoded.target),
-        "encoding": None if encoded.encoding is None else encoded.encoding.to_dict(),
+        "target": encoded.target.to_dict(),
+        "encoder": None if encoded.encoder is None else encoded.encoder.to_dict(),
     }
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from fmviz.lab.tables.limits import Limits
-from fmviz.lab.tables.source import Reading, Source, named
+from fmviz.tables.limits import Limits
+from fmviz.tables.source import Reading, Source, named
 
 __all__ = ["read_parquet"]
 
