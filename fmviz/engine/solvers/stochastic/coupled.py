@@ -28,7 +28,7 @@ RATIO = 4096.0
 
 
 @jitable
-def write_out(keys, K, s, a, T, hk, hi, size, strength, grow, live, work):
+def write_out(K, s, a, T, hk, hi, size, strength, grow, keys, live, work):
     """Apply the operator to a column's live entries, write them out with a = 1 and T = 0, rebuild its heap.
 
     The heap has `size` entries; `keys`, `live` and `work` are scratch. Returns the number of live entries
@@ -64,55 +64,50 @@ def write_out(keys, K, s, a, T, hk, hi, size, strength, grow, live, work):
 def begin_columns(K, longest):
     """Return the state of columns of keys sign(p)·κ, 0 where dead.
 
-    For every column that is a, T, the number and the sum S of live entries, the largest S since it was last
-    exact, the steps since then, a heap and its size; and work space.
+    `scales` has for every column a, T, the sum S of live entries, and the largest S since it was last
+    exact; `keys` have counts of live entries, of steps since then and of entries of the heap, the heap, and
+    work space.
     """
     d, rank = K.shape
     capacity = 2 * d + longest + 64
-    S = np.zeros(rank)
+    scales = np.zeros((4, rank))
+    scales[0] = 1.0
+    counts = np.zeros((3, rank), np.int64)
     hk = np.empty((rank, capacity))
     hi = np.empty((rank, capacity), np.int32)
-    filled = np.zeros(rank, np.int64)
     for j in range(d):
         for s in range(rank):
             size = abs(K[j, s])
             if size > 0.0:
-                hk[s, filled[s]] = size
-                hi[s, filled[s]] = j
-                filled[s] += 1
-                S[s] += size
+                hk[s, counts[2, s]] = size
+                hi[s, counts[2, s]] = j
+                counts[2, s] += 1
+                scales[2, s] += size
+    counts[0], scales[3] = counts[2], scales[2]
     for s in range(rank):
-        heapify(hk[s], hi[s], filled[s])
-    ages = np.zeros(rank, np.int64)
-    work = np.empty(d), np.empty(d, np.int32), np.empty(d)
-    return np.ones(rank), np.zeros(rank), filled.copy(), S, S.copy(), ages, hk, hi, filled, work
+        heapify(hk[s], hi[s], counts[2, s])
+    return scales, (counts, hk, hi, np.empty(d), np.empty(d, np.int32), np.empty(d)), ()
 
 
 @jitable
-def present_columns(K, state, j, R, i):
-    a, T = state[0], state[1]
+def present_columns(K, scales, norms, j, R, i):
     for s in range(R.shape[1]):
-        R[i, s] = a[s] * soft(K[j, s], T[s])
+        R[i, s] = scales[0, s] * soft(K[j, s], scales[1, s])
 
 
 @jitable
-def finish_columns(K, state):
+def finish_columns(K, scales, norms):
     for j in range(K.shape[0]):
-        present_columns(K, state, j, K, j)
+        present_columns(K, scales, norms, j, K, j)
 
 
 @jitable
-def step_columns(K, state, R, js, count, keep, cut, grow, period):
-    a, T, alive, S, top, age, hk, hi, filled, work = state
-    keys, live, scratch = work
+def step_columns(K, scales, keys, norms, R, js, count, keep, cut, grow, period):
     for s in range(R.shape[1]):
-        heap = hk[s]
-        items = hi[s]
-        heap_size = filled[s]
-        scale = a[s] * keep
-        offset = T[s]
-        m = alive[s]
-        total = S[s]
+        heap = keys[1][s]
+        items = keys[2][s]
+        m, age, heap_size = keys[0][0, s], keys[0][1, s] + 1, keys[0][2, s]
+        scale, offset, total, top = scales[0, s] * keep, scales[1, s], scales[2, s], scales[3, s]
         for i in range(count):
             j = js[i]
             old = K[j, s]
@@ -131,14 +126,13 @@ def step_columns(K, state, R, js, count, keep, cut, grow, period):
                 K[j, s] = 0.0
         if m == 0:
             total = 0.0
-        top[s] = max(top[s], total)
-        age[s] += 1
+        top = max(top, total)
         afresh = (
-            heap_size + R.shape[0] > hk.shape[1]
+            heap_size + R.shape[0] > heap.size
             or scale < SMALL
             or scale > 1.0 / SMALL
-            or total * RATIO < top[s]
-            or age[s] >= period
+            or total * RATIO < top
+            or age >= period
         )
         delta = 0.0
         after = 0.0
@@ -158,20 +152,19 @@ def step_columns(K, state, R, js, count, keep, cut, grow, period):
             after = total - m * delta
             afresh = m * (offset + delta) > RATIO * after
         if afresh:
-            m, after = write_out(keys, K, s, scale, offset, heap, items, heap_size, cut, grow, live, scratch)
+            m, after = write_out(
+                K, s, scale, offset, heap, items, heap_size, cut, grow, keys[3], keys[4], keys[5]
+            )
             heap_size = m
             scale = 1.0
             offset = 0.0
             delta = 0.0
-            top[s] = after
-            age[s] = 0
+            top = after
+            age = 0
         else:
             scale *= grow
-        a[s] = scale
-        T[s] = offset + delta
-        S[s] = after
-        alive[s] = m
-        filled[s] = heap_size
+        scales[0, s], scales[1, s], scales[2, s], scales[3, s] = scale, offset + delta, after, top
+        keys[0][0, s], keys[0][1, s], keys[0][2, s] = m, age, heap_size
 
 
 COUPLED_ENTRIES = Lazy("coupled_entries", begin_columns, present_columns, step_columns, finish_columns)

@@ -37,14 +37,16 @@ class Lazy:
     name : str
         Names the compiled kernel.
     begin : callable
-        ``begin(P, longest)``: replace P by its keys, in place; return the state of the others.
+        ``begin(P, longest)``: replace P by its keys, in place; return the state of the others: `scales`,
+        an array that begins with rows of a and T, and the tuples `keys` and `norms`. They stay apart, since
+        unpacking a tuple counts references to its arrays, for every sample.
     present : callable
-        ``present(P, state, j, R, i)``: write the present row j of P to row i of R.
+        ``present(P, scales, norms, j, R, i)``: write the present row j of P to row i of R.
     step : callable
-        ``step(P, state, R, js, count, keep, cut, grow, period)``: replace the rows js by R, multiply the
-        others by `keep`, and apply the operator of strength `cut`, times `grow`, to all of P.
+        ``step(P, scales, keys, norms, R, js, count, keep, cut, grow, period)``: replace the rows js by R,
+        multiply the others by `keep`, and apply the operator of strength `cut`, times `grow`, to all of P.
     finish : callable
-        ``finish(P, state)``: replace the keys by P, in place.
+        ``finish(P, scales, norms)``: replace the keys by P, in place.
     """
 
     name: str
@@ -83,7 +85,7 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
         work = make_work(longest, P.shape[1], columns_of_p)
         js = np.empty(longest, np.int64)
         xs = np.empty(longest)
-        state = begin(P, longest)
+        scales, keys, norms = begin(P, longest)
         aw = 1.0
         for t in range(order.size):
             n = order[t]
@@ -95,7 +97,7 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
                 js[i] = row(columns, i)
                 xs[i] = value(values, i)
                 f += aw * w[js[i]] * xs[i]
-                present(P, state, js[i], R, i)
+                present(P, scales, norms, js[i], R, i)
             f += term_of(R, xs, count, work, columns_of_p)
             g = c[n] * derivative(f, y[n], theta)
             moved = descend_along(R, xs, count, work, columns_of_p, keep_p[t], step_p[t] * g)
@@ -107,8 +109,8 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
                 aw = rescale(w, aw)
             for i in range(count):
                 w[js[i]] -= step_w[t] * g * xs[i] / aw
-            step(P, state, R, js, count, keep_p[t], cut[t], grow[t], period)
-        finish(P, state)
+            step(P, scales, keys, norms, R, js, count, keep_p[t], cut[t], grow[t], period)
+        finish(P, scales, norms)
         rescale(w, aw)
         return bias, True
 
@@ -118,19 +120,19 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
 @jitable
 def begin_shared(K, longest):
     """Return the common a and T, and the number of steps since they were 1 and 0."""
-    return np.ones(1), np.zeros(1), np.zeros(1, np.int64)
+    return np.array([[1.0], [0.0], [0.0]]), (), ()
 
 
 @jitable
-def present_shared(K, state, j, R, i):
-    a, T = state[0][0], state[1][0]
+def present_shared(K, scales, norms, j, R, i):
+    a, T = scales[0, 0], scales[1, 0]
     for s in range(R.shape[1]):
         R[i, s] = a * soft(K[j, s], T)
 
 
 @jitable
-def finish_shared(K, state):
-    a, T = state[0][0], state[1][0]
+def finish_shared(K, scales, norms):
+    a, T = scales[0, 0], scales[1, 0]
     for j in range(K.shape[0]):
         for s in range(K.shape[1]):
             # Adding 0 turns −0 into 0.
@@ -138,21 +140,20 @@ def finish_shared(K, state):
 
 
 @jitable
-def step_shared(K, state, R, js, count, keep, cut, grow, period):
-    scale, offset, age = state
-    scale[0] *= keep
-    age[0] += 1
-    if abs(scale[0]) < SMALL or age[0] >= period:
-        finish_shared(K, state)
-        scale[0], offset[0], age[0] = 1.0, 0.0, 0
-    a, T = scale[0], offset[0]
+def step_shared(K, scales, keys, norms, R, js, count, keep, cut, grow, period):
+    scales[0, 0] *= keep
+    scales[2, 0] += 1.0
+    if abs(scales[0, 0]) < SMALL or scales[2, 0] >= period:
+        finish_shared(K, scales, norms)
+        scales[0, 0], scales[1, 0], scales[2, 0] = 1.0, 0.0, 0.0
+    a, T = scales[0, 0], scales[1, 0]
     for i in range(count):
         # Loaded here: in the inner loop it would keep the loop from being vectorised.
         j = js[i]
         for s in range(R.shape[1]):
             key = R[i, s] / a
             K[j, s] = key + T if key > 0.0 else (key - T if key < 0.0 else 0.0)
-    offset[0] = T + cut / a
+    scales[1, 0] = T + cut / a
 
 
 ENTRIES = Lazy("entries", begin_shared, present_shared, step_shared, finish_shared)
@@ -172,32 +173,31 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
         for j in range(nu.size):
             nu[j] = norm(P[j])
         kappa = nu.copy().reshape(-1, 1)
-        return nu, kappa, begin_keys(kappa, longest), np.empty((longest, 1))
+        scales, keys, _ = begin_keys(kappa, longest)
+        return scales, keys, (nu, kappa, np.empty((longest, 1)))
 
     @jitable
-    def present(P, state, j, R, i):
-        # Not unpacked: that would count references to the arrays, for every row.
-        nu, kappa, a, T = state[0][j], state[1][j, 0], state[2][0][0], state[2][1][0]
+    def present(P, scales, norms, j, R, i):
+        a, T, nu, kappa = scales[0, 0], scales[1, 0], norms[0][j], norms[1][j, 0]
         scale = a * (kappa - T) / nu if kappa > T else 0.0
         for s in range(R.shape[1]):
             R[i, s] = scale * P[j, s]
 
     @jitable
-    def step(P, state, R, js, count, keep, cut, grow, period):
-        nu, kappa, keys, norms = state
+    def step(P, scales, keys, norms, R, js, count, keep, cut, grow, period):
         for i in range(count):
             j = js[i]
             total = 0.0
             for s in range(R.shape[1]):
                 P[j, s] = R[i, s]
                 total += R[i, s] * R[i, s]
-            nu[j] = norms[i, 0] = sqrt(total)
-        step_keys(kappa, keys, norms, js, count, keep, cut, grow, period)
+            norms[0][j] = norms[2][i, 0] = sqrt(total)
+        step_keys(norms[1], scales, keys, (), norms[2], js, count, keep, cut, grow, period)
 
     @jitable
-    def finish(P, state):
+    def finish(P, scales, norms):
         for j in range(P.shape[0]):
-            present(P, state, j, P, j)
+            present(P, scales, norms, j, P, j)
             for s in range(P.shape[1]):
                 P[j, s] += 0.0
 
