@@ -22,6 +22,7 @@ from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
+from fmviz.figures import effects as effect_figures
 from fmviz.figures import sketch, training
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.sketch import matrix_png
@@ -34,18 +35,23 @@ from fmviz.lab.background.thinned import (
     thin,
 )
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import Weights
+from fmviz.lab.interpretation.effects import Effects, Surface, plotted, shown_value
 from fmviz.lab.interpretation.reading import listed_pairs, listed_sets, listed_weights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, with_jumps
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
-from fmviz.lab.typography import cell
+from fmviz.lab.typography import cell, with_minus
+from fmviz.lab.uploads import is_upload, library
+from fmviz.tables.encoded import Encoded
+from fmviz.tables.scaling import Scaling
+from fmviz.tables.source import Source
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
@@ -58,6 +64,8 @@ _LEFT_OUT = (
 # The number of features in the description of a basis vector.
 _FEATURES = 3
 _WIDTH = 460
+# So many columns, and pairs of them, are drawn.
+_COLUMNS = 12
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(
     loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, undefined=StrictUndefined
@@ -97,6 +105,8 @@ class Outcome:
         The name of the output, if it is one of several.
     compared : bool
         Whether the score of the output has a meaning only relative to those of the other classes.
+    by_columns : ByColumns or None
+        What the model says of columns, where it can be read by them.
     """
 
     title: str
@@ -112,6 +122,7 @@ class Outcome:
     settings: Mapping[str, Any] | None = None
     output: str = ""
     compared: bool = False
+    by_columns: ByColumns | None = None
 
     @property
     def epoch(self) -> int:
@@ -169,6 +180,11 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     dataset: Dataset | None = None
     try:
         dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+        if (
+            upload := library.find(experiment.dataset) if is_upload(experiment.dataset) else None
+        ) is not None:
+            source = library.profile(upload.file, upload.recipe.reading).source
+            notes += file_notes(library.encoded(upload.file, upload.recipe), source)
     except ValueError as error:
         notes.append(f"{_LEFT_OUT} {error}")
     if dataset is not None and run.data_hash and data_hash(dataset) != run.data_hash:
@@ -186,6 +202,16 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
         program,
         {"hash": run.data_hash} if run.data_hash else {},
     )
+
+
+def file_notes(encoded: Encoded, source: Source | None) -> list[str]:
+    """Return sentences on how a file was read, and what became of its columns and rows."""
+    return [
+        *(() if source is None else source.notes),
+        *encoded.target.sentences,
+        *([] if encoded.encoder is None else encoded.encoder.sentences_),
+        *encoded.notes,
+    ]
 
 
 def html(outcome: Outcome) -> str:
@@ -214,6 +240,7 @@ def html(outcome: Outcome) -> str:
         ],
         cards=list(_cards(outcome, last)) if last else [],
         solved=f"{_SOLVED:g}",
+        columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
         model=_model(outcome),
         formulas=_formulas(outcome),
         heatmaps=[heatmap for output in each[:_OUTPUTS] if (heatmap := _heatmap(output, last)) is not None],
@@ -375,6 +402,88 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
     for title, figure in drawn:
         mark_epochs(figure, history, "epoch", words)
         yield title, Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
+
+
+# ---------------------------------------------------------------------------------------------- columns
+
+
+def main_figure(effects: Effects, column: int) -> Any:
+    """Draw the main effect of a column."""
+    curve, own = effects.curve(column), effects.columns[column]
+    labels = None if own.kind == "number" else [shown_value(own, word) for word in curve["value"]]
+    if labels is None:
+        curve["value"] = plotted(own, curve["value"])
+    return effect_figures.main_effect(curve, labels, own.name, effects.unit)
+
+
+def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
+    """Draw what a pair of columns adds: a curve for each word, or a heatmap."""
+    axes = surface.first, surface.second
+    names = axes[0].column.name, axes[1].column.name
+    if surface.curves is not None:
+        word, line = sorted(axes, key=lambda axis: axis.ends is not None)
+        curves = surface.curves.set_axis(plotted(line.column, surface.curves.index))
+        return effect_figures.curves_of_words(curves, line.column.name, word.column.name, unit)
+    labels = axes[0].labels, axes[1].labels
+    ends = [None if axis.ends is None else plotted(axis.column, axis.ends) for axis in axes]
+    return effect_figures.surface(surface.effect, surface.rows, labels, ends, names, unit, dark=dark)
+
+
+def _by_columns(by: ByColumns) -> dict[str, Any]:
+    """Return main effects and pairs of columns: sentences, with a curve or a table of coloured cells."""
+    effects = by.effects
+    mains, pairs = [], []
+    for column in effects.mains["column"].head(_COLUMNS):
+        own, sentence, curve = effects.columns[column], effects.main_sentence(column), effects.curve(column)
+        picture, cells = None, None
+        if own.kind == "number":
+            picture = _svg(main_figure(effects, column))
+        else:
+            words = [shown_value(own, word) for word in curve["value"]]
+            cells = _cells([""], words, curve["effect"].to_numpy()[None])
+        mains.append({"sentence": sentence, "picture": picture, "cells": cells})
+    for pair in by.named.head(_COLUMNS).itertuples():
+        surface = effects.surface(pair.a, pair.b)
+        name, sentence = f"{pair.first} × {pair.second}", effects.pair_sentence(pair.a, pair.b)
+        picture = None if surface.curves is None else _svg(pair_figure(surface, effects.unit))
+        cells = _cells(surface.first.labels, surface.second.labels, surface.effect)
+        pairs.append({"name": name, "sentence": sentence, "picture": picture, "cells": cells})
+    return {
+        "words": [by.message, *by.sentences],
+        "unit": effects.unit,
+        "mains": mains,
+        "pairs": pairs,
+        "errors": by.errors,
+    }
+
+
+def _svg(figure: Any) -> Markup:
+    return Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
+
+
+def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:
+    """Return a table of numbers, with a colour for each that reads on light and on dark."""
+    top = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    digits = max(0, 1 - math.floor(math.log10(top)))
+    return {
+        "heads": columns,
+        "rows": [
+            (
+                name,
+                [
+                    ("", "") if math.isnan(v) else (with_minus(f"{v:+.{digits}f}"), shade(v / top))
+                    for v in own.tolist()
+                ],
+            )
+            for name, own in zip(rows, values, strict=True)
+        ],
+    }
+
+
+def shade(share: float) -> str:
+    """Return a colour for a share of the largest number, which reads on light and on dark."""
+    color = "219, 111, 34" if share > 0 else "63, 136, 197"
+    return f"rgba({color}, {0.75 * abs(share):.2f})"
 
 
 # ----------------------------------------------------------------------------------------------- tables

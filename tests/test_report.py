@@ -9,22 +9,23 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 from PIL import Image
 
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.models import MODELS
 from fmviz.figures import palette
 from fmviz.figures.sketch import matrix_png
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.reading import table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runs.program import with_header
+from fmviz.lab.store import RunStore
 from fmviz.lab.store.table import title_of_settings
 from fmviz.report import SHOWN_PAIRS, html, of_stored, of_view
+from fmviz.tables.scaling import Scaling
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "validation": 0.2}
 HOSTILE = (
@@ -113,7 +114,8 @@ def test_every_model_has_a_report(model):
     assert "\\langle" not in page  # every formula is understood
 
 
-def test_a_stored_run_and_one_without_data(store):
+def test_a_stored_run_and_one_without_data(tmp_path):
+    store = RunStore(tmp_path / "runs.sqlite")
     manager = TaskManager(InlineExecutor(), open_store=lambda: store)
     stored = store.get(manager.start(Experiment(**SMALL, dataset="balance_scale")).id)
     page = html(of_stored(stored, store))
@@ -121,6 +123,7 @@ def test_a_stored_run_and_one_without_data(store):
     assert "<img" in page
     other = dataclasses.replace(stored, data_hash="0" * 16)
     assert "The data have changed since" in html(of_stored(other, store))
+    store.close()
 
 
 def test_a_run_that_never_began_has_its_settings(view):

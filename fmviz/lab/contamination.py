@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from fmviz.engine.settings import ParamSpec
-
-Task = Literal["regression", "binary", "class", "ordinal", "several"]
-"""Numbers; two classes; more classes; classes in an order; any number of labels a row."""
+from fmviz.tables.target import Task
 
 _GROSS = ParamSpec(
     "gross",

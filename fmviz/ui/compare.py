@@ -27,8 +27,8 @@ from fmviz.lab.interpretation.comparison import (
     first_between,
     pareto,
     stability,
+    strongest_product,
 )
-from fmviz.lab.interpretation.data_pair import strongest_product
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash

@@ -6,7 +6,6 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from fmviz.figures import sketch
 from fmviz.figures import strength_path as figures
@@ -97,14 +96,6 @@ def test_the_bracket_narrows():
     assert list(by_name["wanted 305"].y) == [305, 305]
     assert by_name["accepted 300 to 325"].y[0] in (300, 325)
     assert figure.layout.yaxis2.range[0] > figure.layout.yaxis2.range[1], "the first fit is on top"
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_a_search_is_a_picture_while_it_goes_on(n):
-    text = sketch.svg(figures.bracket(PROBES.iloc[:n], 305, (300, 325)))
-    assert "nan" not in text
-    circles = [c for c in ET.fromstring(text).iter() if c.tag.endswith("circle")]
-    assert len(circles) >= 2 * n
 
 
 def test_sentences_for_those_who_cannot_see():

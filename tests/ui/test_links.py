@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 import pandas as pd
 import pytest
 from fuzzing import MARKUP, TEXTS
+from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui.driving import PAGES, figures, page
 from ui.sentences import elements_of
 
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.search import sweep_run
 from fmviz.lab.store import RunStore

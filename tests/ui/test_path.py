@@ -7,13 +7,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
+from inline_executor import InlineExecutor
 from playwright.sync_api import expect
 from programs import printed
 from ui.driving import address, finish, metrics, numbers, words
 from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.ui.path.page import best_row
 
@@ -92,17 +92,6 @@ def test_the_path_survives_another_page_and_a_forgetful_server(store):
     app.run()
     assert app.dataframe[0].value.equals(before)
     assert address(app) == ADDRESS | {"run": "1", "metric": "validation_auc"}
-
-
-def test_a_link_computes_the_same_numbers_anew(store, sentences):
-    tables = []
-    for _ in range(2):
-        tasks.install(TaskManager(InlineExecutor()))
-        app = open_page("path", **SMALL, run="1", order="cold", seed="5")
-        app.run()
-        tables.append(app.dataframe[0].value)
-    assert tables[0].drop(columns="epochs").equals(tables[1].drop(columns="epochs"))
-    sentences(app, "path", "each fit by itself")
 
 
 def test_a_search_finds_its_number_and_its_program_too(store, sentences):

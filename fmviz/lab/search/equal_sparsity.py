@@ -12,6 +12,7 @@ import numpy as np
 from fmviz.engine.drive import Budget, never
 from fmviz.engine.outputs.side_by_side import references
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.solvers import get_solver
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
@@ -103,9 +104,10 @@ def _probes(
     grid: Sequence[float] | None,
     narrowest: float,
     should_stop: Callable[[], bool],
+    cold: bool = False,
 ) -> Iterator[Probe]:
     experiment = run.experiment
-    informed = experiment.start == "informed"
+    informed, solver = experiment.start == "informed", experiment.solver
     if grid is None:
         # Along these strengths a path does not lose the interactions that it has chosen.
         grid = references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if informed else GRID
@@ -115,10 +117,10 @@ def _probes(
         accept,
         grid=grid,
         narrowest=narrowest,
-        solver=experiment.solver,
+        solver=solver if solver == "auto" else get_solver(solver, dict(experiment.solver_params)),
         budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
         start=experiment.start,
-        order=onwards(run.problem) if informed else "cold",
+        order=onwards(run.problem) if informed and not cold else "cold",
         init_scale=experiment.init_scale,
         random_state=[experiment.seed, 1],
         should_stop=should_stop,
@@ -195,22 +197,34 @@ def at_equal_sparsity(
         for name in regularizers
     ]
     return two_at_a_time(
-        lambda ends: [_to_the_nearest(candidate, target, accept, ends) for candidate in each], should_stop
+        lambda ends: [nearest(Run.prepare(candidate), target, accept, ends) for candidate in each],
+        should_stop,
     )
 
 
-def _to_the_nearest(
-    experiment: Experiment, target: int, accept: tuple[int, int] | None, should_stop: Callable[[], bool]
+def nearest(
+    run: Run,
+    target: int,
+    accept: tuple[int, int] | None = None,
+    should_stop: Callable[[], bool] = never,
+    *,
+    cold: bool = False,
 ) -> Iterator[SearchFit]:
-    run, probes = Run.prepare(experiment), []
-    for probe in _probes(run, target, accept, None, NARROWEST, should_stop):
+    """Search the λ as `search` does for a run; where there is none, the last fit is the nearest of all.
+
+    With `cold` every fit begins as the run does, and can be repeated alone.
+    """
+    probes = []
+    grid = GRID if cold else None
+    for probe in _probes(run, target, accept, grid, NARROWEST, should_stop, cold):
         yield _fit(run, probe, final=probe.status == "found")
         probes.append(probe)
         if probe.status == "not reachable":
             # The first of the nearest, by the ratio of the numbers.
             used = [probe.used_interactions or math.inf for probe in probes]
-            nearest = min(zip(used, probes, strict=True), key=lambda pair: abs(math.log(pair[0] / target)))[1]
-            yield replace(_fit(run, nearest, final=True), status="nearest", message=probe.message)
+            logs = [abs(math.log(number / (target or 1))) for number in used]
+            best = _fit(run, probes[logs.index(min(logs))], final=True)
+            yield replace(best, status="nearest", message=probe.message)
 
 
 def search_program(

@@ -14,11 +14,11 @@ from fmviz.engine.losses import loss_of_outputs
 from fmviz.engine.settings import ParamSpec
 from fmviz.engine.target import Target
 from fmviz.figures import interactions as figures
-from fmviz.figures.classes import contributions
 from fmviz.lab.interpretation.attributes import NONE, Attribute
 from fmviz.lab.interpretation.decomposition import KINDS, Decomposition, decompose, words_of
 from fmviz.lab.interpretation.wording import number
 from fmviz.lab.runner import split
+from fmviz.report import shade
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain, plain_label
@@ -28,8 +28,6 @@ from fmviz.ui.settings.state import Settings, Text
 _BARS = 14
 _CONTROLS = 12
 _LISTED = 400
-# Relative rounding error that is accepted of a sum of many terms.
-_EXACT = 1e-12
 TABLE = (
     ParamSpec(
         "part",
@@ -68,10 +66,15 @@ def draw(settings: Settings, reading: Opened) -> None:
             _controls(settings, reading, x, changes, now)
     with right:
         _numbers(reading, place, before, now if changes else None)
-        _bars(reading, now)
-        _sums(reading, now)
+        names = reading.dataset.feature_names
+        by_columns = now
+        if reading.dataset.columns:
+            every = reading.attributes.all
+            names = tuple(f"{a.name} = {a.words_for(a.value(changed))}" for a in every)
+            by_columns = now.of_columns(reading.attributes.of_column)
+        _bars(reading, by_columns, names)
         _table(reading, now, place)
-        _draw_every_output(reading, changed, place)
+        _draw_every_output(reading, changed)
 
 
 def _pick(settings: Settings, reading: Opened) -> int:
@@ -114,7 +117,7 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
     """Return the changed values of attributes by their numbers, without invalid ones."""
     changes: dict[int, float] = {}
     lost = []
-    probe = np.zeros(reading.attributes.codes.size)
+    probe = np.zeros(reading.attributes.of_column.size)
     for part in filter(None, settings["change"].split(",")):
         name, _, text = part.partition("=")
         try:
@@ -270,8 +273,8 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
         st.caption(wording.why_no_probability())
 
 
-def _bars(reading: Opened, now: Decomposition) -> None:
-    names, wording = reading.dataset.feature_names, reading.wording
+def _bars(reading: Opened, now: Decomposition, names: tuple[str, ...]) -> None:
+    wording = reading.wording
     labels, values = [], []
     for kind, term in now.largest(_BARS):
         if kind:
@@ -287,21 +290,6 @@ def _bars(reading: Opened, now: Decomposition) -> None:
         figures.waterfall(labels, values, total, "prediction", f"in {wording.unit}"),
         key="interactions_waterfall",
         alt=f"How the terms add up to {total:.5g}. The largest: {said}.",
-    )
-
-
-def _sums(reading: Opened, now: Decomposition) -> None:
-    wording = reading.wording
-    scale = wording.scale
-    parts = []
-    for kind, value in now.by_kind().items():
-        shown = wording.added(value) if kind == "bias" else value * scale
-        parts.append(f"{KINDS[kind]} {shown:+.6g}")
-    icon = ":green[:material/verified:]" if now.gap <= _EXACT else ":red[:material/error:]"
-    st.markdown(
-        f"{icon} {' '.join(parts)} = **{wording.added(now.total):.10g}**. The model itself says "
-        f"{wording.added(now.predicted):.10g}; the difference is "
-        f"{abs(now.total - now.predicted) * scale:.1g}."
     )
 
 
@@ -340,45 +328,27 @@ def _table(reading: Opened, now: Decomposition, place: int) -> None:
 # -------------------------------------------------------------------------------------------- every output
 
 
-_TERMS, _OUTPUTS = 12, 12
-
-
-def _draw_every_output(reading: Opened, x: np.ndarray, place: int) -> None:
-    """Draw the contribution of each term of a row to every output; nothing for one output."""
+def _draw_every_output(reading: Opened, x: np.ndarray) -> None:
+    """List the contribution of each term of a row to every output; nothing for one output."""
     names = reading.full_dataset.outputs
-    if not names:
-        return
     each = [
         decompose(*reading.full_model.of_output(reading.full_parameters, c), x) for c in range(len(names))
     ]
     scores = np.array([decomposition.predicted for decomposition in each])
-    if not np.isfinite(scores).all():
+    if not names or not np.isfinite(scores).all():
         return
-    table = terms_table(each, reading.full_dataset.feature_names)
-    shown = np.sort(np.argsort(-scores, kind="stable")[:_OUTPUTS])
+    table = terms_table(each, reading.full_dataset.feature_names).set_axis(_heads(reading, scores), axis=1)
     # Terms that differ most between outputs come first.
-    listed = table.iloc[np.argsort(-np.ptp(table.to_numpy(), axis=1), kind="stable")[:_TERMS]].copy()
-    if len(table) > _TERMS:
-        listed.loc[f"the other {len(table) - _TERMS:,} terms"] = table.sum(axis=0) - listed.sum(axis=0)
-    heads = _heads(reading, scores)
-    st.markdown("**Every output of this row**: what each term adds to each score")
-    chart(
-        contributions(
-            listed.to_numpy()[:, shown],
-            list(listed.index),
-            [heads[c] for c in shown],
-            dark=st.context.theme.type == "dark",
-        ),
+    order = np.argsort(-np.ptp(table.to_numpy(), axis=1), kind="stable")[:_LISTED]
+    st.markdown("**Every output of this row**: what each term adds to each score, in which they differ most")
+    top = float(np.abs(table.to_numpy()).max()) or 1.0
+    st.dataframe(
+        table.iloc[order]
+        .style.format("{:+.3g}")
+        .map(lambda value: f"background-color: {shade(value / top)}"),
         key="interactions_every_output",
-        alt=f"What the {len(listed)} terms that differ most add to the scores of {len(shown)} outputs.",
-    )
-    if len(shown) < len(names):
-        st.caption(f"The {len(shown)} outputs of largest score, of {len(names)}.")
-    widgets.download(
-        "Terms of every output (CSV)",
-        lambda: table.set_axis(names, axis=1).rename_axis("term").reset_index().to_csv(index=False),
-        f"terms-{reading.run.id[:6]}-row{place + 1}-every-output.csv",
-        key="interactions_terms_of_all_csv",
+        height=35 * (min(12, len(table)) + 1) + 3,
+        alt=f"What the {len(order)} terms that differ most add to the scores of {len(names)} outputs.",
     )
 
 
@@ -402,17 +372,17 @@ def _heads(reading: Opened, scores: np.ndarray) -> list[str]:
             score if scaling is None else scaling.decode(score)
             for score, scaling in zip(scores, scalings, strict=True)
         ]
-        return [f"{name}<br>{value:.4g}" for name, value in zip(dataset.outputs, values, strict=True)]
+        return [f"{name}: {value:.4g}" for name, value in zip(dataset.outputs, values, strict=True)]
     target = Target.of(dataset.target_of(dataset.y))
     loss = reading.experiment.criterion
     if reading.full_model.multi_output:
         loss = loss_of_outputs(loss, target)
     p = loss.probability(scores[None, :])
     if p is None:
-        return [f"{name}<br>{score:.3g}" for name, score in zip(dataset.outputs, scores, strict=True)]
+        return [f"{name}: {score:.3g}" for name, score in zip(dataset.outputs, scores, strict=True)]
     # For ordered classes, an output is the probability of at most this class.
     probabilities = (p if dataset.task == "ordinal" else target.probabilities(p))[0]
     return [
-        f"{name}<br>{score:.3g} · {chance:.0%}"
+        f"{name}: {score:.3g} · {chance:.0%}"
         for name, score, chance in zip(dataset.outputs, scores, probabilities, strict=True)
     ]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -94,8 +93,6 @@ def draw_why(view: JobView, dataset: Dataset, settings: Settings) -> None:
     if reason := story.reason(names):
         st.markdown(plain(reason))
     _figure(story, names)
-    if story.shared.size:
-        _sum(story, names)
     words = "" if story.shared.size else _threshold_words(story)
     st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
 
@@ -131,26 +128,6 @@ def two_rows(story: Story, names: Sequence[str]) -> go.Figure:
         *thresholds,
         dark=st.context.theme.type == "dark",
     )
-
-
-def _sum(story: Story, names: tuple[str, ...]) -> None:
-    shared = story.shared
-    a, b = (names[row.feature] for row in (story.first, story.second))
-    other = f"{b} " if a == b else b
-    table = pd.DataFrame(
-        {
-            "Column": shared + 1,
-            a: story.first.values[shared],
-            other: story.second.values[shared],
-            "Product": story.products[shared],
-        }
-    )
-    order = np.argsort(-np.abs(story.products[shared]), kind="stable")
-    numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in (a, other, "Product")}
-    st.dataframe(
-        table.iloc[order], hide_index=True, key="train_why_sum", column_config=numbers, height="content"
-    )
-    st.caption(f"The products sum to {story.weight:.6g}.")
 
 
 def _threshold_words(story: Story) -> str:
