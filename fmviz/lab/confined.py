@@ -14,7 +14,6 @@ import io
 import json
 import os
 import pickle
-import select
 import signal
 import socket
 import subprocess
@@ -22,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +130,8 @@ def _answer(
                 raise StoppedError
             if time.monotonic() > deadline or (pid and _processor_seconds(pid) > seconds):
                 return None
-            if not select.select([connection], [], [], _PATIENCE)[0]:
+            # Not select, which takes no descriptor from 1,024 on: a server may have more.
+            if not wait([connection], _PATIENCE):
                 continue
             if not pid:
                 if not (first := connection.recv(_NUMBER_BYTES)):
@@ -229,7 +230,7 @@ def _end() -> None:
 
 def serve(descriptor: int) -> None:
     """Fork a child for every incoming connection, until the parent has ended."""
-    # The end of a child interrupts select.
+    # The end of a child interrupts waiting.
     woken, waker = socket.socketpair()
     waker.setblocking(False)
     signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
@@ -237,7 +238,7 @@ def serve(descriptor: int) -> None:
     children: dict[int, int] = {}
     with socket.socket(fileno=descriptor) as control:
         while True:
-            ready = select.select([control, woken], [], [])[0]
+            ready = wait([control, woken])
             if woken in ready:
                 woken.recv(_LONGEST_NAME)
                 _bury(children)
