@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-import select
 import stat
 import sys
 from contextlib import suppress
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import IO
 
@@ -64,7 +64,7 @@ def _read(target: int | Path, most: float, pipe: str) -> bytes:
     parts: list[bytes] = []
     size = 0
     with open(target, "rb", buffering=0, closefd=not isinstance(target, int), opener=_open) as stream:
-        if pipe and os.name != "nt":  # Windows selects among sockets alone.
+        if pipe and os.name != "nt":  # Windows waits for its own kinds of pipes alone.
             _wait(stream, pipe)
         while size <= most and (part := stream.read(_CHUNK)):
             parts.append(part)
@@ -79,9 +79,9 @@ def _open(path: str, flags: int) -> int:
 
 def _wait(stream: IO[bytes], name: str) -> None:
     """Wait until a pipe has something, or its writer has closed it."""
-    if not select.select([stream], [], [], _PATIENCE)[0]:
+    if not wait([stream.fileno()], _PATIENCE):
         with suppress(OSError):
             said = f"{name} is a pipe, and nothing has been written to it yet: waiting. Ctrl-C ends this."
             print(said, file=sys.stderr, flush=True)
-        select.select([stream], [], [])
+        wait([stream.fileno()])
     os.set_blocking(stream.fileno(), True)
