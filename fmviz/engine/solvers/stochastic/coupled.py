@@ -65,7 +65,7 @@ def begin_columns(K, longest):
     """Return the state of columns of keys sign(p)·κ, 0 where dead.
 
     `scales` has for every column a, T, the sum S of live entries, and the largest S since it was last
-    exact; `keys` have counts of live entries, of steps since then and of entries of the heap, the heap, and
+    exact; `heaps` have counts of live entries, of steps since then and of entries of the heap, the heap, and
     work space.
     """
     d, rank = K.shape
@@ -102,11 +102,11 @@ def finish_columns(K, scales, norms):
 
 
 @jitable
-def step_columns(K, scales, keys, norms, R, js, count, keep, cut, grow, period):
+def step_columns(K, scales, heaps, norms, R, js, count, keep, cut, grow, period):
     for s in range(R.shape[1]):
-        heap = keys[1][s]
-        items = keys[2][s]
-        m, age, heap_size = keys[0][0, s], keys[0][1, s] + 1, keys[0][2, s]
+        heap = heaps[1][s]
+        items = heaps[2][s]
+        m, age, heap_size = heaps[0][0, s], heaps[0][1, s] + 1, heaps[0][2, s]
         scale, offset, total, top = scales[0, s] * keep, scales[1, s], scales[2, s], scales[3, s]
         for i in range(count):
             j = js[i]
@@ -153,7 +153,7 @@ def step_columns(K, scales, keys, norms, R, js, count, keep, cut, grow, period):
             afresh = m * (offset + delta) > RATIO * after
         if afresh:
             m, after = write_out(
-                K, s, scale, offset, heap, items, heap_size, cut, grow, keys[3], keys[4], keys[5]
+                K, s, scale, offset, heap, items, heap_size, cut, grow, heaps[3], heaps[4], heaps[5]
             )
             heap_size = m
             scale = 1.0
@@ -164,7 +164,7 @@ def step_columns(K, scales, keys, norms, R, js, count, keep, cut, grow, period):
         else:
             scale *= grow
         scales[0, s], scales[1, s], scales[2, s], scales[3, s] = scale, offset + delta, after, top
-        keys[0][0, s], keys[0][1, s], keys[0][2, s] = m, age, heap_size
+        heaps[0][0, s], heaps[0][1, s], heaps[0][2, s] = m, age, heap_size
 
 
 COUPLED_ENTRIES = Lazy("coupled_entries", begin_columns, present_columns, step_columns, finish_columns)

@@ -38,12 +38,12 @@ class Lazy:
         Names the compiled kernel.
     begin : callable
         ``begin(P, longest)``: replace P by its keys, in place; return the state of the others: `scales`,
-        an array that begins with rows of a and T, and the tuples `keys` and `norms`. They stay apart, since
+        an array that begins with rows of a and T, and the tuples `heaps` and `norms`. They stay apart, since
         unpacking a tuple counts references to its arrays, for every sample.
     present : callable
         ``present(P, scales, norms, j, R, i)``: write the present row j of P to row i of R.
     step : callable
-        ``step(P, scales, keys, norms, R, js, count, keep, cut, grow, period)``: replace the rows js by R,
+        ``step(P, scales, heaps, norms, R, js, count, keep, cut, grow, period)``: replace the rows js by R,
         multiply the others by `keep`, and apply the operator of strength `cut`, times `grow`, to all of P.
     finish : callable
         ``finish(P, scales, norms)``: replace the keys by P, in place.
@@ -85,7 +85,7 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
         work = make_work(longest, P.shape[1], columns_of_p)
         js = np.empty(longest, np.int64)
         xs = np.empty(longest)
-        scales, keys, norms = begin(P, longest)
+        scales, heaps, norms = begin(P, longest)
         aw = 1.0
         for t in range(order.size):
             n = order[t]
@@ -109,7 +109,7 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
                 aw = rescale(w, aw)
             for i in range(count):
                 w[js[i]] -= step_w[t] * g * xs[i] / aw
-            step(P, scales, keys, norms, R, js, count, keep_p[t], cut[t], grow[t], period)
+            step(P, scales, heaps, norms, R, js, count, keep_p[t], cut[t], grow[t], period)
         finish(P, scales, norms)
         rescale(w, aw)
         return bias, True
@@ -140,7 +140,7 @@ def finish_shared(K, scales, norms):
 
 
 @jitable
-def step_shared(K, scales, keys, norms, R, js, count, keep, cut, grow, period):
+def step_shared(K, scales, heaps, norms, R, js, count, keep, cut, grow, period):
     scales[0, 0] *= keep
     scales[2, 0] += 1.0
     if abs(scales[0, 0]) < SMALL or scales[2, 0] >= period:
@@ -173,8 +173,8 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
         for j in range(nu.size):
             nu[j] = norm(P[j])
         kappa = nu.copy().reshape(-1, 1)
-        scales, keys, _ = begin_keys(kappa, longest)
-        return scales, keys, (nu, kappa, np.empty((longest, 1)))
+        scales, heaps, _ = begin_keys(kappa, longest)
+        return scales, heaps, (nu, kappa, np.empty((longest, 1)))
 
     @jitable
     def present(P, scales, norms, j, R, i):
@@ -184,7 +184,7 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
             R[i, s] = scale * P[j, s]
 
     @jitable
-    def step(P, scales, keys, norms, R, js, count, keep, cut, grow, period):
+    def step(P, scales, heaps, norms, R, js, count, keep, cut, grow, period):
         for i in range(count):
             j = js[i]
             total = 0.0
@@ -192,7 +192,7 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
                 P[j, s] = R[i, s]
                 total += R[i, s] * R[i, s]
             norms[0][j] = norms[2][i, 0] = sqrt(total)
-        step_keys(norms[1], scales, keys, (), norms[2], js, count, keep, cut, grow, period)
+        step_keys(norms[1], scales, heaps, (), norms[2], js, count, keep, cut, grow, period)
 
     @jitable
     def finish(P, scales, norms):
