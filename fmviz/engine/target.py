@@ -187,12 +187,10 @@ class Target:
         """
         if self.kind == "real":
             return f
-        if self.labels is None:
+        if self.labels is None or self.kind == "several":
             return f > 0.0
         if self.kind == "binary":
             return np.asarray(self.labels[(f > 0.0).astype(int)])
-        if self.kind == "several":
-            return f > 0.0
         return np.asarray(self.labels[self.chosen(f)])
 
     def chosen(self, f: np.ndarray) -> np.ndarray:
