@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fmviz.lab.search.sweep import sweep
     from fmviz.operators import certificate, prox, regularizer_value
     from fmviz.paths import find_lambda, lambda_max, regularization_path
+    from fmviz.tables.encoder import TableEncoder
 
 __version__ = "0.1.0"
 
@@ -81,6 +82,7 @@ __all__ = [
     "RobustFMRegressor",
     "SharedBasisClassifier",
     "SharedBasisRegressor",
+    "TableEncoder",
     "absorb_coefficients",
     "augmented",
     "certificate",
@@ -136,6 +138,7 @@ _LAZY = {
     "RobustFMRegressor": "fmviz.estimators",
     "SharedBasisClassifier": "fmviz.estimators",
     "SharedBasisRegressor": "fmviz.estimators",
+    "TableEncoder": "fmviz.tables.encoder",
     "absorb_coefficients": "fmviz.engine.interactions.conversion",
     "augmented": "fmviz.engine.design",
     "certificate": "fmviz.operators",

@@ -22,11 +22,11 @@ from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
+from fmviz.figures import effects as effect_figures
 from fmviz.figures import sketch, training
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.sketch import matrix_png
 from fmviz.figures.training import mark_epochs
-from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
     N_TILES,
@@ -34,18 +34,23 @@ from fmviz.lab.background.thinned import (
     thin,
 )
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import Weights
+from fmviz.lab.interpretation.effects import Effects, Surface, plotted, shown_value
 from fmviz.lab.interpretation.reading import listed_pairs, listed_sets, listed_weights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, with_jumps
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
-from fmviz.lab.typography import cell
+from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, unit_of
+from fmviz.lab.typography import cell, with_minus
+from fmviz.lab.uploads import is_upload, library
+from fmviz.tables.encoded import Encoded
+from fmviz.tables.scaling import Scaling
+from fmviz.tables.source import Source
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
@@ -58,6 +63,8 @@ _LEFT_OUT = (
 # The number of features in the description of a basis vector.
 _FEATURES = 3
 _WIDTH = 460
+# So many columns, and pairs of them, are drawn.
+_COLUMNS = 12
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(
     loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, undefined=StrictUndefined
@@ -97,6 +104,8 @@ class Outcome:
         The name of the output, if it is one of several.
     compared : bool
         Whether the score of the output has a meaning only relative to those of the other classes.
+    by_columns : ByColumns or None
+        What the model says of columns, where it can be read by them.
     """
 
     title: str
@@ -112,6 +121,7 @@ class Outcome:
     settings: Mapping[str, Any] | None = None
     output: str = ""
     compared: bool = False
+    by_columns: ByColumns | None = None
 
     @property
     def epoch(self) -> int:
@@ -146,22 +156,6 @@ class Outcome:
         ]
 
 
-def of_view(view: JobView, program: str = "") -> Outcome:
-    """Return the contents of a report on a finished or paused job."""
-    experiment = view.experiment
-    return Outcome(
-        title_of_settings(experiment.to_dict(), view.epoch),
-        experiment,
-        experiment.machine,
-        view.message,
-        view.history,
-        view.parameters,
-        view.dataset,
-        program=program,
-        data={} if view.dataset is None else {"hash": data_hash(view.dataset)},
-    )
-
-
 def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     """Return the contents of a report on a stored run, without data if they are no longer available."""
     experiment = run.experiment
@@ -169,6 +163,11 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     dataset: Dataset | None = None
     try:
         dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+        if (
+            upload := library.find(experiment.dataset) if is_upload(experiment.dataset) else None
+        ) is not None:
+            source = library.profile(upload.file, upload.recipe.reading).source
+            notes += file_notes(library.encoded(upload.file, upload.recipe), source)
     except ValueError as error:
         notes.append(f"{_LEFT_OUT} {error}")
     if dataset is not None and run.data_hash and data_hash(dataset) != run.data_hash:
@@ -188,6 +187,16 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     )
 
 
+def file_notes(encoded: Encoded, source: Source | None) -> list[str]:
+    """Return sentences on how a file was read, and what became of its columns and rows."""
+    return [
+        *(() if source is None else source.notes),
+        *encoded.target.sentences,
+        *([] if encoded.encoder is None else encoded.encoder.sentences_),
+        *encoded.notes,
+    ]
+
+
 def html(outcome: Outcome) -> str:
     """Return the report as one HTML page.
 
@@ -202,7 +211,8 @@ def html(outcome: Outcome) -> str:
         A self-contained page, with all external texts escaped, in the light or dark theme of the reader.
     """
     last = outcome.history[-1] if outcome.history else {}
-    each = outcome.each()
+    each, experiment = outcome.each(), outcome.experiment
+    penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
     return _TEMPLATES.get_template("report.html").render(
         title=outcome.title,
         style=Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
@@ -214,7 +224,8 @@ def html(outcome: Outcome) -> str:
         ],
         cards=list(_cards(outcome, last)) if last else [],
         solved=f"{_SOLVED:g}",
-        model=_model(outcome),
+        columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
+        model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}.",
         formulas=_formulas(outcome),
         heatmaps=[heatmap for output in each[:_OUTPUTS] if (heatmap := _heatmap(output, last)) is not None],
         more_outputs=max(0, len(each) - _OUTPUTS),
@@ -272,12 +283,6 @@ def _settings(outcome: Outcome) -> dict[str, Any]:
     if experiment.changes:
         settings["changes"] = changes_listed(experiment, experiment.changes[-1].epoch)
     return {name_of(name): label_of(name, cell(value)) for name, value in settings.items()}
-
-
-def _model(outcome: Outcome) -> str:
-    experiment = outcome.experiment
-    penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
-    return f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}."
 
 
 def _formulas(outcome: Outcome) -> list[Markup]:
@@ -377,6 +382,88 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
         yield title, Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
 
 
+# ---------------------------------------------------------------------------------------------- columns
+
+
+def main_figure(effects: Effects, column: int) -> Any:
+    """Draw the main effect of a column."""
+    curve, own = effects.curve(column), effects.columns[column]
+    labels = None if own.kind == "number" else [shown_value(own, word) for word in curve["value"]]
+    if labels is None:
+        curve["value"] = plotted(own, curve["value"])
+    return effect_figures.main_effect(curve, labels, own.name, effects.unit)
+
+
+def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
+    """Draw what a pair of columns adds: a curve for each word, or a heatmap."""
+    axes = surface.first, surface.second
+    names = axes[0].column.name, axes[1].column.name
+    if surface.curves is not None:
+        word, line = sorted(axes, key=lambda axis: axis.ends is not None)
+        curves = surface.curves.set_axis(plotted(line.column, surface.curves.index))
+        return effect_figures.curves_of_words(curves, line.column.name, word.column.name, unit)
+    labels = axes[0].labels, axes[1].labels
+    ends = [None if axis.ends is None else plotted(axis.column, axis.ends) for axis in axes]
+    return effect_figures.surface(surface.effect, surface.rows, labels, ends, names, unit, dark=dark)
+
+
+def _by_columns(by: ByColumns) -> dict[str, Any]:
+    """Return main effects and pairs of columns: sentences, with a curve or a table of coloured cells."""
+    effects = by.effects
+    mains, pairs = [], []
+    for column in effects.mains["column"].head(_COLUMNS):
+        own, sentence, curve = effects.columns[column], effects.main_sentence(column), effects.curve(column)
+        picture, cells = None, None
+        if own.kind == "number":
+            picture = _svg(main_figure(effects, column))
+        else:
+            words = [shown_value(own, word) for word in curve["value"]]
+            cells = _cells([""], words, curve["effect"].to_numpy()[None])
+        mains.append({"sentence": sentence, "picture": picture, "cells": cells})
+    for pair in by.named.head(_COLUMNS).itertuples():
+        surface = effects.surface(pair.a, pair.b)
+        name, sentence = f"{pair.first} × {pair.second}", effects.pair_sentence(pair.a, pair.b)
+        picture = None if surface.curves is None else _svg(pair_figure(surface, effects.unit))
+        cells = _cells(surface.first.labels, surface.second.labels, surface.effect)
+        pairs.append({"name": name, "sentence": sentence, "picture": picture, "cells": cells})
+    return {
+        "words": [by.message, *by.sentences],
+        "unit": effects.unit,
+        "mains": mains,
+        "pairs": pairs,
+        "errors": by.errors,
+    }
+
+
+def _svg(figure: Any) -> Markup:
+    return Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
+
+
+def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:
+    """Return a table of numbers, with a colour for each that reads on light and on dark."""
+    top = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    digits = max(0, 1 - math.floor(math.log10(top)))
+    return {
+        "heads": columns,
+        "rows": [
+            (
+                name,
+                [
+                    ("", "") if math.isnan(v) else (with_minus(f"{v:+.{digits}f}"), shade(v / top))
+                    for v in own.tolist()
+                ],
+            )
+            for name, own in zip(rows, values, strict=True)
+        ],
+    }
+
+
+def shade(share: float) -> str:
+    """Return a colour for a share of the largest number, which reads on light and on dark."""
+    color = "219, 111, 34" if share > 0 else "63, 136, 197"
+    return f"rgba({color}, {0.75 * abs(share):.2f})"
+
+
 # ----------------------------------------------------------------------------------------------- tables
 
 
@@ -404,17 +491,14 @@ def _bases(outcome: Outcome) -> list[dict[str, Any]]:
         return []
     live = parameters["V"].any(axis=1)
     outputs = dataset.outputs or (dataset.target_name or "weight",)
-    rows = zip(parameters.P[:, live].T, parameters["V"][live].tolist(), strict=True)
-    return [
-        {"basis": r, "mostly": _mostly(h, dataset), **dict(zip(outputs, weights, strict=True))}
-        for r, (h, weights) in enumerate(rows, start=1)
-    ]
-
-
-def _mostly(h: np.ndarray, dataset: Dataset) -> str:
-    """Return the features with the largest entries of a vector, with these entries."""
-    top = np.argsort(-np.abs(h), kind="stable")[:_FEATURES]
-    return ", ".join(f"{dataset.feature_names[j]} {h[j]:.2f}" for j in top if h[j])
+    rows = []
+    for r, (h, weights) in enumerate(
+        zip(parameters.P[:, live].T, parameters["V"][live].tolist(), strict=True)
+    ):
+        top = np.argsort(-np.abs(h), kind="stable")[:_FEATURES]
+        mostly = ", ".join(f"{dataset.feature_names[j]} {h[j]:.2f}" for j in top if h[j])
+        rows.append({"basis": r + 1, "mostly": mostly, **dict(zip(outputs, weights, strict=True))})
+    return rows
 
 
 def _data(dataset: Dataset | None) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """Fits along the strength λ̃, and the search for a number of interactions."""
 
-from fmviz.ui.path.page import render
+from fmviz.ui.path import render
 
 render()

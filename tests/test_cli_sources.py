@@ -28,8 +28,8 @@ from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore, StoreError
 from fmviz.lab.store.packing import unpack_parameters
-from fmviz.lab.tables import limits
-from fmviz.lab.tables.recipe import Recipe
+from fmviz.tables import limits
+from fmviz.tables.recipe import Recipe
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs pipes with names")
 

@@ -54,6 +54,7 @@ def test_every_public_name_is_in_the_reference():
 def test_the_examples_run(page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     # The examples of a page follow each other.
+    (tmp_path / "sample_data").symlink_to(ROOT / "sample_data")
     script = tmp_path / "examples.py"
     script.write_text("\n".join(["import fmviz", *blocks]), encoding="utf-8")
     done = subprocess.run(

@@ -41,12 +41,17 @@ FLOORS: dict[str, Floor] = {
         ("engine", "names"),
         (*_TABLES, "scipy", "sklearn"),
     ),
+    "tables": Floor(
+        ("fmviz/tables/",),
+        ("engine",),
+        (*_TABLES, "charset_normalizer", "pyarrow", "scipy", "sklearn"),
+    ),
     "lab": Floor(
         ("fmviz/lab/",),
         # Of the package the version alone.
-        ("engine", "names", "estimators", "package"),
+        ("engine", "names", "estimators", "tables", "package"),
         (
-            *(*_TABLES, "charset_normalizer", "distributed", "jinja2", "joblib", "numba", "platformdirs"),
+            *(*_TABLES, "distributed", "jinja2", "joblib", "numba", "platformdirs"),
             *("pyarrow", "scipy", "sklearn", "threadpoolctl"),
         ),
     ),
@@ -54,16 +59,18 @@ FLOORS: dict[str, Floor] = {
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
     "figures": Floor(("fmviz/figures/",), libraries=(*_TABLES, "plotly", "scipy")),
     "report": Floor(
-        ("fmviz/report.py",), ("engine", "lab", "figures"), (*_TABLES, "jinja2", "latex2mathml", "markupsafe")
+        ("fmviz/report.py",),
+        ("engine", "tables", "lab", "figures"),
+        (*_TABLES, "jinja2", "latex2mathml", "markupsafe"),
     ),
     "cli": Floor(
         ("fmviz/cli/", "fmviz/__main__.py"),
-        ("engine", "names", "package", "estimators", "lab", "figures", "report"),
+        ("engine", "names", "package", "estimators", "tables", "lab", "figures", "report"),
         _TABLES,
     ),
     "ui": Floor(
         ("fmviz/ui/",),
-        ("engine", "names", "estimators", "lab", "figures", "report"),
+        ("engine", "names", "estimators", "tables", "lab", "figures", "report"),
         (*_TABLES, "plotly", "starlette", "streamlit"),
     ),
     "entry": Floor(("app.py", "pages/"), ("ui",), ("streamlit",)),
@@ -166,7 +173,7 @@ def test_modules_are_imported_by_name_alone():
 
 ROOMS = (
     *("values", "typography", "failure", "input_files", "places", "quotas", "confined", "contamination"),
-    *("datasets", "tables", "uploads", "catalog", "experiment", "runs", "runner", "store", "saved_model"),
+    *("datasets", "untrusted", "uploads", "catalog", "experiment", "runs", "runner", "store", "saved_model"),
     *("background", "interpretation", "search", "importing", "operators", "lessons", "papers"),
 )
 """The modules and packages of ``fmviz.lab`` from the ground up: each imports from those before it alone."""

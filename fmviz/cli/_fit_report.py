@@ -15,12 +15,10 @@ from fmviz.figures.tabular import defused
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
-from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.store.table import METRICS
-from fmviz.lab.tables.target import Target
 from fmviz.lab.typography import cell
 from fmviz.lab.values import plain
-from fmviz.report import Outcome
+from fmviz.report import Outcome, file_notes
 from fmviz.report import html as page
 
 if TYPE_CHECKING:
@@ -32,32 +30,45 @@ _PRINTED = 10
 
 def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     """Return the report of a fit as a dictionary for JSON, and the strongest pairs."""
-    prepared, end, encoded = fit.run, fit.end, fit.encoded
+    prepared, end, encoded, posterior = fit.last.run, fit.last.end, fit.encoded, fit.last.posterior
     dataset, experiment = prepared.dataset, prepared.experiment
-    pairs = pair_table(prepared.problem.model, end.parameters, dataset, top)
+    # What is read is the machine that predicts.
+    parameters = end.parameters if posterior is None else posterior.mean_parameters()
+    pairs = pair_table(prepared.problem.model, parameters, dataset, top)
     assert end.status is not None, "the fit has ended"
     scale = encoded.target.scale if encoded is not None else 1.0
-    last = end.record()
+    last = fit.validated
     metrics = {
-        words: float(_in_units(name, last[name], scale)) for name, words in METRICS.items() if name in last
+        words: float(_in_units(name, last[name], scale))
+        for name, words in METRICS.items()
+        # The AUC is none where the rows kept out have one class only.
+        if np.isfinite(last.get(name, np.nan))
     }
+    never = []
+    if count := int((pairs["rows_with_both"] == 0).sum()):
+        never = [
+            f"{count:,} of the ranked interactions have no row with both, such as two words of one column: "
+            "they come with the shared factors and change no prediction here."
+        ]
     settings = experiment.to_dict()
-    if fit.stored is None:
+    if fit.source is not None:
         del settings["dataset"]
     content = {
         "data": {
             "name": dataset.name,
             "rows": len(dataset.y),
-            "training_rows": prepared.problem.design.n_samples,
+            "training_rows": last["rows"],
             "dropped_rows": 0 if encoded is None else encoded.dropped,
             "features": int(dataset.X.shape[1]),
             "target": dataset.target_name,
             "task": dataset.task,
             "hash": array_hash(dataset.X, dataset.y),
         },
-        "notes": [*_notes(fit), *_units(fit), *_never(pairs)],
+        "notes": [*_notes(fit), *_units(fit), *never],
+        "columns": _columns(fit),
         "settings": settings,
         "search": fit.search,
+        "averaged": posterior is not None,
         "result": {
             "status": str(end.status.reason),
             "message": end.status.message,
@@ -67,16 +78,34 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "certificate": end.certificate,
             "used_features": end.used_features,
             "used_interactions": end.used_interactions,
-            "intercept": np.asarray(end.parameters.intercept).tolist(),
+            "intercept": np.asarray(parameters.intercept).tolist(),
         },
         "metrics": metrics,
-        "linear_weights": _linear(end.parameters.w, dataset),
-        "encoding": None if encoded is None or encoded.encoding is None else encoded.encoding.to_dict(),
-        "stored_run": fit.stored,
+        "linear_weights": _linear(parameters.w, dataset),
+        "encoding": None if encoded is None or encoded.encoder is None else encoded.encoder.to_dict(),
+        "stored_run": fit.last.stored or None,
         "versions": versions(),
-        "history": [{k: _in_units(k, v, scale) for k, v in record.items()} for record in fit.history],
+        "history": [{k: _in_units(k, v, scale) for k, v in record.items()} for record in fit.last.history],
     }
     return content, pairs
+
+
+def _columns(fit: Fit) -> dict[str, Any] | None:
+    """Return the main effects of columns and their pairs, with sentences; None where they are not read."""
+    reading = fit.by_columns
+    if reading is None:
+        return None
+    effects = reading.effects
+    mains = [
+        {"column": row.name, "size": row.size, "sentence": effects.main_sentence(row.column)}
+        for row in effects.mains.itertuples()
+    ]
+    pairs = [
+        {"first": row.first, "second": row.second, "size": row.size}
+        | {"sentence": effects.pair_sentence(row.a, row.b)}
+        for row in reading.named.itertuples()
+    ]
+    return {"mains": mains, "pairs": pairs, "message": " ".join(reading.sentences), "errors": reading.errors}
 
 
 def _in_units(name: str, value: float, scale: float) -> float:
@@ -88,13 +117,13 @@ def _notes(fit: Fit) -> list[str]:
     encoded = fit.encoded
     if encoded is None:
         return []
-    target, encoding = encoded.target, encoded.encoding
-    notes = [*fit.notes, *([] if encoding is None else encoding.notes), *encoded.notes()]
+    target = encoded.target
+    notes = file_notes(encoded, fit.source)
     if target.task == "binary":
         negative, positive = target.labels
         notes.append(f"A positive score says {target.name} = {positive}, a negative one {negative}.")
     elif target.task != "regression" or target.parts:
-        words = _TOGETHER if fit.run.problem.model.multi_output else _MANY
+        words = _TOGETHER if fit.last.run.problem.model.multi_output else _MANY
         notes.append(words[target.task].format(n=len(target.parts or target.labels), name=target.name))
     return notes
 
@@ -134,16 +163,6 @@ _TOGETHER = {
 }
 
 
-def _never(pairs: pd.DataFrame) -> list[str]:
-    count = int((pairs["rows_with_both"] == 0).sum())
-    if not count:
-        return []
-    return [
-        f"{count:,} of the ranked interactions have no row with both, such as two words of one column: they "
-        "come with the shared factors and change no prediction here."
-    ]
-
-
 def _linear(w: np.ndarray, dataset: Dataset) -> list[dict[str, Any]]:
     if w.ndim == 2:
         each = zip(dataset.outputs, w, strict=True)
@@ -165,6 +184,7 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
         lines.append(content["search"]["message"])
     lines += [
         "",
+        *(["Beside it, the sparsest machine within one standard error:"] if content["averaged"] else []),
         result["message"],
         f"objective {cell(result['objective'])}, certificate {result['certificate']:.1e}, "
         f"{result['used_features']:,} features and {result['used_interactions']:,} of {count:,} interactions "
@@ -172,6 +192,11 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
         ", ".join(f"{words} {value:.4g}" for words, value in content["metrics"].items()),
         "",
     ]
+    if (columns := content["columns"]) is not None:
+        lines += ["Columns by what they change in predictions, each alone:"]
+        lines += [f"  {row['sentence']}" for row in columns["mains"][:_PRINTED]]
+        lines += ["", columns["message"]] + [f"  {row['sentence']}" for row in columns["pairs"]]
+        lines += ["", text_table(columns["errors"]), ""]
     # Pairs that occur in no row, which change no prediction, are only in the files.
     met = pairs[pairs["rows_with_both"] > 0]
     shown = met if len(met) else pairs
@@ -179,34 +204,17 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
         shown = shown.groupby("output", sort=False).head(max(3, _PRINTED // outputs))
     else:
         shown = shown.head(_PRINTED)
-    lines.append(text_table(_rows(shown)) if len(shown) else "No interaction is used; try a smaller λ.")
+    rows = shown.rename(columns=lambda name: name.replace("_", " ")).to_dict("records")
+    lines.append(text_table(rows) if len(shown) else "No interaction is used; try a smaller λ.")
     if content["stored_run"] is not None:
         lines += ["", f"Stored as run {content['stored_run']}."]
     return "\n".join(lines)
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    words = {name: str(name).replace("_", " ") for name in frame}
-    return [{str(k): v for k, v in row.items()} for row in frame.rename(columns=words).to_dict("records")]
-
-
 def write(fit: Fit, content: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) -> None:
     """Write model.npz, interactions.csv, report.json and report.html into a folder."""
-    dataset, encoded = fit.run.dataset, fit.encoded
-    target = Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
-    if encoded is not None:
-        target = encoded.target
-    experiment = fit.run.experiment
-    SavedModel(
-        fit.end.parameters,
-        experiment.model,
-        target,
-        dataset.feature_names,
-        encoded.encoding if encoded is not None else None,
-        dict(experiment.model_params),
-        experiment.loss,
-        fit.averaged,
-    ).save(folder / "model.npz")
+    base = "auto" if fit.source is None else fit.source.reading.base
+    fit.last.saved_model(fit.encoded, base).save(folder / "model.npz")
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(content), indent=1, ensure_ascii=False)
     for name, written in (("report.json", text), ("report.html", html(fit, content))):
@@ -216,11 +224,11 @@ def write(fit: Fit, content: Mapping[str, Any], pairs: pd.DataFrame, folder: Pat
 
 def html(fit: Fit, content: Mapping[str, Any]) -> str:
     """Return the report as an HTML page."""
-    data, experiment = content["data"], fit.run.experiment
+    data, experiment = content["data"], fit.last.run.experiment
     # A fit to a file is repeated by the command.
     source = with_header(
-        fit.command if fit.stored is None else program(experiment),
-        f"{data['name']}: {fit.end.status.message if fit.end.status else ''}",
+        program(experiment) if fit.last.stored else fit.command,
+        f"{data['name']}: {content['result']['message']}",
         data={data["name"]: data["hash"]},
         versions=content["versions"],
     )
@@ -231,14 +239,15 @@ def html(fit: Fit, content: Mapping[str, Any]) -> str:
     outcome = Outcome(
         data["name"],
         experiment,
-        fit.run.problem.model,
+        fit.last.run.problem.model,
         f"Target: {data['target']} ({data['task']}). {content['result']['message']}",
-        fit.history,
-        fit.end.parameters,
-        fit.run.dataset,
+        fit.last.history,
+        fit.last.end.parameters,
+        fit.last.run.dataset,
         notes,
         source,
         {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
         content["settings"],
+        by_columns=fit.by_columns,
     )
     return page(outcome)

@@ -18,7 +18,7 @@ from fmviz.lab.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore
-    from fmviz.lab.tables.source import Source
+    from fmviz.tables.source import Source
 
 _WIDEST = 48
 
@@ -104,17 +104,17 @@ def add_reading(parser: argparse._ActionsContainer) -> None:
 def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
     """Return a file of one's own as it was read, and its name; raises ValueError with a sentence."""
     from fmviz.lab.input_files import STANDARD_INPUT, read_input
-    from fmviz.lab.tables.files import read
-    from fmviz.lab.tables.limits import LOCAL, SMALLER, UPLOADS
-    from fmviz.lab.tables.source import CHOICES, Reading
-    from fmviz.lab.tables.untrusted import read_confined
+    from fmviz.lab.untrusted import read_confined
+    from fmviz.tables.files import read
+    from fmviz.tables.limits import LOCAL, SMALLER, UPLOADS
+    from fmviz.tables.source import CHOICES, Reading
 
     asked: dict[str, Any] = {}
     for text in given:
         name, sign, value = text.partition("=")
-        if not sign or name not in (*CHOICES, "skip"):
+        if not sign or name not in (*CHOICES, "skip", "missing"):
             raise ValueError(
-                f"--read {text!r} is not known; give one of {', '.join(CHOICES)} or skip a value."
+                f"--read {text!r} is not known; give one of {', '.join(CHOICES)}, missing or skip a value."
             )
         asked[name] = int(value) if name == "skip" and value.isdecimal() else value
     within = LOCAL if no_limits else replace(UPLOADS, otherwise=" Or give --no-limits.")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shlex
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,21 +20,20 @@ from fmviz.cli._terminal import (
     read_source,
     to_stderr,
 )
-from fmviz.lab.typography import cell
 from fmviz.lab.uploads import is_upload
 
 if TYPE_CHECKING:
     from fmviz.engine.sampling.posterior import Posterior
-    from fmviz.engine.snapshot import Snapshot
-    from fmviz.lab.contamination import Task
-    from fmviz.lab.datasets import Dataset
-    from fmviz.lab.experiment import Experiment
+    from fmviz.lab.interpretation.effects import Effects
     from fmviz.lab.runner import Run
+    from fmviz.lab.search.by_columns import ByColumns
+    from fmviz.lab.search.first_fit import FirstFit
     from fmviz.lab.store import RunStore
-    from fmviz.lab.tables.column_types import Column
-    from fmviz.lab.tables.encoding import Encoded
-    from fmviz.lab.tables.recipe import Recipe
-    from fmviz.lab.tables.source import Source
+    from fmviz.tables.encoded import Encoded
+    from fmviz.tables.kinds import Column
+    from fmviz.tables.recipe import Recipe
+    from fmviz.tables.source import Source
+    from fmviz.tables.target import Task
 
 HELP = "fit a sparse machine to a CSV, TSV, Parquet or libsvm file and rank its interactions"
 
@@ -48,8 +46,8 @@ _FIRST = {
     "max_epochs": 1_000,
     "init_scale": 0.1,
 }
-# The grid of λ in the search for a number of interactions.
-_STRENGTHS = tuple(10.0**e for e in range(-7, 2))
+# Strengths are known to half a decade; so few digits of the weights are enough.
+_TUNED_TOL = 1e-3
 _OPTIONS: dict[str, type] = {
     "model": str,
     "regularizer": str,
@@ -62,6 +60,69 @@ _OPTIONS: dict[str, type] = {
     "max_epochs": int,
     "tol": float,
 }
+# The options of a table, for `argparse`.
+_TABLE: dict[str, dict[str, Any]] = {
+    "--target": {"metavar": "COLUMN", "help": "the column to predict, or several, separated by commas"},
+    "--task": {
+        "choices": ("auto", "regression", "binary", "class", "ordinal"),
+        "default": "auto",
+        "help": "a number, two classes, more classes, or classes in an order (default: what it looks like)",
+    },
+    "--positive": {"default": "", "metavar": "CLASS", "help": "the class to tell from all others"},
+    "--order": {
+        "default": "",
+        "metavar": "A,B,…",
+        "help": "ordered classes, ascending (by size or letters)",
+    },
+    "--log-target": {
+        "action": "store_true",
+        "default": False,
+        "help": "fit to the logarithm of a positive number; predictions are in its own unit",
+    },
+    "--missing": {
+        "choices": ("drop", "impute", "mark"),
+        "help": "leave rows with a missing value out, take the mean, or take it and mark where "
+        "(default: mark)",
+    },
+    "--use": {
+        "action": "append",
+        "default": [],
+        "metavar": "COLUMN=KIND",
+        "help": "what a column is: number, word, yes_no, date, text or ignored; repeatable",
+    },
+    "--words": {
+        "action": "append",
+        "default": [],
+        "metavar": "COLUMN",
+        "help": "the same as --use COLUMN=word",
+    },
+    "--ignore": {
+        "action": "append",
+        "default": [],
+        "metavar": "COLUMN",
+        "help": "the same as --use COLUMN=ignored",
+    },
+    "--scaling": {
+        "choices": ("standard", "range", "none"),
+        "default": "standard",
+        "help": "of numbers",
+    },
+    "--numbers": {
+        "choices": ("auto", "line", "curve"),
+        "default": "auto",
+        "help": "straight lines only, curves beside them, or whichever predicts better (default)",
+    },
+    "--rare": {
+        "type": int,
+        "metavar": "N",
+        "help": "words of fewer rows share a feature (5; 1 below 1000 rows)",
+    },
+    "--most-levels": {
+        "type": int,
+        "metavar": "N",
+        "help": "words of a column with a feature of their own (all)",
+    },
+}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -70,51 +131,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "data", metavar="DATA", help="a CSV, TSV, Parquet or libsvm file, or the name of a data set"
     )
     table = parser.add_argument_group("the table; other options are detected, and listed in the report")
-    table.add_argument(
-        "--target", metavar="COLUMN", help="the column to predict, or several, separated by commas"
-    )
-    table.add_argument(
-        "--task",
-        choices=("auto", "regression", "binary", "class", "ordinal"),
-        default="auto",
-        help="a number, two classes, more classes, or classes in an order (default: what it looks like)",
-    )
-    table.add_argument("--positive", default="", metavar="CLASS", help="the class to tell from all others")
-    table.add_argument(
-        "--order", default="", metavar="A,B,…", help="ordered classes, ascending (by size or letters)"
-    )
-    table.add_argument(
-        "--log-target",
-        action="store_true",
-        help="fit to the logarithm of a positive number; predictions are in its own unit",
-    )
-    table.add_argument(
-        "--missing",
-        choices=("drop", "impute", "mark"),
-        help="leave rows with a missing value out, take the mean, or take it and mark where (default: mark)",
-    )
-    table.add_argument(
-        "--use",
-        action="append",
-        default=[],
-        metavar="COLUMN=KIND",
-        help="what a column is: number, word, yes_no, date, text or ignored; repeatable",
-    )
-    table.add_argument(
-        "--words", action="append", default=[], metavar="COLUMN", help="the same as --use COLUMN=word"
-    )
-    table.add_argument(
-        "--ignore", action="append", default=[], metavar="COLUMN", help="the same as --use COLUMN=ignored"
-    )
-    table.add_argument(
-        "--scaling", choices=("standard", "range", "none"), default="standard", help="of numbers"
-    )
-    table.add_argument(
-        "--rare", type=int, metavar="N", help="words of fewer rows share a feature (5; 1 below 1000 rows)"
-    )
-    table.add_argument(
-        "--most-levels", type=int, metavar="N", help="words of a column with a feature of their own (1000)"
-    )
+    for option, about in _TABLE.items():
+        table.add_argument(option, **about)
     add_reading(table)
     model = parser.add_argument_group("the model; defaults are those of the data set, or of a first fit")
     for name, kind in _OPTIONS.items():
@@ -146,38 +164,35 @@ class Fit:
 
     Attributes
     ----------
-    run, end, history : Run, Snapshot, list
-        The run, its last snapshot, and the records of all snapshots.
+    last : FirstFit
+        The fit, to all rows where its strengths were left to the data.
     encoded : Encoded or None
         The encoded data of a file or an upload.
-    notes : list of str
-        Notes on the columns of a file.
+    source : Source or None
+        The file as read.
     search : dict or None
         The result of the search for strengths or a number of interactions.
-    stored : str or None
-        The id in the run store, for data sets with a name.
-    averaged : Posterior or None
-        Samples of a Bayesian machine, if they predict the validation rows better.
     command : str
         The command line.
+    validated : mapping of str to float
+        The number of training rows, and the metrics of the machine that predicts.
+    by_columns : ByColumns or None
+        What the machine that predicts says of columns.
     """
 
-    run: Run
-    end: Snapshot
-    history: list[dict[str, Any]]
+    last: FirstFit
     encoded: Encoded | None
-    notes: list[str]
+    source: Source | None
     search: dict[str, Any] | None
-    stored: str | None
-    averaged: Posterior | None
     command: str
+    validated: Mapping[str, Any]
+    by_columns: ByColumns | None = None
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files; return 1 if the run cannot be stored."""
     from fmviz.cli import _fit_report
     from fmviz.lab.datasets import DATASETS
-    from fmviz.lab.runner import Run
     from fmviz.paths import accepted_range
 
     if arguments.top < 1:
@@ -185,35 +200,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.interactions is not None:
         accepted_range(arguments.interactions)
     known = arguments.data in DATASETS or is_upload(arguments.data)
-    registered = known and not Path(arguments.data).is_file()
-    if registered:
-        _refuse_of_tables(arguments)
-    search = None
-    notes: list[str] = []
-    again: Callable[[Experiment], Run] = Run.prepare
-    if registered:
-        prepared, encoded = _registered(arguments)
+    if known and not Path(arguments.data).is_file():
+        fit = _of_registered(arguments)
     else:
-        prepared, encoded, notes, again = _own(arguments)
-    if arguments.output is not None:
-        arguments.output.mkdir(parents=True, exist_ok=True)
-    tuned = not registered and _left_to_the_data(prepared, _given(arguments))
-    if tuned:
-        prepared, search = _tuned_run(prepared, again)
-    if arguments.interactions is not None:
-        prepared, reached = _searched(prepared, again, arguments.interactions)
-        search = (
-            reached
-            if search is None
-            else {**search, **reached, "message": f"{search['message']} {reached['message']}"}
-        )
-    end, history, stored, trouble = _fitted(prepared, open_store(arguments) if registered else None)
-    averaged = None
-    if tuned and search is not None:
-        averaged, words = _averaged_predictions(prepared, end, encoded.target.scale if encoded else 1.0)
-        search["message"] += words
-    command = f"fmviz {shlex.join(arguments.given)}"
-    fit = Fit(prepared, end, history, encoded, notes, search, stored, averaged, command)
+        fit = _of_file(arguments)
     report, pairs = _fit_report.report(fit, arguments.top)
     try:
         if arguments.output is not None:
@@ -223,70 +213,107 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json(report)
         else:
-            print(_fit_report.summary(report, pairs, len(prepared.dataset.outputs)))
-    if trouble:
-        to_stderr(trouble)
-    return 1 if trouble else 0
+            print(_fit_report.summary(report, pairs, len(fit.last.run.dataset.outputs)))
+    if fit.last.trouble:
+        to_stderr(fit.last.trouble)
+    return 1 if fit.last.trouble else 0
 
 
-def _refuse_of_tables(arguments: argparse.Namespace) -> None:
-    """Raise ValueError if options of tables are given for a registered data set."""
-    unsaid: dict[str, Any] = {
-        **{"target": None, "task": "auto", "positive": "", "order": "", "log_target": False},
-        **{"missing": None, "use": [], "words": [], "ignore": [], "scaling": "standard", "rare": None},
-        **{"most_levels": None, "read": []},
-    }
-    given = [name for name, default in unsaid.items() if getattr(arguments, name) != default]
-    if given:
-        option = f"--{given[0].replace('_', '-')}"
-        raise ValueError(
-            f"{arguments.data} is a registered data set and is read as it is; leave {option} out."
-        )
-
-
-def _registered(arguments: argparse.Namespace) -> tuple[Run, Encoded | None]:
-    from fmviz.lab.experiment import suggested
+def _of_registered(arguments: argparse.Namespace) -> Fit:
+    """Fit to a data set with a name, into the store."""
+    from fmviz.lab.experiment import Experiment, suggested
     from fmviz.lab.runner import Run
     from fmviz.lab.uploads import library
 
+    for option, about in {**_TABLE, "--read": {"default": []}}.items():
+        if getattr(arguments, option[2:].replace("-", "_")) != about.get("default"):
+            raise ValueError(
+                f"{arguments.data} is a registered data set and is read as it is; leave {option} out."
+            )
     given = _given(arguments)
     first = suggested(arguments.data, given.get("model")).to_dict()
-    prepared = Run.prepare(_experiment({**first, **given, "dataset": arguments.data}))
+    prepared = Run.prepare(Experiment.from_dict({**first, **given, "dataset": arguments.data}))
     upload = library.find(arguments.data) if is_upload(arguments.data) else None
-    return prepared, None if upload is None else library.encoded(upload.file, upload.recipe)
+    encoded = None if upload is None else library.encoded(upload.file, upload.recipe)
+    with closing(open_store(arguments)) as store:
+        return _fit(arguments, prepared, encoded, store=store)
 
 
-def _own(
-    arguments: argparse.Namespace,
-) -> tuple[Run, Encoded, list[str], Callable[[Experiment], Run]]:
-    """Return the run on a file, its encoded data, notes, and a function for runs under other settings."""
+def _of_file(arguments: argparse.Namespace) -> Fit:
+    """Fit to a file with the settings of a first fit."""
     import numpy as np
 
+    from fmviz.engine.schedule import STRENGTHS
+    from fmviz.lab.datasets import Dataset
+    from fmviz.lab.experiment import Experiment
     from fmviz.lab.runner import prepare, split
-    from fmviz.lab.tables.column_types import described
-    from fmviz.lab.tables.encoding import encode
+    from fmviz.lab.search.tuning import can_be_tuned, with_settings
+    from fmviz.tables.encoded import encode
+    from fmviz.tables.recipe import columns_of
 
     given = _given(arguments)
     # Validated before reading the data, which may take long.
-    asked = _experiment({**_first_settings(given), **given})
+    asked = Experiment.from_dict({**_first_settings(given), **given})
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
-    columns = () if source.table is None else described(source.table, source.reading.decimal)
+    columns = columns_of(source)
     recipe = _recipe(source, columns, name, arguments)
     train, _ = split(len(source), asked.validation, asked.seed)
-    encoded = encode(source, recipe, train)
-    dataset, inside = encoded.dataset(name, name), np.isin(encoded.rows, train)
-
-    def again(experiment: Experiment) -> Run:
-        return prepare(dataset, experiment, np.flatnonzero(inside), np.flatnonzero(~inside))
-
-    notes = [*source.notes, *_found_out(columns, recipe)]
-    return again(_first(dataset, given)), encoded, notes, again
-
-
-def _first(dataset: Dataset, given: dict[str, Any]) -> Experiment:
-    """Return the settings of a first fit to a data set, with given ones."""
+    encoded = encode(source, recipe, train, columns)
+    dataset, inside = Dataset.of_table(encoded, name, name), np.isin(encoded.rows, train)
     loss = "squared" if dataset.task == "regression" else "logistic"
-    return _experiment({**_first_settings(given, dataset.task), "loss": loss, **given})
+    experiment = Experiment.from_dict({**_first_settings(given, dataset.task), "loss": loss, **given})
+    prepared = prepare(dataset, experiment, np.flatnonzero(inside), np.flatnonzero(~inside))
+    choose = can_be_tuned(prepared.problem) and not set(STRENGTHS).intersection(given)
+    if choose and "tol" not in given:
+        prepared = with_settings(prepared, {"tol": _TUNED_TOL})
+    return _fit(arguments, prepared, encoded, source, choose=choose)
+
+
+def _fit(
+    arguments: argparse.Namespace,
+    prepared: Run,
+    encoded: Encoded | None,
+    source: Source | None = None,
+    *,
+    choose: bool = False,
+    store: RunStore | None = None,
+) -> Fit:
+    """Fit, show the progress, and read the result by columns."""
+    from fmviz.engine.models import FactorizationMachine
+    from fmviz.lab.search.by_columns import ByColumns, baselines, beside_chance
+    from fmviz.lab.search.first_fit import FirstFit, first_fit
+    from fmviz.paths.validation import finished
+
+    if arguments.output is not None:
+        arguments.output.mkdir(parents=True, exist_ok=True)
+    asked = {"sparsest": False, "choose": choose, "interactions": arguments.interactions}
+    fits, progress = [], Progress(every=0)
+    for step in first_fit(prepared, store, **asked, warm=True, origin="command"):
+        progress.tell(step.message)
+        if isinstance(step, FirstFit):
+            fits.append(step)
+    progress.clear()
+    first, last = fits[0], fits[-1]
+    search, average = dict(first.search), last.average
+    validated = {**first.end.record(), "rows": prepared.problem.design.n_samples}
+    averaged = None
+    if average is not None:
+        search["message"] += f" {average.message}"
+        if average.better:
+            averaged = average.posterior
+            validated = {"rows": validated["rows"], **average.figures}
+    reading, problem = None, prepared.problem
+    has_pairs = problem.n_machines is None and isinstance(problem.model, FactorizationMachine)
+    has_pairs = has_pairs and len(prepared.dataset.columns) > 1
+    if source is not None and prepared.validation is not None and has_pairs:
+        design, y = prepared.validation
+        seen = _effects(first, averaged)
+        errors = baselines(first.run, averaged or seen.posterior)
+        n_pairs = seen.enough(design.matrix, y)
+        reading = ByColumns(_effects(last, last.posterior), "", n_pairs, errors)
+        reading = finished(beside_chance(last.run, reading))
+    command = f"fmviz {shlex.join(arguments.given)}"
+    return Fit(last, encoded, source, search or None, command, validated, reading)
 
 
 def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[str, Any]:
@@ -302,29 +329,9 @@ def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[st
     return {**_FIRST, **suited.to_dict(defaults=False), **named}
 
 
-def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
-    """Yield a note on every date, and on every other column with one."""
-    used = {
-        "ignored": "is left out",
-        "date": "becomes year, month, weekday and hour, as far as they differ",
-        "text": "is used as text",
-        "word": "is used as a category",
-        "number": "is used as a number",
-        "yes_no": "is used as yes or no",
-    }
-    kinds = {column.name: column.kind for column in recipe.columns}
-    for column in columns:
-        if (
-            column.name not in recipe.targets
-            and column.kind == kinds[column.name]
-            and (column.note or column.kind == "date")
-        ):
-            yield f"Column {column.name!r} {used[column.kind]}. {column.note}".rstrip()
-
-
 def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: argparse.Namespace) -> Recipe:
     """Return the default recipe of a file with the options of the command line."""
-    from fmviz.lab.tables.recipe import Choice, first_recipe
+    from fmviz.tables.recipe import Choice, first_recipe
 
     first = first_recipe(source, columns)
     names = [choice.name for choice in first.columns]
@@ -333,8 +340,8 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     if source.table is not None and arguments.target is None:
         raise ValueError(f"--target is missing; name one of the columns {', '.join(names)}.")
     # Names of columns may contain commas.
-    asked = arguments.target or ""
-    targets = [asked] if asked in names else [name.strip() for name in asked.split(",")]
+    asked = " ".join((arguments.target or "").split())
+    targets = [asked] if asked in names else [" ".join(name.split()) for name in asked.split(",")]
     said = [("--target", name, "") for name in targets] if asked else []
     for text in arguments.use:
         column, sign, kind = text.rpartition("=")
@@ -360,7 +367,8 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
         logarithm=arguments.log_target,
         scaling=arguments.scaling,
         rare=first.rare if arguments.rare is None else arguments.rare,
-        most_levels=first.most_levels if arguments.most_levels is None else arguments.most_levels,
+        most_levels=arguments.most_levels,
+        numbers=arguments.numbers,
     )
 
 
@@ -382,130 +390,11 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     return {**given, "validation": arguments.validation, "seed": arguments.seed}
 
 
-def _experiment(settings: dict[str, Any]) -> Experiment:
-    from fmviz.lab.experiment import Experiment
+def _effects(fit: FirstFit, averaged: Posterior | None) -> Effects:
+    """Return what reads the machine that predicts by columns."""
+    from fmviz.lab.interpretation.effects import as_posterior
+    from fmviz.lab.search.by_columns import effects_of
 
-    return Experiment.from_dict(settings)
-
-
-def _left_to_the_data(prepared: Run, given: Iterable[str]) -> bool:
-    """Return whether to choose the strengths by validation: none is given, and the machine can be tuned."""
-    from fmviz.lab.search.tuning import can_be_tuned
-
-    named = {"lambda_w", "lambda_p", "lambda_sparse"}.intersection(given)
-    return not named and can_be_tuned(prepared.problem)
-
-
-def _tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, dict[str, Any]]:
-    """Return the run with the strengths that predict best, and the record of the search."""
-    from fmviz.lab.search.tuning import tuned, with_strengths
-    from fmviz.paths.validation import finished
-
-    progress = Progress(every=0)
-    settings, validation = finished(tuned(prepared), lambda trial: progress.tell(trial.message))
-    progress.clear()
-    record = {"message": validation.message, "tried": [trial.record() for trial in validation.trials]}
-    return again(with_strengths(prepared, settings)), record
-
-
-def _averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Posterior | None, str]:
-    """Return samples of a Bayesian machine if they predict better, and a sentence on the comparison."""
-    from fmviz.lab.search.averaged import Average, averaged
-    from fmviz.paths.validation import finished
-
-    if prepared.validation is None or (posterior := finished(averaged(prepared))) is None:
-        return None, ""
-    average = Average.beside(prepared, end.parameters, posterior)
-    assert average.score is not None, "rows were kept out"
-    assert average.own_score is not None, "rows were kept out"
-    which = "AUC" if posterior.binary else "RMSE"
-    unit = 1.0 if posterior.binary else scale
-    sampled, own = (unit * abs(score) for score in (average.score, average.own_score))
-    compared = f"{which} {sampled:.4g} on the rows kept out, this one {own:.4g}"
-    if not average.better:
-        return None, f" An average over samples of a Bayesian machine predicts no better ({compared})."
-    return (
-        posterior,
-        f" Predictions with model.npz are averages over samples of a Bayesian machine, which are better "
-        f"({compared}); interactions are those of this one.",
-    )
-
-
-def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:
-    """Search the λ whose fit uses about so many pairs; return its run, and the record of the search."""
-    from fmviz.engine.drive import Budget, chosen_solver
-    from fmviz.paths import search_lambda
-
-    experiment, progress = prepared.experiment, Progress()
-    solver = chosen_solver(prepared.problem, experiment.solver, dict(experiment.solver_params))
-    probes = []
-    for probe in search_lambda(
-        prepared.problem,
-        wanted,
-        grid=_STRENGTHS,
-        narrowest=1e-9,
-        solver=solver,
-        budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
-        start=experiment.start,
-        init_scale=experiment.init_scale,
-        random_state=[experiment.seed, 1],
-    ):
-        probes.append(probe)
-        progress.tell(probe.message)
-    progress.clear()
-    # The distance of counts is that of their logarithms.
-    nearest = min(probes, key=lambda probe: abs(math.log((probe.used_interactions + 1) / (wanted + 1))))
-    best = probes[-1] if probes[-1].status == "found" else nearest
-    chosen = replace(experiment, lambda_sparse=best.lambda_sparse)
-    words = probes[-1].message
-    if probes[-1].status != "found":
-        words += f" Taken is λ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
-    record = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
-    return again(chosen), record
-
-
-def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None, str]:
-    """Fit; return the last snapshot, all records, the id in the store, and an error message of the store.
-
-    The fit goes on if it cannot be stored.
-    """
-    from fmviz.lab.store.recorder import Recorder
-
-    recorder = None
-    if store is not None:
-        recorder = Recorder(lambda: store, prepared.experiment, origin="command")
-        recorder.prepared(prepared.dataset)
-    checkpoints: dict[str, Any] = {} if recorder is None else {"keep": recorder.keep}
-    snapshots = prepared.snapshots(**checkpoints)
-    history: list[dict[str, Any]] = []
-    end = None
-    try:
-        for end in _with_progress(snapshots, prepared.experiment.max_epochs):
-            history.append(end.record())
-            if recorder is not None:
-                recorder.add(end)
-                if end.status is not None:
-                    recorder.end(end.status.reason, end.status.message)
-    finally:
-        if recorder is not None and (end is None or end.status is None):
-            recorder.end("stopped", "Stopped by the keyboard.")
-        if store is not None:
-            store.close()
-    assert end is not None, "every run has a last snapshot"
-    if recorder is None or recorder.trouble:
-        return end, history, None, "" if recorder is None else recorder.trouble
-    return end, history, recorder.run, ""
-
-
-def _with_progress(snapshots: Iterator[Snapshot], epochs: int) -> Iterator[Snapshot]:
-    """Yield snapshots, and show their progress a few times a second."""
-    progress, shown = Progress(every=0), 0.0
-    for snapshot in snapshots:
-        if time.monotonic() - shown > 0.2:
-            shown = time.monotonic()
-            progress.tell(
-                f"epoch {snapshot.epoch:,} of at most {epochs:,}: objective {cell(snapshot.objective)}, "
-                f"{snapshot.used_interactions:,} interactions"
-            )
-        yield snapshot
-    progress.clear()
+    own = as_posterior(fit.end.parameters, fit.run.dataset.task == "binary")
+    # Successive samples are alike: half of them tell the same.
+    return effects_of(fit.run, averaged[::2] if averaged else own)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fmviz.lab.saved_model import SavedModel
-    from fmviz.lab.tables.source import Source
+    from fmviz.tables.source import Source
 
 HELP = "predict with a model that fmviz fit has saved"
 
@@ -39,7 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     place = Path(arguments.model).expanduser()
     model = SavedModel.load(place / "model.npz" if place.is_dir() else place)
-    source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
+    read = arguments.read if model.base == "auto" else [f"base={model.base}", *arguments.read]
+    source, name = read_source(arguments.data, read, arguments.no_limits)
     scores, notes = model.scores(_features(source, model, name))
     columns = model.target.in_columns(model.decoded(scores), model.probability(scores))
     table = pd.DataFrame(columns).rename(columns=defused).map(defused)
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _features(source: Source, model: SavedModel, name: str) -> Any:
     """Return the table or features of a file; raises ValueError if they do not suit the model."""
-    if model.encoding is not None:
+    if model.encoder is not None:
         if source.table is None:
             raise ValueError(f"{name} is a libsvm file, but the model was fitted to a table.")
         return source.table
@@ -77,15 +78,16 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
     target = model.target
     if source.table is None or not all(name in source.table for name in target.names):
         return []
-    y = target.encode(source.table, source.reading.decimal)
+    notes = target.unknown(source.table)
+    y = target.encode(source.table)
     known = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
     known &= ~np.isnan(scores.reshape(len(y), -1)).any(axis=1)
     if not known.any():
-        return []
+        return notes
     y, f = y[known], scores[known]
     said = f"{target.name} {'are' if target.parts else 'is'} known in {len(y):,} of these rows"
     if target.task == "regression":
         errors = np.sqrt(np.mean(np.square(target.decode(y) - target.decode(f)), axis=0))
-        return [f"{said}: RMSE {', '.join(f'{error:.5g}' for error in np.atleast_1d(errors))}."]
+        return [*notes, f"{said}: RMSE {', '.join(f'{error:.5g}' for error in np.atleast_1d(errors))}."]
     figures = prediction_figures(replace(target.engine, values=y), f, model.probability(f))
-    return [f"{said}: accuracy {figures['accuracy']:.4g}."]
+    return [*notes, f"{said}: accuracy {figures['accuracy']:.4g}."]

@@ -84,16 +84,12 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
         return 0
     for row in rows:
         when = datetime.fromtimestamp(row["when"].timestamp()).strftime("%Y-%m-%d %H:%M")
-        row.update({name: _integral(row[name]) for name in ("epochs", "interactions")}, when=when)
+        # As float, where others in their column are missing.
+        row.update({n: int(row[n]) for n in ("epochs", "interactions") if row[n] == row[n]}, when=when)
     print(text_table([{name: row[name] for name in ("id", "when", *_SHOWN)} for row in rows]))
     if more:
         to_stderr(f"There are more; --limit {2 * arguments.limit} shows so many.")
     return 0
-
-
-def _integral(value: Any) -> Any:
-    """Return a count as int, which pandas stores as float if others in its column are missing."""
-    return int(value) if isinstance(value, float) and value == value else value
 
 
 def _show(arguments: argparse.Namespace, store: RunStore) -> int:

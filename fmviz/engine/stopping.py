@@ -154,7 +154,14 @@ def confirm_convergence(
     if not np.isfinite(last.objective):
         return converged
     if method.problem.model.certificate != "stationarity":
-        return converged if last.certificate <= max(tol, _ROUNDING) else _at_rank(method, last)
+        if last.certificate <= max(tol, _ROUNDING):
+            return converged
+        return Status(
+            Reason.RANK,
+            f"Ended after {epochs_in_words(last.epoch)}: all {method.problem.rank:,} bases are in use, and "
+            f"more would lower the objective by at most {last.certificate:.1%}. Raise the rank to allow "
+            "them.",
+        )
     vouched = method.trusts_change(last.change)
     if last.certificate <= max(_DOUBTFUL * tol if vouched else tol, _ROUNDING):
         return converged
@@ -165,14 +172,6 @@ def confirm_convergence(
         Reason.STALLED,
         f"Stalled after {epochs_in_words(last.epoch)}: the certificate of {last.certificate:#.2g} "
         f"confirms no stationary point; {way_out}.",
-    )
-
-
-def _at_rank(method: Solver, last: Snapshot) -> Status:
-    return Status(
-        Reason.RANK,
-        f"Ended after {epochs_in_words(last.epoch)}: all {method.problem.rank:,} bases are in use, and more "
-        f"would lower the objective by at most {last.certificate:.1%}. Raise the rank to allow them.",
     )
 
 

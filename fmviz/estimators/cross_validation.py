@@ -76,7 +76,8 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
 
     λ_w is chosen first, by linear fits; then, for each of two λ_p, a warm-started path of 25 strengths λ
     below the λ_max of the data runs in all folds together, and ends early where validation keeps getting
-    worse. The machine with the least mean loss on held-out rows is then fitted to all rows. Objective and
+    worse. Around the best of these, all three are changed by steps of √10 as long as that predicts better.
+    The machine with the least mean loss on held-out rows is then fitted to all rows. Objective and
     further attributes are those of `FactorizationMachineRegressor`.
 
     Parameters
@@ -86,8 +87,8 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
     cv : int, splitter of scikit-learn or iterable of (train, test), optional
         The folds; by default five, or for 5,000 rows or more a single held-out quarter.
     one_se : bool, default=False
-        Whether to take the largest λ whose loss is within one standard error of the least, for a sparser
-        machine; it needs more than one fold.
+        Whether to take the strengths of the fewest pairs whose loss is within one standard error of the
+        least, over the folds or fifths of a single held-out part.
     fit_linear, fit_intercept, max_iter, tol, random_state, verbose, dtype
         As for `FactorizationMachineRegressor`; `verbose` prints every trial.
 

@@ -1,15 +1,12 @@
-"""Figures of learned interactions: network, waterfall of a prediction, two rows of P."""
+"""Figures of learned interactions: waterfall of a prediction, two rows of P."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
-import scipy.sparse as sp
 from plotly.subplots import make_subplots
-from scipy.sparse.csgraph import connected_components, shortest_path
 
 from fmviz.figures import palette
 from fmviz.figures.tabular import literal
@@ -17,87 +14,6 @@ from fmviz.figures.training import BLUE, ORANGE, finish
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
 """The colours of what raises and of what lowers, those of the heatmaps."""
-_WIDTHS = (1.2, 2.2, 3.6, 5.5)
-
-
-def network(
-    names: Sequence[str],
-    position: np.ndarray,
-    strength: np.ndarray,
-    degree: np.ndarray,
-    edges: np.ndarray,
-    weight: np.ndarray,
-    chosen: Sequence[int] = (),
-    signed: bool = True,
-) -> go.Figure:
-    """Draw a network of interactions.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the nodes.
-    position : (n, 2) ndarray
-        Where they are.
-    strength, degree : (n,) ndarrays
-        What their size goes with, and how many edges they have.
-    edges : (e, 2) int ndarray
-        The ends of the edges, as places of nodes.
-    weight : (e,) ndarray
-        Of the edges; their colour is its sign.
-    chosen : sequence of int
-        Nodes that are marked.
-    signed : bool
-        Whether the sign of a weight says something.
-    """
-    figure = go.Figure()
-    size = np.abs(weight)
-    grade = np.minimum(
-        (size / max(size.max(initial=0.0), 1e-300) * len(_WIDTHS)).astype(int), len(_WIDTHS) - 1
-    )
-    for positive in (True, False):
-        color = (POSITIVE if positive else NEGATIVE) if signed else palette.NEUTRAL
-        for level, width in enumerate(_WIDTHS):
-            kept = edges[(grade == level) & ((weight >= 0) == positive)]
-            if len(kept):
-                lines = np.full((len(kept), 3, 2), np.nan)
-                lines[:, :2] = position[kept]
-                x, y = lines.reshape(-1, 2).T
-                figure.add_scatter(
-                    x=x,
-                    y=y,
-                    mode="lines",
-                    line={"color": color, "width": width},
-                    opacity=0.7,
-                    hoverinfo="skip",
-                )
-    labelled = set(np.argsort(-strength, kind="stable")[:26].tolist()) | set(chosen)
-    figure.add_scatter(
-        x=position[:, 0],
-        y=position[:, 1],
-        mode="markers+text",
-        text=[_short(name) if at in labelled else "" for at, name in enumerate(names)],
-        textposition="top center",
-        textfont={"size": 11},
-        customdata=list(range(len(names))),
-        hovertext=[
-            f"{literal(name)}<br>{d} edge{'s' if d != 1 else ''}, strength {s:.4g}"
-            for name, d, s in zip(names, degree, strength, strict=True)
-        ],
-        hovertemplate="%{hovertext}<extra></extra>",
-        marker={
-            "size": 9 + 17 * np.sqrt(strength / max(strength.max(initial=0.0), 1e-300)),
-            "color": [POSITIVE if at in set(chosen) else palette.NEUTRAL for at in range(len(names))],
-            "line": {"width": 1.5, "color": "rgba(255,255,255,0.8)"},
-            "opacity": 1.0,
-        },
-        unselected={"marker": {"opacity": 1.0}, "textfont": {"color": None}},
-    )
-    finish(figure, 400, 12, showlegend=False, clickmode="event+select", dragmode="pan")
-    low, high = position.min(axis=0), position.max(axis=0)
-    room = 0.08 * (high - low) + 0.35
-    figure.update_xaxes(visible=False, range=[low[0] - room[0], high[0] + room[0]])
-    figure.update_yaxes(visible=False, range=[low[1] - room[1], high[1] + 1.4 * room[1]])
-    return figure
 
 
 def waterfall(
@@ -270,102 +186,3 @@ def _pulls(
                 row=2,
                 col=1,
             )
-
-
-_ROUNDS = 120
-_WIDE = 1.9  # how much wider than high the picture is
-
-
-@dataclass(frozen=True, eq=False)
-class Network:
-    """Nodes joined by weighted edges.
-
-    Attributes
-    ----------
-    nodes : (n,) int ndarray
-        What the nodes stand for.
-    position : (n, 2) ndarray
-        Where they are.
-    strength : (n,) ndarray
-        The sum of |weight| of the edges of each.
-    degree : (n,) int ndarray
-        The number of its edges.
-    edges : (e, 2) int ndarray
-        The places among `nodes` of both ends.
-    weight : (e,) ndarray
-        Of each edge.
-    """
-
-    nodes: np.ndarray
-    position: np.ndarray
-    strength: np.ndarray
-    degree: np.ndarray
-    edges: np.ndarray
-    weight: np.ndarray
-
-
-def layout(i: np.ndarray, j: np.ndarray, weight: np.ndarray) -> Network:
-    """Lay out the network of some pairs.
-
-    Every connected component is drawn so that distances are near the lengths of shortest paths (stress
-    majorization: Gansner, Koren and North 2004, "Graph drawing by stress majorization"), and the components
-    are set side by side, the largest first. Nothing is drawn at random.
-
-    Parameters
-    ----------
-    i, j : int ndarrays
-        The two ends of every edge.
-    weight : ndarray
-        Of every edge.
-    """
-    nodes, ends = np.unique(np.concatenate([i, j]), return_inverse=True)
-    edges = ends.reshape(2, -1).T
-    n = nodes.size
-    strength = np.bincount(edges.ravel(), np.repeat(np.abs(weight), 2), minlength=n)
-    degree = np.bincount(edges.ravel(), minlength=n)
-    graph = sp.csr_array((np.ones(len(edges)), edges.T), shape=(n, n))
-    graph = graph + graph.T
-    count, member = connected_components(graph, directed=False)
-    parts = [np.flatnonzero(member == c) for c in range(count)]
-    parts.sort(key=lambda part: (-part.size, part[0]))
-    drawn = [_component(graph[part][:, part]) for part in parts]
-    position = np.zeros((n, 2))
-    for part, place in zip(parts, _packed(drawn), strict=True):
-        position[part] = place
-    return Network(nodes, position, strength, degree, edges, weight)
-
-
-def _component(graph: sp.csr_array) -> np.ndarray:
-    """Return positions of the nodes of a connected graph, its first node in the middle of the circle."""
-    n = graph.shape[0]
-    distance = shortest_path(graph, unweighted=True, directed=False)
-    # Start on a circle, neighbours near each other.
-    order = np.lexsort((np.arange(n), distance[int(np.argmax(distance.sum(axis=1)))]))
-    angle = np.empty(n)
-    angle[order] = 2 * np.pi * np.arange(n) / n
-    X = np.column_stack([np.cos(angle), np.sin(angle)]) * distance.max() / 2
-    if n < 3:
-        return X
-    importance = 1.0 / np.square(distance + np.eye(n)) * (1 - np.eye(n))
-    inverse = np.linalg.pinv(np.diag(importance.sum(axis=1)) - importance)
-    for _ in range(_ROUNDS):
-        ratio = importance * distance / (np.sqrt(np.square(X[:, None] - X).sum(axis=2)) + 1e-9)
-        X = inverse @ ((np.diag(ratio.sum(axis=1)) - ratio) @ X)
-    return np.asarray(X)
-
-
-def _packed(drawn: list[np.ndarray]) -> list[np.ndarray]:
-    """Return positions of the components in rows of about equal width."""
-    boxes = []
-    for X in drawn:
-        low = X.min(axis=0)
-        boxes.append((X - low, np.maximum(X.max(axis=0) - low, 0.6)))
-    area = sum(float(np.prod(size + 1.0)) for _, size in boxes)
-    width = max(float(np.sqrt(area * _WIDE)), max(float(size[0]) for _, size in boxes))
-    positions, x, y, tall = [], 0.0, 0.0, 0.0
-    for X, size in boxes:
-        if x > 0 and x + size[0] > width:
-            x, y, tall = 0.0, y - tall - 1.0, 0.0
-        positions.append(X + np.array([x, y - float(size[1])]))
-        x, tall = x + float(size[0]) + 1.0, max(tall, float(size[1]))
-    return positions

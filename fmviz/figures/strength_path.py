@@ -7,10 +7,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
-from fmviz.figures.training import GREEN, NONE, SYMBOLS, finish, log_counts_axis, metric_axis
+from fmviz.figures.training import NONE, SYMBOLS, finish, log_counts_axis, metric_axis
 
 Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
@@ -123,117 +122,11 @@ def path(
     if counts and log_counts:
         figure.update_yaxes(log_counts_axis(float(total or 1)))
     elif counts:
-        figure.update_yaxes(rangemode="tozero", tickformat=",d")
+        few = table[y].max() <= 5
+        figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=1 if few else None)
     else:
         figure.update_yaxes(metric_axis(y, table[y]))
     return finish(figure, height, hovermode="closest")
-
-
-def bracket(
-    table: pd.DataFrame,
-    target: int,
-    accept: tuple[int, int],
-    *,
-    color: str = palette.NEUTRAL,
-) -> go.Figure:
-    """Draw a search for a number of interactions: the count of every fit, and the narrowing interval.
-
-    Parameters
-    ----------
-    table : DataFrame
-        One row a fit, in the order of the search: ``lambda_sparse``, ``used_interactions``, and the ends
-        ``low`` and ``high`` of the bracket after it, NaN while there are none.
-    target : int
-        What is wanted.
-    accept : (int, int)
-        What is accepted.
-    color : str
-        Of the fits.
-    """
-    figure = make_subplots(2, 1, shared_xaxes=True, row_heights=[0.58, 0.42], vertical_spacing=0.06)
-    at = table["lambda_sparse"].to_numpy(dtype=float)
-    used = table["used_interactions"].to_numpy(dtype=float)
-    top = max([*used, accept[1], 1])
-    log_counts = top > _FEW
-    shown = np.maximum(used, NONE) if log_counts else used
-    number = np.arange(1, len(table) + 1)
-    ends = [float(at.min()), float(at.max())] if len(at) else [1.0, 10.0]
-    ends = [ends[0] / 1.5, ends[1] * 1.5]
-    for place, level in enumerate(accept):
-        figure.add_scatter(
-            x=ends,
-            y=[max(level, NONE)] * 2 if log_counts else [level] * 2,
-            mode="lines",
-            line={"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
-            name=f"accepted {accept[0]:,} to {accept[1]:,}",
-            showlegend=place == 0,
-            fill="tonexty" if place else None,
-            fillcolor=palette.NEUTRAL + "33",
-            hoverinfo="skip",
-            row=1,
-            col=1,
-        )
-    figure.add_scatter(
-        x=ends,
-        y=[max(target, NONE)] * 2 if log_counts else [target] * 2,
-        mode="lines",
-        line={"color": palette.NEUTRAL, "width": 2, "dash": "dash"},
-        name=f"wanted {target:,}",
-        hoverinfo="skip",
-        row=1,
-        col=1,
-    )
-    inside = (used >= accept[0]) & (used <= accept[1])
-    for mask, name, dot, size in (
-        (~inside, "fits", color, 8),
-        (inside, "accepted fit", GREEN, 13),
-    ):
-        if mask.any():
-            figure.add_scatter(
-                x=at[mask],
-                y=shown[mask],
-                customdata=[[int(n), f"{u:,.0f}"] for n, u in zip(number[mask], used[mask], strict=True)],
-                mode="markers",
-                marker={"color": dot, "size": size},
-                name=name,
-                hovertemplate="fit %{customdata[0]}, λ = %{x:.6g}: %{customdata[1]} interactions"
-                "<extra></extra>",
-                row=1,
-                col=1,
-            )
-    low, high = (table[end].to_numpy(dtype=float) for end in ("low", "high"))
-    left, right = (np.where(np.isnan(e), f, e) for e, f in ((low, ends[0]), (high, ends[1])))
-    figure.add_scatter(
-        x=[v for a, b in zip(left, right, strict=True) for v in (a, b, None)],
-        y=[v for n in number for v in (n, n, None)],
-        mode="lines",
-        line={"color": palette.SERIES[0], "width": float(np.clip(100 / (len(table) or 1), 2, 6))},
-        opacity=0.55,
-        name="where it can be",
-        hoverinfo="skip",
-        row=2,
-        col=1,
-    )
-    figure.add_scatter(
-        x=at,
-        y=number,
-        mode="markers",
-        marker={"color": color, "size": 7},
-        showlegend=False,
-        name="tried",
-        hovertemplate="fit %{y}: λ = %{x:.6g}<extra></extra>",
-        row=2,
-        col=1,
-    )
-    figure.update_xaxes(type="log", dtick=1, exponentformat="power")
-    figure.update_xaxes(title="λ", row=2, col=1)
-    figure.update_yaxes(title="used interactions", row=1, col=1)
-    if log_counts:
-        figure.update_yaxes(log_counts_axis(float(top)), row=1, col=1)
-    else:
-        figure.update_yaxes(rangemode="tozero", tickformat=",d", row=1, col=1)
-    figure.update_yaxes(title="fit", range=[len(table) + 0.7, 0.3], tickformat="d", row=2, col=1)
-    return finish(figure, 430, hovermode="closest")
 
 
 def describe_path(table: pd.DataFrame, y: str, title: str, x: Against = "lambda_sparse") -> str:

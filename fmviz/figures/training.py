@@ -382,51 +382,6 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
     return figure
 
 
-_POSITIVE, _NEGATIVE = palette.LIGHT.positive[2], palette.LIGHT.negative[2]
-
-
-def signed_bars(values: np.ndarray, *, x: str, y: str) -> go.Figure:
-    """Draw signed numbers as bars in the given order, in the colours of the matrices.
-
-    Parameters
-    ----------
-    values : (n,) ndarray
-        The numbers; an exact zero gets a grey mark, so that it is seen to be one.
-    x, y : str
-        The titles of the axes.
-
-    Returns
-    -------
-    plotly Figure
-    """
-    place = np.arange(1, values.size + 1)
-    figure = go.Figure(
-        go.Bar(
-            x=place,
-            y=values,
-            marker={"color": np.where(values < 0, _NEGATIVE, _POSITIVE).tolist(), "line": {"width": 0}},
-            hovertemplate="%{x}: %{y:.5g}<extra></extra>",
-            showlegend=False,
-        )
-    )
-    zero = values == 0
-    if zero.any():
-        figure.add_trace(
-            go.Scatter(
-                x=place[zero],
-                y=values[zero],
-                mode="markers",
-                marker={"color": palette.NEUTRAL, "size": 5},
-                hovertemplate="%{x}: exactly 0<extra></extra>",
-                showlegend=False,
-            )
-        )
-    finish(figure, 250, top=8, bargap=0.25, transition={"duration": 0})
-    figure.update_xaxes(title_text=x, showgrid=False, nticks=8)
-    figure.update_yaxes(title_text=y, zeroline=True, zerolinecolor=palette.NEUTRAL)
-    return figure
-
-
 _BINS = 60
 _ROWS: dict[str, str] = {
     "kept": BLUE,

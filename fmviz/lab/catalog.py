@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from fmviz.engine.errors import one_of
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.contamination import Task
 from fmviz.lab.datasets import DATASETS, Dataset, DatasetSpec
 from fmviz.lab.uploads import is_upload
 
@@ -84,7 +83,7 @@ def _upload_spec(name: str) -> DatasetSpec:
         title=title,
         description=description,
         # The task of missing data is unknown; they are refused as missing, whatever it is.
-        task=cast(Task, upload.task) if upload is not None else "binary",
+        task=upload.task if upload is not None else "binary",
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),
         suggested=suggested,

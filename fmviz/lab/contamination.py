@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fmviz.engine.settings import ParamSpec
 
-Task = Literal["regression", "binary", "class", "ordinal", "several"]
-"""Numbers; two classes; more classes; classes in an order; any number of labels a row."""
+if TYPE_CHECKING:
+    from fmviz.tables.target import Task
 
 _GROSS = ParamSpec(
     "gross",

@@ -18,9 +18,9 @@ from fmviz.engine.settings import Bound, ParamSpec, check_params, declared, sett
 from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.starts.informed import STARTS
 from fmviz.lab.catalog import DatasetParam, dataset_spec
-from fmviz.lab.contamination import Task
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.values import TYPES, changes_from_text, changes_to_text, to_query
+from fmviz.tables.target import Task
 
 
 def _strength(default: float, symbol: str, of: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,8 +20,10 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.input_files import read_input
 from fmviz.lab.store.packing import UNREADABLE, parameters_of
-from fmviz.lab.tables.encoding import TableEncoding
-from fmviz.lab.tables.target import Target
+from fmviz.tables.encoded import applied
+from fmviz.tables.encoder import TableEncoder
+from fmviz.tables.source import Reading, Source
+from fmviz.tables.target import Target
 
 __all__ = ["SavedModel"]
 
@@ -44,10 +46,12 @@ class SavedModel:
         The encoding of the target.
     feature_names : tuple of str
         The names of the features.
-    encoding : TableEncoding or None
-        The encoding of a table; None if the features were given as numbers.
+    encoder : TableEncoder or None
+        The encoder of a table; None if the features were given as numbers.
     averaged : Posterior or None
         Posterior samples that predict instead of `parameters`, if they predict better.
+    base : {"auto", "0", "1"}
+        The index of the first feature of a libsvm file.
     loss : str
         A name of `fmviz.engine.losses.LOSSES`; empty for posterior samples.
 
@@ -58,15 +62,16 @@ class SavedModel:
     >>> import pandas as pd
     >>> from fmviz import Experiment
     >>> from fmviz.lab.runner import prepare
-    >>> from fmviz.lab.tables.encoding import encode
-    >>> from fmviz.lab.tables.recipe import Choice, Recipe
-    >>> from fmviz.lab.tables.source import Source
+    >>> from fmviz.lab.datasets import Dataset
+    >>> from fmviz.tables.encoded import encode
+    >>> from fmviz.tables.recipe import Choice, Recipe
+    >>> from fmviz.tables.source import Source
     >>> table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "price": [20.0, 40.0, 60.0, 80.0]})
-    >>> recipe = Recipe(columns=(Choice("size", "number"),), target="price")
+    >>> recipe = Recipe(columns=(Choice("size", "number"),), target="price", numbers="line")
     >>> own = encode(Source(recipe.reading, table), recipe)
     >>> experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0)
-    >>> end = prepare(own.dataset("houses", "Houses"), experiment, own.rows).end()
-    >>> model = SavedModel(end.parameters, "fm", own.target, own.encoding.feature_names, own.encoding)
+    >>> end = prepare(Dataset.of_table(own, "houses", "Houses"), experiment, own.rows).end()
+    >>> model = SavedModel(end.parameters, "fm", own.target, ("size",), own.encoder)
     >>> model.predict(pd.DataFrame({"size": [5.0]})).round(3)
     array([100.])
     """
@@ -75,10 +80,11 @@ class SavedModel:
     model: str
     target: Target
     feature_names: tuple[str, ...]
-    encoding: TableEncoding | None = None
+    encoder: TableEncoder | None = None
     model_params: Mapping[str, Any] = field(default_factory=dict)
     loss: str = ""
     averaged: Posterior | None = None
+    base: str = "auto"
 
     def save(self, path: str | Path | IO[bytes]) -> None:
         """Write an NPZ file with the parameters, and everything else as JSON in ``about``."""
@@ -86,9 +92,10 @@ class SavedModel:
             "model": self.model,
             "model_params": dict(self.model_params),
             "loss": self.loss,
-            "target": asdict(self.target),
+            "target": self.target.to_dict(),
             "feature_names": list(self.feature_names),
-            "encoding": None if self.encoding is None else self.encoding.to_dict(),
+            "encoding": None if self.encoder is None else self.encoder.to_dict(),
+            "base": self.base,
         }
         arrays = dict(self.parameters)
         if self.averaged is not None:
@@ -109,15 +116,17 @@ class SavedModel:
                 arrays = {name: archive[name] for name in archive.files if name not in ("about", *samples)}
                 about = json.loads(str(archive["about"]))
             encoding = about["encoding"]
+            decimal = "point" if encoding is None else encoding.get("decimal", "point")
             return cls(
                 parameters_of(arrays),
                 about["model"],
-                Target.from_dict(about["target"]),
+                Target.from_dict(about["target"], decimal),
                 tuple(about["feature_names"]),
-                None if encoding is None else TableEncoding.from_dict(encoding),
+                None if encoding is None else TableEncoder.from_dict(encoding),
                 about["model_params"],
                 about["loss"],
                 Posterior(**kept, **about["averaged"]) if "averaged" in about else None,
+                about.get("base", "auto"),
             )
         except UNREADABLE as error:
             # Without the message of NumPy, which advises to unpickle the file.
@@ -170,10 +179,11 @@ class SavedModel:
         The score of a regression is the encoded target. Of two classes the sign decides, and under the
         logistic loss 1/(1 + exp(−score)) is the probability of the second; more classes have a score each.
         """
-        if self.encoding is None:
+        if self.encoder is None:
             return self._scored(data), []
-        encoded = self.encoding.apply(data.drop(columns=[*self.target.names], errors="ignore"))
+        table = data.drop(columns=[*self.target.names], errors="ignore")
+        encoded = applied(Source(Reading(), table), self.target, self.encoder)
         scores = self._scored(encoded.X)
         all_scores = np.full((len(data), *scores.shape[1:]), np.nan)
         all_scores[encoded.rows] = scores
-        return all_scores, encoded.notes()
+        return all_scores, list(encoded.notes)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any
 
 import numpy as np
 
 from fmviz.engine.drive import Budget
-from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 
-from .validation import GAIN, Folds, Trial, Validation
+from .validation import GAIN, Folds, Trial, Validation, parts_of, trial_of
 
 LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
 """The ends of the path, as shares of λ_max."""
@@ -73,7 +71,7 @@ def search_basis_strength(
         folds = folds[:1]
     problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem), lambda_p=0.0)
     top = largest_strength(problem)
-    parts = [(problem.of_rows(train), problem.of_rows(held_out)) for train, held_out in folds]
+    parts = parts_of(problem, folds)
     starts = [train.start(0.0, rng) for train, _ in parts]
     trials: list[Trial] = []
     best: tuple[Trial, Parameters] | None = None
@@ -81,19 +79,9 @@ def search_basis_strength(
     for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count):
         if should_stop() or worse >= patience:
             break
-        ends: list[Any] = []
-        for (train, _), start in zip(parts, starts, strict=True):
-            *_, end = iterate(
-                train.at(lambda_sparse=float(share * top)), method, _BUDGET, should_stop, start=start, rng=rng
-            )
-            ends.append(end)
-        starts = [end.parameters for end in ends]
-        trial = Trial(
-            problem.lambda_w,
-            0.0,
-            float(share * top),
-            tuple(held_out.risk(fit) for (_, held_out), fit in zip(parts, starts, strict=True)),
-            float(np.mean([end.used_interactions for end in ends])),
+        strengths = {"lambda_w": problem.lambda_w, "lambda_p": 0.0, "lambda_sparse": float(share * top)}
+        trial, starts = trial_of(
+            parts, strengths, starts, budget=_BUDGET, method=method, rng=rng, should_stop=should_stop
         )
         trials.append(trial)
         yield trial

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,12 +24,22 @@ from .path import path_solver
 Step = TypeVar("Step")
 End = TypeVar("End")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
+Parts = Sequence[tuple[AnyProblem, Sequence[AnyProblem]]]
+Attempt = Callable[[Parts, dict[str, float], list[Parameters]], tuple["Trial", list[Parameters]]]
 
 LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
 """The λ_w to try on linear fits, as shares of `References.lambda_w`."""
 SHRINKAGE_SHARES = (0.02, 0.2)
 """The λ_p to try, each with a path over λ, as shares of `References.lambda_p`."""
 _PATIENCE = 5
+# Around the best trial strengths are changed by this factor, as often as any of them makes it better.
+_FACTOR = 10.0**0.5
+_ROUNDS = 2
+# Down to this share of the smallest strength tried before.
+_FURTHER = 0.01
+# A single held-out part is divided by so many for a standard error.
+_PIECES = 5
+_LOST = 0.05
 # The path of the next λ_p starts so many strengths before the best of the previous path, from its fit there.
 _OVERLAP = 4
 # λ_w is no longer lowered once linear fits have become worse so many times in a row.
@@ -51,25 +62,31 @@ class Trial:
     lambda_w, lambda_p, lambda_sparse : float
         The strengths.
     losses : tuple of float
-        The mean loss on the held-out rows, for every fold.
-    used_interactions : float
-        The mean number of pairs that the fits use.
+        The mean loss on the held-out rows, for every fold, or for fifths of a single held-out part.
+    interactions, pairs : tuple of int
+        The number of pairs of features that the fit of every fold uses, and of pairs of their groups.
     """
 
     lambda_w: float
     lambda_p: float
     lambda_sparse: float
     losses: tuple[float, ...]
-    used_interactions: float
+    interactions: tuple[int, ...]
+    pairs: tuple[int, ...]
+
+    @property
+    def used_interactions(self) -> float:
+        """The mean number of pairs of features that the fits use."""
+        return float(np.mean(self.interactions))
 
     @property
     def loss(self) -> float:
-        """The mean over the folds."""
+        """The mean of the losses."""
         return float(np.mean(self.losses))
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the mean over the folds; NaN for one fold."""
+        """The standard error of the mean of the losses; NaN for a single one."""
         k = len(self.losses)
         return float(np.std(self.losses, ddof=1) / np.sqrt(k)) if k > 1 else float("nan")
 
@@ -117,14 +134,29 @@ class Validation:
 
     @property
     def message(self) -> str:
-        """The choice as a sentence."""
+        """The choice in a sentence or two."""
         best, tried = self.best, [trial.lambda_sparse for trial in self.trials]
         shrinkage = f", λ_p = {best.lambda_p:.3g}" if best.lambda_p else ""
+        least = min(self.trials, key=lambda trial: trial.loss)
+        how = "the best" if best is least else "the sparsest within one standard error of the best"
+        edge = " Smaller λ may predict better still: this is the smallest that was tried."
         return (
             f"Chosen on rows kept out of training: λ = {best.lambda_sparse:.3g}{shrinkage} "
-            f"and λ_w = {best.lambda_w:.3g}, the best of {len(tried)} fits with λ from {max(tried):.3g} to "
-            f"{min(tried):.3g}."
+            f"and λ_w = {best.lambda_w:.3g}, {how} of {len(tried)} fits with λ from {max(tried):.3g} to "
+            f"{min(tried):.3g}.{edge if best.lambda_sparse == min(tried) and best is least else ''}"
         )
+
+    @property
+    def sparsest(self) -> Trial:
+        """The trial of fewest pairs, but some, whose loss is within one standard error of the least.
+
+        Where there is hardly any noise, that is little: a twentieth of what pairs gain may be lost, too.
+        """
+        least = min(self.trials, key=lambda trial: trial.loss)
+        fewest = min(self.trials, key=lambda trial: sum(trial.interactions))
+        slack = max(np.nan_to_num(least.standard_error), _LOST * (fewest.loss - least.loss))
+        near = [trial for trial in self.trials if trial.loss <= least.loss + slack and all(trial.pairs)]
+        return min(near or [least], key=lambda trial: (sum(trial.pairs), sum(trial.interactions), trial.loss))
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -163,6 +195,7 @@ def search_strengths(
     one_se: bool = False,
     count: int = N_STRENGTHS,
     patience: int = _PATIENCE,
+    groups: Sequence[str] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Trial, None, Validation]:
     """Choose λ_w, λ_p and λ by the mean loss on held-out rows; yield every trial.
@@ -170,7 +203,8 @@ def search_strengths(
     λ_w is chosen first, by linear fits. Then, for each λ_p, a path over λ runs in all folds together: down
     from the λ_max of the data, each fit from the previous one, where solvers can escape P = 0 under the
     regularizer, and else up. It ends early where validation keeps getting worse, and that of the second λ_p
-    starts a little before the best of the first.
+    starts a little before the best of the first. Last, all three are changed around the best trial, one at a
+    time by steps of √10, as long as that predicts better.
 
     Parameters
     ----------
@@ -183,11 +217,14 @@ def search_strengths(
     solver : str or Solver
         As for `iterate`.
     one_se : bool
-        Whether to take the largest λ whose loss is within one standard error of the least, at the same λ_p.
+        Whether to take the fit of fewest pairs whose loss is within one standard error of the least.
     count : int
         The number of strengths λ of a path.
     patience : int
-        The number of consecutive strengths with a worse validation loss that end a path.
+        The number of consecutive strengths with a worse validation loss that end a path; fits without any
+        pair do not count.
+    groups : sequence of str, optional
+        The column of a table behind every feature. Then pairs of columns are counted for `one_se`.
     should_stop : callable
         Called between fits; a stopped search chooses among its trials so far.
 
@@ -200,7 +237,8 @@ def search_strengths(
     ValueError
         If it is stopped before the first fit.
     """
-    parts = [(problem.of_rows(train), problem.of_rows(held_out)) for train, held_out in folds]
+    parts = parts_of(problem, folds)
+    codes = None if groups is None else np.unique(groups, return_inverse=True)[1]
     lambda_w = _linear_strength(problem, parts)
     problem = problem.at(lambda_w=lambda_w)
     parts = [(train.at(lambda_w=lambda_w), held_out) for train, held_out in parts]
@@ -209,15 +247,16 @@ def search_strengths(
     weakest = {"lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p, "lambda_sparse": min(strengths)}
     method = informed_solver(path_solver(problem, solver), problem)
     starts = [informed_start(train.at(**weakest), known.init_scale, rng, shrunk=True) for train, _ in parts]
+    attempt = partial(trial_of, budget=_BUDGET, method=method, rng=rng, codes=codes, should_stop=should_stop)
     trials: list[Trial] = []
-    ends: dict[Trial, Parameters] = {}
+    ends: dict[Trial, list[Parameters]] = {}
     for share in SHRINKAGE_SHARES:
         shrunk = [(train.at(lambda_p=share * known.lambda_p), held_out) for train, held_out in parts]
         recent: deque[tuple[Trial, list[Parameters]]] = deque(maxlen=patience + _OVERLAP + 1)
-        for trial, fits in _path(shrunk, strengths, starts, method, rng, patience, should_stop):
+        for trial, fits in _path(shrunk, strengths, starts, attempt, patience, should_stop):
             recent.append((trial, fits))
             trials.append(trial)
-            ends[trial] = fits[0]
+            ends[trial] = fits
             yield trial
         if recent:
             losses = [trial.loss for trial, _ in recent]
@@ -226,11 +265,97 @@ def search_strengths(
     if not trials:
         raise ValueError("Stopped before the first fit.")
     best = min(trials, key=lambda trial: trial.loss)
-    if one_se and np.isfinite(best.standard_error):
-        limit = best.loss + best.standard_error
-        near = [t for t in trials if t.lambda_p == best.lambda_p and t.loss <= limit]
-        best = max(near, key=lambda trial: trial.lambda_sparse)
-    return Validation(trials, best, ends[best], known.init_scale)
+    least = {
+        "lambda_w": min(best.lambda_w, LINEAR_SHARES[-1] * known.lambda_w),
+        "lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p,
+        "lambda_sparse": min(trial.lambda_sparse for trial in trials),
+    }
+    for trial, fits in _refined(parts, best, ends[best], least, attempt, should_stop):
+        trials.append(trial)
+        ends[trial] = fits
+        yield trial
+    best = min(trials, key=lambda trial: trial.loss)
+    search = Validation(trials, best, ends[best][0], known.init_scale)
+    if one_se:
+        best = search.sparsest
+        return Validation(trials, best, ends[best][0], known.init_scale)
+    return search
+
+
+def _refined(
+    parts: Parts,
+    best: Trial,
+    fits: list[Parameters],
+    least: dict[str, float],
+    attempt: Attempt,
+    should_stop: Callable[[], bool],
+) -> Iterator[tuple[Trial, list[Parameters]]]:
+    """Yield trials from the best one on, one strength at a time, as long as that predicts better.
+
+    λ_w was chosen by linear fits, to which the pairs are noise: beside the pairs it may be far too large.
+    """
+    for _ in range(_ROUNDS):
+        before = best
+        for name, smallest in least.items():
+            for factor in (1.0 / _FACTOR, _FACTOR):
+                around, better = best, True
+                while better and not should_stop():
+                    value = factor * getattr(best, name)
+                    if value <= _FURTHER * smallest:
+                        break
+                    strengths = {n: getattr(best, n) for n in least} | {name: value}
+                    trial, ends = attempt(parts, strengths, fits)
+                    yield trial, ends
+                    better = trial.loss < best.loss * (1.0 - GAIN)
+                    if better:
+                        best, fits = trial, ends
+                if best is not around:
+                    break
+        if best is before:
+            return
+
+
+def parts_of(problem: AnyProblem, folds: Folds) -> Parts:
+    """Return the problems of the training rows and of the held-out rows of all folds."""
+    pieces = _PIECES if len(folds) == 1 else 1
+    return [
+        (problem.of_rows(train), [problem.of_rows(piece) for piece in np.array_split(held_out, pieces)])
+        for train, held_out in folds
+    ]
+
+
+def trial_of(
+    parts: Parts,
+    strengths: dict[str, float],
+    starts: list[Parameters],
+    *,
+    budget: Budget,
+    method: Solver,
+    rng: np.random.Generator,
+    codes: np.ndarray | None = None,
+    should_stop: Callable[[], bool],
+) -> tuple[Trial, list[Parameters]]:
+    """Fit at some strengths on the training rows of all folds, and return the trial with the fits."""
+    ends = []
+    for (train, _), start in zip(parts, starts, strict=True):
+        *_, end = iterate(train.at(**strengths), method, budget, should_stop, start=start, rng=rng)
+        ends.append(end)
+    fits = [end.parameters for end in ends]
+    losses = tuple(piece.risk(fit) for (_, pieces), fit in zip(parts, fits, strict=True) for piece in pieces)
+    features = tuple(end.used_interactions for end in ends)
+    pairs = features if codes is None else tuple(_pairs_of_groups(fit, codes) for fit in fits)
+    return Trial(**strengths, losses=losses, interactions=features, pairs=pairs), fits
+
+
+def _pairs_of_groups(parameters: Parameters, codes: np.ndarray) -> int:
+    """Return the number of pairs of different groups of features that share a column of P."""
+    used = (parameters.P != 0).reshape(-1, *parameters.P.shape[-2:])
+    shared = np.zeros((codes.max() + 1,) * 2, dtype=bool)
+    for support in used:
+        of_groups = np.zeros((len(shared), support.shape[1]))
+        np.maximum.at(of_groups, codes, support.astype(float))
+        shared |= of_groups @ of_groups.T > 0
+    return int(np.triu(shared, 1).sum())
 
 
 def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = lambda step: None) -> End:
@@ -243,7 +368,7 @@ def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = la
         return result
 
 
-def _linear_strength(problem: AnyProblem, parts: list[tuple[AnyProblem, AnyProblem]]) -> float:
+def _linear_strength(problem: AnyProblem, parts: Parts) -> float:
     """Return the λ_w with the best linear fits on held-out rows."""
     # The reference depends on X alone.
     reference = linear_reference(problem.machines[0])
@@ -256,7 +381,8 @@ def _linear_strength(problem: AnyProblem, parts: list[tuple[AnyProblem, AnyProbl
             linear_fit(train.at(lambda_w=share * reference), rough=True, start=fit)
             for (train, _), fit in zip(parts, fits, strict=True)
         ]
-        loss = float(np.mean([held_out.risk(fit) for (_, held_out), fit in zip(parts, fitted, strict=True)]))
+        each = zip(parts, fitted, strict=True)
+        loss = float(np.mean([piece.risk(fit) for (_, pieces), fit in each for piece in pieces]))
         worse = 0 if loss < least else worse + 1
         if loss < least:
             best, least = share * reference, loss
@@ -267,11 +393,10 @@ def _linear_strength(problem: AnyProblem, parts: list[tuple[AnyProblem, AnyProbl
 
 
 def _path(
-    parts: list[tuple[AnyProblem, AnyProblem]],
+    parts: Parts,
     strengths: Sequence[float],
     starts: list[Parameters],
-    method: Solver,
-    rng: np.random.Generator,
+    attempt: Attempt,
     patience: int,
     should_stop: Callable[[], bool],
 ) -> Iterator[tuple[Trial, list[Parameters]]]:
@@ -280,17 +405,13 @@ def _path(
     for strength in strengths:
         if should_stop():
             return
-        fits = []
-        for (train, _), start in zip(parts, starts, strict=True):
-            problem = train.at(lambda_sparse=strength)
-            *_, end = iterate(problem, method, _BUDGET, should_stop, start=start, rng=rng)
-            fits.append(end)
-        starts = [end.parameters for end in fits]
-        losses = [held_out.risk(fit) for (_, held_out), fit in zip(parts, starts, strict=True)]
-        pairs = float(np.mean([end.used_interactions for end in fits]))
-        trial = Trial(problem.lambda_w, problem.lambda_p, strength, tuple(losses), pairs)
+        problem = parts[0][0]
+        chosen = {"lambda_w": problem.lambda_w, "lambda_p": problem.lambda_p, "lambda_sparse": strength}
+        trial, starts = attempt(parts, chosen, starts)
         yield trial, starts
-        worse = 0 if trial.loss < least * (1.0 - GAIN) else worse + 1
+        # Fits without a pair are all the same, and say nothing of what comes.
+        if trial.used_interactions:
+            worse = 0 if trial.loss < least * (1.0 - GAIN) else worse + 1
         least = min(least, trial.loss)
         if worse >= patience:
             return

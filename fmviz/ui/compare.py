@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -27,15 +27,13 @@ from fmviz.lab.interpretation.comparison import (
     first_between,
     pareto,
     stability,
+    strongest_product,
 )
-from fmviz.lab.interpretation.data_pair import strongest_product
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, suggested_target
 from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
-from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import carry_out, results
 from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import (
     METRICS,
@@ -47,18 +45,19 @@ from fmviz.lab.store.table import (
     title_of_group,
     title_of_run,
 )
+from fmviz.paths import accepted_range
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
-from fmviz.ui.path.interaction_count import ACCEPT, SLACK, accepted
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.starts import START_LABELS, STARTS, follow_data
-from fmviz.ui.watching import done, failure, watch
+from fmviz.ui.watching import failure, watch
 
 # ---------------------------------------------------------------------------------------- at equal sparsity
 
 
+_SLACK = {"paper": "As in the paper", "5": "±5 %", "20": "±20 %"}
 # Regularizers with an exact proximal operator; ridge is not sparse.
 _OF_EQUAL_SPARSITY = (
     # Links call them by this name.
@@ -72,7 +71,14 @@ _OF_EQUAL_SPARSITY = (
         help="About how many interactions each may use. It begins with the number of pairs that truly "
         "interact, where that is known; else with a tenth of all pairs, and at most one for ten rows.",
     ),
-    ACCEPT,
+    ParamSpec(
+        "accept",
+        "choice",
+        "paper",
+        choices=tuple(_SLACK),
+        help="Which numbers are near enough. The paper takes the binomial coefficients around the target, "
+        "which are all that a selection of whole features can reach: 990 to 1,035 for 1,000.",
+    ),
     STARTS,
 )
 _DUEL_HEIGHT = 300
@@ -90,16 +96,16 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         "the others."
     )
     experiment = _duel_experiment(settings)
-    names, target, accept = settings["fighters"], settings["target"], accepted(settings)
+    names, target, accept = settings["fighters"], settings["target"], _accepted(settings)
     key = f"duel:{experiment.digest}:{target}:{accept}:{','.join(names)}"
     task = manager().get(key)
     active = task is not None and task.state.active
-    line = f"{widgets.labels_of(names)} · {target:,} interactions · {SLACK[settings['accept']].lower()}"
+    line = f"{widgets.labels_of(names)} · {target:,} interactions · {_SLACK[settings['accept']].lower()}"
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widgets.regularizers(settings, "fighters", place=st.container(width="content"))
             widgets.param(settings, "target", "Interactions", place=st.container(width=150))
-            widgets.param(settings, "accept", "Accepted", labels=SLACK, place=st.container(width="content"))
+            widgets.param(settings, "accept", "Accepted", labels=_SLACK, place=st.container(width="content"))
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
     with st.container(horizontal=True, vertical_alignment="center"):
         widgets.action(
@@ -128,6 +134,15 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
                 data={experiment.dataset: data_hash(dataset)},
             )
             widgets.python_block(source, "Searches again and prints the table above.")
+
+
+def _accepted(settings: Settings) -> tuple[int, int]:
+    """Return the range of numbers that the settings ``target`` and ``accept`` allow."""
+    target = settings["target"]
+    if settings["accept"] == "paper":
+        return accepted_range(target)
+    slack = int(settings["accept"]) / 100
+    return int(target * (1 - slack)), round(target * (1 + slack))
 
 
 def _load_target(settings: Settings, linked: bool) -> None:
@@ -310,14 +325,10 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
     if not settings["along"]:
         settings.set(along=0.1 * plan.lambdas[-1])
     compared = truth and settings["shown"] == "truth"
-    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=_pair(data), compared=compared)
-
-
-@lru_cache(maxsize=8)
-def _pair(data: Dataset) -> tuple[int, int] | None:
-    """Return two features of different groups or, without known groups, the pair related most to y."""
-    truth = truth_of(data)
-    return strongest_product(data) if truth is None else first_between(truth)
+    # Two features of different groups or, without known groups, the pair related most to y.
+    groups = truth_of(data)
+    pair = strongest_product(data) if groups is None else first_between(groups)
+    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=pair, compared=compared)
 
 
 def _too_large(data: Dataset) -> str | None:
@@ -514,7 +525,6 @@ TABLE = (
 PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
 EXPERT = ("only", "x", "pairs", "starts")
 _MENU = "fmviz:compare:menu"
-_EXAMPLE = "fmviz:compare:example"
 # Runs that are averaged over seeds, or single runs.
 Groups = Sequence[Sequence[StoredRun]]
 
@@ -632,41 +642,9 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
                 key="compare_newest",
                 on_click=lambda: settings.set(runs=",".join(newest), fold=True),
             )
-        elif not st.session_state.get(_EXAMPLE):
-            st.markdown(
-                "There are fewer than two runs with a result in the store. Train some models, or try this "
-                "example: TI and CS on planted interactions, from two seeds."
-            )
-            with st.container(horizontal=True):
-                st.button(
-                    "Show the example",
-                    icon=":material/play_circle:",
-                    key="compare_example",
-                    on_click=lambda: st.session_state.update({_EXAMPLE: True}),
-                )
-                navigation.page_link(navigation.TRAIN)
         else:
-            _example(settings, runs)
-
-
-def _example(settings: Settings, runs: RunStore) -> None:
-    """Train some models, and compare them."""
-    plan = SweepPlan(
-        methods=[{"regularizer": "ti"}, {"regularizer": "cs"}],
-        seeds=range(2),
-        base={"max_epochs": 60, "validation": 0.2},
-        suggested=True,
-        title="An example to compare",
-    )
-
-    def fit(should_stop: Callable[[], bool]) -> Iterator[str]:
-        for trained in carry_out(plan, runs, n_jobs=1, should_stop=should_stop):
-            yield f"{title_of_run(trained.run)}: {trained.run.message}"
-
-    if done("compare:example", fit, "Training four small models."):
-        st.session_state.pop(_EXAMPLE)
-        settings.set(runs=",".join(run.id for run in results(plan, runs).values()), fold=True)
-        st.rerun()
+            st.markdown("There are fewer than two runs with a result in the store. Train some models first.")
+            navigation.page_link(navigation.TRAIN)
 
 
 def _side_by_side(settings: Settings, groups: Groups) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,7 @@ from fmviz.ui import widgets
 from fmviz.ui.train.interactions import column_factors, column_headings, column_orders
 
 if TYPE_CHECKING:
-    from fmviz.report import Outcome
+    pass
 
 
 def draw_exports(view: JobView) -> None:
@@ -125,19 +124,12 @@ def draw_exports(view: JobView) -> None:
             + (" and its weight" if parameters.coefficients is not None else "")
             + ": numpy.load opens it.",
         )
-        widgets.download_report("train_report", partial(_outcome, view, source), f"report-{name}.html")
     last = view.last
     widgets.python_block(
         source,
         f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
         f"{last['used_features']:.0f}, used interactions {last['used_interactions']:.0f}.",
     )
-
-
-def _outcome(view: JobView, source: str) -> Outcome:
-    from fmviz.report import of_view
-
-    return of_view(view, source)
 
 
 def matrix_csv(

@@ -22,7 +22,7 @@ from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from fmviz.engine._jit import has_compiled
 from fmviz.lab.search.arena import make_ready
-from fmviz.ui import upload_quota
+from fmviz.ui import session_uploads
 
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 """The sites that may show fmviz in a frame, as Content-Security-Policy writes them; by default its own."""
@@ -154,9 +154,9 @@ class Guard:
         length = asked.get("content-length", "")
         if not re.fullmatch("[0-9]{1,15}", length):
             app = PlainTextResponse("An upload has to say how long it is, in Content-Length.", 411)
-        elif (refused := upload_quota.why_not(int(length), upload[1])) is not None:
+        elif (refused := session_uploads.why_not(int(length), upload[1])) is not None:
             app = PlainTextResponse(refused, 413)
-        with upload_quota.arriving(upload[1], int(length) if app is self._app else 0):
+        with session_uploads.arriving(upload[1], int(length) if app is self._app else 0):
             await app(scope, receive, answer)
 
 

@@ -107,7 +107,8 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             yield settings
         with last:
             _teach(settings)
-            _keys(settings)
+            keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
+            st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
     _spare_modules()
 
 
@@ -172,12 +173,6 @@ def _shared(settings: Settings) -> None:
             f"<script>document.cookie='{cookie}'</script>",
             unsafe_allow_javascript=True,
         )
-
-
-def _keys(settings: Settings) -> None:
-    """Draw the line that lists the keys of this page."""
-    keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
-    st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
 
 
 def heading(settings: Settings, title: str, text: str, *, folded: bool = False) -> None:

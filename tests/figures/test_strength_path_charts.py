@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-import numpy as np
 import pandas as pd
-import pytest
 
 from fmviz.figures import sketch
 from fmviz.figures import strength_path as figures
@@ -21,14 +19,6 @@ TABLE = pd.DataFrame(
         "used_interactions": [4950, 300, 0, 900, 360, 10],
         "objective": [1.0, 2.0, 3.0, 1.5, 2.5, 3.5],
         "rmse": [NAN, 2.0, 9.0, 1.0, 0.5, 4.0],
-    }
-)
-PROBES = pd.DataFrame(
-    {
-        "lambda_sparse": [1.0, 0.1, 0.55],
-        "used_interactions": [0, 500, 310],
-        "low": [NAN, 0.1, 0.1],
-        "high": [1.0, 1.0, 0.55],
     }
 )
 
@@ -59,8 +49,6 @@ def test_few_interactions_need_no_logarithm():
     figure = figures.path(few, "rmse", "RMSE", x="used_interactions")
     assert list(figure.data[0].x) == [3, 0]
     assert figure.layout.xaxis.type != "log"
-    small = PROBES.assign(used_interactions=[0, 6, 3])
-    assert list(figures.bracket(small, 3, (3, 3)).data[3].y) == [0, 6]
 
 
 def test_what_is_missing_is_left_out_and_the_chosen_fit_is_ringed():
@@ -81,30 +69,6 @@ def test_a_growing_path_is_drawn_over_its_whole_range():
     assert "100" in said
     assert "nan" not in text
     assert "<circle" in text
-
-
-def test_the_bracket_narrows():
-    figure = figures.bracket(PROBES, 305, (300, 325), color="#748dff")
-    by_name = {trace.name: trace for trace in figure.data}
-    bars = by_name["where it can be"]
-    x = np.array(bars.x, dtype=float)
-    assert np.isnan(x[2::3]).all()
-    assert x[1] == 1.0
-    assert list(x[3:5]) == [0.1, 1.0]
-    assert list(x[6:8]) == [0.1, 0.55]
-    assert list(by_name["accepted fit"].x) == [0.55]
-    assert list(by_name["fits"].y) == [0.5, 500]
-    assert list(by_name["wanted 305"].y) == [305, 305]
-    assert by_name["accepted 300 to 325"].y[0] in (300, 325)
-    assert figure.layout.yaxis2.range[0] > figure.layout.yaxis2.range[1], "the first fit is on top"
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_a_search_is_a_picture_while_it_goes_on(n):
-    text = sketch.svg(figures.bracket(PROBES.iloc[:n], 305, (300, 325)))
-    assert "nan" not in text
-    circles = [c for c in ET.fromstring(text).iter() if c.tag.endswith("circle")]
-    assert len(circles) >= 2 * n
 
 
 def test_sentences_for_those_who_cannot_see():

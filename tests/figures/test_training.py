@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from fmviz.figures import training
-from fmviz.figures.training import _NEGATIVE, _POSITIVE, signed_bars
 
 
 def frame(n: int, **columns: object) -> pd.DataFrame:
@@ -131,12 +130,3 @@ def test_zoom_survives_new_points_but_not_another_run_or_axis():
 
     assert revision(5, "a", "epoch") == revision(50, "a", "epoch")
     assert len({revision(5, "a", "epoch"), revision(5, "b", "epoch"), revision(5, "a", "seconds")}) == 3
-
-
-def test_bars_keep_signs_and_mark_exact_zeros():
-    values = np.array([-2.0, 0.5, 1e-12, 0.0])
-    bars, zeros = signed_bars(values, x="column", y="weight").data
-    np.testing.assert_array_equal(bars.y, values)
-    assert list(bars.marker.color) == [_NEGATIVE, _POSITIVE, _POSITIVE, _POSITIVE]
-    assert list(zeros.x) == [4]
-    assert len(signed_bars(values[:3], x="", y="").data) == 1

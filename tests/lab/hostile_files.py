@@ -232,7 +232,12 @@ FILES: tuple[Hostile, ...] = (
         False,
         "10,000 different",
     ),
-    Hostile("infinite.csv", lambda: csv(rows()) + b"inf,x,1\n-inf,y,2\n1e400,z,3\n", False, "infinite"),
+    Hostile(
+        "infinite.csv",
+        lambda: csv(rows()) + b"inf,x,1\n-inf,y,2\n1e400,z,3\n",
+        False,
+        "3 cells such as 'inf' are no numbers",
+    ),
     Hostile("mixed types.csv", lambda: csv(rows(200)) + b"n/k,x,1\nbroken,y,2\n", False, "no numbers"),
     Hostile("thousands.csv", lambda: csv(rows().assign(a=[f"{1000 * i:,}" for i in range(1, 61)])), False),
     Hostile("huge numbers.csv", lambda: csv(rows().assign(a=[10 ** (i % 40 + 1) for i in range(60)])), False),

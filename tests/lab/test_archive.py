@@ -8,8 +8,8 @@ import zipfile
 
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment

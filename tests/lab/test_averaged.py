@@ -21,8 +21,8 @@ from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search import averaged as module
 from fmviz.lab.search.averaged import Average, averaged
 from fmviz.lab.search.tuning import tuned
-from fmviz.lab.tables.target import Target
 from fmviz.paths.validation import finished
+from fmviz.tables.target import Target
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(7, 3))
@@ -73,7 +73,7 @@ def test_samples_of_a_run_and_tuned_strengths_predict_its_rows_kept_out(monkeypa
     assert posterior.P.shape[0] == 20
     design, y = prepared.validation
     sampled = quality(y, posterior.scores(design.matrix))["auc"]
-    settings, tuning = finished(tuned(prepared, quick=True))
+    settings, tuning = finished(tuned(prepared))
     assert settings["lambda_sparse"] == pytest.approx(tuning.best.lambda_sparse, rel=1e-3)
     end = Run.prepare(dataclasses.replace(prepared.experiment, **settings)).end()
     assert min(sampled, end.metrics["validation_auc"]) > 0.95

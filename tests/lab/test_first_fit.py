@@ -9,10 +9,8 @@ from programs import printed
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.search import averaged as module
-from fmviz.lab.search import first_fit as steps_of
 from fmviz.lab.search.averaged import Average, Sampling
-from fmviz.lab.search.first_fit import FirstFit, first_fit, first_fit_program
-from fmviz.lab.search.tuning import tuned
+from fmviz.lab.search.first_fit import FirstFit, Fitting, first_fit, first_fit_program
 from fmviz.paths.validation import Trial
 
 EXPERIMENT = Experiment(dataset="balance_scale", rank=3, validation=0.3, loss="logistic")
@@ -22,24 +20,25 @@ EXPERIMENT = Experiment(dataset="balance_scale", rank=3, validation=0.3, loss="l
 def quick(monkeypatch):
     monkeypatch.setattr(module, "_DRAWS", 20)
     monkeypatch.setattr(module, "_BURN_IN", 20)
-    monkeypatch.setattr(
-        steps_of, "tuned", lambda prepared, should_stop: tuned(prepared, quick=True, should_stop=should_stop)
-    )
 
 
 def test_every_step_says_what_it_is_and_the_fit_is_stored_and_repeated(store):
-    steps = list(first_fit(EXPERIMENT, store))
+    steps = list(first_fit(Run.prepare(EXPERIMENT), store))
     kinds = [type(step) for step in steps]
-    assert list(dict.fromkeys(kinds)) == [Trial, FirstFit, Sampling, Average]
-    assert kinds.count(Sampling) == 40
+    assert list(dict.fromkeys(kinds)) == [Trial, Fitting, FirstFit, Sampling, Average]
+    average = next(step for step in steps if isinstance(step, Average))
+    assert kinds.count(Sampling) == 40 * (1 + average.better)
     assert all(step.message for step in steps)
-    fit = next(step for step in steps if isinstance(step, FirstFit))
-    assert fit.validation.trials == [step for step in steps if isinstance(step, Trial)]
-    stored = store.get(fit.run)
-    assert stored.experiment == fit.experiment
-    again = Run.prepare(fit.experiment).end()
+    fit, last = (step for step in steps if isinstance(step, FirstFit))
+    assert fit.search["tried"] == [step.record() for step in steps if isinstance(step, Trial)]
+    stored = store.get(fit.stored)
+    assert stored.experiment == fit.run.experiment
+    again = Run.prepare(stored.experiment).end()
     assert again.objective == pytest.approx(stored.last["objective"], rel=1e-12) == fit.end.objective
-    average = steps[-1]
+    # What is kept has seen all rows.
+    assert last.run.problem.design.n_samples == len(last.run.dataset.y) > fit.run.problem.design.n_samples
+    assert (last.posterior is not None) == average.better
+    assert store.count() == 1
     assert average.own_score == pytest.approx(fit.end.metrics["validation_auc"])
     assert average.better == (average.score > average.own_score)
     assert average.n_bytes == 4 * 20 * 4 * (3 + 1)
@@ -48,15 +47,14 @@ def test_every_step_says_what_it_is_and_the_fit_is_stored_and_repeated(store):
 
 def test_a_stopped_search_ends_where_it_is():
     asked = iter(range(1_000))
-    steps = list(first_fit(EXPERIMENT, should_stop=lambda: next(asked) > 3))
+    steps = list(first_fit(Run.prepare(EXPERIMENT), should_stop=lambda: next(asked) > 3))
     assert all(isinstance(step, Trial) for step in steps)
     with pytest.raises(ValueError, match="before the first fit"):
-        list(first_fit(EXPERIMENT, should_stop=lambda: True))
+        list(first_fit(Run.prepare(EXPERIMENT), should_stop=lambda: True))
 
 
 def test_intervals_are_those_of_the_samples():
-    steps = list(first_fit(EXPERIMENT))
-    average = steps[-1]
+    average = next(step for step in first_fit(Run.prepare(EXPERIMENT)) if isinstance(step, Average))
     i, j = np.array([0, 1]), np.array([2, 3])
     table = average.intervals(i, j, level=0.5)
     # No attribute has levels here; the samples are probit scores, the fit is log-odds.

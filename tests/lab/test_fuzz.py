@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from fuzzing import forged, mutated
+from inline_executor import InlineExecutor
 from lab.hostile_files import FILES
 
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.archive import export_runs, import_runs
 from fmviz.lab.store.table import title_of_run
-from fmviz.lab.tables.column_types import described
-from fmviz.lab.tables.encoding import encode
-from fmviz.lab.tables.files import read
-from fmviz.lab.tables.recipe import first_recipe
+from fmviz.tables.encoded import encode
+from fmviz.tables.files import read
+from fmviz.tables.recipe import columns_of, first_recipe
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,7 @@ def test_broken_files_are_read_or_refused_in_a_sentence(small, seed):
     name, data = dice.choice(small)
     try:
         source = read(mutated(data, dice), name=name)
-        columns = () if source.table is None else described(source.table, source.reading.decimal)
-        dataset = encode(source, first_recipe(source, columns)).dataset("x", "X")
+        dataset = Dataset.of_table(encode(source, first_recipe(source, columns_of(source))), "x", "X")
     except ValueError as error:
         said = str(error)
         assert said.endswith("."), said

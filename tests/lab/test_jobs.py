@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from inline_executor import InlineExecutor
 from programs import wait_for
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.lab.background.job import MOST_FRAMES, MOST_RECORDS, Job, JobView
-from fmviz.lab.background.pool import InlineExecutor, ThreadPool
+from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import Limits, TaskManager, TooManyJobsError
 from fmviz.lab.datasets import DATASETS, Dataset

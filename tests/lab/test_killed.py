@@ -12,9 +12,9 @@ import time
 
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 from programs import wait_for
 
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.runner import Run
 from fmviz.lab.store import INTERRUPTED, RunStore

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fmviz.__main__ import main
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import prepare
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.store.table import metrics_in_words
-from fmviz.lab.tables.encoding import encode
-from fmviz.lab.tables.recipe import Choice, Recipe
-from fmviz.lab.tables.source import Source
-from fmviz.lab.tables.target import Target
+from fmviz.tables.encoded import encode
+from fmviz.tables.recipe import Choice, Recipe
+from fmviz.tables.source import Source
+from fmviz.tables.target import Target
 
 SIZES = np.arange(1.0, 31.0)
 TABLE = pd.DataFrame({"size": SIZES, "price": np.exp(0.1 * SIZES + 2.0)})
-RECIPE = Recipe(columns=(Choice("size", "number"),), target="price", logarithm=True)
+RECIPE = Recipe(columns=(Choice("size", "number"),), target="price", logarithm=True, numbers="line")
 
 
 def test_the_recipe_says_it_only_where_it_matters():
@@ -32,12 +33,12 @@ def test_the_recipe_says_it_only_where_it_matters():
 
 def test_predictions_are_in_the_targets_own_unit():
     encoded = encode(Source(RECIPE.reading, TABLE), RECIPE)
-    assert Target.from_dict(asdict(encoded.target)) == encoded.target
+    assert Target.from_dict(encoded.target.to_dict()) == encoded.target
     np.testing.assert_allclose(encoded.target.decode(encoded.y), TABLE["price"])
-    dataset = encoded.dataset("houses", "Houses")
+    dataset = Dataset.of_table(encoded, "houses", "Houses")
     experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0, tol=1e-10)
     end = prepare(dataset, experiment, encoded.rows).end()
-    model = SavedModel(end.parameters, "fm", encoded.target, ("size",), encoded.encoding)
+    model = SavedModel(end.parameters, "fm", encoded.target, ("size",), encoded.encoder)
     # A straight line in the logarithm goes on beyond the rows that were seen.
     far = model.predict(pd.DataFrame({"size": [40.0]}))
     np.testing.assert_allclose(far, np.exp(0.1 * 40.0 + 2.0), rtol=1e-3)
@@ -61,7 +62,7 @@ def test_only_positive_numbers_have_one():
         Target.learn(pd.Series(["a", "b", "c"], name="kind"), logarithm=True)
     # What has none, in rows that are predicted later, counts as missing.
     learned = Target.learn(pd.Series([1.0, 2.0, 3.0], name="price"), logarithm=True)
-    assert np.isnan(learned.encode(pd.Series([-1.0, 1.0], name="price"))).tolist() == [True, False]
+    assert np.isnan(learned.encode(pd.DataFrame({"price": [-1.0, 1.0]}))).tolist() == [True, False]
 
 
 def test_the_command_line_offers_it(tmp_path, command):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,17 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.target import Target as EngineTarget
 from fmviz.lab.catalog import load
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runner import Run, prediction_figures
 from fmviz.lab.search.strength_path import PathPlan, trace
 from fmviz.lab.store.packing import pack_parameters, unpack_parameters
-from fmviz.lab.tables.encoding import encode
-from fmviz.lab.tables.recipe import Choice, Recipe
-from fmviz.lab.tables.source import Source
-from fmviz.lab.tables.target import Target
-from fmviz.lab.uploads.size import Size
+from fmviz.lab.uploads.library import Size
+from fmviz.tables.encoded import encode
+from fmviz.tables.recipe import Choice, Recipe
+from fmviz.tables.source import Source
+from fmviz.tables.target import Target
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3)).round(3)
@@ -68,10 +69,13 @@ def encoded(*args, **others):
 )
 def test_columns_become_targets(chosen, task, outputs, shape):
     encoding = encode(Source(chosen.reading, TABLE), chosen)
-    data = encoding.dataset("own", "Own")
+    data = Dataset.of_table(encoding, "own", "Own")
     assert (data.task, data.outputs, data.y.shape) == (task, outputs, shape)
-    assert Target.from_dict(json.loads(json.dumps(asdict(encoding.target)))) == encoding.target
-    assert Size.of(encoding).rows == 120
+    assert Target.from_dict(json.loads(json.dumps(encoding.target.to_dict()))) == encoding.target
+    size = Size.of(encoding)
+    # The cost that is promised is that of all machines.
+    assert (size.rows, size.outputs) == (120, max(1, len(outputs)))
+    assert size.seconds(2, 10) == pytest.approx(3e-9 * size.entries * 20 * size.outputs)
     target = EngineTarget.of(data.target_of(data.y))
     assert len(target.outputs()) == max(1, len(outputs))
     for c in range(len(outputs)):
@@ -85,7 +89,7 @@ def test_several_targets_are_of_one_kind():
         encoded("u", "hot")
     with pytest.raises(ValueError, match=r"kind \(more classes\)"):
         encoded("hot", "kind")
-    with pytest.raises(ValueError, match="does not hold all values of 'kind' once"):
+    with pytest.raises(ValueError, match="does not hold all of them once"):
         encoded("kind", task="ordinal", order=("low", "top"))
     with pytest.raises(ValueError, match=r"has 3 classes .* or predict all of them"):
         encoded("kind", task="binary")

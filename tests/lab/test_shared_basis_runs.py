@@ -109,7 +109,7 @@ def test_its_strength_is_chosen_by_validation():
     experiment = replace(suggested("iris", "shared_basis"), rank=4)
     run = prepare(dataset("class"), experiment, np.arange(60), np.arange(60, 80))
     assert can_be_tuned(run.problem)
-    settings, result = finished(tuned(run, quick=True))
+    settings, result = finished(tuned(run))
     assert settings["lambda_sparse"] == pytest.approx(result.best.lambda_sparse, rel=1e-3)
     assert result.best.loss == min(trial.loss for trial in result.trials)
     assert isinstance(run, Run)

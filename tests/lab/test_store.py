@@ -14,11 +14,11 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from inline_executor import InlineExecutor
 from programs import wait_for
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment

@@ -11,13 +11,11 @@ from programs import printed
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.threshold import lambda_max
 from fmviz.lab.runner import Run
-from fmviz.lab.search.equal_sparsity import search, search_program
+from fmviz.lab.search.equal_sparsity import nearest
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathPlan,
-    bracket_grid,
     metrics_in,
-    nearest,
     path_program,
     path_table,
     range_to_empty,
@@ -66,7 +64,7 @@ def test_an_informed_path_goes_the_way_its_regularizer_needs_and_a_search_along_
     best = table.groupby("regularizer")["support_f1"].max()
     assert best["ti"] > 0.95
     assert best["l1"] > 0.8
-    *_, result = search(replace(base, regularizer="ti"), 360)
+    *_, result = nearest(Run.prepare(replace(base, regularizer="ti")), 360)
     assert result.status == "found"
     assert result.metrics["support_f1"] > 0.95
 
@@ -106,8 +104,6 @@ def test_grids_of_strengths():
     assert strengths(1.0, 1.00001, 9) == (1.0,)
     with pytest.raises(ValueError, match="move them apart"):
         strengths(1.0, 0.1, 5)
-    assert bracket_grid(1e-3, 10.0) == tuple(10.0**e for e in range(-5, 4))
-    assert bracket_grid(1e-12, 1e6)[0] == 1e-12
     low, high = suggested_range("planted_interactions")
     assert low < 0.1 < high
     # λ_max of TI lies below the upper end, and not far below.
@@ -141,28 +137,21 @@ def test_the_program_of_a_path_prints_its_counts():
     ]
 
 
-def test_a_search_narrows_to_what_a_run_repeats_and_its_program_prints():
+def test_a_search_narrows_to_what_a_run_repeats():
     base = replace(BASE, regularizer="ti")
-    fits = list(search(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
+    fits = list(nearest(Run.prepare(base), 4, (3, 5), cold=True))
     last = fits[-1]
     assert last.status == "found"
     assert 3 <= last.used_interactions <= 5
     assert Run.prepare(last.experiment).end().used_interactions == last.used_interactions
     widths = [fit.high - fit.low for fit in fits if not math.isnan(fit.high - fit.low)]
     assert widths == sorted(widths, reverse=True)
-    said = printed(search_program(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
-    assert said[: len(fits)] == [fit.message for fit in fits]
-    assert said[-1] == f"used interactions {last.used_interactions}"
 
 
 def test_what_cannot_be_reached_is_said_with_its_neighbours():
     # Whole features of four give 0, 1, 3 or 6 pairs.
-    fits = list(search(replace(BASE, regularizer="cs"), 2, (2, 2), grid=(1e-4, 1e-2, 1.0)))
-    assert fits[-1].status == "not reachable"
-    counts = [fit.used_interactions for fit in fits]
-    below, above = nearest(counts, 2)
-    assert counts[below] < 2 < counts[above]
-    assert set(counts) <= {0, 1, 3, 6}
+    fits = list(nearest(Run.prepare(replace(BASE, regularizer="cs")), 2, (2, 2), cold=True))
+    assert [fit.status for fit in fits[-2:]] == ["not reachable", "nearest"]
+    assert {fit.used_interactions for fit in fits} <= {0, 1, 3, 6}
+    assert fits[-1].used_interactions in (1, 3)
     assert "jumps over 2" in fits[-1].message
-    assert nearest([1, 3], 3) == (0, None)
-    assert nearest([9, 0, 9, 0], 5) == (3, 2)

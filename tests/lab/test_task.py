@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import threading
 
-from fmviz.lab.background.pool import InlineExecutor, ThreadPool
+from inline_executor import InlineExecutor
+
+from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import Limits, TaskManager
 from fmviz.lab.experiment import Experiment

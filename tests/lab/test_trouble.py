@@ -8,9 +8,9 @@ import sqlite3
 import time
 
 import pytest
+from inline_executor import InlineExecutor
 
 from fmviz.engine import _jit
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment

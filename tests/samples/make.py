@@ -25,6 +25,8 @@ STORE = FOLDER / "store.db"
 os.environ["FMVIZ_STORE"] = str(STORE)
 
 from fmviz.lab.tables.fit import SavedModel  # noqa: E402
+from fmviz.lab.tables.recipe import first_recipe  # noqa: E402
+from fmviz.lab.tables.source import Reading  # noqa: E402
 
 from fmviz.__main__ import main as command  # noqa: E402
 from fmviz.lab.experiment import Experiment  # noqa: E402
@@ -34,8 +36,6 @@ from fmviz.lab.search import sweep_run  # noqa: E402
 from fmviz.lab.search.sweep_plan import SweepPlan  # noqa: E402
 from fmviz.lab.store import RunStore, ownership  # noqa: E402
 from fmviz.lab.store.archive import export_runs  # noqa: E402
-from fmviz.lab.tables.recipe import first_recipe  # noqa: E402
-from fmviz.lab.tables.source import Reading  # noqa: E402
 from fmviz.lab.uploads import importing, library  # noqa: E402
 from fmviz.paths.validation import finished  # noqa: E402
 

@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from apptests import after_every_run, raises_nothing, scan_packages_once, shows_no_error
+from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui import driving
 from ui.sentences import Sentences
 
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import shipped
 from fmviz.lab.search.arena import arena_plan

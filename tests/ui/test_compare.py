@@ -126,10 +126,3 @@ def test_models_of_any_data_under_one_strength(store):
     assert sent["player"]
     assert sent["panels"][1]["frames"][0]["key"] == "Epoch 0"
     assert "TI's threshold" in words(app)
-
-
-def test_an_empty_store_offers_an_example(store):
-    app = page("compare", view="runs")
-    finish(app, "compare_example")
-    assert len(store.runs()) == 4
-    assert len(app.dataframe[0].value.set_index("what").columns) == 2

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fmviz.lab.tables.limits import UPLOADS
+from fmviz.tables.limits import UPLOADS
 
 SCRIPT = "<img src=x onerror=window.hacked=1>"
 FORMULA = "=cmd|' /C calc'!A0"
@@ -37,7 +37,7 @@ def test_a_file_is_brought_corrected_and_trained_on(server, page, wait_idle, sho
     mine = tmp_path / "my people.csv"
     mine.write_text(CSV, encoding="utf-8")
     uploader.set_input_files(str(mine))
-    page.locator(".st-key-data_train button:not([disabled])").first.wait_for()
+    page.locator(".st-key-data_read button:not([disabled])").first.wait_for()
     wait_idle(page)
     figures = page.locator(".st-key-data_figures")
     assert "240" in figures.inner_text()
@@ -56,15 +56,17 @@ def test_a_file_is_brought_corrected_and_trained_on(server, page, wait_idle, sho
     wait_idle(page)
     assert "18" in figures.inner_text().split("Pairs")[0]
 
-    page.locator(".st-key-data_train button").first.click()
-    page.wait_for_url("**/train**")
-    page.get_by_text("Take it with you").wait_for()
+    page.locator(".st-key-data_read button").first.click()
+    page.wait_for_url("**/interactions**")
     wait_idle(page)
     assert "run=" in page.url
     assert page.get_by_text(SCRIPT).count() or page.locator("canvas").count()
     assert page.evaluate("() => window.hacked") is None
+    shoot(page, "data-read")
+    page.goto(page.url.replace("/interactions", "/train"))
+    page.get_by_text("Take it with you").wait_for()
+    wait_idle(page)
     with page.expect_download() as waiting:
         page.locator(".st-key-train_p_csv button").first.click()
     names = [line.split(",")[0] for line in waiting.value.path().read_text().splitlines()]
     assert not any(name.lstrip('"').startswith(("=", "@", "+", "-")) for name in names)
-    shoot(page, "data-trained")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 from ui.driving import metrics, page, words
 
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.search import averaged
+from fmviz.lab.search import averaged, by_columns
 from fmviz.lab.store import Growth
 from fmviz.report import SHOWN_PAIRS, html, of_stored
-from fmviz.ui.interactions import pairs
+from fmviz.ui.interactions import opened, pairs
 
 pytestmark = pytest.mark.faultless
 
@@ -29,7 +31,7 @@ def test_without_a_run_the_example_is_one_click(store, sentences):
     app = page("interactions")
     app.button(key="interactions_example").click().run()
     sentences(app, "interactions", "the example")
-    assert app.dataframe[0].value.columns[0] == "sentence"
+    assert app.dataframe[0].value.columns[0] == "name"
 
 
 def test_an_unknown_run_is_said(store, sentences):
@@ -40,7 +42,7 @@ def test_an_unknown_run_is_said(store, sentences):
 
 def test_pairs_are_searched_sorted_and_told(store, sentences):
     run = trained(**MONKS)
-    app = page("interactions", run=run)
+    app = page("interactions", run=run, view="pairs")
     sentences(app, "interactions", "pairs")
     table = app.dataframe[0].value
     assert table["weight"].abs().is_monotonic_decreasing
@@ -55,11 +57,11 @@ def test_pairs_are_searched_sorted_and_told(store, sentences):
     assert (app.dataframe[0].value["rows_with_both"] == 0).any()
 
 
-@pytest.mark.parametrize("view", ["pairs", "attributes", "matrix"])
+@pytest.mark.parametrize("view", ["pairs", "matrix"])
 def test_samples_give_intervals_and_say_whether_they_predict_better(store, sentences, monkeypatch, view):
     monkeypatch.setattr(averaged, "_DRAWS", 10)
     monkeypatch.setattr(averaged, "_BURN_IN", 10)
-    app = page("interactions", run=trained(**MONKS), view=view)
+    app = page("interactions", run=trained(**MONKS), view=view, cells="features")
     app.toggle(key="interactions_samples").set_value(True).run()
     app.run()
     if view == "pairs":
@@ -73,27 +75,41 @@ def test_samples_give_intervals_and_say_whether_they_predict_better(store, sente
     assert table["probability"].between(0.0, 1.0).all()
 
 
-def test_samples_that_take_long_are_waited_for_and_stopped(store, sentences):
+def test_columns_are_read_before_features(store, sentences, monkeypatch):
+    monkeypatch.setattr(averaged, "_DRAWS", 10)
+    monkeypatch.setattr(by_columns, "_MOST_SHUFFLES", 2)
+    run = trained(**MONKS)
+    app = page("interactions", run=run)
+    sentences(app, "interactions", "columns")
+    table = app.dataframe[0].value
+    assert table["size"].is_monotonic_decreasing
+    assert len(table) == 6 + 15
+    alone = page("interactions", run=run, pair="1")
+    assert "body_shape" in [head.value for head in alone.subheader]
+    chosen = page("interactions", run=run, pair="0,4")
+    assert "head_shape × jacket_color" in [head.value for head in chosen.subheader]
+    chosen.button(key="interactions_to_pairs").click().run()
+    assert chosen.dataframe[0].value["feature_i"].str.startswith("head_shape").all()
+    matrix = page("interactions", run=run, view="matrix")
+    assert "the typical size of what it adds" in words(matrix)
+    report = html(
+        replace(of_stored(store.get(run), store), by_columns=opened.latest_by_columns(opened_run(store, run)))
+    )
+    assert "What columns do, in pairs" in report
+    assert table["sentence"][0] in report
+
+
+def opened_run(store, run):
+    return opened.opened(run, store.get(run).updated, str(store.path), store)
+
+
+def test_columns_that_take_long_are_waited_for_and_stopped(store):
     run = trained(**MONKS)
     tasks.install(tasks.TaskManager(InlineExecutor(hold=True)))
-    app = page("interactions", run=run, samples="1")
-    sentences(app, "interactions", "waiting for samples")
-    app.button(key="interactions_samples_stop").click().run()
-    assert "interactions_samples_again" in {button.key for button in app.button}
-
-
-def test_attributes_are_drilled_down_to_levels(store, sentences):
-    run = trained(**MONKS)
-    app = page("interactions", run=run, view="attributes", pair="0,1")
-    strengths, levels = (frame.value for frame in app.dataframe)
-    assert strengths["strength"].is_monotonic_decreasing
-    assert strengths["typical_size"].notna().all()
-    assert levels["feature_i"].str.startswith("head_shape").all()
-    assert levels["feature_j"].str.startswith("body_shape").all()
-    alone = page("interactions", run=trained(), view="attributes")
-    sentences(alone, "interactions", "no attributes")
-    alone.button(key="interactions_to_pairs").click().run()
-    assert alone.dataframe[0].value["sentence"].size
+    app = page("interactions", run=run)
+    app.button(key="interactions_columns_stop").click().run()
+    app.button(key="interactions_columns_again").click().run()
+    assert "interactions_columns_stop" in {button.key for button in app.button}
 
 
 def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypatch):
@@ -133,11 +149,9 @@ def test_the_rows_that_look_wrong_are_listed(store, sentences):
 )
 def test_every_model_and_data_set_is_read_in_every_way(store, settings):
     run = trained(**settings)
-    for view in ("pairs", "attributes", "matrix", "row"):
-        app = page("interactions", run=run, view=view)
+    for view in ("attributes", "pairs", "matrix", "row"):
+        app = page("interactions", run=run, view=view, cells="features")
         assert not app.warning
-    said = words(app)
-    assert "verified" in said, "the terms sum to the prediction"
     assert app.dataframe[-1].value["value"].size
 
 
@@ -149,7 +163,6 @@ def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store, sentence
     other = next(value for value in (0, 1, 2) if value != box.value)
     box.set_value(other).run()
     assert app.query_params["change"] == f"0={float(other)}"
-    assert "verified" in words(app)
     after = metrics(app)
     assert after["Probability of “yes”"] != before["Probability of “yes”"]
     linked = page("interactions", **dict(app.query_params))
@@ -181,8 +194,8 @@ def test_train_and_runs_lead_here(store):
 def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
     monkeypatch.setattr("fmviz.ui.interactions.opened._INLINE_ROWS", 0)
     run = trained(**MONKS)
-    for view in ("pairs", "attributes", "matrix"):
-        app = page("interactions", run=run, view=view)
+    for view in ("pairs", "matrix"):
+        app = page("interactions", run=run, view=view, cells="features")
         app.run()
         assert "s so far" not in words(app)
     assert "used features" in words(app)

@@ -8,9 +8,8 @@ from ui.driving import address, page, words
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.lessons.steps import lessons
-from fmviz.ui import compare, geometry, prox, sweeps
+from fmviz.ui import compare, geometry, path, prox, sweeps
 from fmviz.ui.lessons import panel
-from fmviz.ui.path import page as path
 from fmviz.ui.settings.presets import presets
 from fmviz.ui.settings.state import Settings, from_link
 from fmviz.ui.train import page as train
@@ -28,7 +27,7 @@ def states():
     return list(result.values())
 
 
-@pytest.mark.parametrize("name", ["prox", "start", "train", "path"])
+@pytest.mark.parametrize("name", ["prox", "start", "train", "compare"])
 def test_every_state_of_every_step_is_one_of_its_page(name, store, monkeypatch):
     # A visit of each page and model with the names that all its steps use; values one by one without a visit.
     every = [state for _, state in states() if state.page == name]
@@ -41,8 +40,7 @@ def _visit(name, mine):
     hidden = sorted({part for state in mine for part in state.hide.split(",") if part})
     locked = sorted({part for state in mine for part in state.lock.split(",") if part})
     query = {"hide": ",".join(hidden), "lock": ",".join(locked)}
-    started = ("play", "seek")
-    settings = {key: text for state in mine for key, text in state.settings.items() if key not in started}
+    settings = {key: text for state in mine for key, text in state.settings.items() if key != "play"}
     app = page(name, **settings, **{key: text for key, text in query.items() if text})
     assert not app.warning, [warning.value for warning in app.warning]
     if name == "train":

@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 import pandas as pd
 import pytest
 from fuzzing import MARKUP, TEXTS
+from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui.driving import PAGES, figures, page
 from ui.sentences import elements_of
 
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.search import sweep_run
 from fmviz.lab.store import RunStore
@@ -230,9 +230,6 @@ STATES = {
             "rank": "3",
             "points": "3",
             "penalties": "ti,cs",
-            "target": "4",
-            "accept": "20",
-            "seek": "1",
             "seed": "2",
         },
         "path_start",
@@ -275,7 +272,7 @@ def test_the_address_bar_of_one_browser_opens_the_same_in_another(new_page, serv
         ("prox?d=30&k=4&seed=5&regularizers=ti,cs", ".st-key-prox_verdicts"),
         (
             "train?level=expert&dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&play=1",
-            ".st-key-train_report",
+            ".st-key-train_exports",
         ),
     ):
         first = new_page()

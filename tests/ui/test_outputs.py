@@ -77,8 +77,6 @@ def test_a_shared_basis_shows_its_slices_its_bases_and_its_gap(store):
     against = page("interactions", run=job.id, output="2", against="1")
     assert "log-odds of “virginica against versicolor”" in against.dataframe[0].value["sentence"].iloc[0]
     assert "score for “virginica”" in words(page("interactions", run=job.id, output="2"))
-    row = page("interactions", run=job.id, view="row", row="3")
-    assert "Every output of this row" in words(row)
 
 
 def test_labels_of_a_table_share_a_basis_from_the_file_to_the_words(store, monkeypatch):
@@ -87,8 +85,8 @@ def test_labels_of_a_table_share_a_basis_from_the_file_to_the_words(store, monke
     app = page("data", file=file, outputs="shared", target="hot", also="wet")
     assert "all on one shared basis" in words(app)
     assert not [box for box in app.number_input if box.key == "data_rank"], "how many bases is chosen by λ"
-    press(app, "data_train")
-    assert app.title[0].value == "Train"
+    press(app, "data_read")
+    assert app.title[0].value == "Interactions"
     (run,) = store.runs()
     assert run.settings["model"] == "shared_basis"
     report = html(of_stored(run, store))

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui import driving
 from ui.driving import finish, words
@@ -17,7 +18,6 @@ from fmviz.__main__ import main
 from fmviz.figures import papers as figures
 from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, shipped
 from fmviz.lab.papers.reproduction import key_of

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
+from inline_executor import InlineExecutor
 from playwright.sync_api import expect
 from programs import printed
 from ui.driving import address, finish, metrics, numbers, words
 from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.ui.path.page import best_row
+from fmviz.ui.path import best_row
 
 pytestmark = pytest.mark.faultless
 
@@ -94,50 +93,6 @@ def test_the_path_survives_another_page_and_a_forgetful_server(store):
     assert address(app) == ADDRESS | {"run": "1", "metric": "validation_auc"}
 
 
-def test_a_link_computes_the_same_numbers_anew(store, sentences):
-    tables = []
-    for _ in range(2):
-        tasks.install(TaskManager(InlineExecutor()))
-        app = open_page("path", **SMALL, run="1", order="cold", seed="5")
-        app.run()
-        tables.append(app.dataframe[0].value)
-    assert tables[0].drop(columns="epochs").equals(tables[1].drop(columns="epochs"))
-    sentences(app, "path", "each fit by itself")
-
-
-def test_a_search_finds_its_number_and_its_program_too(store, sentences):
-    app = open_page("path", **SMALL, target="4", accept="20", seek="1")
-    app.run()
-    assert "TI at λ = " in words(app)
-    used = int(re.search(r"uses \*\*(\d+)\*\* interactions", words(app))[1])
-    assert 3 <= used <= 5
-    assert printed(code(app, "import search"))[-1] == f"used interactions {used}"
-    assert {"3", "5"} <= numbers(app)
-    app.select_slider(key="path_target").set_value(5).run()
-    sentences(app, "path", "another number sought")
-
-
-def test_what_cannot_be_reached_has_neighbours_and_a_way_out(store, sentences):
-    app = open_page("path", **SMALL | {"low": "100", "high": "1000"}, target="6", seeker="cs", seek="1")
-    app.run()
-    assert "6" in numbers(app)
-    sentences(app, "path", "out of reach of the strengths")
-    way = app.button(key="path_way_out")
-    assert way.label.startswith("Look down to")
-    way.click().run()
-    app.run()
-    assert address(app)["low"] == "1.0"
-    assert "Settings changed since this search" not in words(app)
-
-
-def test_more_pairs_than_there_are_has_no_way_out(store, sentences):
-    app = open_page("path", **SMALL, target="5000", seeker="cs", seek="1")
-    app.run()
-    assert {"6", "5,000"} <= numbers(app)
-    sentences(app, "path", "more than there are")
-    assert not [button for button in app.button if button.key == "path_way_out"]
-
-
 @pytest.mark.faultless(False)
 def test_nothing_to_fit_and_bad_ends_are_sentences(store, sentences):
     sentences(open_page("path", **SMALL | {"penalties": "none"}), "path", "no penalty")
@@ -163,7 +118,7 @@ def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
         raise RuntimeError("no more memory")
         yield
 
-    monkeypatch.setattr("fmviz.ui.path.page.trace", broken)
+    monkeypatch.setattr("fmviz.ui.path.trace", broken)
     app = open_page("path", **SMALL)
     finish(app, "path_start")
     assert app.error
@@ -175,7 +130,7 @@ def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
     [
         ({"level": "simple"}, {"path_validation", "path_lambda_w"}),
         ({"hide": "low,metric,who,at,charts,stop"}, {"path_low", "path_at", "path_stop"}),
-        ({"hide": "fit,target_search"}, {"path_at", "path_target", "path_seek_start"}),
+        ({"hide": "fit"}, {"path_at"}),
     ],
 )
 def test_what_is_left_out_leaves_the_rest(store, query, gone):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from inline_executor import InlineExecutor
 from ui.driving import figures, page, words
 
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store.stored_run import this_process

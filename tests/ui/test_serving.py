@@ -19,7 +19,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.script_data import ScriptData
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 
-from fmviz.ui import serving, upload_quota
+from fmviz.ui import serving, session_uploads
 
 
 def get(
@@ -67,12 +67,12 @@ def test_pages_bring_the_script_for_back(monkeypatch):
 def test_uploads_are_counted_before_they_are_read(monkeypatch, store):
     """By session and in all, whatever page they come from: `PUT` of 12 files of 50 bytes."""
     monkeypatch.setattr(config, "get_option", {"server.allowedHosts": ["localhost"]}.get)
-    monkeypatch.setattr(upload_quota, "SESSION_BYTES", 200)
+    monkeypatch.setattr(session_uploads, "SESSION_BYTES", 200)
     monkeypatch.setenv("FMVIZ_UPLOADS", "0.3 kB")
     stored: dict[str, dict[str, SimpleNamespace]] = {}
     runtime = SimpleNamespace(uploaded_file_mgr=SimpleNamespace(file_storage=stored))
     monkeypatch.setattr(
-        upload_quota, "Runtime", SimpleNamespace(exists=lambda: True, instance=lambda: runtime)
+        session_uploads, "Runtime", SimpleNamespace(exists=lambda: True, instance=lambda: runtime)
     )
     # Two at once: one that is being received counts.
     waiting = serving.Guard(endless)(placed("b", "0", b"50"), None, None)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui.driving import address, figures, numbers, press, stage, values, words
 
@@ -15,7 +16,6 @@ from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background import tasks
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import Limits, TaskManager
 from fmviz.lab.background.thinned import ThinnedWeights
@@ -23,9 +23,9 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.train.interactions import pairs_table
+from fmviz.ui.train.interactions import strongest_pairs
 from fmviz.ui.train.live import _recovery_words
-from fmviz.ui.train.panels import picture
+from fmviz.ui.train.panels import picture, sets_table
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 
@@ -284,8 +284,8 @@ def test_strong_pairs_are_named_and_compared_with_the_truth():
     P = np.zeros((17, 2))
     (i, j), *_ = dataset.true_pairs
     P[i, 0], P[j, 0], P[-1, 0] = 2.0, -1.0, 0.1
-    table = pairs_table(get_model("fm"), Parameters(P, np.zeros(17), 0.0), dataset)
-    as_weights = pairs_table(get_model("qr"), Parameters.of_weights(P @ P.T), dataset)
+    table = sets_table(*strongest_pairs(get_model("fm"), Parameters(P, np.zeros(17), 0.0)), dataset)
+    as_weights = sets_table(*strongest_pairs(get_model("qr"), Parameters.of_weights(P @ P.T)), dataset)
     assert as_weights.equals(table)
     assert table["Weight"].tolist() == pytest.approx([-2.0, 0.2, -0.1])
     assert table["In truth"].tolist() == [True, False, False]

@@ -1,19 +1,18 @@
-"""The page Train: changed strengths, steps inside an epoch, comparison of supports, zero entries."""
+"""The page Train: changed strengths, comparison of supports, zero entries."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui.driving import address, figures, finish, page, press, words
 
 from fmviz.engine.schedule import Change
 from fmviz.lab.background import tasks
 from fmviz.lab.background.job import Job
-from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import compare_supports
-from fmviz.lab.runner import Run
 from fmviz.ui.train.panels import learned_support
 
 SMALL = {
@@ -68,64 +67,6 @@ def test_a_link_with_changes_that_cannot_be_says_so(store):
     assert "changes" not in address(app)
 
 
-def test_steps_inside_an_epoch_lead_into_the_next(store, sentences):
-    app = step(page("train", **SMALL, grain="entry"))
-    # A bias, four weights and twelve entries.
-    assert "Inside epoch 1" in words(app)
-    assert "The bias" in words(app)
-    assert figures(app)["Epoch"] == "0"
-    step(app, 6)
-    assert address(app)["inside"] == "7"
-    sentences(app, "train", "inside an epoch")
-    assert any("soft" in item.value for item in app.latex)
-    app.slider(key="train_inside").set_value(17).run()
-    before = the_job().view()
-    assert "in column 3 of P" in words(app)
-    inside = app.session_state["fmviz:train:inside_cache"][1]
-    step(app)
-    assert figures(app)["Epoch"] == "1"
-    assert "Inside epoch 2" in words(app)
-    np.testing.assert_allclose(inside.at(17).P, the_job().view().parameters.P, rtol=1e-10)
-    assert before.epoch == 0
-    app.selectbox(key="train_grain").set_value("block").run()
-    step(app, 2)
-    assert "Column 1 of P" in words(app)
-    assert "of 4 moved" in words(app)
-    # A step by epoch is one of the run.
-    app.selectbox(key="train_grain").set_value("epoch").run()
-    assert figures(step(app))["Epoch"] == "2"
-
-
-@pytest.mark.slow
-def test_the_halves_of_a_proximal_gradient_step_are_shown_apart(store, sentences):
-    app = step(page("train", **SMALL, solver="pgd", grain="block"), 3)
-    assert figures(app)["Epoch"] == "1"
-    sentences(app, "train", "the first half of a step")
-    step(app)
-    sentences(app, "train", "the second half of a step")
-    inside = app.session_state["fmviz:train:inside_cache"][1]
-    *_, last = (s for s in Run.prepare(the_job().experiment).snapshots() if s.epoch <= 2)
-    assert np.array_equal(inside.at(2).P, last.parameters.P)
-    app = page("train", **SMALL, solver="psgd", grain="entry")
-    assert "no steps on single entries" in words(step(app))
-
-
-@pytest.mark.slow
-def test_slow_motion_goes_through_the_steps_by_itself(store):
-    app = page("train", **SMALL, speed="slow", grain="block", play="1")
-    assert address(app)["motion"] == "1"
-    # Every run of the script is a tick, of which there are four an epoch.
-    for _ in range(6):
-        app.run()
-    assert figures(app)["Epoch"] in ("1", "2")
-    assert ", step by step." in words(app)
-    press(app, "train_pause")
-    assert "motion" not in address(app)
-    app.segmented_control(key="train_speed").set_value("full").run()
-    assert figures(press(app, "train_play"))["Epoch"] == "12"
-    assert "inside" not in address(app)
-
-
 def test_planted_support_is_compared_pair_by_pair(store):
     app = page("train", dataset="planted_interactions", max_epochs="20", support="1", play="1")
     view = the_job().view()
@@ -144,7 +85,6 @@ def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
     P = view.parameters.P
     app.selectbox(key="train_cell_j").set_value(int(np.flatnonzero((P[0] != 0) @ (P != 0).T)[-1])).run()
     assert "interact with weight" in words(app)
-    assert "The products sum to" in words(app)
     live = (P != 0).any(axis=1)
     disjoint = [
         (i, j)

@@ -60,7 +60,7 @@ def test_triples_are_trained_looked_at_and_linked(open_train, manager, sentences
     assert "Σₛ pᵢₛ pⱼₛ pₗₛ" in words(app)
     assert address(app)["order"] == "3"
     (table,) = app.dataframe
-    assert list(table.value.columns)[:4] == ["Feature", "with", "and", "Weight"]
+    assert list(table.value.columns)[:4] == ["Feature", "with feature", "and", "Weight"]
     assert len(table.value) == last["used_interactions_3"]
     app.multiselect(key="train_slice").set_value([1]).run()
     assert address(app)["slice"] == "1"
@@ -119,26 +119,6 @@ def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_trai
     assert said(app).why_not() is None
 
 
-def test_weights_of_columns_are_drawn_and_taken_away(open_train, manager, sentences):
-    app = open_train(
-        dataset="balance_scale",
-        model="expansion",
-        rank="4",
-        max_epochs="5",
-        play="1",
-        loss="squared",
-        regularizer="l2",
-        lambda_sparse="0.0",
-    )
-    (job,) = manager.jobs()
-    view = job.view()
-    weights = view.parameters.coefficients
-    assert f"{(weights > 0).sum()} positive, {(weights < 0).sum()} negative" in words(app)
-    sentences(app, "train", "weights of columns")
-    assert interactions.column_headings(view.machine, weights.size) == ["p1", "p2", "p3", "p4"]
-    assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
-
-
 @pytest.mark.parametrize("diagonal", ["0", "1"])
 @pytest.mark.faultless
 def test_the_convex_machine_is_looked_at_by_pairs(open_train, manager, diagonal):
@@ -165,19 +145,6 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_train, manager, diagonal)
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
 
 
-def test_a_subset_has_a_weight(open_train, manager):
-    app = open_train(
-        **{**SMALL, "model": "all_subsets", "regularizer": "omega_ti", "max_epochs": "4"}, play="1"
-    )
-    (job,) = manager.jobs()
-    assert "Choose some features" in app.multiselect(key="train_subset").placeholder
-    app.multiselect(key="train_subset").set_value([0, 1, 3]).run()
-    assert address(app)["subset"] == "0,1,3"
-    P = job.view().parameters.P
-    assert f"{P[[0, 1, 3]].prod(axis=0).sum():.4g}" in {metric.value for metric in app.metric}
-    assert "By order" in words(app)
-
-
 def test_columns_are_named_by_their_order():
     model = get_model("hofm", {"order": 3})
     assert interactions.column_orders(model, 6) == [2, 2, 2, 3, 3, 3]
@@ -193,7 +160,7 @@ def test_both_orders_are_recovered_and_measured():
     assert last.metrics["estimation_error"] < 0.1
     dataset, model = load("planted_triples"), suggested("planted_triples").machine
     factors = interactions_of(model, last.parameters, 3)
-    table = sets_table(factors, dataset, 20)
+    table = sets_table(*factors.ranked(20), dataset)
     assert table["In truth"].all()
     assert len(table) == 12
     at = completed(factors, ())

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from ..counting import used_matchings, used_subsets
-from ..linalg.lowrank import eigenform
 from ..models import Model, SharedBasis
 from ..models.columns import Polynomial
 from ..parameters import Parameters
@@ -229,14 +228,6 @@ class Interactions:
             return float((self.values.sum(axis=0) ** self.order) @ self.coefficients)
         return float(elementary(self.values, self.order)[self.order] @ self.coefficients)
 
-    def eigenvalues(self) -> np.ndarray:
-        """Return the non-zero eigenvalues of `weights`, from the largest magnitude down, k at most."""
-        R = np.asarray(np.linalg.qr(self.values, mode="r"))
-        values = np.linalg.eigvalsh((R * self.coefficients) @ R.T)
-        values = values[np.argsort(-np.abs(values), kind="stable")]
-        largest = np.abs(values).max(initial=0.0)
-        return values[np.abs(values) > 1e-12 * largest] if largest else values[:0]
-
 
 @dataclass(frozen=True, eq=False)
 class LiftedInteractions(Interactions):
@@ -280,12 +271,6 @@ class LiftedInteractions(Interactions):
 
     def n_used(self) -> int:
         return used_matchings(self.weighed())
-
-    def eigenvalues(self) -> np.ndarray:
-        """Return the eigenvalues, at most 2k: ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ with P = ½[U+V, U−V]."""
-        left, right = self.weighed()
-        signs = np.repeat([1.0, -1.0], left.shape[1])
-        return eigenform(0.5 * np.hstack([left + right, left - right]), signs)[1]
 
     def _ranked(self, top: int | None, repeated: bool) -> tuple[np.ndarray, np.ndarray]:
         places, weight = ranked_matchings(self.weighed(), top, repeated=repeated)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 # Rows of W that are processed together, and about how many entries.
 _BLOCK = 512
@@ -162,38 +161,6 @@ class PairWeights:
                 kept[place] = pool(kept[place], part)
         return np.where(-low > high, low, high)
 
-    def by_group(
-        self, codes: np.ndarray, n_groups: int, between: Callable[[], None] = nothing
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Frobenius norm of every block of W, and the number of its used pairs.
-
-        Parameters
-        ----------
-        codes : (d,) int ndarray
-            The group of every feature.
-        n_groups : int
-            The number of groups.
-        between : callable
-            See `upper`.
-
-        Returns
-        -------
-        norm : (n_groups, n_groups) float64 ndarray
-            √Σ w_ij² over i in one group and j in the other, symmetric; on the diagonal over i < j.
-        used : (n_groups, n_groups) int ndarray
-            0 if and only if no pair of the block is used.
-        """
-        total = np.zeros((n_groups, n_groups))
-        count = np.zeros((n_groups, n_groups), dtype=int)
-        groups = codes[self.rows]
-        for at, to, weight, used in self.upper(between):
-            weight[~used] = 0.0
-            rows, columns = _indicator(groups[at], n_groups), _indicator(groups[to], n_groups)
-            total += rows @ (columns @ np.square(weight).T).T
-            count += (rows @ (columns @ used.astype(float).T).T).astype(int)
-        off = ~np.eye(n_groups, dtype=bool)
-        return np.sqrt(total + np.where(off, total.T, 0.0)), count + np.where(off, count.T, 0)
-
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -273,12 +240,6 @@ class GivenPairs(PairWeights):
 def never_zero(values: np.ndarray) -> np.ndarray:
     """Replace 0 by the least positive number, so that a cancelled or underflown interaction stays used."""
     return np.where(values == 0, np.nextafter(0.0, 1.0), values)
-
-
-def _indicator(groups: np.ndarray, n_groups: int) -> sp.csr_array:
-    """Return the (n_groups, m) matrix of zeros and ones that sums the rows of each group."""
-    ones, places = np.ones(groups.size), np.arange(groups.size)
-    return sp.csr_array((ones, (groups, places)), shape=(n_groups, groups.size))
 
 
 def _largest(

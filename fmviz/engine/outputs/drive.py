@@ -122,7 +122,10 @@ class _Machine:
         self._memory: Mapping[str, Any] = {}
         self._run: Generator[Snapshot, None, None] | None = None
         if state is not None and "end" in state:
-            self.last = _unpacked(state["end"])
+            end = state["end"]
+            self.last = Snapshot.of_record(
+                end["record"], Parameters(**end["parameters"]), Status.of(*end["status"])
+            )
             return
         resume = None
         if state is not None:
@@ -153,7 +156,11 @@ class _Machine:
     def state(self) -> dict[str, Any]:
         """Return the state of the run for a checkpoint."""
         if self._run is None:
-            return {"end": _packed(self.last)}
+            end = self.last
+            assert end.status is not None, "the machine has ended"
+            parameters = {name: array.copy() for name, array in end.parameters.items()}
+            status = end.status.reason.value, end.status.message
+            return {"end": {"record": end.record(), "parameters": parameters, "status": status}}
         return dict(vars(self._take()))
 
     @property
@@ -230,16 +237,3 @@ def _status(target: Target, each: Sequence[Status | None], epoch: int) -> Status
     which = [c for c, status in enumerate(ends) if not status.converged]
     where = outputs_in_words(target, which)
     return replace(worst, message=f"{where} of {len(each)} did not converge. {worst.message}")
-
-
-def _packed(end: Snapshot) -> dict[str, Any]:
-    assert end.status is not None, "the machine has ended"
-    return {
-        "record": end.record(),
-        "parameters": {name: array.copy() for name, array in end.parameters.items()},
-        "status": (end.status.reason.value, end.status.message),
-    }
-
-
-def _unpacked(state: Mapping[str, Any]) -> Snapshot:
-    return Snapshot.of_record(state["record"], Parameters(**state["parameters"]), Status.of(*state["status"]))

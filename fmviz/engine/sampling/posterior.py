@@ -1,14 +1,14 @@
-"""Posterior samples of a factorization machine, their mean predictions and intervals of weights."""
+"""Posterior samples of factorization machines, their mean predictions and intervals of weights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from ..design import Design
 from ..models import get_model
@@ -21,15 +21,15 @@ _ROWS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Samples, S of them.
+    """Samples, S of them, of one machine, or of C machines side by side.
 
     Attributes
     ----------
-    P : (S, d, k) ndarray
+    P : (S, d, k) or (C, S, d, k) ndarray
         Their factors.
-    w : (S, d) ndarray
+    w : (S, d) or (C, S, d) ndarray
         Their linear weights.
-    intercept : (S,) ndarray
+    intercept : (S,) or (C, S) ndarray
         Their biases.
     binary : bool
         Whether f is the score of a probit model of two classes.
@@ -51,6 +51,26 @@ class Posterior:
             binary,
         )
 
+    @classmethod
+    def side_by_side(cls, machines: Sequence[Posterior]) -> Posterior:
+        """Return the samples of several machines."""
+        P, w, intercept = (
+            np.stack([getattr(machine, name) for machine in machines]) for name in ("P", "w", "intercept")
+        )
+        return cls(P, w, intercept, machines[0].binary)
+
+    @property
+    def machines(self) -> tuple[Posterior, ...]:
+        """The samples of each machine."""
+        if self.P.ndim == 3:
+            return (self,)
+        each = zip(self.P, self.w, self.intercept, strict=True)
+        return tuple(Posterior(P, w, intercept, self.binary) for P, w, intercept in each)
+
+    def __getitem__(self, samples: slice) -> Posterior:
+        """Return some of the samples of one machine."""
+        return Posterior(self.P[samples], self.w[samples], self.intercept[samples], self.binary)
+
     def each(self, X: Any) -> Iterable[np.ndarray]:
         """Yield the predictions of every sample, shape (S, n), for blocks of rows of X."""
         model, rows = get_model("fm"), sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
@@ -64,10 +84,15 @@ class Posterior:
             )
 
     def scores(self, X: Any) -> np.ndarray:
-        """Return for every row the mean of f, or the score of the mean probability of the second class."""
+        """Return for every row the mean of f, or the score of the mean probability of the second class.
+
+        Their shape is (n,), or (n, C) of several machines.
+        """
+        if self.P.ndim > 3:
+            return np.column_stack([machine.scores(X) for machine in self.machines])
         if not self.binary:
             return np.concatenate([part.mean(axis=0) for part in self.each(X)])
-        return np.asarray(ndtri(np.concatenate([ndtr(part).mean(axis=0) for part in self.each(X)])))
+        return np.concatenate([_mean_score(part) for part in self.each(X)])
 
     def weights(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return the weights of pairs (i, j) in every sample, shape (S, n)."""
@@ -77,6 +102,20 @@ class Posterior:
         """Return L, shape (d, S·k), with L Lᵀ the mean of P Pᵀ."""
         draws, d, k = self.P.shape
         return np.asarray(self.P.transpose(1, 0, 2).reshape(d, draws * k) / np.sqrt(draws))
+
+    def mean_parameters(self) -> Parameters:
+        """Return parameters of rank S·k whose weights are the means of those of the samples."""
+        each = [
+            Parameters(machine.mean_factors(), machine.w.mean(axis=0), float(machine.intercept.mean()))
+            for machine in self.machines
+        ]
+        return each[0] if self.P.ndim == 3 else Parameters.stacked(each)
+
+
+def _mean_score(f: np.ndarray) -> np.ndarray:
+    """Return Φ⁻¹ of the mean of Φ(f), f of shape (S, n), finite where that mean rounds to 0 or 1."""
+    low, high = (logsumexp(log_ndtr(side), axis=0) - np.log(len(f)) for side in (f, -f))
+    return np.where(low < high, ndtri_exp(np.minimum(low, high)), -ndtri_exp(np.minimum(low, high)))
 
 
 def intervals_of(samples: np.ndarray, level: float, sign: np.ndarray | None = None) -> dict[str, np.ndarray]:

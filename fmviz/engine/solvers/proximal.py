@@ -247,7 +247,8 @@ class NmAPGD(JointSolver):
             if self._t == 1.0:
                 return float("inf")
             # The extrapolation alone went too far.
-            self._restart()
+            self._previous = self._z = self._x
+            self._t_before, self._t, self._last = 0.0, 1.0, None
             return self._move()
         z, value_z, enough = self._search(y, gradient, value)
         steps = [z - y]
@@ -265,10 +266,6 @@ class NmAPGD(JointSolver):
         self._q = memory + 1.0
         self._c = (memory * self._c + value_new) / self._q
         return joint.change(new, new - x, *steps)
-
-    def _restart(self) -> None:
-        self._previous = self._z = self._x
-        self._t_before, self._t, self._last = 0.0, 1.0, None
 
     def _search(
         self, point: np.ndarray, gradient: np.ndarray, value: float, plain: bool = False

@@ -9,9 +9,10 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from fmviz.engine.settings import ParamSpec
+from fmviz.tables.scaling import Scaling
 
 from . import drawn, readers
-from .base import Dataset, DatasetSpec, Scaling, Task
+from .base import Dataset, DatasetSpec
 from .drawn import make_sparse_interactions, rated_items, text_like
 
 _READERS = {
@@ -127,7 +128,6 @@ __all__ = [
     "Dataset",
     "DatasetSpec",
     "Scaling",
-    "Task",
     "make_sparse_interactions",
     "rated_items",
     "text_like",

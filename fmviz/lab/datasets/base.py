@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,41 +14,15 @@ import scipy.sparse as sp
 from fmviz.engine.memory import array_bytes
 from fmviz.engine.settings import ParamSpec, check_params
 from fmviz.engine.target import Target
-from fmviz.lab.contamination import Task, contaminated, contamination_params
+from fmviz.lab.contamination import contaminated, contamination_params
+from fmviz.tables.scaling import Scaling
 
+if TYPE_CHECKING:
+    from fmviz.tables.columns import FeatureColumn
+    from fmviz.tables.encoded import Encoded
+    from fmviz.tables.target import Task
 
-@dataclass(frozen=True)
-class Scaling:
-    """The scaling of a number, or of its logarithm, to (value − mean)/scale.
-
-    Attributes
-    ----------
-    mean, scale : float
-        In the original unit.
-    deviations : bool
-        Whether they are the mean and the standard deviation of the data.
-    logarithm : bool
-        Whether the natural logarithm is scaled.
-    """
-
-    mean: float = 0.0
-    scale: float = 1.0
-    deviations: bool = True
-    logarithm: bool = False
-
-    def encode(self, value: float) -> float:
-        """Return the scaled value."""
-        return ((math.log(value) if self.logarithm else value) - self.mean) / self.scale
-
-    def decode(self, scaled: float) -> float:
-        """Return the value in the original unit."""
-        added = self.added(scaled)
-        # Infinite on overflow.
-        return float(np.exp(np.float64(added))) if self.logarithm else added
-
-    def added(self, scaled: float) -> float:
-        """Return the value on the scale on which terms add up: the value, or its logarithm."""
-        return self.mean + self.scale * scaled
+_UNIT = re.compile(r"[(\[]\s*([^()\[\],;]{1,12}?)\s*(?:[,;][^()\[\]]*)?[)\]]$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +62,8 @@ class Dataset:
         The names of m numerical targets; empty for one.
     true_y : ndarray, optional
         The target before contamination; None if it is not contaminated.
+    columns : tuple of FeatureColumn
+        The columns of the table that X encodes, in its order; empty if X was not made from a table.
     """
 
     name: str
@@ -109,6 +85,32 @@ class Dataset:
     licence: str = ""
     targets: tuple[str, ...] = ()
     true_y: np.ndarray | None = None
+    columns: tuple[FeatureColumn, ...] = ()
+
+    @classmethod
+    def of_table(cls, encoded: Encoded, name: str, title: str) -> Dataset:
+        """Return the data set of an encoded file; raises ValueError if it has no target."""
+        target, encoder = encoded.target, encoded.encoder
+        if encoded.y is None:
+            raise ValueError(f"The table lacks the column {target.name!r}, its target.")
+        numbered = tuple(str(j) for j in range(1, encoded.X.shape[1] + 1))
+        columns = () if encoder is None else encoder.columns_
+        return cls(
+            name=name,
+            title=title,
+            task=target.task,
+            X=encoded.X,
+            y=encoded.y,
+            feature_names=tuple(feature for column in columns for feature in column.feature_names)
+            or numbered,
+            groups=numbered if encoder is None else encoder.groups_,
+            target_name=target.name,
+            class_labels=target.class_labels,
+            targets=target.outputs if target.task == "regression" else (),
+            scaling=tuple(scaling for column in columns for scaling in column.scalings) or None,
+            target_scaling=None if encoder is None else target.scaling,
+            columns=columns,
+        )
 
     @cached_property
     def n_bytes(self) -> int:
@@ -122,10 +124,6 @@ class Dataset:
             return None
         wrong = self.y != self.true_y
         return wrong if wrong.ndim == 1 else wrong.any(axis=1)
-
-    def scaling_of(self, column: int) -> Scaling | None:
-        """Return the scaling of a column of X, or None."""
-        return None if self.scaling is None else self.scaling[column]
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -151,12 +149,18 @@ class Dataset:
         return Target(y, "real", np.array(self.targets)) if y.ndim == 2 else y
 
     @property
+    def target_unit(self) -> str:
+        """What stands in parentheses at the end of the target's name, up to a comma; else that name."""
+        unit = _UNIT.search(self.target_name)
+        return self.target_name if unit is None else unit[1]
+
+    @property
     def unit(self) -> tuple[float, str]:
         """The factor that converts errors to the unit of the target, and that unit; or 1 and ""."""
         scaling = self.target_scaling
         if not isinstance(scaling, Scaling) or (scaling.scale == 1.0 and not scaling.logarithm):
             return 1.0, ""
-        return scaling.scale, f"log {self.target_name}" if scaling.logarithm else self.target_name
+        return scaling.scale, f"log {self.target_unit}" if scaling.logarithm else self.target_unit
 
     def of_output(self, c: int) -> Dataset:
         """Return the data set of one output: a class against the rest, or a number.

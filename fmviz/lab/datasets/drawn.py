@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from scipy.linalg import block_diag
 
 from fmviz.engine.errors import finite_number, whole_number
-
-from .base import Scaling
+from fmviz.tables.scaling import Scaling
 
 
 def make_sparse_interactions(

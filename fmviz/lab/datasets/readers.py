@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .base import Scaling
+from fmviz.tables.scaling import Scaling
 
 if TYPE_CHECKING:
     import pandas as pd

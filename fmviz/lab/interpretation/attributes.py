@@ -1,9 +1,12 @@
-"""Map the columns of X back to attributes, and read and change their values in a row."""
+"""Find the column of a table that a feature of X belongs to, and read and change its values in a row."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -11,91 +14,125 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
+from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
+from fmviz.tables.scaling import Scaling
 
 __all__ = ["Attribute", "Attributes"]
 
 Kind = Literal["levels", "flag", "number"]
 NONE = -1
-"""The place of no level: of a row in which all columns of the attribute are 0."""
+"""The place of no level: of a row in which all features of the attribute are 0."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute of the original table, and its columns of X.
+    """A column of a table, or a word of its texts, and its features.
 
     Attributes
     ----------
-    name : str
-        Its name.
-    kind : {"levels", "flag", "number"}
-        One of several columns is 1 and the others are 0; one column of zeros and ones; one of numbers.
+    column : FeatureColumn
+        The column.
     columns : tuple of int
-        Its columns of X.
-    words : tuple of str
-        What each column stands for; of levels without the name of the attribute in front.
-    scaling : Scaling or None
-        How the number was scaled, where that is known.
+        Its features, as columns of X.
     can_lack : bool
         Whether some row has none of the levels.
     """
 
-    name: str
-    kind: Kind
+    column: FeatureColumn
     columns: tuple[int, ...]
-    words: tuple[str, ...]
-    scaling: Scaling | None = None
     can_lack: bool = False
 
     @property
-    def in_every_row(self) -> bool:
-        """Whether every row has exactly one of its levels."""
-        return self.kind == "levels" and not self.can_lack
+    def name(self) -> str:
+        """Its name."""
+        return self.column.name
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it is a number, one of several levels, or there or not."""
+        if isinstance(self.column, NumberColumn):
+            return "number"
+        return "flag" if len(self.columns) == 1 else "levels"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each of its features stands for."""
+        own = self.column.categories if isinstance(self.column, WordColumn) else self.column.labels
+        return (*own, *["(missing)"] * (len(self.columns) - len(own)))
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """How a number was scaled."""
+        return self.column.scalings[0]
 
     def value(self, x: np.ndarray) -> float:
-        """Return its value in a row of X: the index of the level or `NONE`, or the unscaled number."""
-        if self.kind == "levels":
-            (places,) = np.nonzero(x[list(self.columns)])
-            return float(places[0]) if places.size else float(NONE)
-        return self.decoded(float(x[self.columns[0]]))
-
-    def decoded(self, encoded: float) -> float:
-        """Return a number of X in its original units."""
-        return encoded if self.scaling is None else self.scaling.decode(encoded)
+        """Return its value in a row of X: the index of the level or `NONE`, or the number; NaN if missing."""
+        own = x[list(self.columns)]
+        if isinstance(self.column, NumberColumn):
+            missing = self.column.missing == "mark" and own[-1] == 1.0
+            return math.nan if missing else float(self.column.center + self.column.scale * own[0])
+        (places,) = np.nonzero(own)
+        if self.kind == "flag":
+            return float(places.size)
+        return float(places[0]) if places.size else float(NONE)
 
     def encode_into(self, x: np.ndarray, value: float) -> None:
         """Write a value, as `value` returns it, into a row of X; ValueError if it is invalid."""
         if not np.isfinite(value):
             raise ValueError(f"{self.name} = {value} is not a finite number; give one.")
+        features = list(self.columns)
         if self.kind == "number":
-            x[self.columns[0]] = value if self.scaling is None else self.scaling.encode(value)
+            x[features] = sp.hstack(self.column.features(pd.Series([value]))).toarray()[0]
             return
         if self.kind == "flag":
             if value not in (0.0, 1.0):
                 raise ValueError(f"{self.name} = {value:g} is neither 0 nor 1.")
-            x[self.columns[0]] = value
+            x[features] = value
             return
         place = int(value)
-        if place != value or not NONE <= place < len(self.columns):
+        if place != value or not NONE <= place < len(features):
             raise ValueError(
-                f"{self.name} has no level {value:g}; they are numbered 0 to {len(self.columns) - 1}."
+                f"{self.name} has no level {value:g}; they are numbered 0 to {len(features) - 1}."
             )
-        x[list(self.columns)] = 0.0
+        x[features] = 0.0
         if place != NONE:
-            x[self.columns[place]] = 1.0
+            x[features[place]] = 1.0
 
     def words_for(self, value: float) -> str:
         """Return a value in words."""
-        if self.kind == "levels":
-            return self.words[int(value)] if value != NONE else "(none)"
+        if self.kind == "number":
+            return "(missing)" if math.isnan(value) else f"{value:.6g}"
+        level, *_ = self.words
+        other = (getattr(self.column, "others", ()) or ("(none)",))[0]
+        if self.kind == "flag" and isinstance(self.column, TextColumn):
+            level, other = "yes", "no"
         if self.kind == "flag":
-            return "yes" if value else "no"
-        return f"{value:.6g}"
+            return level if value else other
+        return self.words[int(value)] if value != NONE else other
+
+    def is_line(self, feature: int) -> bool:
+        """Return whether a feature is the straight line of a number."""
+        return self.kind == "number" and feature == self.columns[0]
+
+    def condition(self, feature: int) -> str:
+        """Return what is true of rows in which a feature, no straight line, is not zero."""
+        place, column = self.columns.index(feature), self.column
+        if place == len(column.labels):
+            return f"{self.name} is missing"
+        if isinstance(column, WordColumn):
+            return f"{self.name} is {self.words[place]}"
+        if isinstance(column, NumberColumn):
+            ends = [words for basis in column.curves for words in basis.labels("")]
+            words = ends[place - 1]
+            if words.startswith("="):
+                return f"{self.name} is between {' and '.join(words[1:].split('…'))}"
+            return f"{self.name} is about {words[1:]}"
+        return f"{self.name} is there"
 
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """All attributes of a data set, in the order of their first columns.
+    """All attributes of a data set, in the order of their first features.
 
     Attributes
     ----------
@@ -106,71 +143,67 @@ class Attributes:
     dataset: Dataset
 
     @cached_property
-    def groups(self) -> tuple[str, ...]:
-        """The distinct names of `Dataset.groups`."""
-        return tuple(dict.fromkeys(self.dataset.groups))
+    def all(self) -> tuple[Attribute, ...]:
+        """The attributes; words of texts, and features of one name that are not its levels, stand alone."""
+        attributes: list[Attribute] = []
+        for column, features in self._given() if self.dataset.columns else self._guessed():
+            if isinstance(column, TextColumn):
+                attributes += [Attribute(self._flag(j), (j,)) for j in features]
+                continue
+            lack = isinstance(column, WordColumn) and bool((self._sums(features) == 0).any())
+            attributes.append(Attribute(column, features, lack))
+        return tuple(attributes)
 
-    @cached_property
-    def codes(self) -> np.ndarray:
-        """The place in `groups` of every column, shape (d,)."""
-        return pd.Index(self.groups).get_indexer(pd.Index(self.dataset.groups))
+    def _given(self) -> Iterator[tuple[FeatureColumn, tuple[int, ...]]]:
+        """Yield the columns of a table with their features."""
+        features = iter(range(len(self.dataset.feature_names)))
+        for column in self.dataset.columns:
+            yield column, tuple(islice(features, len(column.feature_names)))
+
+    def _guessed(self) -> Iterator[tuple[FeatureColumn, tuple[int, ...]]]:
+        """Yield columns of data that were made from no table, by their names and entries."""
+        names, binary = self.dataset.feature_names, _binary(self.dataset.X)
+        members: dict[str, list[int]] = {}
+        for j, group in enumerate(self.dataset.groups):
+            members.setdefault(group, []).append(j)
+        for group, features in members.items():
+            if len(features) > 1 and binary[features].all() and self._sums(features).max(initial=0) <= 1:
+                levels = tuple(names[j].removeprefix(f"{group}=") for j in features)
+                yield WordColumn(name=group, levels=levels), tuple(features)
+                continue
+            for j in features:
+                own = (self.dataset.scaling[j] if self.dataset.scaling else None) or Scaling(0.0, 1.0, False)
+                number = NumberColumn(
+                    name=names[j], center=own.mean, scale=own.scale, deviations=own.deviations
+                )
+                yield self._flag(j) if binary[j] else number, (j,)
+
+    def _flag(self, feature: int) -> TextColumn:
+        name = self.dataset.feature_names[feature]
+        return TextColumn(name=name, words=(name,))
+
+    def _sums(self, features: Sequence[int]) -> np.ndarray:
+        return np.asarray(self.dataset.X[:, list(features)].sum(axis=1)).ravel()
 
     @property
     def grouped(self) -> bool:
-        """Whether some attribute has several columns."""
-        return len(self.groups) < self.codes.size
+        """Whether some attribute has several features."""
+        return len(self.all) < len(self.dataset.feature_names)
 
-    @cached_property
-    def members(self) -> tuple[np.ndarray, ...]:
-        """The columns of each of `groups`."""
-        order = np.argsort(self.codes, kind="stable")
-        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.groups)))[:-1]
-        return tuple(np.split(order, ends))
-
-    @cached_property
-    def all(self) -> tuple[Attribute, ...]:
-        """The attributes; columns of one name that are not its levels are attributes of their own."""
-        X, names = self.dataset.X, self.dataset.feature_names
-        binary = _binary(X).tolist()
-        attributes: list[Attribute] = []
-        for group, members in zip(self.groups, self.members, strict=True):
-            columns = members.tolist()
-            if len(columns) > 1 and all(binary[j] for j in columns):
-                counts = np.asarray(X[:, members].sum(axis=1)).ravel()  # how many are 1 in every row
-                if counts.max(initial=0) <= 1:
-                    words = tuple(names[j].removeprefix(f"{group}=") for j in columns)
-                    lack = bool(counts.min(initial=1) == 0)
-                    attributes.append(Attribute(group, "levels", tuple(columns), words, can_lack=lack))
-                    continue
-            for j in columns:
-                kind: Kind = "flag" if binary[j] else "number"
-                attributes.append(Attribute(names[j], kind, (j,), (names[j],), self.dataset.scaling_of(j)))
-        return tuple(attributes)
+    @property
+    def columns(self) -> tuple[FeatureColumn, ...]:
+        """The columns whose features X has side by side; empty where no column has several, or it has not."""
+        if self.dataset.columns or not self.grouped or (np.diff(self.of_column) < 0).any():
+            return self.dataset.columns
+        return tuple(attribute.column for attribute in self.all)
 
     @cached_property
     def of_column(self) -> np.ndarray:
-        """The place in `all` of every column."""
-        places = np.empty(self.codes.size, dtype=int)
+        """The place in `all` of every feature."""
+        places = np.empty(len(self.dataset.feature_names), dtype=int)
         for place, attribute in enumerate(self.all):
             places[list(attribute.columns)] = place
         return places
-
-    def positions(self, group: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the non-zero column of one of `groups` in every row, and its entry; else None.
-
-        None also where rows have several such columns.
-        """
-        columns = self.members[group]
-        X: Any = self.dataset.X[:, columns]
-        X = X.toarray() if sp.issparse(X) and columns.size == 1 else X
-        if columns.size == 1:
-            return np.zeros(X.shape[0], dtype=int), np.asarray(X).ravel()
-        coo = sp.coo_array(X)
-        if coo.nnz and np.bincount(coo.coords[0]).max() > 1:
-            return None
-        place, value = np.zeros(X.shape[0], dtype=int), np.zeros(X.shape[0])
-        place[coo.coords[0]], value[coo.coords[0]] = coo.coords[1], coo.data
-        return place, value
 
     def row(self, n: int) -> np.ndarray:
         """Return a row of X, dense, shape (d,); a copy."""

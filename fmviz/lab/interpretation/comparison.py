@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from fmviz.engine.interactions.of_order import orders_of, pairs_of
@@ -14,10 +17,13 @@ from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES
+from fmviz.lab.datasets import Dataset
 
 LOWER_IS_BETTER = ("rmse", "loss", "estimation_error", "objective")
 """The ends of the names of metrics that are better the smaller they are; of all others larger is better."""
 
+# Limits on the number of products that are formed to find the strongest, and of features.
+_MOST_PRODUCTS, _MOST_FACTORS = 2e7, 2_000
 # W is not formed for more features: 4,000² numbers are 128 MB.
 MOST_FEATURES = 4_000
 
@@ -192,6 +198,26 @@ def first_between(truth: np.ndarray) -> tuple[int, int] | None:
     matters = true.any(axis=0)
     apart = np.argwhere(np.triu(np.outer(matters, matters) & ~true, 1))
     return (int(apart[0, 0]), int(apart[0, 1])) if len(apart) else None
+
+
+@lru_cache(maxsize=8)
+def strongest_product(dataset: Dataset) -> tuple[int, int] | None:
+    """Return the features i < j with the largest ∣Σₙ xₙᵢ xₙⱼ (yₙ − ȳ)∣, both products and y centred.
+
+    None where there are too many products to form, or fewer than two features.
+    """
+    X: Any = dataset.X
+    y = np.asarray(dataset.y, dtype=float)
+    n, d = X.shape
+    if not 2 <= d <= _MOST_FACTORS or y.ndim != 1:
+        return None
+    per_row = X.nnz / max(n, 1) if sp.issparse(X) else d
+    if n * per_row**2 > _MOST_PRODUCTS:
+        return None
+    slopes = X.T @ (sp.diags_array(y - y.mean()) @ X)
+    slopes = np.triu(np.abs(slopes.toarray() if sp.issparse(slopes) else slopes), 1)
+    i, j = np.unravel_index(int(np.argmax(slopes)), slopes.shape)
+    return (int(i), int(j)) if slopes[i, j] > 0 else None
 
 
 def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:

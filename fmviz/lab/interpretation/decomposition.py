@@ -18,7 +18,14 @@ from fmviz.engine.interactions.of_order import elementary, interactions_of, orde
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 
-KINDS = {"bias": "bias", "linear": "linear", "pair": "pairs", "square": "squares", "higher": "higher orders"}
+KINDS = {
+    "bias": "bias",
+    "linear": "linear",
+    "column": "columns alone",
+    "pair": "pairs",
+    "square": "squares",
+    "higher": "higher orders",
+}
 """What a term may be, and the words for all of that kind."""
 
 _NAMED = 20
@@ -31,7 +38,7 @@ class Term:
 
     Attributes
     ----------
-    kind : {"bias", "linear", "pair", "square", "higher"}
+    kind : {"bias", "linear", "column", "pair", "square", "higher"}
         What it is.
     order : int
         How many features are multiplied.
@@ -67,16 +74,22 @@ class Decomposition:
         """The sum of the terms, rounded once."""
         return math.fsum(term.value for term in self.terms)
 
-    @property
-    def gap(self) -> float:
-        """How far the sum is from the model's own prediction, relative to the sizes of the terms."""
-        size = math.fsum(abs(term.value) for term in self.terms)
-        return abs(self.total - self.predicted) / max(size, abs(self.predicted), np.finfo(float).tiny)
+    def of_columns(self, column: np.ndarray) -> Decomposition:
+        """Return one term for each column of a table, and for each pair and set of them.
 
-    def by_kind(self) -> dict[str, float]:
-        """Return the sum of the terms of each kind."""
-        kinds = [kind for kind in KINDS if any(term.kind == kind for term in self.terms)]
-        return {kind: math.fsum(t.value for t in self.terms if t.kind == kind) for kind in kinds}
+        Parameters
+        ----------
+        column : (d,) int ndarray
+            The column of every feature.
+        """
+        sums: dict[tuple[int, ...], list[float]] = {}
+        kept = [term for term in self.terms if not term.features]
+        for term in self.terms:
+            if term.features:
+                sums.setdefault(tuple(sorted({int(column[j]) for j in term.features})), []).append(term.value)
+        kinds = {1: "column", 2: "pair"}
+        terms = [Term(kinds.get(len(c), "higher"), len(c), c, math.fsum(v)) for c, v in sums.items()]
+        return Decomposition((*kept, *terms), self.predicted)
 
     def largest(self, most: int) -> list[tuple[str, Term]]:
         """Return the bias, the largest other terms, and the remainder of each kind, with their keys.

@@ -1,4 +1,4 @@
-"""Rank, search and tabulate interactions of pairs of features and of attributes."""
+"""Rank, search and tabulate interactions of pairs of features."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ from fmviz.engine.interactions.pairs import PairWeights, Ranking, nothing
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
-
-MOST_GROUPS = 1_500
-"""So many attributes have their strengths taken by pairs."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ def table_of_pairs(
     """
     table = named_pairs(i, j, weight, dataset)
     table.insert(3, "effect", weight * wording.scale)
-    table["spread"] = np.abs(weight) * wording.scale * np.sqrt(mean_squares(dataset, i, j))
+    table["spread"] = np.abs(weight) * wording.scale * np.sqrt(mean_squares(dataset, np.column_stack([i, j])))
     table["sentence"] = [
         wording.pair(int(a), int(b), float(value)) for a, b, value in zip(i, j, weight, strict=True)
     ]
@@ -98,83 +94,18 @@ def ranking_words(ranking: Ranking, higher: bool) -> str:
     If none is listed, say why.
     """
     if not ranking.total and ranking.siblings:
-        return f"All {ranking.siblings:,} used pairs join levels of one attribute, which no row has together."
+        return f"All {ranking.siblings:,} used pairs are within columns: part of what one does alone."
     if not ranking.total:
         return "The model uses no pair: its regularizer has set all of them to zero."
     said = f"{ranking.total:,} used pairs" if ranking.total != 1 else "1 used pair"
     if ranking.total > ranking.i.size:
         said += f"; the {ranking.i.size} of largest weight are listed"
     if ranking.siblings:
-        said += f". {ranking.siblings:,} more join levels of one attribute, of which no row has two"
+        said += f". {ranking.siblings:,} more are within columns: part of what one does alone"
     said += ". Each sentence tells what the pair adds to what both do alone"
     if higher:
         said += "; products of three and more features have terms of their own"
     return f"{said}."
-
-
-@dataclass(frozen=True, eq=False)
-class GroupStrengths:
-    """Strengths of interactions between attributes.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The attributes.
-    norm : (g, g) float64 ndarray
-        √Σ w_ij² over the levels i of the one and j of the other, symmetric, 0 on the diagonal.
-    used : (g, g) int ndarray
-        How many of these pairs of levels are used.
-    """
-
-    names: tuple[str, ...]
-    norm: np.ndarray
-    used: np.ndarray
-
-    def strongest(self, top: int, hits: Sequence[np.ndarray] = ()) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs g < h of attributes with the largest norms, of those with a used pair."""
-        let = np.triu(self.used > 0, 1)
-        for hit in hits:
-            let &= hit[:, None] | hit
-        g, h = np.nonzero(let)
-        order = np.lexsort((h, g, -self.norm[g, h]))[:top]
-        return g[order], h[order]
-
-    def table(self, g: np.ndarray, h: np.ndarray) -> pd.DataFrame:
-        """Return pairs as a table: ``attribute_i``, ``attribute_j``, ``strength``, ``level_pairs``."""
-        names = np.asarray(self.names, dtype=object)
-        return pd.DataFrame(
-            {
-                "attribute_i": names[g],
-                "attribute_j": names[h],
-                "strength": self.norm[g, h],
-                "level_pairs": self.used[g, h],
-            }
-        )
-
-
-def group_strengths(
-    pairs: PairWeights, attributes: Attributes, between: Callable[[], None] = nothing
-) -> GroupStrengths:
-    """Compute strengths of interactions between attributes: Frobenius norms of the blocks of W.
-
-    `between` is as in `PairWeights.upper`.
-
-    Raises
-    ------
-    ValueError
-        If there are more than `MOST_GROUPS` attributes.
-    """
-    names = attributes.groups
-    if len(names) > MOST_GROUPS:
-        raise ValueError(
-            f"There are {len(names):,} attributes, and strengths are taken for up to {MOST_GROUPS:,}. The "
-            "table of pairs ranks those of any number of features."
-        )
-    norm, used = pairs.by_group(attributes.codes, len(names), between)
-    # Columns of one attribute are never both non-zero.
-    np.fill_diagonal(norm, 0.0)
-    np.fill_diagonal(used, 0)
-    return GroupStrengths(names, norm, used)
 
 
 def strongest_features(
@@ -192,90 +123,36 @@ def strongest_features(
     return pairs.rows[np.sort(kept)], places.size
 
 
-def typical_sizes(pairs: PairWeights, attributes: Attributes, g: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the root mean square over the rows of the terms of pairs of attributes; NaN where unknown.
-
-    That of two attributes is Σ w_ij x_i x_j over the columns i of the one and j of the other.
-    """
-    positions = {group: attributes.positions(group) for group in map(int, np.unique([g, h]))}
-    sizes = np.full(g.size, np.nan)
-    for at, (first, second) in enumerate(zip(map(int, g), map(int, h), strict=True)):
-        left, right = positions[first], positions[second]
-        if left is not None and right is not None:
-            weight, _ = pairs.among(attributes.members[first], attributes.members[second])
-            sizes[at] = np.sqrt(np.mean(np.square(weight[left[0], right[0]] * left[1] * right[1])))
-    return sizes
-
-
-def block_of(
-    pairs: PairWeights, attributes: Attributes, g: int, h: int, most: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the block of W between two attributes, limited to the columns with the largest weights.
-
-    Parameters
-    ----------
-    pairs, attributes
-        Of a run.
-    g, h : int
-        The places of the attributes.
-    most : int
-        At most so many columns of each.
-
-    Returns
-    -------
-    rows, columns : int ndarrays
-        The features, ascending.
-    weight : ndarray
-        Their weights.
-    used : bool ndarray
-        Which pairs are used.
-    """
-    rows, columns = attributes.members[g], attributes.members[h]
-    weight, used = pairs.among(rows, columns)
-    size = np.abs(weight)
-    at = np.sort(np.argsort(-size.max(axis=1, initial=0.0), kind="stable")[:most])
-    to = np.sort(np.argsort(-size.max(axis=0, initial=0.0), kind="stable")[:most])
-    return rows[at], columns[to], weight[np.ix_(at, to)], used[np.ix_(at, to)]
-
-
 # Number of entries of columns per block.
 _BLOCK = 4_000_000
 # Column-wise copies of X, cached for later pairs.
 _by_columns: WeakKeyDictionary[Dataset, Any] = WeakKeyDictionary()
 
 
-def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Count the rows of the data in which both features of each pair are non-zero."""
-    counts = np.empty(i.size, dtype=int)
-    for part, first, second in _column_blocks(dataset, i, j):
-        if sp.issparse(first):
-            counts[part] = np.asarray((first != 0).multiply(second != 0).sum(axis=0)).ravel()
-        else:
-            counts[part] = np.count_nonzero((first != 0) & (second != 0), axis=0)
-    return counts
+def rows_with_all(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
+    """Count the rows of the data in which all features of each set, shape (t, m), are non-zero."""
+    counts = [np.asarray((terms != 0).sum(axis=0)).ravel() for terms in _products(dataset, sets)]
+    return np.concatenate([np.empty(0, dtype=int), *counts])
 
 
-def mean_squares(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Return the mean of (x_i x_j)² over the rows of the data for each pair."""
-    means = np.empty(i.size)
-    for part, first, second in _column_blocks(dataset, i, j):
-        if sp.issparse(first):
-            means[part] = np.asarray(first.multiply(second).power(2).mean(axis=0)).ravel()
-        else:
-            means[part] = np.square(first * second).mean(axis=0)
-    return means
+def mean_squares(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
+    """Return the mean of (Π x_j)² over the rows of the data for each set of features, shape (t, m)."""
+    means = [np.asarray(terms.power(2).mean(axis=0)).ravel() for terms in _products(dataset, sets)]
+    return np.concatenate([np.empty(0), *means])
 
 
-def _column_blocks(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[slice, Any, Any]]:
-    X: Any = dataset.X
-    if sp.issparse(X):
-        if dataset not in _by_columns:
-            _by_columns[dataset] = sp.csc_array(X)
-        X = _by_columns[dataset]
+def _products(dataset: Dataset, sets: np.ndarray) -> Iterator[sp.csc_array]:
+    """Yield the products of the features of some of the sets, a column each."""
+    if dataset not in _by_columns:
+        _by_columns[dataset] = sp.csc_array(dataset.X)
+    X = _by_columns[dataset]
     step = max(1, _BLOCK // max(1, X.shape[0]))
-    for begin in range(0, i.size, step):
-        part = slice(begin, begin + step)
-        yield part, X[:, i[part]], X[:, j[part]]
+    for begin in range(0, len(sets), step):
+        first, *others = sets[begin : begin + step].T
+        terms = X[:, first]
+        for features in others:
+            terms = terms.multiply(X[:, features])
+        yield sp.csc_array(terms)
 
 
 def named_pairs(i: np.ndarray, j: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
@@ -286,7 +163,7 @@ def named_pairs(i: np.ndarray, j: np.ndarray, weight: np.ndarray, dataset: Datas
             "feature_i": names[i],
             "feature_j": names[j],
             "weight": weight,
-            "rows_with_both": rows_with_both(dataset, i, j),
+            "rows_with_both": rows_with_all(dataset, np.column_stack([i, j])),
         }
     )
 
@@ -350,7 +227,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
     except ValueError as error:
         return {"words": str(error), "strongest": "", "rows": []}
     attributes = wording.attributes
-    ranking = pairs.ranked(top, attributes.codes if attributes.grouped else None)
+    ranking = pairs.ranked(top, attributes.of_column)
     table = table_of_pairs(ranking.i, ranking.j, ranking.weight, wording.dataset, wording)
     names = {
         "sentence": "in words",

@@ -66,11 +66,6 @@ class Story:
     thresholded: bool
 
     @property
-    def products(self) -> np.ndarray:
-        """p_is p_js, shape (k,): their sum is the weight."""
-        return np.asarray(self.first.values * self.second.values)
-
-    @property
     def weight(self) -> float:
         """⟨p_i, p_j⟩."""
         return float(self.first.values @ self.second.values)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from fmviz.engine.losses import LOSSES
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import Attribute, Attributes
+from fmviz.tables.scaling import Scaling
+
+# Labels that say nothing but that it is so.
+_BARE = ("1", "1.0", "True", "TRUE", "true")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Wording:
 
     @property
     def log_odds(self) -> bool:
-        """Whether f is the log-odds of the class +1."""
+        """Whether f is the log-odds of the second class."""
         return self.binary and not self.compared and LOSSES[self.loss].probability(np.zeros(1)) is not None
 
     @property
@@ -62,9 +63,10 @@ class Wording:
 
     @property
     def positive(self) -> str:
-        """The label of the class +1."""
+        """The label of the class that a positive score says; for a bare 1 the name of the target."""
         labels = self.dataset.class_labels
-        return labels[1] if labels else "+1"
+        positive = labels[1] if labels else "+1"
+        return self.dataset.target_name if positive in _BARE else positive
 
     @property
     def what(self) -> str:
@@ -81,8 +83,8 @@ class Wording:
         if self.log_odds:
             return "log-odds"
         if self.in_logarithms:
-            return f"log {self.dataset.target_name}"
-        return "score" if self.binary else self.dataset.target_name
+            return f"log {self.dataset.target_unit}"
+        return "score" if self.binary else self.dataset.target_unit
 
     def prediction(self, f: float) -> float:
         """Return a value of f in the target's own units."""
@@ -98,7 +100,7 @@ class Wording:
         return f if self.scaling is None else self.scaling.added(f)
 
     def probability(self, f: float) -> float | None:
-        """Return the probability of the class +1, or None if f has none."""
+        """Return the probability of the second class, or None if f has none."""
         if not self.log_odds:
             return None
         # Use the exponential that does not overflow.
@@ -120,40 +122,27 @@ class Wording:
         if weight == 0:
             return "No change: what their factors have in common cancels."
         first, second = self._attribute(i), self._attribute(j)
-        numbers = [(a, column) for a, column in ((first, i), (second, j)) if a.kind == "number"]
-        conditions = [self._given(a, column) for a, column in ((first, i), (second, j)) if a.kind != "number"]
+        numbers = [(a, column) for a, column in ((first, i), (second, j)) if a.is_line(column)]
+        conditions = [a.condition(column) for a, column in ((first, i), (second, j)) if not a.is_line(column)]
         effect = weight * self.scale
         if len(conditions) == 2:
-            (given, bare), (also, bare_too) = conditions
-            if bare and bare_too:
+            if all(words.endswith(" is there") for words in conditions):
                 return f"When {self._name(i)} and {self._name(j)} come together, {self._moves(effect)}."
-            return f"When {given} and {also}, {self._moves(effect)}."
+            return f"When {' and '.join(conditions)}, {self._moves(effect)}."
         if len(numbers) == 1:
-            (attribute, column), ((condition, _),) = numbers[0], conditions
+            (attribute, column), (condition,) = numbers[0], conditions
             return (
                 f"When {condition}, {self._moves(effect)} for each {self._unit(attribute)} of "
                 f"{self._name(column)} above {self._zero(attribute)}."
             )
-        return (
-            f"{self._both(first, second, i, j)}, {self._moves(effect)}; "
-            f"{self._otherwise(first, second, effect)}."
-        )
-
-    def _signed(self, first: Attribute, second: Attribute) -> bool:
-        return any(self._lowest[x.columns[0]] < 0 for x in (first, second))
+        each = [f"each {self._unit(a)} of {self._name(x)} above {self._zero(a)}" for a, x in numbers]
+        return f"For {' and '.join(each)}, {self._moves(effect)}; with one above and one below, the opposite."
 
     def _attribute(self, column: int) -> Attribute:
         return self.attributes.all[self.attributes.of_column[column]]
 
     def _name(self, column: int) -> str:
         return self.dataset.feature_names[column]
-
-    def _given(self, attribute: Attribute, column: int) -> tuple[str, bool]:
-        """Return the condition that a binary column is 1, and whether it is only a name."""
-        name, group = self._name(column), self.dataset.groups[column]
-        if name.startswith(f"{group}=") and attribute.kind == "levels":
-            return f"{group} is {name.removeprefix(f'{group}=')}", False
-        return f"{name} is there", True
 
     def _unit(self, attribute: Attribute) -> str:
         scaling = attribute.scaling
@@ -164,30 +153,6 @@ class Wording:
         if scaling is None:
             return "0"
         return "its mean" if scaling.deviations else f"{scaling.mean:g}"
-
-    def _both(self, first: Attribute, second: Attribute, i: int, j: int) -> str:
-        a, b = self._name(i), self._name(j)
-        units = {(self._unit(x), self._zero(x)) for x in (first, second)}
-        if units == {("standard deviation", "its mean")}:
-            return f"When {a} and {b} are both a standard deviation above, or both below, their means"
-        if units == {("unit", "0")}:
-            return f"When {a} and {b} are both 1" + (", or both −1" if self._signed(first, second) else "")
-        each = [
-            f"{name} is one {self._unit(x)} above {self._zero(x)}" for name, x in ((a, first), (b, second))
-        ]
-        return f"When {' and '.join(each)}, or both are as far below"
-
-    def _otherwise(self, first: Attribute, second: Attribute, effect: float) -> str:
-        """Describe the effect at other values of two numbers."""
-        if not self._signed(first, second):
-            return "otherwise in proportion to their product"
-        verb, subject = ("fall" if effect > 0 else "rise"), ("they" if self.log_odds else "it")
-        return f"with one above and one below {subject} {verb}{'' if self.log_odds else 's'} as much"
-
-    @cached_property
-    def _lowest(self) -> np.ndarray:
-        lowest = self.dataset.X.min(axis=0)
-        return lowest.toarray().ravel() if sp.issparse(lowest) else np.asarray(lowest)
 
     def _moves(self, effect: float) -> str:
         verb = "rise" if effect > 0 else "fall"

@@ -22,7 +22,7 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab import operators
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.outliers import caps_of, errors_of
-from fmviz.lab.interpretation.reading import rows_with_both
+from fmviz.lab.interpretation.reading import rows_with_all
 from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.lessons.steps import Choice, Question, Step
 from fmviz.lab.runner import Run, load_dataset
@@ -163,7 +163,7 @@ def of_rows(query: Query, *, first: str, second: str = "", **changes: Any) -> fl
     experiment = _experiment(query, changes)
     dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
     i, j = (dataset.feature_names.index(name) for name in (first, second or first))
-    return float(rows_with_both(dataset, np.array([i]), np.array([j]))[0])
+    return float(rows_with_all(dataset, np.array([[i, j]]))[0])
 
 
 def of_aside(query: Query, *, count: str, **changes: Any) -> float:

@@ -199,7 +199,10 @@ def fig10(repro: Reproduction) -> Iterator[str]:
         prox_squared_l1(vectors[lengths[0]], 0.1, name)
     for d, sigma, strength in cases:
         scaled, panel = sigma * vectors[d], f"σ = {sigma:g}, λ = {strength:g}"
-        timers = {name: _timer(scaled, strength, name) for name in ALGORITHMS}
+        timers = {
+            name: timeit.Timer(partial(prox_squared_l1, scaled, strength, name), timer=time.thread_time)
+            for name in ALGORITHMS
+        }
         repeats = {name: max(1, int(np.ceil(_LAP / max(t.timeit(1), 1e-7)))) for name, t in timers.items()}
         laps = pd.DataFrame(
             {name: t.timeit(repeats[name]) / repeats[name] for name, t in timers.items()}
@@ -211,10 +214,6 @@ def fig10(repro: Reproduction) -> Iterator[str]:
             repro.row("times", panel=panel, method=label, d=d, microseconds=each, alive=alive)
         repro.done += 1
         yield f"d = {d:,}, {panel}"
-
-
-def _timer(P: np.ndarray, strength: float, name: str) -> timeit.Timer:
-    return timeit.Timer(lambda: prox_squared_l1(P, strength, name), timer=time.thread_time)
 
 
 def _judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -11,12 +11,13 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.drive import never
-from fmviz.engine.outputs.side_by_side import AnyProblem
+from fmviz.engine.outputs.side_by_side import AnyProblem, predict
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.gibbs import GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior, intervals_of
+from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
-from fmviz.lab.runner import Run, quality
+from fmviz.lab.runner import Run, prediction_figures
 
 _DRAWS, _BURN_IN = 150, 50
 # Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
@@ -27,12 +28,15 @@ _LOG_ODDS = 1.702
 
 
 def can_be_averaged(problem: AnyProblem) -> bool:
-    """Return whether there are samples of such a machine, of one output, and within some minutes."""
-    if problem.n_machines is not None:
-        return False
-    visits = (_DRAWS + _BURN_IN) * problem.design.nnz * (problem.rank + 1)
-    numbers = _DRAWS * problem.design.n_features * (problem.rank + 1)
-    return problem.model.why_no_threshold() is None and visits <= _MOST_VISITS and numbers <= _MOST_NUMBERS
+    """Return whether there are samples of such machines, one an output, within some minutes."""
+    numbers = len(problem.machines) * _DRAWS * problem.design.n_features * (problem.rank + 1)
+    few = visits_of(problem) <= _MOST_VISITS and numbers <= _MOST_NUMBERS
+    return few and problem.model.why_no_threshold() is None
+
+
+def visits_of(problem: AnyProblem) -> int:
+    """Return how often drawing all samples reads an entry of X."""
+    return len(problem.machines) * (_DRAWS + _BURN_IN) * problem.design.nnz * (problem.rank + 1)
 
 
 @dataclass(frozen=True)
@@ -45,33 +49,39 @@ class Sampling:
 def averaged(
     prepared: Run, should_stop: Callable[[], bool] = never
 ) -> Generator[Sampling, None, Posterior | None]:
-    """Return samples of a machine of the run's rank and training rows, None where they cannot be had.
+    """Return samples of machines of the run's rank and training rows, None where they cannot be had.
 
-    Features of one attribute share means and precisions. A `Sampling` comes after every sample; with
-    `should_stop` it ends early, with None.
+    There is a machine for each output. Features of one attribute share means and precisions. A `Sampling`
+    comes after every sample; with `should_stop` it ends early, with None.
     """
     problem = prepared.problem
     if not can_be_averaged(problem):
         return None
     binary = problem.loss.task == "binary"
-    sampler = GibbsSampler(
-        problem.design,
-        problem.y,
-        problem.rank,
-        binary,
-        problem.fit_linear,
-        problem.fit_intercept,
-        np.unique(prepared.dataset.groups, return_inverse=True)[1],
-        np.random.default_rng([prepared.experiment.seed, 3]),
-    )
-    kept = []
-    for number, draw in enumerate(islice(sampler.draws(), _BURN_IN + _DRAWS), 1):
-        if should_stop():
-            return None
-        if number > _BURN_IN:
-            kept.append(draw)
-        yield Sampling(f"Sample {number} of {_BURN_IN + _DRAWS} of a Bayesian machine.")
-    return Posterior.of(kept, binary)
+    groups = np.unique(prepared.dataset.groups, return_inverse=True)[1]
+    rng = np.random.default_rng([prepared.experiment.seed, 3])
+    posteriors = []
+    for place, machine in enumerate(problem.machines, 1):
+        of = f", machine {place} of {len(problem.machines)}" if len(problem.machines) > 1 else ""
+        sampler = GibbsSampler(
+            problem.design,
+            machine.y,
+            problem.rank,
+            binary,
+            problem.fit_linear,
+            problem.fit_intercept,
+            groups,
+            rng,
+        )
+        kept = []
+        for number, draw in enumerate(islice(sampler.draws(), _BURN_IN + _DRAWS), 1):
+            if should_stop():
+                return None
+            if number > _BURN_IN:
+                kept.append(draw)
+            yield Sampling(f"Sample {number} of {_BURN_IN + _DRAWS} of a Bayesian machine{of}.")
+        posteriors.append(Posterior.of(kept, binary))
+    return posteriors[0] if problem.n_machines is None else Posterior.side_by_side(posteriors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +118,8 @@ class Baseline:
             [
                 np.array(attribute.columns)
                 for attribute in Attributes(prepared.dataset).all
-                if attribute.in_every_row
+                # Every row has exactly one of its levels.
+                if attribute.kind == "levels" and not attribute.can_lack
             ]
             if prepared.problem.fit_linear
             else []
@@ -140,12 +151,17 @@ class Average:
     posterior : Posterior
         The samples, in single precision.
     score, own_score : float or None
-        How good the average and the fit are on rows kept out: the area under the ROC curve, or minus the
-        RMSE; None where none were.
+        How good the average and the fit are on rows kept out: minus the RMSE, the area under the ROC curve
+        of two classes or of labels, or the accuracy of more classes; None where none were.
+    better : bool
+        Whether the average is to predict: where it does better, and where errors of numbers are not larger
+        by a standard error of their difference, since averages are mostly better.
+    figures : mapping of str to float
+        The prediction metrics of the average on these rows, by names as of `Run.measure`.
     message : str
         The same in a sentence.
-    baseline : Baseline
-        Of the fit.
+    baseline : Baseline or None
+        Of the fit; None of several outputs.
     scale : float
         By what the samples' scores are multiplied to be those of the fit.
     """
@@ -153,14 +169,16 @@ class Average:
     posterior: Posterior
     score: float | None
     own_score: float | None
+    better: bool
+    figures: Mapping[str, float]
     message: str
-    baseline: Baseline
+    baseline: Baseline | None
     scale: float
 
     @classmethod
     def beside(cls, prepared: Run, parameters: Parameters, posterior: Posterior) -> Average:
         """Compare samples with the parameters of a fit."""
-        draws = posterior.P.shape[0]
+        draws = posterior.P.shape[-3]
         small = Posterior(
             posterior.P.astype(np.float32),
             posterior.w.astype(np.float32),
@@ -168,31 +186,30 @@ class Average:
             posterior.binary,
         )
         log_odds = prepared.problem.loss.probability(np.zeros(1)) is not None
-        fit = Baseline.of(prepared, parameters), _LOG_ODDS if log_odds else 1.0
+        baseline = Baseline.of(prepared, parameters) if prepared.problem.n_machines is None else None
+        fit = baseline, _LOG_ODDS if log_odds else 1.0
         if prepared.validation is None:
-            return cls(small, None, None, f"{draws} samples of a Bayesian machine.", *fit)
+            return cls(small, None, None, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation
-        sampled, own = (
-            -averages["rmse"] if "rmse" in averages else averages["auc"]
-            for averages in (
-                quality(y, posterior.scores(design.matrix)),
-                quality(y, prepared.problem.model.predict(design, parameters)),
-            )
-        )
-        which = "AUC" if posterior.binary else "RMSE"
-        scale, unit = (1.0, "") if posterior.binary else prepared.dataset.unit
-        better = "better than" if sampled > own else "no better than"
+        target = Target.of(prepared.dataset.target_of(y))
+        which = {"real": "RMSE", "binary": "AUC", "several": "AUC"}.get(target.kind, "accuracy")
+        scores = posterior.scores(design.matrix), predict(prepared.problem.model, design, parameters)
+        each = [prediction_figures(target, f, None) for f in scores]
+        sampled, own = ((-1.0 if which == "RMSE" else 1.0) * figures[which.lower()] for figures in each)
+        shown = {f"validation_{name}": value for name, value in each[0].items()}
+        scale, unit = prepared.dataset.unit if which == "RMSE" else (1.0, "")
+        better = sampled > own
+        if which == "RMSE":
+            errors = [np.square(y - f).reshape(len(y), -1).mean(axis=1) for f in scores]
+            gain = errors[1] - errors[0]
+            better = bool(gain.mean() > -gain.std() / np.sqrt(gain.size))
+        compared = "better than" if sampled > own else "about as good as" if better else "no better than"
         words = (
             f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
-            f"{better} those of this fit: {which} {scale * abs(sampled):.4g} and {scale * abs(own):.4g}"
+            f"{compared} those of this fit: {which} {scale * abs(sampled):.4g} and {scale * abs(own):.4g}"
             + (f" (in {unit})." if unit else ".")
         )
-        return cls(small, sampled, own, words, *fit)
-
-    @property
-    def better(self) -> bool:
-        """Whether the average predicts better."""
-        return self.score is not None and self.own_score is not None and self.score > self.own_score
+        return cls(small, sampled, own, better, shown, words, *fit)
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
         """Return what the samples say of the weights of pairs (i, j), in the baseline of the fit.
@@ -204,6 +221,7 @@ class Average:
             probability `level`; ``probability``, the share of the samples whose weight has the sign of the
             mean.
         """
+        assert self.baseline is not None, "there is one output"
         samples = np.stack([self.baseline.centered(P, i, j) for P in self.posterior.P])
         return pd.DataFrame(intervals_of(self.scale * samples + self.baseline.own(i, j), level))
 

@@ -12,16 +12,16 @@ import numpy as np
 from fmviz.engine.drive import Budget, never
 from fmviz.engine.outputs.side_by_side import references
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.solvers import get_solver
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
-from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.search.strength_path import two_at_a_time
 from fmviz.paths import Probe, onwards, search_lambda
 
-GRID = tuple(10.0**e for e in range(-6, 3))
+_GRID = tuple(10.0**e for e in range(-6, 3))
 # Closer ends of a bracket would make no difference that anybody can see.
-NARROWEST = 1e-6
+_NARROWEST = 1e-6
 # Of a path that goes up: where it begins near zero and in short steps it chooses better.
 _STRENGTHS, _SMALLEST_SHARE = 30, 1e-5
 
@@ -57,72 +57,6 @@ class SearchFit:
     message: str
     metrics: dict[str, float]
     parameters: Parameters | None = None
-
-
-def search(
-    experiment: Experiment,
-    target: int,
-    accept: tuple[int, int] | None = None,
-    *,
-    grid: Sequence[float] | None = None,
-    narrowest: float = NARROWEST,
-    should_stop: Callable[[], bool] = never,
-) -> Iterator[SearchFit]:
-    """Search the λ at which an experiment uses a number of interactions, and measure it there.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        All other settings; its own λ has no say. With an informed start the fits are those of a path, else
-        every one begins at the start that the seed draws.
-    target, accept, narrowest, should_stop
-        As in `fmviz.find_lambda`.
-    grid : sequence of float, optional
-        Where to look for the bracket: by default powers of ten, or with an informed start the strengths of a
-        path.
-
-    Yields
-    ------
-    SearchFit
-        For every fit; the last is found, or says why the number is not reachable.
-
-    Raises
-    ------
-    ValueError
-        If something is out of range or does not fit together.
-    """
-    run = Run.prepare(experiment)
-    for probe in _probes(run, target, accept, grid, narrowest, should_stop):
-        yield replace(_fit(run, probe, final=probe.status != "searching"), parameters=None)
-
-
-def _probes(
-    run: Run,
-    target: int,
-    accept: tuple[int, int] | None,
-    grid: Sequence[float] | None,
-    narrowest: float,
-    should_stop: Callable[[], bool],
-) -> Iterator[Probe]:
-    experiment = run.experiment
-    informed = experiment.start == "informed"
-    if grid is None:
-        # Along these strengths a path does not lose the interactions that it has chosen.
-        grid = references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if informed else GRID
-    return search_lambda(
-        run.problem,
-        target,
-        accept,
-        grid=grid,
-        narrowest=narrowest,
-        solver=experiment.solver,
-        budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
-        start=experiment.start,
-        order=onwards(run.problem) if informed else "cold",
-        init_scale=experiment.init_scale,
-        random_state=[experiment.seed, 1],
-        should_stop=should_stop,
-    )
 
 
 def _fit(run: Run, probe: Probe, *, final: bool) -> SearchFit:
@@ -195,45 +129,46 @@ def at_equal_sparsity(
         for name in regularizers
     ]
     return two_at_a_time(
-        lambda ends: [_to_the_nearest(candidate, target, accept, ends) for candidate in each], should_stop
+        lambda ends: [nearest(Run.prepare(candidate), target, accept, ends) for candidate in each],
+        should_stop,
     )
 
 
-def _to_the_nearest(
-    experiment: Experiment, target: int, accept: tuple[int, int] | None, should_stop: Callable[[], bool]
+def nearest(
+    run: Run,
+    target: int,
+    accept: tuple[int, int] | None = None,
+    should_stop: Callable[[], bool] = never,
+    *,
+    cold: bool = False,
 ) -> Iterator[SearchFit]:
-    run, probes = Run.prepare(experiment), []
-    for probe in _probes(run, target, accept, None, NARROWEST, should_stop):
+    """Search the λ at which a run uses a number of interactions; by default the fits are those of a path.
+
+    Where the number is not reachable, the last fit is the nearest of all. With `cold` every fit begins as the
+    run does, and can be repeated alone.
+    """
+    experiment, probes = run.experiment, []
+    solver, warm = experiment.solver, experiment.start == "informed" and not cold
+    for probe in search_lambda(
+        run.problem,
+        target,
+        accept,
+        # Along these strengths a path does not lose the interactions that it has chosen.
+        grid=references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if warm else _GRID,
+        narrowest=_NARROWEST,
+        solver=solver if solver == "auto" else get_solver(solver, dict(experiment.solver_params)),
+        budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
+        start=experiment.start,
+        order=onwards(run.problem) if warm else "cold",
+        init_scale=experiment.init_scale,
+        random_state=[experiment.seed, 1],
+        should_stop=should_stop,
+    ):
         yield _fit(run, probe, final=probe.status == "found")
         probes.append(probe)
         if probe.status == "not reachable":
             # The first of the nearest, by the ratio of the numbers.
             used = [probe.used_interactions or math.inf for probe in probes]
-            nearest = min(zip(used, probes, strict=True), key=lambda pair: abs(math.log(pair[0] / target)))[1]
-            yield replace(_fit(run, nearest, final=True), status="nearest", message=probe.message)
-
-
-def search_program(
-    experiment: Experiment,
-    target: int,
-    accept: tuple[int, int] | None = None,
-    *,
-    grid: Sequence[float],
-    narrowest: float = NARROWEST,
-) -> str:
-    """Return a program that makes the same search as `search` and prints every fit."""
-    return (
-        opening(
-            [experiment.dataset],
-            "from fmviz.lab.search.equal_sparsity import search",
-            "from fmviz.lab.experiment import Experiment",
-        )
-        + f"experiment = {experiment_source(experiment)}\n"
-        f"grid = {list(grid)!r}\n"
-        f"for fit in search(experiment, {target}, {accept!r}, grid=grid, narrowest={narrowest!r}):\n"
-        "    print(fit.message)\n"
-        "\n"
-        'print(f"lambda_sparse {fit.experiment.lambda_sparse!r}")\n'
-        'print(f"used features {fit.used_features}")\n'
-        'print(f"used interactions {fit.used_interactions}")\n'
-    )
+            logs = [abs(math.log(number / (target or 1))) for number in used]
+            best = _fit(run, probes[logs.index(min(logs))], final=True)
+            yield replace(best, status="nearest", message=probe.message)

@@ -1,82 +1,137 @@
-"""Fit a new data set without settings: strengths by validation, and an averaged model beside it."""
+"""Fit a new data set without settings: strengths by validation, an average, and a fit to all rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from fmviz.engine.drive import never
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.averaged import Average, Sampling, averaged
-from fmviz.lab.search.tuning import tuned, with_strengths
+from fmviz.lab.search.equal_sparsity import SearchFit, nearest
+from fmviz.lab.search.tuning import on_all_rows, settings_of, tuned, with_settings
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.recorder import Recorder
-from fmviz.paths.validation import Trial, Validation
+from fmviz.lab.typography import cell
+from fmviz.paths.validation import Trial
+from fmviz.tables.encoded import Encoded
+from fmviz.tables.target import Target
 
 
 @dataclass(frozen=True, eq=False)
 class FirstFit:
-    """A fit with the strengths that were chosen.
+    """A fit, with the strengths that were chosen.
 
     Attributes
     ----------
     asked : Experiment
         What was asked for.
-    experiment : Experiment
-        The same with the strengths.
-    validation : Validation
-        What was tried.
-    end : Snapshot
-        How it ended, with its metrics.
-    run : str
-        Its id in the store; empty without a store.
+    run, end, history : Run, Snapshot, list
+        The run, its last snapshot with its metrics, and the records of all snapshots.
+    message : str
+        What was chosen and what it comes to.
+    search : mapping
+        The search for strengths, or a number of interactions, for JSON.
+    stored, trouble : str
+        Its id in the store, and what keeps it from being stored; empty without a store.
+    average : Average or None
+        What samples of a Bayesian machine predict beside the fit to the training rows, once it is known.
+    posterior : Posterior or None
+        Its samples for the rows of `run`, if they predict better.
     """
 
     asked: Experiment
-    experiment: Experiment
-    validation: Validation
+    run: Run
     end: Snapshot
-    run: str
+    history: list[dict[str, Any]]
+    message: str
+    search: Mapping[str, Any]
+    stored: str = ""
+    trouble: str = ""
+    average: Average | None = None
+    posterior: Posterior | None = None
 
     @property
-    def message(self) -> str:
-        """What was chosen and what it comes to, in two sentences."""
-        status = "" if self.end.status is None else self.end.status.message
-        return (
-            f"{self.validation.message} The fit uses {self.end.used_interactions:,} interactions of "
-            f"{self.end.used_features:,} features. {status}"
+    def n_bytes(self) -> int:
+        """How much memory the rows take."""
+        return self.run.problem.design.n_bytes
+
+    def saved_model(self, encoded: Encoded | None, base: str = "auto") -> SavedModel:
+        """Return what predicts: of a file or an upload with its encoding, and the base of a libsvm file."""
+        dataset, experiment = self.run.dataset, self.run.experiment
+        target = Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
+        return SavedModel(
+            self.end.parameters,
+            experiment.model,
+            target if encoded is None else encoded.target,
+            dataset.feature_names,
+            None if encoded is None else encoded.encoder,
+            dict(experiment.model_params),
+            experiment.loss,
+            self.posterior,
+            base,
         )
 
 
-Step: TypeAlias = Trial | FirstFit | Sampling | Average
+@dataclass(frozen=True)
+class Fitting:
+    """How far a fit is."""
+
+    message: str
+
+
+Step: TypeAlias = Trial | SearchFit | Fitting | FirstFit | Sampling | Average
 """What `first_fit` yields; each has a ``message``."""
 
 
 def first_fit(
-    experiment: Experiment, store: RunStore | None = None, should_stop: Callable[[], bool] = never
+    prepared: Run,
+    store: RunStore | None = None,
+    should_stop: Callable[[], bool] = never,
+    *,
+    sparsest: bool = True,
+    choose: bool = True,
+    interactions: int | None = None,
+    warm: bool = False,
+    origin: str = "page",
 ) -> Iterator[Step]:
-    """Choose strengths by validation on the training rows, fit with them, and average over samples.
+    """Choose strengths by validation on the training rows, fit with them, average, and fit to all rows.
 
     Parameters
     ----------
-    experiment : Experiment
-        All other settings; its strengths have no say.
+    prepared : Run
+        What is to be fitted; its strengths have no say.
     store : RunStore, optional
-        Where the fit goes.
+        Where the fit to the training rows goes.
     should_stop : callable
         Asked between fits and samples.
+    sparsest : bool
+        Whether to take the strengths of fewest pairs within one standard error of the best prediction,
+        rather than those of the best.
+    choose : bool
+        Whether to choose strengths at all; with given ones there is a single fit, to the training rows.
+    interactions : int, optional
+        Search the λ that uses about so many pairs; then there is no average.
+    warm : bool
+        Whether to begin the fit where the search ended; then its settings alone do not repeat it.
+    origin : str
+        Where the fit was started, for the store.
 
     Yields
     ------
-    Trial
-        Every fit of the search.
+    Trial, SearchFit
+        Every fit of the searches.
+    Fitting
+        After every epoch of a fit.
     FirstFit
-        The fit with the best strengths.
+        The fit to the training rows, and last the one to all rows.
     Sampling
         After every sample of a Bayesian machine.
     Average
@@ -85,53 +140,121 @@ def first_fit(
     Raises
     ------
     ValueError
-        If something does not fit together, or the data cannot be had.
+        If something does not fit together.
     """
-    given = Run.prepare(experiment)
-    settings, validation = yield from tuned(given, should_stop=should_stop)
+    run, validation = prepared, None
+    search: dict[str, Any] = {}
+    if choose:
+        settings, validation = yield from tuned(prepared, sparsest=sparsest, should_stop=should_stop)
+        run = replace(with_settings(prepared, settings), begin=validation.start if warm else prepared.begin)
+        search = {"message": validation.message, "tried": [trial.record() for trial in validation.trials]}
+    if interactions is not None:
+        searched = on_all_rows(run) if choose else run
+        probes = []
+        for probe in nearest(searched, interactions, None, should_stop, cold=True):
+            probes.append(probe)
+            yield probe
+        if should_stop():
+            return
+        strength, words = probe.experiment.lambda_sparse, f"{search.get('message', '')} {probe.message}"
+        if probe.status == "nearest":
+            words += f" Taken is λ = {strength:.6g} with {probe.used_interactions:,}."
+        search |= {"wanted": interactions, "message": words.strip()}
+        search |= {"status": "found" if probe.status == "found" else "not reachable", "fits": len(probes)}
+        run = replace(with_settings(run, {"lambda_sparse": strength}), begin=prepared.begin)
     if should_stop():
         return
-    prepared = Run.prepare(with_strengths(given, settings))
-    end, run = _stored(prepared, store, should_stop)
-    if end is None:
+    end, history, recorder = yield from _fitted(run, store, origin, should_stop)
+    if end.status.reason == "stopped":
         return
-    yield FirstFit(experiment, prepared.experiment, validation, end, run)
-    yield from average_beside(prepared, end.parameters, should_stop)
+    words = _words(search.get("message", ""), end)
+    fit = FirstFit(prepared.experiment, run, end, history, words, search)
+    if recorder is not None:
+        fit = replace(fit, stored="" if recorder.trouble else recorder.run, trouble=recorder.trouble)
+    yield fit
+    if validation is None:
+        return
+    average = None
+    if interactions is None and run.validation is not None:
+        average = yield from average_beside(run, end.parameters, should_stop)
+    better = average is not None and average.better
+    if better:
+        # It predicts; the fit is there to be read.
+        run = with_settings(run, settings_of(validation.sparsest, validation.init_scale))
+    if should_stop():
+        return
+    run = replace(on_all_rows(run), begin=end.parameters if interactions is None else None)
+    end, history, _ = yield from _fitted(run, None, origin, should_stop)
+    posterior = None
+    if average is not None and better:
+        # All rows may be too many to draw samples for.
+        posterior = (yield from averaged(run, should_stop)) or average.posterior
+    if not should_stop():
+        words = _words("Fitted again, to all rows.", end)
+        yield replace(
+            fit, run=run, end=end, history=history, message=words, average=average, posterior=posterior
+        )
+
+
+def _words(before: str, end: Snapshot) -> str:
+    """Return what a fit comes to, after some words on what was chosen."""
+    after = "" if end.status is None else end.status.message
+    uses = f"The fit uses {end.used_interactions:,} interactions of {end.used_features:,} features."
+    return f"{before} {uses} {after}".strip()
 
 
 def average_beside(
     prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
-) -> Iterator[Sampling | Average]:
+) -> Generator[Sampling | Average, None, Average | None]:
     """Draw samples for a run, where there can be any, and compare their predictions with its own."""
     posterior = yield from averaged(prepared, should_stop)
-    if posterior is not None:
-        yield Average.beside(prepared, parameters, posterior)
+    if posterior is None:
+        return None
+    average = Average.beside(prepared, parameters, posterior)
+    yield average
+    return average
 
 
-def _stored(
-    prepared: Run, store: RunStore | None, should_stop: Callable[[], bool]
-) -> tuple[Snapshot | None, str]:
-    """Fit, into the store if there is one; return the end, or None where it was stopped."""
-    if store is None:
-        return prepared.end(), ""
-    recorder = Recorder(lambda: store, prepared.experiment, origin="page")
-    recorder.prepared(prepared.dataset)
-    for end in prepared.snapshots(should_stop):
-        recorder.add(end)
-    assert end.status is not None, "the last snapshot says how the run ended"
-    recorder.end(end.status.reason, end.status.message)
-    return (None if end.status.reason == "stopped" else end), recorder.run
+def _fitted(
+    run: Run, store: RunStore | None, origin: str, should_stop: Callable[[], bool]
+) -> Generator[Fitting, None, tuple[Any, list[dict[str, Any]], Recorder | None]]:
+    """Fit, into the store if there is one; return the end, all records, and what wrote them.
+
+    The fit goes on if it cannot be stored.
+    """
+    recorder, checkpoints = None, {}
+    if store is not None:
+        recorder = Recorder(lambda: store, run.experiment, origin=origin)
+        recorder.prepared(run.dataset)
+        checkpoints = {"keep": recorder.keep}
+    history, status, epochs = [], None, run.experiment.max_epochs
+    try:
+        for end in run.snapshots(should_stop, **checkpoints):
+            history.append(end.record())
+            status = end.status
+            if recorder is not None:
+                recorder.add(end)
+            yield Fitting(
+                f"Epoch {end.epoch:,} of at most {epochs:,}: objective {cell(end.objective)}, "
+                f"{end.used_interactions:,} interactions."
+            )
+    finally:
+        if recorder is not None:
+            reason = ("stopped", "Stopped.") if status is None else (status.reason, status.message)
+            recorder.end(*reason)
+    return end, history, recorder
 
 
-def first_fit_program(experiment: Experiment) -> str:
+def first_fit_program(experiment: Experiment, sparsest: bool = True) -> str:
     """Return a program that searches, fits and averages as `first_fit` does, and prints every step."""
     return (
         opening(
             [experiment.dataset],
             "from fmviz.lab.experiment import Experiment",
+            "from fmviz.lab.runner import Run",
             "from fmviz.lab.search.first_fit import first_fit",
         )
         + f"experiment = {experiment_source(experiment)}\n"
-        "for step in first_fit(experiment):\n"
+        f"for step in first_fit(Run.prepare(experiment){'' if sparsest else ', sparsest=False'}):\n"
         "    print(step.message)\n"
     )

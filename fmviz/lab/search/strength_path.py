@@ -81,12 +81,6 @@ def range_to_empty(base: Experiment, regularizers: Sequence[str]) -> tuple[float
     return float(f"{high / 1_000:.1g}"), high
 
 
-def bracket_grid(low: float, high: float) -> tuple[float, ...]:
-    """Return the powers of ten from two decades below `low` to two above `high`."""
-    first, last = math.floor(math.log10(low)) - 2, math.ceil(math.log10(high)) + 2
-    return tuple(10.0**e for e in range(max(first, -12), min(last, 6) + 1))
-
-
 @dataclass(frozen=True)
 class PathPlan:
     """What is to be fitted.
@@ -268,19 +262,6 @@ def metrics_in(table: pd.DataFrame) -> dict[str, str]:
     """Return the metrics that a table has, in words, the most telling first."""
     known = METRICS | {"validation_loss": "Loss, validation", "train_loss": "Loss, training"}
     return {name: words for name, words in known.items() if name in table and table[name].notna().any()}
-
-
-def nearest(counts: Sequence[int], target: int) -> tuple[int | None, int | None]:
-    """Return the positions of the largest count below a target and of the smallest one above it.
-
-    Of equal counts it is the last: a search comes nearer and nearer.
-    """
-    below = [i for i, count in enumerate(counts) if count < target]
-    above = [i for i, count in enumerate(counts) if count > target]
-    return (
-        max(below, key=lambda i: (counts[i], i), default=None),
-        min(above, key=lambda i: (counts[i], -i), default=None),
-    )
 
 
 def path_program(plan: PathPlan) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import chosen_solver
+from fmviz.engine.drive import chosen_solver, never
 from fmviz.engine.problem import Formulation
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.starts.informed import quick_settings
-from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run
+from fmviz.lab.runner import Run, prepare
+from fmviz.lab.search.averaged import can_be_averaged
 from fmviz.paths.shared_basis import search_basis_strength
 from fmviz.paths.validation import Trial, Validation, default_folds, search_strengths
 
@@ -33,19 +34,20 @@ def can_be_tuned(problem: Formulation) -> bool:
 def tuned(
     prepared: Run,
     *,
-    quick: bool = False,
-    should_stop: Callable[[], bool] = lambda: False,
+    sparsest: bool = False,
+    should_stop: Callable[[], bool] = never,
 ) -> Generator[Trial, None, tuple[dict[str, Any], Validation]]:
     """Return settings of an experiment that predict best on rows kept out of its training rows.
 
-    Every trial is yielded when it is done.
+    Every trial is yielded when it is done. Where samples can be had they mostly predict better, and a coarse
+    grid of strengths is enough. The settings include a solver that suits them, unless there is one.
 
     Parameters
     ----------
     prepared : Run
         What is to be fitted; its strengths have no say.
-    quick : bool
-        Whether to try 8 strengths λ for each λ_p rather than 25.
+    sparsest : bool
+        Whether to take the strengths of fewest pairs within one standard error of the best.
     should_stop
         As for `fmviz.paths.validation.search_strengths`.
     """
@@ -54,39 +56,46 @@ def tuned(
     y, together = problem.y, problem.model.multi_output
     classes = problem.loss.task == "binary" or (together and problem.target.kind != "real")
     folds = default_folds(y if y.ndim == 1 else y[:, 0], classes and y.ndim == 1, rng)
-    if quick and len(problem.machines) > 1 and y.shape[0] * len(problem.machines) >= _MANY:
-        folds = folds[:1]
-    size: dict[str, Any] = {"count": 8, "patience": 3} if quick else {}
+    size: dict[str, Any] = {}
+    if can_be_averaged(problem):
+        size = {"count": 8, "patience": 3}
+        if len(problem.machines) > 1 and y.shape[0] * len(problem.machines) >= _MANY:
+            folds = folds[:1]
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     # Whether it takes the problem is said before a minute of fits.
     solver.on(problem.machines[0])
+    suited: dict[str, Any] = {}
+    if experiment.solver == "auto" and (quick := quick_settings(solver.name)):
+        suited = {"solver": solver.name, "solver_params": tuple(quick.items())}
     if together:
         (machine,) = problem.machines
-        quickly: dict[str, Any] = {"count": 7, "patience": 2} if quick else {}
-        basis = yield from search_basis_strength(
-            machine, folds[:2] if quick else folds, rng, solver=solver, should_stop=should_stop, **quickly
-        )
-        return {
-            "lambda_w": float(f"{basis.best.lambda_w:.4g}"),
-            "lambda_sparse": float(f"{basis.best.lambda_sparse:.4g}"),
-        }, basis
+        basis = yield from search_basis_strength(machine, folds, rng, solver=solver, should_stop=should_stop)
+        strengths = {"lambda_w": basis.best.lambda_w, "lambda_sparse": basis.best.lambda_sparse}
+        return _rounded(strengths) | suited, basis
     chosen = "auto" if experiment.solver == "auto" else solver
-    search = yield from search_strengths(problem, folds, rng, solver=chosen, should_stop=should_stop, **size)
-    best = search.best
-    settings = {
-        "lambda_w": best.lambda_w,
-        "lambda_p": best.lambda_p,
-        "lambda_sparse": best.lambda_sparse,
-        "init_scale": search.init_scale,
-    }
-    return {name: float(f"{value:.4g}") for name, value in settings.items()} | {"start": "informed"}, search
+    groups = prepared.dataset.groups
+    search = yield from search_strengths(
+        problem, folds, rng, solver=chosen, one_se=sparsest, groups=groups, should_stop=should_stop, **size
+    )
+    return settings_of(search.best, search.init_scale) | suited, search
 
 
-def with_strengths(prepared: Run, settings: dict[str, Any]) -> Experiment:
-    """Return the experiment with the settings that `tuned` has found, and a solver that suits them."""
-    experiment = replace(prepared.experiment, **settings)
-    if experiment.solver == "auto":
-        solver = chosen_solver(prepared.problem, "auto").name
-        if settings_of_solver := quick_settings(solver):
-            return replace(experiment, solver=solver, solver_params=tuple(settings_of_solver.items()))
-    return experiment
+def settings_of(trial: Trial, init_scale: float) -> dict[str, Any]:
+    """Return the settings of an experiment with the strengths of a trial."""
+    strengths = {name: getattr(trial, name) for name in STRENGTHS}
+    return _rounded({**strengths, "init_scale": init_scale}) | {"start": "informed"}
+
+
+def _rounded(settings: dict[str, float]) -> dict[str, Any]:
+    return {name: float(f"{value:.4g}") for name, value in settings.items()}
+
+
+def with_settings(run: Run, settings: Mapping[str, Any]) -> Run:
+    """Return the run with other strengths, and other settings of how it is fitted."""
+    strengths = {name: value for name, value in settings.items() if name in STRENGTHS}
+    return replace(run, experiment=replace(run.experiment, **settings), problem=run.problem.at(**strengths))
+
+
+def on_all_rows(run: Run) -> Run:
+    """Return the run on all rows of its data, none of them kept out."""
+    return prepare(run.dataset, replace(run.experiment, validation=0.0), np.arange(len(run.dataset.y)))

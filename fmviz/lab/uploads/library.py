@@ -10,32 +10,40 @@ import hashlib
 import json
 import os
 import re
-import tempfile
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 
 from fmviz.engine.drive import never
 from fmviz.engine.memory import array_bytes
 from fmviz.lab.datasets import Dataset
+from fmviz.lab.datasets.readers import Files
 from fmviz.lab.places import data_folder
 from fmviz.lab.quotas import WeighedCache
-from fmviz.lab.tables import limits
-from fmviz.lab.tables.column_types import Column
-from fmviz.lab.tables.encoding import Encoded
-from fmviz.lab.tables.recipe import Recipe
-from fmviz.lab.tables.source import Reading, Source
-from fmviz.lab.tables.untrusted import describe_confined, encode_confined
+from fmviz.lab.untrusted import describe_confined, encode_confined
 from fmviz.lab.uploads import is_upload
-from fmviz.lab.uploads.size import Size
+from fmviz.tables import limits
+from fmviz.tables.encoded import Encoded
+from fmviz.tables.kinds import Column
+from fmviz.tables.recipe import Recipe
+from fmviz.tables.source import Reading, Source
+from fmviz.tables.target import Task
 
 __all__ = [
+    "Example",
     "Profile",
+    "Size",
     "Upload",
     "delete",
     "encoded",
+    "example",
     "file_of",
     "find",
     "keep_file",
@@ -70,26 +78,26 @@ class Upload:
     recipe : Recipe
         The options of reading and encoding the file.
     task : str
-        See `fmviz.lab.datasets.base.Task`.
+        See `fmviz.tables.target.Task`.
     rows, features : int
         N and d.
     bytes : int
         The size of the file.
     suggested : mapping
-        Settings for a first fit; regularization strengths only if they were searched.
+        Settings for a first fit.
     created : float
         Seconds since the epoch.
     owner : str
         The user who uploaded it and may delete it; empty if anybody may.
     suited : mapping of str to mapping
-        Further settings by model.
+        Further settings by model: the strengths of a first fit.
     """
 
     name: str
     title: str
     file: str
     recipe: Recipe
-    task: str
+    task: Task
     rows: int
     features: int
     bytes: int
@@ -98,17 +106,118 @@ class Upload:
     owner: str = ""
     suited: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def has_strengths(self, model: str | None = None) -> bool:
-        """Return whether strengths were searched for a model, by default for one machine for each output."""
-        return "lambda_sparse" in (self.suggested if model is None else self.suited.get(model, {}))
-
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A file as read, and the inferred types of its columns; () for libsvm."""
+    """A file as read, and what its columns hold; of libsvm the target."""
 
     source: Source
     columns: tuple[Column, ...]
+
+
+# Seconds per entry of X, column of P and epoch: a measured upper estimate.
+_SECONDS = 3e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """The size of an encoded file.
+
+    Attributes
+    ----------
+    rows, dropped : int
+        The number of complete rows, and of rows dropped for a missing value.
+    columns : DataFrame
+        By column how it is encoded, its features and their non-zero entries; one row for libsvm.
+    task : str
+        See `fmviz.tables.target.Task`.
+    labels : tuple of str
+        The labels of -1 and +1, or of the classes; the names of several columns.
+    counts : tuple of int
+        The number of rows of each class, or of each of several labels.
+    bytes_of_x : int
+        The memory of X, stored by rows and by columns as during training.
+    notes : tuple of str
+        What was inferred, in sentences.
+    """
+
+    rows: int
+    dropped: int
+    columns: pd.DataFrame
+    task: Task
+    labels: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
+    bytes_of_x: int = 0
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, encoded: Encoded) -> Size:
+        """Measure encoded data; raises ValueError if a class has no complete row."""
+        assert encoded.y is not None
+        target, encoder, y = encoded.target, encoded.encoder, encoded.y
+        labels = target.labels or target.outputs
+        values = [-1, 1] if target.task == "binary" else range(len(target.labels))
+        counts = tuple(int((y == value).sum()) for value in values)
+        if target.task == "several":
+            counts = tuple((y > 0).sum(axis=0).tolist())
+        if counts and not 0 < min(counts) <= max(counts) < len(y):
+            alike = labels[[0 < count < len(y) for count in counts].index(False)]
+            raise ValueError(
+                f"Of the rows without a missing value all or none are {alike!r}. Impute what is missing, or "
+                "ignore columns."
+            )
+        X: Any = encoded.X
+        entries = (X != 0).sum(axis=0)
+        # Values of 8 bytes, indices of 4, and where rows and columns begin.
+        memory = 2 * (12 * X.nnz if sp.issparse(X) else X.nbytes) + 8 * (sum(X.shape) + 2)
+        features = [("all features", "number", entries.size)]
+        if encoder is not None:
+            kinds = {"number": "number", "word": "words", "text": "words of texts"}
+            features = [(c.name, kinds[c.kind], len(c.feature_names)) for c in encoder.columns_]
+        columns = pd.DataFrame(features, columns=["Column", "Encoded as", "Features"])
+        ends = np.cumsum([0, *columns["Features"][:-1]])
+        columns["Non-zeros"] = np.add.reduceat(entries, ends)
+        notes = target.sentences + (() if encoder is None else encoder.sentences_)
+        return cls(len(y), encoded.dropped, columns, target.task, labels, counts, memory, notes)
+
+    @property
+    def features(self) -> int:
+        """d, the columns of X."""
+        return int(self.columns["Features"].sum())
+
+    @property
+    def entries(self) -> int:
+        """The non-zeros of X."""
+        return int(self.columns["Non-zeros"].sum())
+
+    @property
+    def outputs(self) -> int:
+        """The number of machines: one for each of several outputs."""
+        return len(self.labels) - (self.task == "ordinal") if self.labels and self.task != "binary" else 1
+
+    def seconds(self, rank: int, epochs: int) -> float:
+        """Return an upper estimate of the time of so many epochs, of a machine for each output."""
+        return _SECONDS * self.entries * rank * epochs * self.outputs
+
+
+class Example(NamedTuple):
+    """A file, its name, its target, and its numeric columns that are categories."""
+
+    data: bytes
+    name: str
+    target: str
+    words: tuple[str, ...]
+
+
+def example() -> Example:
+    """Return the sampled flights, or the diabetes data where the package is installed without them."""
+    path = Files().find("flights.csv")
+    if path is not None and path.suffix == ".csv":
+        return Example(path.read_bytes(), path.name, "late", ("month", "day"))
+    from sklearn.datasets import load_diabetes
+
+    table = load_diabetes(as_frame=True, scaled=False).frame
+    return Example(table.to_csv(index=False).encode(), "diabetes.csv", "target", ())
 
 
 # -------------------------------------------------------------------------------------------------- files
@@ -157,24 +266,15 @@ def _file(file: str) -> Path:
     return data_folder() / f"file_{file}"
 
 
-def _bytes(file: str) -> bytes:
-    try:
-        return _file(file).read_bytes()
-    except OSError:
-        raise ValueError("The file of these data is no longer on this computer. Upload it again.") from None
-
-
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Written atomically: others may read at the same time.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix="new_")
+    # Others may read at the same time.
+    new = path.with_name(f"new_{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as sink:
-            sink.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        new.write_bytes(data)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 _profiles: WeighedCache[Profile] = WeighedCache(4, lambda profile: profile.source.n_bytes)
@@ -192,7 +292,11 @@ def profile(
     """
 
     def read() -> Profile:
-        content = _bytes(file) if data is None else data
+        try:
+            content = _file(file).read_bytes() if data is None else data
+        except OSError:
+            message = "The file of these data is no longer on this computer. Upload it again."
+            raise ValueError(message) from None
         return Profile(*describe_confined(content, reading, should_stop))
 
     return _profiles.get((file, reading), read)
@@ -259,7 +363,7 @@ def load(name: str) -> Dataset:
     upload = find(name)
     if upload is None:
         raise ValueError(why_not(name))
-    return encoded(upload.file, upload.recipe).dataset(name, upload.title)
+    return Dataset.of_table(encoded(upload.file, upload.recipe), name, upload.title)
 
 
 def why_not(name: str) -> str | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from fmviz.lab.tables.column_types import Column
-from fmviz.lab.tables.recipe import Choice, Recipe
+from fmviz.tables.kinds import Column
+from fmviz.tables.recipe import Choice, Recipe
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Text
 
 KIND_WORDS = {
@@ -23,7 +24,7 @@ KIND_WORDS = {
     "ignored": "leave out",
 }
 MISSING_WORDS = {"drop": "leave the row out", "impute": "fill in", "mark": "fill in and mark"}
-_BASE = "fmviz:data:base"
+_BASE = "fmviz:data:columns_edited"
 _HEIGHT = 12
 
 
@@ -34,38 +35,96 @@ class Corrections(Text):
     def check(self, value: Any) -> str:
         """Return the text in its canonical form, or raise ValueError."""
         text = super().check(value)
-        if not text:
-            return ""
         try:
-            corrections = {
-                str(name): Choice(str(name), *map(str, values))  # type: ignore[arg-type]
-                for name, values in json.loads(text).items()
-            }
+            return _text(choices(text))
         except (AttributeError, TypeError, json.JSONDecodeError):
             raise ValueError(f"{self.name} = {text[:60]!r} holds no corrections of columns.") from None
-        return _text({name: (choice.kind, choice.missing) for name, choice in corrections.items()})
 
 
-def _text(corrections: Mapping[str, tuple[str, str]]) -> str:
-    return json.dumps(corrections, ensure_ascii=False, separators=(",", ":")) if corrections else ""
+def _text(corrections: Iterable[Choice]) -> str:
+    given = {choice.name: (choice.kind, choice.missing) for choice in corrections}
+    return json.dumps(given, ensure_ascii=False, separators=(",", ":")) if given else ""
 
 
 def choices(corrections: str) -> list[Choice]:
     """Return the choices that corrections hold."""
     given = json.loads(corrections) if corrections else {}
-    return [Choice(name, *values) for name, values in given.items()]
+    return [Choice(name, *map(str, values)) for name, values in given.items()]  # type: ignore[arg-type]
 
 
 def corrections_of(first: Recipe, wanted: Recipe) -> str:
     """Return the corrections that make a recipe from the first one."""
-    at_first = {column.name: column for column in first.columns}
-    return _text(
-        {
-            column.name: (column.kind, column.missing)
-            for column in wanted.columns
-            if column != at_first.get(column.name)
-        }
-    )
+    at_first = set(first.columns)
+    return _text(choice for choice in wanted.columns if choice not in at_first)
+
+
+# What the options that decide upon a question are called, the other one, and the settings that they are.
+_ANSWERS: dict[str, dict[str, dict[str, str]]] = {
+    "dates": {"Day first": {"dates": "day"}, "Month first": {"dates": "month"}},
+    "header": {"It is a row": {"header": "no"}, "It names the columns": {"header": "yes"}},
+    "decimal": {"Decimal point": {"decimal": "point"}, "Decimal comma": {"decimal": "comma"}},
+}
+
+
+def ask(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:
+    """Ask what could be read in another way, with its choices."""
+    reading = first.reading
+    if reading.kind == "table" and reading.header == "no" and settings["header"] == "auto":
+        sentence = "The first line holds values, so it was taken for a row, and the columns are numbered."
+        question(settings, "header", sentence, _ANSWERS["header"])
+    asked = {column.option: column for column in columns if column.question}
+    for option, column in asked.items():
+        name, _, value = option.partition("=")
+        if name == "words" or (name != "missing" and settings[name] != "auto") or settings.locks(name):
+            continue
+        others = sum(other.option == option for other in columns) - 1
+        more = f" So {'is' if others == 1 else 'are'} {others:,} more." if others else ""
+        missing = ", ".join(filter(None, (settings["missing"], value)))
+        answers = _ANSWERS.get(name) or {f"{value} is a missing value": {"missing": missing}}
+        question(settings, name, plain(column.question + more), answers)
+    few = [column.name for column in columns if column.option == "words"]
+    few = [name for name in few if name != settings["target"]]
+    if few and settings.shows("columns") and not settings.locks("columns"):
+        _ask_for_words(settings, first, few)
+
+
+def _ask_for_words(settings: Settings, first: Recipe, few: list[str]) -> None:
+    """Ask which columns of few whole numbers are categories."""
+    key = f"data_words_{settings['file'][:8]}"
+    chosen = first.corrected(choices(settings["columns"]))
+    st.session_state[key] = [c.name for c in chosen.columns if c.name in few and c.kind == "word"]
+
+    def store() -> None:
+        now = st.session_state[key]
+        changed = [
+            replace(c, kind="word" if c.name in now else "number") for c in chosen.columns if c.name in few
+        ]
+        settings.set(columns=corrections_of(first, chosen.corrected(changed)))
+
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_ask_words"):
+        st.markdown(
+            ":material/help: These columns hold few different whole numbers. Which of them are "
+            "names of something, and so categories?",
+            width="stretch",
+        )
+        st.pills(
+            "Categories",
+            few,
+            selection_mode="multi",
+            key=key,
+            format_func=plain,
+            on_change=store,
+            label_visibility="collapsed",
+        )
+
+
+def question(settings: Settings, name: str, sentence: str, answers: Mapping[str, Mapping[str, str]]) -> None:
+    """Draw a question, and a button for every answer, which sets some settings."""
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"data_ask_{name}"):
+        st.markdown(f":material/help: {sentence}", width="stretch")
+        for place, (label, answer) in enumerate(answers.items()):
+            key = f"data_ask_{name}_{place}"
+            st.button(plain(label), key=key, on_click=settings.set, kwargs=dict(answer))
 
 
 def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:
@@ -84,7 +143,18 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
         }
         st.session_state[_BASE] = base
     begin = first.corrected(choices(base["begin"]))
-    table = _table(begin, columns, settings["target"])
+    target = settings["target"]
+    table = pd.DataFrame(
+        {
+            "Column": [column.name for column in columns],
+            "Use as": [KIND_WORDS[column.kind] for column in begin.columns],
+            "Examples": [column.examples for column in columns],
+            "Note": [f"The target. {c.note}".strip() if c.name == target else c.note for c in columns],
+            "Missing": [column.missing for column in columns],
+            "If missing": [MISSING_WORDS[column.missing] for column in begin.columns],
+            "Different": [column.different for column in columns],
+        }
+    )
     key = f"data_columns_{base['number']}"
 
     def store() -> None:
@@ -130,24 +200,10 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
             "Different": st.column_config.NumberColumn(
                 format="localized", width=80, help="How many different values there are."
             ),
-            "Examples": st.column_config.TextColumn(width=240),
-            "Note": st.column_config.TextColumn(width=360),
+            "Examples": st.column_config.TextColumn(width=190),
+            "Note": st.column_config.TextColumn(width=290),
         },
         alt="The columns of the file: how each is used, what is missing, and what becomes of that.",
-    )
-
-
-def _table(recipe: Recipe, columns: tuple[Column, ...], target: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "Column": [column.name for column in columns],
-            "Use as": [KIND_WORDS[column.kind] for column in recipe.columns],
-            "Missing": [column.missing for column in columns],
-            "If missing": [MISSING_WORDS[column.missing] for column in recipe.columns],
-            "Different": [column.different for column in columns],
-            "Examples": [column.examples for column in columns],
-            "Note": ["The target." if column.name == target else column.note for column in columns],
-        }
     )
 
 

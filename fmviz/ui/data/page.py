@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import SharedBasis
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.task import TaskView
-from fmviz.lab.background.tasks import TooManyJobsError, manager
-from fmviz.lab.background.thinned import EXACT_FEATURES
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.experiment import suggested
 from fmviz.lab.importing import import_upload
 from fmviz.lab.quotas import uploads_limit
-from fmviz.lab.tables.column_types import Column
-from fmviz.lab.tables.limits import UPLOADS
-from fmviz.lab.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
-from fmviz.lab.tables.source import CHOICES, Reading
-from fmviz.lab.tables.target import TASKS, ascending
 from fmviz.lab.typography import duration
 from fmviz.lab.uploads import library
-from fmviz.lab.uploads.example import example
-from fmviz.lab.uploads.library import Profile, Upload
-from fmviz.lab.uploads.size import Size
-from fmviz.ui import navigation, session_uploads, shell, upload_quota, widgets
+from fmviz.lab.uploads.library import Profile, Size, Upload
+from fmviz.tables.cells import levels_of
+from fmviz.tables.columns import SCALINGS
+from fmviz.tables.encoder import NUMBERS
+from fmviz.tables.kinds import Column, ascending, listed
+from fmviz.tables.limits import MOST_LEVELS, UPLOADS
+from fmviz.tables.recipe import Choice, Recipe, first_recipe
+from fmviz.tables.source import CHOICES, Reading, Source
+from fmviz.tables.target import TASKS
+from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.data import columns, strengths
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Setting, Settings, Text
@@ -40,6 +39,8 @@ from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import done, failure
 
 _READING = tuple(field.name for field in fields(Reading))
+# Settings that a recipe has under the same name.
+_RECIPE = ("target", "task", "positive", "logarithm", "scaling", "rare", "numbers")
 _HELP = {
     "kind": "What the file is.",
     "encoding": "How its bytes stand for letters. Choose another if words look wrong.",
@@ -47,6 +48,8 @@ _HELP = {
     "header": "Whether the first line names the columns.",
     "decimal": "What divides a number from its decimals; the other sign then divides thousands.",
     "lines": "Lines with more fields than there are columns are an error, or left out and counted.",
+    "dates": "What comes first in dates such as 05/03/2020.",
+    "base": "The index of the first feature of a libsvm file.",
 }
 _WORDS = {
     "utf-8": "UTF-8",
@@ -65,6 +68,8 @@ _WORDS = {
     "parquet": "Parquet",
     "all": "an error",
     "fitting": "left out",
+    "day": "day first",
+    "month": "month first",
 }
 _LONGEST_CORRECTIONS = 6_000
 TABLE: tuple[Setting, ...] = (
@@ -79,6 +84,14 @@ TABLE: tuple[Setting, ...] = (
         for name, choices in CHOICES.items()
     ),
     ParamSpec("skip", "int", 0, 0, 1_000, help="So many lines before the table are left out."),
+    Text("missing", help="Words that stand for missing values, separated by commas."),
+    ParamSpec(
+        "cells",
+        "choice",
+        "text",
+        choices=("text", "typed"),
+        help="Typed are the cells of files that were uploaded before units, dates and words were read.",
+    ),
     columns.Corrections("columns", limit=_LONGEST_CORRECTIONS, help="What was corrected about the columns."),
     Text("target", help="The column that the model predicts."),
     ParamSpec(
@@ -89,7 +102,7 @@ TABLE: tuple[Setting, ...] = (
         help="A number, one class against all others, every class, or classes in an order, such as ratings. "
         "Auto takes words, and two different values, for classes.",
     ),
-    Text("positive", help="This class is +1; all others are −1."),
+    Text("positive", help="The class that is told from all others."),
     Text(
         "also", help="Further columns that are predicted with it, separated by tabs: numbers, or yes and no."
     ),
@@ -107,6 +120,14 @@ TABLE: tuple[Setting, ...] = (
         "standard",
         choices=SCALINGS,
         help="Regularizers weigh features by their scale: without scaling, one in large units costs less.",
+    ),
+    ParamSpec(
+        "numbers",
+        "choice",
+        "auto",
+        choices=NUMBERS,
+        help="A curve follows a number up and down; a straight line only rises or falls. By default "
+        "validation decides.",
     ),
     ParamSpec(
         "rare",
@@ -137,7 +158,7 @@ TABLE: tuple[Setting, ...] = (
     ),
     *strengths.TABLE,
 )
-PARTS = ("upload", "use_paste", "example", "other", "train", "read", "keep", *strengths.PARTS)
+PARTS = ("upload", "use_paste", "example", "other", "keep", *strengths.PARTS)
 _EXPERT = ("kind", "skip", "scaling", "rare")
 _UPLOAD = "fmviz:data:uploads"
 _REFUSED = "fmviz:data:refused"
@@ -159,14 +180,14 @@ def render() -> None:
             _file(settings, linked)
         else:
             _bring(settings)
-        draw_shelf(settings, open_set)
+        draw_shelf(settings)
 
 
 # ---------------------------------------------------------------------------------------------- bringing
 
 
 def _bring(settings: Settings) -> None:
-    upload_quota.of_session().bring("", b"")
+    session_uploads.of_session().bring("", b"")
     if (refused := st.session_state.get(_REFUSED)) is not None:
         st.error(plain(refused), icon=":material/block:")
     if settings.shows("example", "Example"):
@@ -215,10 +236,10 @@ def _uploader(settings: Settings) -> None:
         args=(settings, f"data_upload_{number}"),
     )
     st.caption(str(UPLOADS))
-    if (remaining := min(upload_quota.room())) < UPLOADS.file:
+    if (remaining := min(session_uploads.room())) < UPLOADS.file:
         st.warning(
             f"{in_words(max(0, remaining))} more can be uploaded: a session has "
-            f"{in_words(upload_quota.SESSION_BYTES)}, and all of this server {in_words(uploads_limit())}.",
+            f"{in_words(session_uploads.SESSION_BYTES)}, and all of this server {in_words(uploads_limit())}.",
             icon=":material/database_off:",
         )
 
@@ -227,15 +248,15 @@ def _uploaded(settings: Settings, key: str) -> None:
     file = st.session_state.get(key)
     if file is not None:
         st.session_state[_UPLOAD] += 1
-        _take(settings, upload_quota.taken(file), file.name)
+        _take(settings, session_uploads.taken(file), file.name)
 
 
 def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
     """Look at a file from here on."""
-    brought = upload_quota.of_session()
+    brought = session_uploads.of_session()
     try:
         file = library.file_of(data)
-        if (refused := upload_quota.why_not(len(data))) is not None:
+        if (refused := session_uploads.why_not(len(data))) is not None:
             raise ValueError(refused)
     except ValueError as error:
         st.session_state[_REFUSED] = str(error)
@@ -247,9 +268,9 @@ def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
 
 
 def _example(settings: Settings) -> None:
-    sample = example()
-    word_recipe = Recipe(columns=tuple(Choice(word, "word") for word in sample.words))
-    corrections = columns.corrections_of(Recipe(), word_recipe)
+    sample = library.example()
+    words = Recipe(columns=tuple(Choice(word, "word", "impute") for word in sample.words))
+    corrections = columns.corrections_of(Recipe(), words)
     _take(settings, sample.data, sample.name, target=sample.target, columns=corrections, rare=5)
 
 
@@ -261,14 +282,9 @@ def open_set(settings: Settings, upload: Upload) -> None:
         file=upload.file,
         title=upload.title,
         columns=columns.corrections_of(Recipe(), recipe),
-        target=recipe.target,
-        task=recipe.task,
-        positive=recipe.positive,
         also="\t".join(recipe.also),
         order=", ".join(recipe.order),
-        logarithm=recipe.logarithm,
-        scaling=recipe.scaling,
-        rare=recipe.rare,
+        **{name: getattr(recipe, name) for name in _RECIPE},
         **{name: getattr(recipe.reading, name) for name in _READING},
     )
 
@@ -278,7 +294,7 @@ def open_set(settings: Settings, upload: Upload) -> None:
 
 def _file(settings: Settings, linked: bool) -> None:
     file = settings["file"]
-    brought = upload_quota.of_session()
+    brought = session_uploads.of_session()
     data = brought.unread(file)
     size = library.size_of_file(file) if data is None else len(data)
     top = st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box")
@@ -301,63 +317,47 @@ def _file(settings: Settings, linked: bool) -> None:
         )
         return
     reading = Reading(**settings.as_dict(*_READING))
-    ready = done(
+    if not done(
         f"data:read:{file}:{reading}",
         lambda should_stop: library.profile(file, reading, should_stop, data),
         "Reading.",
         partial(_unreadable, settings),
-    )
-    if not ready:
+    ):
         return
     if data is not None:
         brought.keep()
     profile = library.profile(file, reading)
-    _adopt(settings, profile)
-    first = first_recipe(profile.source, profile.columns, plain=True)
+    first = first_recipe(profile.source, profile.columns)
+    if first.target and settings["target"] not in {column.name for column in profile.columns}:
+        # Suggested, until somebody has chosen.
+        settings.set(target=first.target, rare=first.rare)
     recipe = _recipe(settings, first)
     line = f"{settings['target']} · rank {settings['rank']} · {settings['validation']:.0%} for validation"
-    with shell.settings_box(
-        "data_box", plain(line), folded=strengths.is_started(settings, recipe), border=False
-    ):
+    started = manager().get(strengths.task_name(settings, recipe)) is not None
+    with shell.settings_box("data_box", plain(line), folded=started, border=False):
         st.subheader("Check")
-        for note in profile.source.notes:
-            st.info(plain(note), icon=":material/info:")
-        _first_rows(profile)
+        _notes(note for note in profile.source.notes if "header=yes" not in note)
+        _first_rows(profile.source)
         _reading(settings, profile.source.reading, expanded=False)
+        columns.ask(settings, first, profile.columns)
         draw_aim(settings, profile)
-        if profile.columns:
+        if profile.source.table is not None:
             columns.edit_columns(settings, first, profile.columns)
-            _scaling(settings)
-        encoded = draw_size(settings, recipe)
-        draw_train(settings, recipe, encoded, top)
-    strengths.draw(settings, recipe, encoded is not None, linked)
+            _numbers(settings)
+        encoded = draw_size(settings, recipe, profile)
+        draw_train(settings, recipe, encoded)
+    strengths.draw(settings, recipe, encoded is not None, linked, top)
 
 
 def _recipe(settings: Settings, first: Recipe) -> Recipe:
     """Return how the file becomes a data set: by the plain rules, but for what was decided."""
     return replace(
         first.corrected(columns.choices(settings["columns"])),
-        target=settings["target"],
-        task=settings["task"],
-        positive=settings["positive"],
         also=tuple(name for name in settings["also"].split("\t") if name and name != settings["target"]),
-        order=tuple(word.strip() for word in settings["order"].split(",") if word.strip()),
-        logarithm=settings["logarithm"],
-        scaling=settings["scaling"],
-        rare=settings["rare"],
+        order=listed(settings["order"]),
+        most_levels=MOST_LEVELS if settings["cells"] == "typed" else None,
+        **settings.as_dict(*_RECIPE),
     )
-
-
-def _adopt(settings: Settings, profile: Profile) -> None:
-    """Suggest what nobody has said yet."""
-    first = first_recipe(profile.source, profile.columns)
-    names = [column.name for column in profile.columns] or [first.target]
-    if settings["target"] not in names and first.target:
-        # Links tell how columns differ from the plain rules, so that those of earlier versions stay the same.
-        plainly = first_recipe(profile.source, profile.columns, plain=True)
-        corrections = settings["columns"] or columns.corrections_of(plainly, first)
-        corrections = corrections if len(corrections) <= _LONGEST_CORRECTIONS else ""
-        settings.set(target=first.target, rare=first.rare, columns=corrections)
 
 
 def _unreadable(settings: Settings, view: TaskView) -> None:
@@ -366,29 +366,31 @@ def _unreadable(settings: Settings, view: TaskView) -> None:
     _reading(settings, None, expanded=True)
 
 
-def _first_rows(profile: Profile) -> None:
-    source = profile.source
-    if source.table is not None:
-        head = source.table.head(_ROWS)
-        shown = pd.DataFrame({name: head[name].map(_cell) for name in head})
-        n = f"{len(source.table):,} rows, {source.table.shape[1]:,} columns"
-    else:
+def _notes(notes: Iterable[str]) -> None:
+    """Draw what was inferred; options of the command line are no use here."""
+    if lines := [re.split(r"[;.] `--", note)[0].rstrip(".") + "." for note in notes]:
+        st.info("  \n".join(map(plain, lines)), icon=":material/info:")
+
+
+def _first_rows(source: Source) -> None:
+    if source.table is None:
         assert source.X is not None
         assert source.y is not None
-        rows = [source.X[[i]].tocoo() for i in range(min(_ROWS, source.y.size))]
-        lines = [" ".join(f"{j + 1}:{v:.6g}" for j, v in zip(r.coords[1], r.data, strict=True)) for r in rows]
-        shown = pd.DataFrame({"target": source.y[: len(rows)], "features": [text[:300] for text in lines]})
-        n = f"{source.y.size:,} rows, {source.X.shape[1]:,} features, {source.X.nnz:,} values"
-    st.caption(f"The first rows of {n}.")
+        lines, base = [], int(source.reading.base == "1")
+        for label, row in zip(source.y[:_ROWS], source.X[:_ROWS], strict=True):
+            pairs = (f"{j + base}:{value:.6g}" for j, value in zip(row.indices, row.data, strict=True))
+            lines.append(" ".join((f"{label:.6g}", *pairs))[:200])
+        st.caption(f"The first of {len(source):,} rows, {source.X.shape[1]:,} features.")
+        st.code("\n".join(lines), language=None)
+        return
+    head = source.table.head(_ROWS)
+    st.caption(f"The first of {len(source):,} rows, {source.table.shape[1]:,} columns.")
     st.dataframe(
-        shown, hide_index=True, key="data_head", alt="The first rows of the file, as they were read."
+        head.astype("str").where(head.notna(), "").map(lambda cell: cell[:200]),
+        hide_index=True,
+        key="data_head",
+        alt="The first rows of the file, as they were read.",
     )
-
-
-def _cell(value: Any) -> str:
-    if value is None or value != value:
-        return ""
-    return str(value)[:200]
 
 
 def _reading(settings: Settings, reading: Reading | None, *, expanded: bool) -> None:
@@ -396,29 +398,41 @@ def _reading(settings: Settings, reading: Reading | None, *, expanded: bool) -> 
     words = "" if reading is None else f": {_WORDS[reading.kind]}"
     if reading is not None and reading.kind == "table":
         words += f", {_WORDS[reading.encoding]}, {plain(reading.delimiter)}, decimal {plain(reading.decimal)}"
+    kind = settings["kind"] if reading is None else reading.kind
+    names = ["kind", "encoding", "delimiter", "header", "decimal", "dates", "lines", "skip", "missing"]
+    names = {"libsvm": ["kind", "encoding", "base"], "parquet": ["kind", "dates", "missing"]}.get(kind, names)
     with st.expander(f"How it is read{words}", icon=":material/tune:", expanded=expanded, key="data_reading"):
-        for names in (("kind", "encoding", "delimiter", "header"), ("decimal", "lines", "skip")):
-            for column, name in zip(st.columns(4), names, strict=False):
-                labels = {value: _WORDS.get(value, value) for value in CHOICES.get(name, ())}
-                if reading is not None and "auto" in labels:
-                    detected = getattr(reading, name)
-                    labels["auto"] = (
-                        f"auto: {_WORDS.get(detected, detected)}" if settings[name] == "auto" else "auto"
-                    )
-                with column:
-                    widgets.param(
-                        settings,
-                        name,
-                        {"lines": "Lines that are too long", "skip": "Lines to skip"}.get(name),
-                        labels=labels,
-                        style="number" if name == "skip" else "select",
-                    )
+        if settings["cells"] == "typed":
+            st.markdown("Its cells are read as when it was uploaded, without units and with fewer dates.")
+            st.button("Read them anew", key="data_anew", on_click=lambda: settings.set(cells="text"))
+        shown = [name for name in names if settings.shows(name, _LABELS.get(name) or widgets.title_of(name))]
+        for place, name in enumerate(shown):
+            if place % 4 == 0:
+                row = st.columns(4)
+            labels = {value: _WORDS.get(value, value) for value in CHOICES.get(name, ())}
+            detected = "auto" if reading is None else getattr(reading, name)
+            if settings[name] == "auto" and detected != "auto":
+                labels["auto"] = f"auto: {_WORDS.get(detected, detected)}"
+            with row[place % 4]:
+                style: Any = "number" if name == "skip" else "select"
+                widgets.param(settings, name, _LABELS.get(name), labels=labels, style=style)
 
 
-def _scaling(settings: Settings) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", key="data_scaling_box"):
-        labels = {"standard": "Mean 0, deviation 1", "range": "From 0 to 1", "none": "As they are"}
-        widgets.param(settings, "scaling", "Numbers", labels=labels)
+_LABELS = {
+    "lines": "Lines that are too long",
+    "skip": "Lines to skip",
+    "dates": "Day or month first",
+    "missing": "Words for missing values",
+    "base": "First index",
+}
+
+
+def _numbers(settings: Settings) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="data_scaling_box"):
+        enter = {"auto": "Whichever predicts better", "line": "Straight lines only", "curve": "With curves"}
+        widgets.param(settings, "numbers", "Numbers", labels=enter)
+        scaled = {"standard": "Mean 0, deviation 1", "range": "From 0 to 1", "none": "As they are"}
+        widgets.param(settings, "scaling", "Scaled to", labels=scaled)
         with st.container(width=330):
             widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")
 
@@ -429,21 +443,19 @@ _FEW = 12
 
 def draw_aim(settings: Settings, profile: Profile) -> None:
     """Draw the target, the task and the class to tell from the others."""
-    columns = {column.name: column for column in profile.columns}
+    known = {column.name: column for column in profile.columns}
+    target = known.get(settings["target"])
     with st.container(border=True, key="data_aim"):
-        left, middle, right = st.columns([2, 2, 2])
+        left, middle, right = st.columns(3)
         with left:
-            names = list(columns) or [settings["target"]]
-            if settings["target"] not in names:
-                names = ["", *names]
             widgets.control(
                 settings,
                 "target",
                 st.selectbox,
                 "Target",
-                names,
+                list(known) if target is not None else ["", *known],
                 format_func=lambda name: name or "choose a column",
-                disabled=not columns,
+                disabled=len(known) < 2,
                 then=lambda: settings.set(positive="", task="auto", order="", logarithm=False),
             )
         with middle:
@@ -455,39 +467,39 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                 "ordinal": "Classes in an order",
             }
             widgets.param(settings, "task", "What it is", labels=labels, style="select")
+        if target is None:
+            return
+        single = not settings["also"]
         with right:
-            target = columns.get(settings["target"])
-            levels = list(target.levels) if target is not None else _classes(profile)
-            named = len(levels) == 2 or (target and target.kind == "word" and settings["task"] == "auto")
-            if settings["task"] == "ordinal" and len(levels) > 2:
-                widgets.control(
-                    settings, "order", st.text_input, "In ascending order", placeholder=", ".join(levels[:12])
-                )
-            elif levels and not settings["also"] and (settings["task"] == "binary" or named):
-                given = settings["positive"]
-                widgets.control(
-                    settings,
-                    "positive",
-                    st.selectbox,
-                    "The class that is +1",
-                    ["", *levels] if given in ("", *levels) else ["", given, *levels],
-                    format_func=lambda level: (
-                        level
-                        or (
-                            "the later of two"
-                            if len(levels) == 2
-                            else "each for itself"
-                            if settings["task"] == "auto"
-                            else "choose a class"
-                        )
-                    ),
-                )
-        if target is not None and not settings["also"]:
+            if settings["task"] == "ordinal" or single:
+                _classes(settings, target)
+        if single:
             _ask_for_order(settings, target)
-        if settings["logarithm"] or _positive(settings, profile):
+        number = settings["task"] in ("auto", "regression") and not settings["positive"]
+        if settings["logarithm"] or (number and target.positive):
             widgets.param(settings, "logarithm", "Its logarithm")
-        if len(columns) > 2 and not settings["positive"]:
-            _also(settings, [name for name in columns if name != settings["target"]])
+        if len(known) > 2 and not settings["positive"]:
+            _also(settings, [name for name in known if name != target.name])
+
+
+def _classes(settings: Settings, target: Column) -> None:
+    """Draw the order of classes, or the class to tell from the others."""
+    levels, task = target.levels, settings["task"]
+    if task == "ordinal" and len(levels) > 2:
+        label = "In ascending order"
+        widgets.control(settings, "order", st.text_input, label, placeholder=", ".join(levels[:_FEW]))
+    elif levels and (task == "binary" or len(levels) == 2 or (target.kind == "word" and task == "auto")):
+        usual = "each for itself" if task == "auto" else "choose a class"
+        if len(levels) == 2:
+            usual = "the later of two"
+        widgets.control(
+            settings,
+            "positive",
+            st.selectbox,
+            "The class to predict",
+            list(dict.fromkeys(("", settings["positive"], *levels))),
+            format_func=lambda level: level or usual,
+        )
 
 
 def _ask_for_order(settings: Settings, target: Column) -> None:
@@ -496,43 +508,24 @@ def _ask_for_order(settings: Settings, target: Column) -> None:
     if settings["task"] != "auto" or settings["positive"] or not few or settings.locks("task"):
         return
     numbers = target.kind == "number"
-    levels = ascending(target.levels)
-    listed = ", ".join(levels or (sorted(target.levels, key=_size) if numbers else target.levels))
-
-    def take(task: str, order: str = "") -> None:
-        settings.set(task=task, order=order)
-
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_order"):
-        st.markdown(
-            f":material/help: **{plain(target.name)}** has {target.different:,} values: {plain(listed)}. Are "
-            "they classes, or is there an order in them?",
-            width="stretch",
-        )
-        st.button("Classes", key="data_order_none", on_click=take, args=("class",))
-        st.button(
-            "In this order" if levels or numbers else "In an order",
-            key="data_order_yes",
-            on_click=take,
-            args=("ordinal", ", ".join(levels)),
-        )
-        if numbers:
-            st.button("Numbers", key="data_order_numbers", on_click=take, args=("regression",))
-
-
-def _size(word: str) -> float:
-    try:
-        return float(word.replace(",", "."))
-    except ValueError:
-        return float("inf")
-
-
-def _positive(settings: Settings, profile: Profile) -> bool:
-    """Return whether the target is a number that is positive in all rows."""
-    if settings["positive"] or settings["task"] not in ("auto", "regression"):
-        return False
-    if (y := profile.source.y) is not None:
-        return bool(y.min() > 0.0) and np.unique(y).size > 2
-    return any(column.positive for column in profile.columns if column.name == settings["target"])
+    scale = ascending(target.levels)
+    levels = scale or levels_of(pd.Series(target.levels), by_number=numbers)
+    answers = {
+        "Classes": {"task": "class"},
+        "In this order" if scale or numbers else "In an order": {
+            "task": "ordinal",
+            "order": ", ".join(scale),
+        },
+    }
+    if numbers:
+        answers["Numbers"] = {"task": "regression"}
+    columns.question(
+        settings,
+        "order",
+        f"**{plain(target.name)}** has {target.different:,} values: {plain(', '.join(levels))}. Are they "
+        "classes, or is there an order in them?",
+        answers,
+    )
 
 
 def _also(settings: Settings, names: list[str]) -> None:
@@ -540,37 +533,23 @@ def _also(settings: Settings, names: list[str]) -> None:
     if not settings.shows("also", "Further targets"):
         return
     key = f"data_also_{settings['file'][:8]}_{settings['target']}"
-    chosen = [name for name in settings["also"].split("\t") if name in names]
-
-    def take() -> None:
-        settings.set(also="\t".join(st.session_state[key]))
-
     st.multiselect(
         "Predict other columns with it",
         names,
-        default=chosen,
+        default=[name for name in settings["also"].split("\t") if name in names],
         key=key,
         placeholder="none",
         disabled=settings.locks("also"),
-        on_change=take,
+        on_change=lambda: settings.set(also="\t".join(st.session_state[key])),
         help="All of them numbers, or all of them yes and no. They are no features then.",
     )
-
-
-def _classes(profile: Profile) -> list[str]:
-    """Return the classes of a libsvm file, unless they are many."""
-    y = profile.source.y
-    if y is None:
-        return []
-    values = sorted(set(y.tolist()))
-    return [f"{value:.15g}" for value in values] if len(values) <= 50 else []
 
 
 _MESSAGE = "fmviz:data:told"
 
 
-def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None]) -> None:
-    """Draw the data sets of this session; `open_set` looks at the file of one again."""
+def draw_shelf(settings: Settings) -> None:
+    """Draw the data sets of this session."""
     if (message := st.session_state.get(_MESSAGE)) is not None:
         widgets.dismissible("data", message, _MESSAGE)
     uploads = [upload for upload in map(library.find, session_uploads.mine()) if upload is not None]
@@ -606,102 +585,54 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
                     "these data.",
                     partial(_delete, settings, upload),
                 )
-            else:
-                st.button(
-                    "Take off the list",
-                    icon=":material/playlist_remove:",
-                    key=f"data_delete_{upload.name}",
-                    on_click=_take_off,
-                    args=(settings, upload),
-                    help="Only the browser that brought it can delete it.",
-                )
     st.caption(
         "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "
         "only the browser that brought it can delete it, and until then it stays on this computer."
     )
 
 
-def _take_off(settings: Settings, upload: Upload) -> None:
+def _delete(settings: Settings, upload: Upload) -> None:
+    library.delete(upload.name)
     session_uploads.forget(upload.name)
     if settings["dataset"] == upload.name:
         settings.set(dataset=next(iter(DATASETS)))
-
-
-def _delete(settings: Settings, upload: Upload) -> None:
-    library.delete(upload.name)
-    _take_off(settings, upload)
     st.session_state[_MESSAGE] = f"{upload.title} was deleted."
 
 
-_WANTED = "fmviz:data:wanted"
 _EPOCHS = 300
-# So many classes are named.
-_NAMED = 12
 _MANY = {
-    "class": ("{n} classes", "each with a machine of its own"),
-    "ordinal": ("{n} classes in this order", "a machine for each step between them"),
-    "several": ("{n} labels", "each with a machine of its own"),
-    "regression": ("{n} numbers, standardised", "a machine for each"),
+    "class": ("classes", "each with a machine of its own"),
+    "ordinal": ("classes in this order", "a machine for each step between them"),
+    "several": ("labels", "each with a machine of its own"),
+    "regression": ("numbers, standardised", "a machine for each"),
 }
 _SHARED = "all on one shared basis"
 
 
-def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
+def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | None:
     """Draw the encoded size; return it, or None where it is not known or cannot be."""
     st.subheader("What it becomes")
     file = settings["file"]
-    key = f"data:size:{library.name_of(file, recipe)}"
-    ready = done(
-        key,
+    if not done(
+        f"data:size:{library.name_of(file, recipe)}",
         lambda should_stop: library.sized(file, recipe, should_stop),
         "Counting what this makes.",
         _cannot,
-    )
-    if not ready:
+    ):
         return None
     size = library.sized(file, recipe)
-    rank = settings["rank"]
-    if shared := has_outputs(size) and settings["outputs"] == "shared":
-        rank = SharedBasis.suited["rank"]
-    needed = 3 * size.bytes_of_X + 4 * size.bytes_of_P(rank)
-    figures = (
-        ("Rows", f"{size.rows:,}", f"{size.dropped:,} more are left out since a value is missing."),
-        ("Features d", f"{size.features:,}", "Columns of X."),
-        ("Pairs", f"{size.features * (size.features - 1) // 2:,}", "Interactions that a model may use."),
-        ("Non-zeros of X", f"{size.entries:,}", "What an epoch goes through."),
-        ("Memory of X", in_words(size.bytes_of_X), "By rows and by columns, as training holds it."),
-        (
-            f"Memory of {rank:,} bases" if shared else f"Memory of P at rank {rank}",
-            in_words(size.bytes_of_P(rank)),
-            "8 bytes for each of d × k entries.",
-        ),
-    )
+    shared = size.outputs > 1 and settings["outputs"] == "shared"
+    rank = SharedBasis.suited["rank"] if shared else settings["rank"]
+    needed = 3 * size.bytes_of_x + 32 * size.features * rank
+    pairs = size.features * (size.features - 1) // 2
     with st.container(horizontal=True, gap="medium", key="data_figures"):
-        for label, value, help_ in figures:
-            st.metric(plain(label), value, help=plain(help_), width="content")
-    picture = (
-        "exact, cell by cell"
-        if size.features <= EXACT_FEATURES
-        else f"in tiles, each of several features, since d is above {EXACT_FEATURES:,}"
-    )
-    if size.task == "binary":
-        positives = size.counts[1]
-        goal = (
-            f"Two classes: **{plain(size.labels[1])}** is +1 in {positives:,} rows "
-            f"({positives / size.rows:.0%}), **{plain(size.labels[0])}** is −1."
-        )
-    elif has_outputs(size):
-        labels = [f"**{plain(name)}**" for name in size.labels]
-        if size.counts:
-            labels = [f"{words} ({n:,})" for words, n in zip(labels, size.counts, strict=True)]
-        more = f" and {len(labels) - _NAMED:,} more" if len(labels) > _NAMED else ""
-        goal = f"{plain(_outputs(settings, size))}: {', '.join(labels[:_NAMED])}{more}."
-    else:
-        goal = "A number, standardised: an error of 1 is one standard deviation."
+        st.metric("Rows", f"{size.rows:,}", width="content")
+        st.metric("Features", f"{size.features:,}", width="content")
+        st.metric("Pairs of features", f"{pairs:,}", width="content")
     lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""
     # What an epoch on a shared basis takes depends on the bases that are there.
     span = "" if shared else f" {_EPOCHS} epochs take at most {duration(size.seconds(rank, _EPOCHS))}."
-    st.markdown(f"{goal}{lost} The heatmap is {picture}.{span}")
+    st.markdown(f"{_goal(settings, size)}{lost}{span}")
     if needed > available_bytes():
         st.warning(
             f"Training needs about {in_words(needed)}, and {in_words(available_bytes())} are free. Take a "
@@ -712,34 +643,34 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
         st.warning(
             "A single feature has none to interact with. Use more columns.", icon=":material/lightbulb:"
         )
-    for note in size.notes[:8]:
-        st.caption(plain(note))
+    # The table above says how columns were read, and what is asked stands there, too.
+    said = [column.note for column in profile.columns if column.note]
+    _notes(note for note in size.notes if "`--" not in note and not any(words in note for words in said))
     with st.expander("Features by column", icon=":material/view_column:"):
         st.dataframe(
-            pd.DataFrame(
-                {
-                    "Column": [part.name for part in size.parts],
-                    "Encoded as": [part.kind for part in size.parts],
-                    "Features": [part.features for part in size.parts],
-                    "Non-zeros": [part.entries for part in size.parts],
-                }
-            ),
+            size.columns,
             hide_index=True,
             key="data_parts",
-            height=35 * (min(len(size.parts), 10) + 1) + 3,
+            height=35 * (min(len(size.columns), 10) + 1) + 3,
             alt="How many features and non-zeros each column of the file becomes.",
         )
     return size
 
 
-def has_outputs(size: Size) -> bool:
-    """Return whether there is more than one output to predict."""
-    return size.task in _MANY and bool(size.labels)
-
-
-def _outputs(settings: Settings, size: Size) -> str:
+def _goal(settings: Settings, size: Size) -> str:
+    """Return what is predicted, in a sentence."""
+    labels = [f"**{plain(label)}**" for label in size.labels]
+    if size.task == "binary":
+        n = size.counts[1]
+        return f"Whether it is {labels[1]}, as in {n:,} rows ({n / size.rows:.0%}), or {labels[0]}."
+    if not labels:
+        return "A number, standardised: an error of 1 is one standard deviation."
+    if size.counts:
+        labels = [f"{words} ({n:,})" for words, n in zip(labels, size.counts, strict=True)]
     many, how = _MANY[size.task]
-    return f"{many.format(n=len(size.labels))}, {_SHARED if settings['outputs'] == 'shared' else how}"
+    how = _SHARED if settings["outputs"] == "shared" else how
+    more = f" and {len(labels) - _FEW:,} more" if len(labels) > _FEW else ""
+    return f"{len(labels):,} {many}, {how}: {', '.join(labels[:_FEW])}{more}."
 
 
 def _cannot(view: TaskView) -> None:
@@ -747,15 +678,15 @@ def _cannot(view: TaskView) -> None:
     st.caption("Change the target, the columns or the rule for missing values above; or upload another file.")
 
 
-def draw_train(settings: Settings, recipe: Recipe, size: Size | None, top: DeltaGenerator) -> None:
-    """Draw the way to a first model; at the `top` of the page, straight to what it says."""
-    if settings.shows_any("rank", "validation", "outputs", "train", "keep"):
+def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
+    """Draw the settings of a first fit, and the way into the menu of data sets."""
+    if settings.shows_any("rank", "validation", "outputs", "strengths", "keep"):
         st.subheader("Train")
-    several = size is not None and has_outputs(size)
-    model = SharedBasis.name if several and settings["outputs"] == "shared" else None
+    several = size is not None and size.outputs > 1
+    shared = several and settings["outputs"] == "shared"
     with st.container(horizontal=True, vertical_alignment="bottom", key="data_first"):
         # λ decides how many bases are shared.
-        if model is None:
+        if not shared:
             with st.container(width=220):
                 widgets.param(settings, "rank", "Rank $k$", style="number")
         with st.container(width=220):
@@ -767,86 +698,28 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None, top: Delta
                 "Several outputs",
                 labels={"each": "A machine for each", "shared": "One shared basis"},
             )
-    name = library.name_of(settings["file"], recipe)
-    with top:
-        widgets.action(
-            settings,
-            "read",
-            "Train, and read the pairs in words",
-            icon=navigation.INTERACTIONS.icon,
-            type="primary",
-            disabled=size is None,
-            on_click=_want,
-            args=(name, "read"),
-            help="With sensible defaults; opens the page Interactions.",
-        )
-    with st.container(horizontal=True, key="data_actions"):
-        widgets.action(
-            settings,
-            "train",
-            "Train with sensible defaults",
-            icon=":material/play_arrow:",
-            type="primary",
-            disabled=size is None,
-            on_click=_want,
-            args=(name, "train"),
-            help="With a strength that these data suggest; opens the page Train.",
-        )
-        widgets.action(
-            settings,
-            "keep",
-            "Keep as a data set",
-            icon=":material/bookmark_add:",
-            disabled=size is None,
-            on_click=_want,
-            args=(name, "keep"),
-            help="For the data set menu of this session: sweeps, comparisons and all other pages.",
-        )
-    st.caption(
-        "Means, deviations and words are those of all rows that are kept, so that runs with other splits "
-        "and seeds have the same features; the target does not enter them."
+        if not shared:
+            labels = {"sparsest": "Sparsest within one standard error", "best": "Best prediction"}
+            widgets.param(settings, "strengths", "Strengths", labels=labels)
+    widgets.action(
+        settings,
+        "keep",
+        "Keep as a data set",
+        icon=":material/bookmark_add:",
+        disabled=size is None,
+        on_click=_keep,
+        args=(settings, recipe),
+        help="For the data set menu of this session: sweeps, comparisons and all other pages.",
     )
-    wanted, what = st.session_state.get(_WANTED, ("", ""))
-    if wanted == name and size is not None:
-        # Beside the button that was pressed.
-        with top if what == "read" else st.container():
-            _carry_out(settings, recipe, name, what, model)
+    st.caption(
+        "Means, deviations, words and curves are those of all rows that are kept, so that runs with other "
+        "splits and seeds have the same features."
+    )
 
 
-def _want(name: str, what: str) -> None:
-    st.session_state[_WANTED] = (name, what)
-
-
-def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: str | None) -> None:
-    """Enter the data set with strengths for a model, and go on."""
-    file, title, owner = settings["file"], settings["title"], session_uploads.owner()
-
-    def failed(view: TaskView) -> None:
-        st.session_state.pop(_WANTED, None)
-        _cannot(view)
-
-    def enter(should_stop: Callable[[], bool]) -> Iterator[str]:
-        before = library.find(name)
-        if before is None or not before.has_strengths(model):
-            for trial in import_upload(file, recipe, title, should_stop, owner, model):
-                yield trial.message
-
-    if not done(f"data:enter:{name}:{title}:{model}", enter, "Encoding, and trying strengths.", failed):
-        return
-    st.session_state.pop(_WANTED, None)
-    session_uploads.remember(name)
-    if what != "keep":
-        rank = {"rank": settings["rank"]} if model is None else {}
-        own = {"validation": settings["validation"], "seed": settings["seed"]}
-        experiment = replace(suggested(name, model or Experiment.model), **rank, **own)
-        if what == "train":
-            st.switch_page(navigation.TRAIN.script, query_params=train_query(experiment))
-        try:
-            job = manager().start(experiment, owner, browser=owner)
-        except TooManyJobsError as error:
-            st.error(plain(error), icon=":material/block:")
-            return
-        st.switch_page(navigation.INTERACTIONS.script, query_params={"run": job.id})
-    st.session_state[_MESSAGE] = f"{library.title_of(title)} is in the data set menu."
-    settings.set(dataset=name)
-    st.rerun()
+def _keep(settings: Settings, recipe: Recipe) -> None:
+    owner = session_uploads.owner()
+    upload = import_upload(settings["file"], recipe, settings["title"], owner=owner)
+    session_uploads.remember(upload.name)
+    st.session_state[_MESSAGE] = f"{upload.title} is in the data set menu."
+    settings.set(dataset=upload.name)

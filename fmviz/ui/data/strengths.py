@@ -1,4 +1,4 @@
-"""Choose strengths for an upload by validation: the search, its progress and its results."""
+"""Train on an upload without settings: strengths by validation, the progress and the results."""
 
 from __future__ import annotations
 
@@ -6,118 +6,125 @@ import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.models import SharedBasis
-from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import comparison as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
-from fmviz.lab.experiment import suggested
-from fmviz.lab.importing import import_upload
-from fmviz.lab.runner import load_dataset
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.importing import import_upload, suggest
+from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
 from fmviz.lab.store.table import metrics_in_words
-from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.paths.validation import Trial
+from fmviz.tables.recipe import Recipe
 from fmviz.ui import navigation, session_uploads, widgets
-from fmviz.ui.charts import curves
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.watching import failure, watch
+from fmviz.ui.watching import failure, shared_task, watch
 
-if TYPE_CHECKING:
-    from fmviz.report import Outcome
-
-TABLE = (ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),)
+TABLE = (
+    ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),
+    ParamSpec(
+        "strengths",
+        "choice",
+        "sparsest",
+        choices=("sparsest", "best"),
+        help="Of the strengths whose error is within one standard error of the smallest, those with the "
+        "fewest pairs of columns, which are easier to read; or those with the smallest error.",
+    ),
+)
 GONE = dict.fromkeys(("suspects", "by"), "Rows that look wrong are listed on the page Interactions.")
-PARTS = ("search_start", "search_stop")
+PARTS = ("read", "search_stop")
+_OWN = ("rank", "validation", "seed", "outputs", "strengths")
+_READ = "fmviz:data:read"
 
 
-def _changes(settings: Settings) -> dict[str, Any]:
-    """Return what differs from the experiment that is suggested; bases are as many as that says."""
-    rank = {} if settings["outputs"] == "shared" else {"rank": settings["rank"]}
-    return {**rank, "validation": settings["validation"], "seed": settings["seed"]}
+def task_name(settings: Settings, recipe: Recipe) -> str:
+    """Return the name of the task that makes the first fit."""
+    return f"strengths:{library.name_of(settings['file'], recipe)}:{settings.as_dict(*_OWN)}"
 
 
-def _key(settings: Settings, recipe: Recipe) -> str:
-    return f"strengths:{library.name_of(settings['file'], recipe)}:{_changes(settings)}"
-
-
-def is_started(settings: Settings, recipe: Recipe) -> bool:
-    """Return whether a search has begun, so that there is something to see."""
-    return manager().get(_key(settings, recipe)) is not None
-
-
-def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool) -> None:
-    """Draw the search: its buttons, how far it is, and what it has come to."""
-    file, title = settings["file"], settings["title"]
-    key, changes, tasks = _key(settings, recipe), _changes(settings), manager()
-    task = tasks.get(key)
+def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool, top: DeltaGenerator) -> None:
+    """Draw the first fit: its button at the `top` of the page, how far it is, and what it has come to."""
+    file, title, own = settings["file"], settings["title"], settings.as_dict(*_OWN)
+    key = task_name(settings, recipe)
 
     def start() -> None:
         session_uploads.remember(library.name_of(file, recipe))
-        model = SharedBasis.name if settings["outputs"] == "shared" else None
-        tasks.submit(key, partial(_searched, file, recipe, title, session_uploads.owner(), changes, model))
+        shared_task(key, partial(_fitted, file, recipe, title, session_uploads.owner(), own))
         settings.set(search=True)
 
-    if linked and settings["search"] and possible and task is None and not settings.notices:
+    def read() -> None:
         start()
-        task = tasks.get(key)
-    if task is None and not settings.shows("search_start"):
-        return
-    st.subheader("Choose the strengths by validation")
-    st.markdown(
-        "Some fifty strengths are tried, each on held-out rows, as `fmviz fit` does. Then a model is fitted "
-        "with the best, and compared with an average over samples of a Bayesian machine."
-    )
-    with st.container(horizontal=True, vertical_alignment="center", key="data_search_controls"):
+        st.session_state[_READ] = key
+
+    if linked and settings["search"] and possible and not settings.notices:
+        start()
+    task = manager().get(key)
+    with top:
         widgets.action(
             settings,
-            "search_start",
-            "Search for strengths" if task is None else "Search again",
-            icon=":material/tune:",
+            "read",
+            "Train, and read the pairs in words",
+            icon=navigation.INTERACTIONS.icon,
+            type="primary",
             disabled=not possible or (task is not None and task.state.active),
-            on_click=start,
+            on_click=read,
+            help="Nothing needs to be set; opens the page Interactions.",
         )
-        widgets.stop(settings, task, name="search_stop", shortcut=None)
-    if task is not None:
-        watch(task, partial(_draw, settings))
+    if task is None:
+        return
+    fit = next((step for step in task.view().items if isinstance(step, FirstFit)), None)
+    if fit is not None and st.session_state.pop(_READ, "") == key and fit.stored:
+        st.switch_page(navigation.INTERACTIONS.script, query_params={"run": fit.stored})
+    st.subheader("Choose the strengths by validation")
+    st.markdown(
+        "Some forty strengths are tried, each on held-out rows, as `fmviz fit` does. A model is fitted with "
+        "those chosen, compared with an average over samples of a Bayesian machine, and fitted to all rows."
+    )
+    widgets.stop(settings, task, name="search_stop", shortcut=None)
+    watch(task, partial(_draw, settings, key))
 
 
-def _searched(
+def _fitted(
     file: str,
     recipe: Recipe,
     title: str,
     owner: str,
-    changes: dict[str, Any],
-    model: str | None,
+    own: dict[str, Any],
     should_stop: Callable[[], bool],
 ) -> Iterator[Step]:
-    """Enter the data set where it is not there yet, and search."""
-    name = library.name_of(file, recipe)
-    if library.find(name) is None:
-        yield from import_upload(file, recipe, title, should_stop, owner, model)
-    if not should_stop():
-        if not load_dataset(name).outputs:
-            model = None
-        yield from first_fit(replace(suggested(name, model), **changes), store(), should_stop)
+    """Enter the data set where it is not there yet, and fit."""
+    name = import_upload(file, recipe, title, should_stop, owner).name
+    changes = {name: own[name] for name in ("rank", "validation", "seed")}
+    model = Experiment.model
+    if own["outputs"] == "shared" and load_dataset(name).outputs:
+        # Bases are as many as that model suggests.
+        model = SharedBasis.name
+        del changes["rank"]
+    asked = replace(suggested(name, model), **changes)
+    sparsest = own["strengths"] == "sparsest"
+    for step in first_fit(Run.prepare(asked), store(), should_stop, sparsest=sparsest):
+        if isinstance(step, FirstFit) and step.stored:
+            suggest(step.run.experiment)
+        yield step
 
 
-def _draw(settings: Settings, view: TaskView) -> None:
+def _draw(settings: Settings, key: str, view: TaskView) -> None:
     steps: list[Step] = list(view.items)
-    fit = next((step for step in steps if isinstance(step, FirstFit)), None)
-    average = next((step for step in steps if isinstance(step, Average)), None)
-    trials = [step for step in steps if isinstance(step, Trial)] if fit is None else fit.validation.trials
+    fits = [step for step in steps if isinstance(step, FirstFit)]
+    if fits and st.session_state.get(_READ) == key:
+        st.rerun()
+    trials = [step for step in steps if isinstance(step, Trial)]
     if view.state.active:
         now = plain(steps[-1].message) if steps else "Preparing the data."
         st.caption(f":material/hourglass_top: {len(trials)} fits in {view.elapsed:.0f} s. {now}")
@@ -125,106 +132,51 @@ def _draw(settings: Settings, view: TaskView) -> None:
         failure(view)
     elif view.state is TaskState.STOPPED:
         st.caption(f"Stopped after {len(trials)} fits. The results so far are shown.")
-    if fit is not None:
-        st.markdown(plain(fit.message))
-        measured = metrics_in_words(fit.end.metrics, load_dataset(fit.experiment.dataset))
-        st.caption(plain(", ".join(measured)) + ".")
-    if average is not None:
-        st.markdown(plain(average.message))
-    if len(trials) > 1:
-        _chart(trials, view.state.active)
-    if fit is None:
-        return
-    if not view.state.active:
-        _takeaway(fit, average)
+    for step in steps:
+        if isinstance(step, FirstFit | Average):
+            st.markdown(plain(step.message))
+    if fits:
+        measured = metrics_in_words(fits[0].end.metrics, fits[0].run.dataset)
+        st.caption(plain(f"The fit to the training rows: {', '.join(measured)}."))
+    if fits and fits[0].trouble:
+        st.error(plain(fits[0].trouble), icon=":material/database_off:")
+    elif fits and not view.state.active:
+        _takeaway(fits[0], fits[-1], settings["strengths"])
 
 
-def _model(fit: FirstFit, average: Average | None) -> bytes:
+def _model(fit: FirstFit) -> bytes:
     """Return what `fmviz fit` writes as model.npz."""
-    experiment = fit.experiment
-    upload = library.find(experiment.dataset)
+    upload = library.find(fit.asked.dataset)
     assert upload is not None, "the data set was entered"
-    own = library.encoded(upload.file, upload.recipe)
     sink = io.BytesIO()
-    SavedModel(
-        fit.end.parameters,
-        experiment.model,
-        own.target,
-        load_dataset(experiment.dataset).feature_names,
-        own.encoding,
-        dict(experiment.model_params),
-        experiment.loss,
-        average.posterior if average is not None and average.better else None,
-    ).save(sink)
+    encoded = library.encoded(upload.file, upload.recipe)
+    fit.saved_model(encoded, upload.recipe.reading.base).save(sink)
     return sink.getvalue()
 
 
-def _chart(trials: list[Trial], live: bool) -> None:
-    table = pd.DataFrame([trial.record() for trial in trials]).assign(
-        method=PENALTIES["ti"].label,
-        regularizer="ti",
-        dataset=[f"λ_p = {trial.lambda_p:.3g}" for trial in trials],
-    )
-    left, right = st.columns(2)
-    for column, value, title in (
-        (left, "validation_loss", "Loss, held-out rows"),
-        (right, "used_interactions", "Used interactions"),
-    ):
-        with column:
-            curves(
-                figures.against_strength(table, "lambda_sparse", value, None, value, title),
-                key=f"data_search_{value}",
-                alt=f"{title} against λ, a curve for each λ_p.",
-                live=live,
-            )
-
-
-def _takeaway(fit: FirstFit, average: Average | None) -> None:
-    experiment = fit.experiment
-    dataset = load_dataset(experiment.dataset)
+def _takeaway(fit: FirstFit, last: FirstFit, strengths: str) -> None:
+    experiment, dataset, better = fit.run.experiment, fit.run.dataset, last.posterior is not None
     source = widgets.linked(
-        first_fit_program(fit.asked),
+        first_fit_program(fit.asked, strengths == "sparsest"),
         f"Strengths for {dataset.title}, seed {experiment.seed}: λ = {experiment.lambda_sparse:.4g}, "
         f"objective {fit.end.objective:.10g}",
         data={experiment.dataset: data_hash(dataset)},
     )
 
-    def outcome() -> Outcome:
-        from fmviz.report import of_stored
-
-        runs = store()
-        return of_stored(runs.get(fit.run), runs, source)
-
-    better = average is not None and average.better
-    name = f"{experiment.dataset}-seed{experiment.seed}"
     with st.container(horizontal=True, vertical_alignment="center", key="data_search_links"):
-        navigation.page_link(
-            navigation.TRAIN,
-            {**experiment.to_query(), "run": fit.run},
-            label="Open in Train",
-        )
+        train = {**experiment.to_query(), "run": fit.stored}
+        navigation.page_link(navigation.TRAIN, train, label="Open in Train")
         navigation.page_link(
             navigation.INTERACTIONS,
-            {"run": fit.run} | ({"samples": "1"} if better else {}),
+            {"run": fit.stored} | ({"samples": "1"} if better else {}),
             label="Its interactions, with intervals" if better else "Its interactions in words",
-        )
-        if len(dataset.outputs) < 2:
-            navigation.page_link(
-                navigation.INTERACTIONS, {"run": fit.run, "view": "suspects"}, label="Rows that look wrong"
-            )
-        widgets.download(
-            "All trials (CSV)",
-            lambda: fit.validation.frame.to_csv(index=False),
-            f"strengths-{name}.csv",
-            key="data_search_csv",
         )
         widgets.download(
             "Model (npz)",
-            partial(_model, fit, average),
-            f"model-{name}.npz",
+            partial(_model, last),
+            f"model-{experiment.dataset}-seed{experiment.seed}.npz",
             key="data_search_model",
-            help="For `fmviz predict`: it predicts "
+            help="For `fmviz predict`: fitted to all rows, it predicts "
             + ("by the average, which is better." if better else "as this fit does."),
         )
-        widgets.download_report("data_search_report", outcome, f"report-{name}.html")
     widgets.python_block(source, "Searches and fits again, and prints every step.")

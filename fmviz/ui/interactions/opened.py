@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from fmviz.engine.errors import StoppedError
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.interactions.pairs import PairWeights
-from fmviz.engine.models import Model
+from fmviz.engine.models import FactorizationMachine, Model
 from fmviz.engine.outputs.side_by_side import contrast
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.task import Make, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runner import load_dataset
+from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.search.averaged import Average, Sampling
+from fmviz.lab.search.by_columns import ByColumns, read_by_columns
+from fmviz.lab.search.first_fit import average_beside
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain
-from fmviz.ui.watching import watch
+from fmviz.ui.watching import failure, watch
 
 # With more rows, passes over all of W take seconds.
 _INLINE_ROWS = 5_000
+# Pairs of more columns are not ranked.
+_MOST_COLUMNS = 150
 
 _Found = TypeVar("_Found")
 
@@ -83,6 +90,13 @@ class Opened:
     def dataset(self) -> Dataset:
         """The data."""
         return self.attributes.dataset
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether the model can be read by columns: of second order, with an output of its own."""
+        own = isinstance(self.model, FactorizationMachine) and self.against < 0
+        own = own and not self.full_model.multi_output
+        return own and 1 < len(self.attributes.columns) <= _MOST_COLUMNS
 
     @property
     def key(self) -> str:
@@ -164,10 +178,6 @@ def opened(
 # ------------------------------------------------------------------------------------------- calculations
 
 
-class _HaltedError(Exception):
-    """The calculation was stopped."""
-
-
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _kept(name: str, _make: Callable[[], Any]) -> Any:
     return _make()
@@ -191,41 +201,93 @@ def calculated(
     """
     assert reading.pairs is not None
     n_rows = reading.pairs.rows.size
-    key = f"reading:{reading.key}:{name}"
     if n_rows <= _INLINE_ROWS:
-        result: _Found = _kept(key, lambda: make(lambda: None))
+        result: _Found = _kept(f"{reading.key}:{name}", lambda: make(lambda: None))
         return result
 
     def stream(should_stop: Callable[[], bool]) -> Iterator[_Found]:
         def between() -> None:
             if should_stop():
-                raise _HaltedError
+                raise StoppedError
 
-        try:
-            yield make(between)
-        except _HaltedError:
-            return
+        yield make(between)
 
-    tasks = manager()
-    task = tasks.get(key) or tasks.submit(key, stream)
+    results = in_background(reading, name, stream, f"{what} {n_rows:,} rows of P are not zero.")
+    return results[0] if results else None
+
+
+def in_background(reading: Opened, name: str, make: Make, words: str, later: str = "") -> list[Any] | None:
+    """Return the results so far of a task, None before the first; draw how far it is, Stop and Start again.
+
+    Parameters
+    ----------
+    reading : Opened
+        The run.
+    name : str
+        Names the task, with whatever it depends on beside the run.
+    make : callable
+        Yields the results, and `Sampling` for how far it is.
+    words : str
+        What is being done, for people; a `Sampling` says it instead.
+    later : str
+        What is being done after the first result.
+    """
+    tasks, id = manager(), f"{name}:{reading.key}"
+    task = tasks.get(id) or tasks.submit(id, make)
+
+    def results_of(view: TaskView) -> list[Any]:
+        return [item for item in view.items if not isinstance(item, Sampling)]
+
     view = task.view()
-    if view.state is TaskState.FINISHED:
-        return view.items[0]
-    with st.container(border=True, key=f"interactions_wait_{name.split(':')[0]}"):
-        if view.state.active:
+    results = results_of(view)
+    shown = later if results else words
 
-            def draw(now: TaskView) -> None:
-                st.markdown(f"**{plain(what)}** {n_rows:,} rows of P are not zero.")
-                st.caption(f"{now.elapsed:.1f} s so far.")
+    def progress(now: TaskView) -> None:
+        if len(results_of(now)) > len(results):
+            st.rerun()
+        said = now.items[-1].message if now.items and not results else shown
+        st.caption(f":material/hourglass_top: {plain(said)} {now.elapsed:.0f} s")
 
-            watch(task, draw)
-            st.button("Stop", icon=":material/stop:", key=f"interactions_stop_{name}", on_click=task.stop)
-        else:
-            st.markdown(f"{plain(view.message)} {plain(what)}")
+    if view.state is TaskState.FAILED:
+        failure(view)
+    elif view.state.active:
+        with st.container(horizontal=True, vertical_alignment="center", key=f"interactions_{name}_wait"):
+            watch(task, progress)
+            st.button("Stop", icon=":material/stop:", key=f"interactions_{name}_stop", on_click=task.stop)
+    elif view.state is TaskState.STOPPED:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{plain(view.message)} {plain(shown)}", width="content")
             st.button(
                 "Start again",
                 icon=":material/replay:",
-                key=f"interactions_again_{name}",
-                on_click=lambda: tasks.forget(key),
+                key=f"interactions_{name}_again",
+                on_click=tasks.forget,
+                args=(id,),
             )
-    return None
+    return results if results or view.state is TaskState.FINISHED else None
+
+
+def read_samples(reading: Opened) -> list[Any] | None:
+    """Return samples and, where the model can be read by columns, what they and the fit say of these."""
+    return in_background(
+        reading,
+        "columns",
+        partial(_read, reading),
+        "Reading the columns." if reading.by_columns else "Drawing samples of a Bayesian machine.",
+        "Fitting to shuffled targets, to see how large pairs grow by chance.",
+    )
+
+
+def _read(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Sampling | Average | ByColumns]:
+    run = Run.prepare(reading.experiment).of_output(reading.output)
+    read = read_by_columns if reading.by_columns else average_beside
+    yield from read(run, reading.parameters, should_stop)
+
+
+def latest_by_columns(reading: Opened) -> ByColumns:
+    """Return the newest reading by columns, made now where there is none."""
+    task = manager().get(f"columns:{reading.key}")
+    items = () if task is None else task.view().items
+    if not any(isinstance(item, ByColumns) for item in items):
+        items = tuple(_read(reading, lambda: False))
+    return [item for item in items if isinstance(item, ByColumns)][-1]

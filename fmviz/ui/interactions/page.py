@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job, JobView
-from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
 from fmviz.lab.interpretation.outliers import LISTED, Suspicion, rows_table, suspicious_rows
+from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import metrics_in_words, metrics_of, title_of_run
+from fmviz.report import Outcome, of_stored
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.interactions import attributes, pairs, row
-from fmviz.ui.interactions.opened import Opened, opened
+from fmviz.ui.interactions import columns, pairs, row
+from fmviz.ui.interactions.opened import Opened, in_background, latest_by_columns, opened
 from fmviz.ui.outputs import AGAINST, OUTPUT, choose_against, choose_output
 from fmviz.ui.settings.state import Settings, Text
-from fmviz.ui.watching import failure, watch, watched
+from fmviz.ui.watching import watch, watched
 
 OFFERED = 100
 _VIEWS = {
-    "pairs": "Pairs",
-    "attributes": "Attributes",
+    # The name in links of an earlier reading by attributes.
+    "attributes": "Columns",
+    "pairs": "Pairs of features",
     "matrix": "Matrix",
     "row": "One row",
     "suspects": "Wrong rows",
 }
 TABLE = (
     Text("run", limit=40, help="The run that is read, by its id."),
-    ParamSpec("view", "choice", "pairs", choices=tuple(_VIEWS), help="How the model is read."),
+    ParamSpec("view", "choice", "attributes", choices=tuple(_VIEWS), help="How the model is read."),
     OUTPUT,
     AGAINST,
     *pairs.TABLE,
-    *attributes.TABLE,
+    *columns.TABLE,
     *row.TABLE,
     *pairs.SAMPLES,
 )
 EXPERT = ("siblings",)
-_PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": pairs.draw_matrix}
 # Settings that refer to one run and are reset with another.
 _OWN = ("output", "against", "find", "pair", "row", "change", "seek")
 _OWNER = "fmviz:interactions:session"
@@ -53,7 +54,7 @@ _GONE = {
     "window": f"The matrix shows the {pairs.MOST_FEATURES} strongest used features; drag a box to zoom.",
     "compact": "The matrix always leaves out features that are in no used pair.",
     "sort": "Click the head of a column of the table to sort by it.",
-    "edges": f"The network shows the {pairs.EDGES} strongest pairs.",
+    "edges": "The table and the matrix say what the network did.",
     "by": "Rows are listed by the loss with a cap.",
 }
 # Number of attributes in the table and in the file.
@@ -137,12 +138,15 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_outputs"):
         choose_output(settings, reading.full_dataset)
         choose_against(settings, reading.full_dataset)
+    views = [view for view in _VIEWS if reading.by_columns or view != "attributes"]
+    if settings["view"] not in views:
+        settings.set(view="pairs")
     widgets.control(
         settings,
         "view",
         st.segmented_control,
         "Read it by",
-        list(_VIEWS),
+        views,
         format_func=_VIEWS.__getitem__,
         required=True,
     )
@@ -150,15 +154,29 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         row.draw(settings, reading)
     elif settings["view"] == "suspects":
         _draw_suspects(reading)
+    elif settings["view"] == "attributes":
+        columns.draw(settings, reading)
+    elif settings["view"] == "pairs":
+        pairs.draw(settings, reading, pairs.choose_samples(settings, reading))
     else:
-        _PARTS[settings["view"]](settings, reading, pairs.choose_samples(settings, reading))
+        _draw_matrix(settings, reading)
+
+
+def _draw_matrix(settings: Settings, reading: Opened) -> None:
+    """Draw the matrix, a cell a pair of columns or of features."""
+    if reading.by_columns:
+        widgets.param(settings, "cells", "A cell is a pair of")
+        if settings["cells"] == "columns":
+            columns.draw_matrix(settings, reading)
+            return
+    pairs.draw_matrix(settings, reading, pairs.choose_samples(settings, reading))
 
 
 def _header(reading: Opened) -> None:
     run, dataset, wording = reading.run, reading.dataset, reading.wording
     what = f"f is {wording.what}" if wording.binary else f"f predicts {dataset.target_name}"
     if wording.scale != 1.0:
-        what += ", and effects are told in its own units"
+        what += ", and effects are in its own unit"
     used = [run.last.get(f"used_{name}", 0) for name in ("interactions", "features")]
     figures = [f"{used[0]:,} interactions of {used[1]:,} features"]
     figures += [plain(words) for words in metrics_in_words(metrics_of(run), dataset)[:2]]
@@ -174,6 +192,13 @@ def _header(reading: Opened) -> None:
             label="Open in Train",
             icon=":material/open_in_new:",
         )
+        source = widgets.linked(program(reading.experiment), plain(title_of_run(run)))
+
+        def outcome() -> Outcome:
+            by = latest_by_columns(reading) if reading.by_columns else None
+            return replace(of_stored(run, store(), source), by_columns=by)
+
+        widgets.download_report("interactions_report", outcome, f"report-{run.id[:6]}.html")
     if run.data_hash and data_hash(reading.full_dataset) != run.data_hash:
         st.warning(
             "The data set has other numbers now than when this run was trained: counts and rows below are of "
@@ -190,7 +215,7 @@ def _empty(settings: Settings) -> None:
     spec = dataset_spec(name)
 
     def example() -> None:
-        experiment = dataclasses.replace(suggested(name), max_epochs=60, seed=settings["seed"])
+        experiment = replace(suggested(name), max_epochs=60, seed=settings["seed"])
         owner = str(st.session_state.setdefault(_OWNER, secrets.token_hex(8)))
         try:
             job = manager().start(experiment, owner, browser=session_uploads.owner())
@@ -243,31 +268,9 @@ def _draw_suspects(reading: Opened) -> None:
     def make(should_stop: Callable[[], bool]) -> Iterator[Suspicion]:
         yield suspicious_rows(reading.experiment, reading.parameters, reading.output, should_stop)
 
-    tasks, name = manager(), f"suspects:{reading.key}"
-    task = tasks.get(name) or tasks.submit(name, make, most=1)
-    active = task.state.active
-
-    def body(view: TaskView) -> None:
-        if view.state is TaskState.FAILED:
-            failure(view)
-        elif view.state.active:
-            st.caption(f":material/hourglass_top: Fitting with a cap. {view.elapsed:.0f} s so far.")
-        elif view.items:
-            _draw_rows(reading, view.items[0])
-        else:
-            st.caption(plain(view.message))
-
-    watch(task, body)
-    if active:
-        st.button("Stop", icon=":material/stop:", key="suspects_stop", on_click=task.stop)
-    elif task.state is TaskState.STOPPED:
-        st.button(
-            "Look again",
-            icon=":material/replay:",
-            key="suspects_again",
-            on_click=tasks.forget,
-            args=(name,),
-        )
+    results = in_background(reading, "suspects", make, "Fitting with a cap.")
+    if results:
+        _draw_rows(reading, results[-1])
 
 
 def _draw_rows(reading: Opened, suspicion: Suspicion) -> None:

@@ -1,8 +1,7 @@
-"""Draw the strongest pairs as a table, a network and a matrix, with intervals from posterior samples."""
+"""Draw the strongest pairs as a table and a matrix, with intervals from posterior samples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,17 +12,11 @@ import streamlit as st
 from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.interactions.pairs import PairWeights, Ranking, never_zero
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import interactions as figures
-from fmviz.figures.interactions import layout
-from fmviz.lab.background.task import TaskState, TaskView
-from fmviz.lab.background.tasks import manager
 from fmviz.lab.interpretation.reading import Search, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runner import Run
-from fmviz.lab.search.averaged import Average, Sampling, can_be_averaged
-from fmviz.lab.search.first_fit import average_beside
+from fmviz.lab.search.averaged import Average
+from fmviz.tables.cells import shortened
 from fmviz.ui import navigation, widgets
-from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import (
     CodesFrame,
     Intervals,
@@ -33,24 +26,22 @@ from fmviz.ui.components.matrix_view import (
     matrix_view,
 )
 from fmviz.ui.escape import plain
-from fmviz.ui.interactions.opened import Opened, calculated
+from fmviz.ui.interactions.opened import Opened, calculated, read_samples
 from fmviz.ui.settings.state import Settings, Text
-from fmviz.ui.watching import failure, watch
 
 MOST = 500
-EDGES = 40
 TABLE = (
     Text(
         "find",
         limit=200,
-        help="Parts of names of features or attributes; several with semicolons between, of which a pair "
+        help="Parts of names of features or columns; several with semicolons between, of which a pair "
         'must have each. "In quotation marks" whole names.',
     ),
     ParamSpec(
         "siblings",
         "bool",
         False,
-        help="Pairs of two levels of one attribute. No row has both, so that they change no prediction.",
+        help="Pairs of two features of one column: levels that no row has together, or parts of a curve.",
     ),
 )
 
@@ -62,8 +53,8 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         return
     search_row(settings)
     if reading.attributes.grouped:
-        widgets.param(settings, "siblings", "Levels of one attribute, too")
-    codes = None if settings["siblings"] or not reading.attributes.grouped else reading.attributes.codes
+        widgets.param(settings, "siblings", "Features of one column, too")
+    codes = None if settings["siblings"] else reading.attributes.of_column
     dataset = reading.dataset
     search = Search(settings["find"])
 
@@ -81,29 +72,14 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     table = _table(f"{reading.key}:{name}", reading, ranking)
     st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
     st.caption(plain(ranking_words(ranking, higher=len(orders_of(reading.model)) > 1)))
-    with_samples = with_intervals(table, average, ranking.i, ranking.j)
-    pairs_in_words(with_samples, reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
+    if average is not None:
+        table = table.join(average.intervals(ranking.i, ranking.j).set_axis(table.index))
+    pairs_in_words(table, reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
     if (table["rows_with_both"] == 0).any():
         st.caption(
             "Pairs with 0 rows never occur together in these data: the regularizer left them, and they "
             "change no prediction here."
         )
-    few = slice(0, EDGES)
-    draw_network(
-        dataset.feature_names,
-        ranking.i[few],
-        ranking.j[few],
-        ranking.weight[few],
-        key="interactions_network",
-        alt=f"A network of features joined by the {len(ranking.i[few])} strongest pairs; the strongest is "
-        f"{table['feature_i'][0]} with {table['feature_j'][0]}.",
-        chosen=[search.words.strip('"')],
-        pick=partial(pick_node, settings),
-    )
-    st.caption(
-        "Orange raises, blue lowers; wider is stronger, and larger nodes have more strength in all. Click a "
-        "node to list its pairs."
-    )
     navigation.page_link(
         navigation.COMPARE,
         {"runs": reading.run.id},
@@ -118,7 +94,7 @@ def search_row(settings: Settings) -> None:
             settings,
             "find",
             st.text_input,
-            "Search features and attributes",
+            "Search features and columns",
             placeholder="month; carrier",
             icon=":material/search:",
             width=360,
@@ -132,13 +108,6 @@ def search_row(settings: Settings) -> None:
                 on_click=settings.set,
                 kwargs={"find": ""},
             )
-
-
-def pick_node(settings: Settings, name: str) -> None:
-    """Search for the name of a clicked node, unless the link locks the search."""
-    if settings.locks("find"):
-        return
-    settings.set(find=Search.exactly(name) or name.replace(";", " "))
 
 
 @st.cache_resource(max_entries=16, show_spinner="Counting how often they occur together.")
@@ -187,7 +156,7 @@ _SAMPLED = {
     "mean": (
         "Mean",
         "%.4g",
-        "The weight of the pair, averaged over the samples. What all levels of an attribute have in "
+        "The weight of the pair, averaged over the samples. What all levels of a column have in "
         "common, which linear weights can take over, is that of this fit.",
     ),
     "lower": ("95 % from", "%.4g", "The lower end of the interval that holds 95 % of the samples."),
@@ -196,7 +165,7 @@ _SAMPLED = {
 }
 
 
-def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, rows: int = 12) -> None:
+def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str) -> None:
     """Draw the table of `fmviz.lab.interpretation.reading.table_of_pairs`, with a download.
 
     Parameters
@@ -209,8 +178,6 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
         Unique on the page.
     file : str
         What the download is called.
-    rows : int
-        So many are seen at once.
     """
     first = ("sentence", "weight")
     sampled = [name for name in _SAMPLED if name in table]
@@ -223,7 +190,7 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
         key=key,
         hide_index=True,
         row_height=row,
-        height=row * min(rows, len(table)) + 38,
+        height=row * min(12, len(table)) + 38,
         column_config={
             "feature_i": st.column_config.TextColumn(_COLUMNS["feature_i"], width=140),
             "feature_j": st.column_config.TextColumn(_COLUMNS["feature_j"], width=140),
@@ -260,49 +227,6 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
     )
 
 
-def draw_network(
-    names: Sequence[str],
-    i: np.ndarray,
-    j: np.ndarray,
-    weight: np.ndarray,
-    *,
-    key: str,
-    alt: str,
-    chosen: Sequence[str] = (),
-    signed: bool = True,
-    pick: Callable[[str], None],
-) -> None:
-    """Draw the network of some pairs; `pick` is called with the name of a node that is clicked."""
-    placed = layout(i, j, weight)
-    labels = [names[node] for node in placed.nodes]
-    marked = [at for at, name in enumerate(labels) if name in chosen]
-
-    def picked() -> None:
-        event: Any = st.session_state.get(f"{key}_chart")
-        points = event["selection"]["points"] if event else []
-        places = [point["customdata"] for point in points if point.get("customdata") is not None]
-        if places:
-            place = places[0][0] if isinstance(places[0], list) else places[0]
-            pick(labels[int(place)])
-
-    chart(
-        figures.network(
-            labels,
-            placed.position,
-            placed.strength,
-            placed.degree,
-            placed.edges,
-            placed.weight,
-            marked,
-            signed,
-        ),
-        key=key,
-        alt=alt,
-        on_select=picked,
-        selection_mode="points",
-    )
-
-
 # ----------------------------------------------------------------------------------------------- intervals
 
 
@@ -323,61 +247,26 @@ def choose_samples(settings: Settings, reading: Opened) -> Average | None:
         return None
     if not widgets.param(settings, "samples", "Intervals, from samples"):
         return None
-    tasks, key = manager(), f"samples:{reading.key}"
-    task = tasks.get(key) or tasks.submit(key, partial(_sampled, reading), most=1)
-    view = task.view()
-    if view.state is TaskState.FINISHED and view.items:
-        average: Average = view.items[-1]
-        words = plain(average.message)
-        if reading.wording.log_odds:
-            words += (
-                f" Means and intervals are those of a probit score times {average.scale:g}, which is close "
-                "to the log-odds."
-            )
-        elif average.posterior.binary:
-            words += (
-                " Means and intervals are those of a probit score: compare them with each other, not with "
-                "the weights of this fit."
-            )
-        st.caption(f":material/stacked_line_chart: {words}")
-        return average
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="interactions_sampling"):
-        if view.state is TaskState.FAILED:
-            failure(view)
-        elif view.state.active:
-            watch(task, _progress)
-            st.button("Stop", icon=":material/stop:", key="interactions_samples_stop", on_click=task.stop)
-        else:
-            st.markdown("Stopped.", width="content")
-            st.button(
-                "Draw them again",
-                icon=":material/replay:",
-                key="interactions_samples_again",
-                on_click=tasks.forget,
-                args=(key,),
-            )
-    return None
-
-
-def _progress(view: TaskView) -> None:
-    st.markdown(plain(view.items[-1].message) if view.items else "Preparing the data.")
-    st.caption(f"{view.elapsed:.1f} s so far.")
-
-
-def _sampled(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Sampling | Average]:
-    prepared = Run.prepare(reading.experiment).of_output(reading.output)
-    if not can_be_averaged(prepared.problem):
-        raise ValueError(
-            "Samples of these data at this rank take too long, or too much memory. Lower the rank."
+    results = read_samples(reading)
+    if results is None:
+        return None
+    average = next((item for item in results if isinstance(item, Average)), None)
+    if average is None:
+        st.info("Samples of these data at this rank take too long, or too much memory. Lower the rank.")
+        return None
+    words = plain(average.message)
+    if reading.wording.log_odds:
+        words += (
+            f" Means and intervals are those of a probit score times {average.scale:g}, which is close "
+            "to the log-odds."
         )
-    yield from average_beside(prepared, reading.parameters, should_stop)
-
-
-def with_intervals(
-    table: pd.DataFrame, average: Average | None, i: np.ndarray, j: np.ndarray
-) -> pd.DataFrame:
-    """Join intervals from samples to a table of pairs (i, j)."""
-    return table if average is None else table.join(average.intervals(i, j).set_axis(table.index))
+    elif average.posterior.binary:
+        words += (
+            " Means and intervals are those of a probit score: compare them with each other, not with "
+            "the weights of this fit."
+        )
+    st.caption(f":material/stacked_line_chart: {words}")
+    return average
 
 
 # -------------------------------------------------------------------------------------------------- matrix
@@ -426,7 +315,7 @@ def _encoded(
         return None, 0
     weight, used = pairs.among(features, features)
     codes, scale = encode_codes(np.where(used, never_zero(weight), 0.0), grey_diagonal=True)
-    labels = [_short(names[j]) for j in features]
+    labels = [shortened(names[j], _LABEL) for j in features]
     n = features.size
     caption = f"{np.count_nonzero(used) // 2:,} of {n * (n - 1) // 2:,} pairs are used"
     panel = Panel(
@@ -437,10 +326,6 @@ def _encoded(
         gram_label="W",
     )
     return encode_view([panel], zoom=True, named=True, max_height=640), n_used
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LABEL else name[: _LABEL - 1] + "…"
 
 
 def _intervals(features: np.ndarray, used: np.ndarray, average: Average | None) -> Intervals | None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.losses import loss_of_outputs
 from fmviz.engine.settings import ParamSpec
-from fmviz.engine.target import Target
 from fmviz.figures import interactions as figures
-from fmviz.figures.classes import contributions
 from fmviz.lab.interpretation.attributes import NONE, Attribute
 from fmviz.lab.interpretation.decomposition import KINDS, Decomposition, decompose, words_of
 from fmviz.lab.interpretation.wording import number
@@ -28,8 +24,6 @@ from fmviz.ui.settings.state import Settings, Text
 _BARS = 14
 _CONTROLS = 12
 _LISTED = 400
-# Relative rounding error that is accepted of a sum of many terms.
-_EXACT = 1e-12
 TABLE = (
     ParamSpec(
         "part",
@@ -68,10 +62,14 @@ def draw(settings: Settings, reading: Opened) -> None:
             _controls(settings, reading, x, changes, now)
     with right:
         _numbers(reading, place, before, now if changes else None)
-        _bars(reading, now)
-        _sums(reading, now)
+        names = reading.dataset.feature_names
+        by_columns = now
+        if reading.dataset.columns:
+            every = reading.attributes.all
+            names = tuple(f"{a.name} = {a.words_for(a.value(changed))}" for a in every)
+            by_columns = now.of_columns(reading.attributes.of_column)
+        _bars(reading, by_columns, names)
         _table(reading, now, place)
-        _draw_every_output(reading, changed, place)
 
 
 def _pick(settings: Settings, reading: Opened) -> int:
@@ -114,7 +112,7 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
     """Return the changed values of attributes by their numbers, without invalid ones."""
     changes: dict[int, float] = {}
     lost = []
-    probe = np.zeros(reading.attributes.codes.size)
+    probe = np.zeros(reading.attributes.of_column.size)
     for part in filter(None, settings["change"].split(",")):
         name, _, text = part.partition("=")
         try:
@@ -270,8 +268,8 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
         st.caption(wording.why_no_probability())
 
 
-def _bars(reading: Opened, now: Decomposition) -> None:
-    names, wording = reading.dataset.feature_names, reading.wording
+def _bars(reading: Opened, now: Decomposition, names: tuple[str, ...]) -> None:
+    wording = reading.wording
     labels, values = [], []
     for kind, term in now.largest(_BARS):
         if kind:
@@ -287,21 +285,6 @@ def _bars(reading: Opened, now: Decomposition) -> None:
         figures.waterfall(labels, values, total, "prediction", f"in {wording.unit}"),
         key="interactions_waterfall",
         alt=f"How the terms add up to {total:.5g}. The largest: {said}.",
-    )
-
-
-def _sums(reading: Opened, now: Decomposition) -> None:
-    wording = reading.wording
-    scale = wording.scale
-    parts = []
-    for kind, value in now.by_kind().items():
-        shown = wording.added(value) if kind == "bias" else value * scale
-        parts.append(f"{KINDS[kind]} {shown:+.6g}")
-    icon = ":green[:material/verified:]" if now.gap <= _EXACT else ":red[:material/error:]"
-    st.markdown(
-        f"{icon} {' '.join(parts)} = **{wording.added(now.total):.10g}**. The model itself says "
-        f"{wording.added(now.predicted):.10g}; the difference is "
-        f"{abs(now.total - now.predicted) * scale:.1g}."
     )
 
 
@@ -338,81 +321,3 @@ def _table(reading: Opened, now: Decomposition, place: int) -> None:
 
 
 # -------------------------------------------------------------------------------------------- every output
-
-
-_TERMS, _OUTPUTS = 12, 12
-
-
-def _draw_every_output(reading: Opened, x: np.ndarray, place: int) -> None:
-    """Draw the contribution of each term of a row to every output; nothing for one output."""
-    names = reading.full_dataset.outputs
-    if not names:
-        return
-    each = [
-        decompose(*reading.full_model.of_output(reading.full_parameters, c), x) for c in range(len(names))
-    ]
-    scores = np.array([decomposition.predicted for decomposition in each])
-    if not np.isfinite(scores).all():
-        return
-    table = terms_table(each, reading.full_dataset.feature_names)
-    shown = np.sort(np.argsort(-scores, kind="stable")[:_OUTPUTS])
-    # Terms that differ most between outputs come first.
-    listed = table.iloc[np.argsort(-np.ptp(table.to_numpy(), axis=1), kind="stable")[:_TERMS]].copy()
-    if len(table) > _TERMS:
-        listed.loc[f"the other {len(table) - _TERMS:,} terms"] = table.sum(axis=0) - listed.sum(axis=0)
-    heads = _heads(reading, scores)
-    st.markdown("**Every output of this row**: what each term adds to each score")
-    chart(
-        contributions(
-            listed.to_numpy()[:, shown],
-            list(listed.index),
-            [heads[c] for c in shown],
-            dark=st.context.theme.type == "dark",
-        ),
-        key="interactions_every_output",
-        alt=f"What the {len(listed)} terms that differ most add to the scores of {len(shown)} outputs.",
-    )
-    if len(shown) < len(names):
-        st.caption(f"The {len(shown)} outputs of largest score, of {len(names)}.")
-    widgets.download(
-        "Terms of every output (CSV)",
-        lambda: table.set_axis(names, axis=1).rename_axis("term").reset_index().to_csv(index=False),
-        f"terms-{reading.run.id[:6]}-row{place + 1}-every-output.csv",
-        key="interactions_terms_of_all_csv",
-    )
-
-
-def terms_table(each: Sequence[Decomposition], features: tuple[str, ...]) -> pd.DataFrame:
-    """Return the terms of a row with a column for each output; missing terms are 0."""
-    columns = []
-    for decomposition in each:
-        values = pd.Series(
-            [t.value for t in decomposition.terms], index=[words_of(t, features) for t in decomposition.terms]
-        )
-        columns.append(values.groupby(level=0, sort=False).sum())
-    return pd.concat(columns, axis=1).fillna(0.0)
-
-
-def _heads(reading: Opened, scores: np.ndarray) -> list[str]:
-    """Return the outputs with their scores and, where available, probabilities."""
-    dataset = reading.full_dataset
-    scalings = dataset.target_scaling if isinstance(dataset.target_scaling, tuple) else (None,) * len(scores)
-    if dataset.task == "regression":
-        values = [
-            score if scaling is None else scaling.decode(score)
-            for score, scaling in zip(scores, scalings, strict=True)
-        ]
-        return [f"{name}<br>{value:.4g}" for name, value in zip(dataset.outputs, values, strict=True)]
-    target = Target.of(dataset.target_of(dataset.y))
-    loss = reading.experiment.criterion
-    if reading.full_model.multi_output:
-        loss = loss_of_outputs(loss, target)
-    p = loss.probability(scores[None, :])
-    if p is None:
-        return [f"{name}<br>{score:.3g}" for name, score in zip(dataset.outputs, scores, strict=True)]
-    # For ordered classes, an output is the probability of at most this class.
-    probabilities = (p if dataset.task == "ordinal" else target.probabilities(p))[0]
-    return [
-        f"{name}<br>{score:.3g} · {chance:.0%}"
-        for name, score, chance in zip(dataset.outputs, scores, probabilities, strict=True)
-    ]

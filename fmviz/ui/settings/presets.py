@@ -187,22 +187,6 @@ def presets() -> list[Preset]:
             {**planted, "points": "10", "metric": "support_f1", "run": "1"},
         ),
         Preset(
-            "About 400 interactions, please",
-            "The search narrows until TI uses about that many.",
-            ":material/my_location:",
-            "Search it",
-            navigation.PATH,
-            {**planted, "target": "400", "seek": "1"},
-        ),
-        Preset(
-            "A number that cannot be reached",
-            "From a small random start, ℓ₁ falls from thousands of interactions to none at one λ.",
-            ":material/block:",
-            "Search it",
-            navigation.PATH,
-            {**planted, "target": "1000", "seeker": "l1", "seek": "1"},
-        ),
-        Preset(
             "Four regularizers, six strengths",
             "How error and used interactions go with λ on MONK's-1, three seeds each.",
             ":material/show_chart:",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
@@ -14,14 +13,11 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import training as figures
-from fmviz.figures.training import signed_bars
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.reading import named_pairs
 from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
-from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
 from fmviz.ui.settings.state import Settings, Whole
@@ -31,11 +27,8 @@ from fmviz.ui.train.panels import Look, completed, order_name, sets_table, true_
 ORDER_VIEW = (
     ParamSpec("order", "int", 2, 2, 10, symbol="m", help="How many features interact."),
     Whole("slice", help="A slice is the matrix of all sets that have these features, by their other two."),
-    Whole("subset", help="The weight of their product in the prediction."),
 )
 """The settings of what is looked at."""
-_LIVE_WORK = 1e6
-_LAMBDA = "\N{GREEK SMALL LETTER LAMDA}ₛ"
 
 
 def looked_at(view: JobView, settings: Settings) -> Look | None:
@@ -72,56 +65,36 @@ def choose(view: JobView, settings: Settings) -> Look | None:
             )
             look = looked_at(view, settings) or look
         if look.order > 2:
-            names = view.dataset.feature_names
-            _features(
-                settings,
-                "slice",
-                "Slice at",
-                names,
-                most=look.order - 2,
-                placeholder="Automatic: " + ", ".join(names[j] for j in look.at),
-            )
+            _slice_at(settings, view.dataset.feature_names, look.order - 2, look.at)
     return look
 
 
-def _features(
-    settings: Settings, name: str, label: str, names: tuple[str, ...], *, most: int | None, placeholder: str
-) -> None:
-    if not settings.shows(name, label):
+def _slice_at(settings: Settings, names: tuple[str, ...], most: int, at: Sequence[int]) -> None:
+    if not settings.shows("slice", "Slice at"):
         return
-    fits = tuple(j for j in settings[name] if j < len(names))[:most]
-    if fits != settings[name]:
-        settings.set(**{name: fits})
+    fits = tuple(j for j in settings["slice"] if j < len(names))[:most]
+    if fits != settings["slice"]:
+        settings.set(slice=fits)
     # The browser ignores a value assigned in a fragment's first run and reports a change; it keeps a default.
-    key = settings.key(name)
+    key = settings.key("slice")
     start: dict[str, Any] = {}
     if key not in st.session_state:
         start["default"] = list(fits)
     elif tuple(st.session_state[key]) != fits:
         st.session_state[key] = list(fits)
     st.multiselect(
-        label,
+        "Slice at",
         range(len(names)),
         format_func=lambda j: names[j],
         max_selections=most,
-        placeholder=placeholder,
-        disabled=settings.locks(name),
-        help=settings.table[name].help,
+        placeholder="Automatic: " + ", ".join(names[j] for j in at),
+        disabled=settings.locks("slice"),
+        help=settings.table["slice"].help,
         width=420,
         key=key,
-        on_change=lambda: settings.set(**{name: st.session_state[key]}),
+        on_change=lambda: settings.set(slice=st.session_state[key]),
         **start,
     )
-
-
-def order_words(model: Model, last: dict[str, float]) -> str:
-    """Return the counts of every order in a sentence, or "" for a single order."""
-    parts = [
-        f"{last[f'used_interactions_{m}']:,} {order_name(m)} of {last[f'used_features_{m}']:,} features"
-        for m in orders_of(model)
-        if f"used_interactions_{m}" in last
-    ]
-    return "By order: " + " · ".join(parts) + "." if parts else ""
 
 
 def interaction_columns(model: Model, history: Iterable[str]) -> dict[str, str] | None:
@@ -151,118 +124,6 @@ def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[st
 
 
 # ------------------------------------------------------------------------------------------------- tables
-
-
-def draw_sets(view: JobView, dataset: Dataset, look: Look, top: int) -> None:
-    """Draw the table of the sets with the largest weights of the chosen order."""
-    if not isinstance(view.thinned, ThinnedFactors) or not np.isfinite(view.thinned.values).all():
-        return
-    name = order_name(look.order)
-    st.markdown(f"**The strongest {name}**")
-    every = interactions_of(look.model, view.thinned, look.order)
-    listed = every.within(_LIVE_WORK) if view.state.active else every.within()
-    table = sets_table(listed, dataset, top)
-    if table.empty:
-        st.caption(f"The model uses no {name}.")
-        return
-    st.dataframe(
-        table,
-        key="train_sets",
-        hide_index=True,
-        height=35 * (top + 1) + 3,
-        column_config={
-            "Weight": st.column_config.NumberColumn(
-                format="%.4g", help="What the product of the features adds to the prediction, per unit."
-            ),
-            "Rows with all": st.column_config.NumberColumn(
-                format="localized",
-                help="Rows in which all are not zero. A set with none, such as several values of one "
-                "attribute, changes no prediction on these data.",
-            ),
-            "In truth": st.column_config.CheckboxColumn(help=f"Whether the {name} truly interact."),
-        },
-        alt=f"The {name} of features with the largest weights.",
-    )
-    if listed.rows.size < every.rows.size or view.thinned.n_dropped:
-        st.caption(f"Among the {listed.rows.size:,} features of largest entries.")
-    if listed.repeats:
-        times = {2: "2 wᵢⱼ: f holds xᵀWx, with both triangles of W", 3: "3! times its entry"}.get(
-            look.order, f"{look.order}! times its entry"
-        )
-        st.caption(
-            f"A weight here is {times}. Products in which a feature occurs more than once are not listed."
-        )
-
-
-def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
-    """Draw the choice of a subset of features and its weight, for the all-subsets model."""
-    if view.machine.order is not None or not isinstance(view.thinned, ThinnedFactors):
-        return
-    st.markdown("**The weight of a subset**")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="train_subset_row"):
-        names = dataset.feature_names
-        _features(settings, "subset", "Features", names, most=None, placeholder="Choose some features")
-        chosen = settings["subset"]
-        if chosen:
-            weight = interactions_of(view.machine, view.thinned, 2).entry(chosen)
-            st.metric(" × ".join(plain(names[j]) for j in chosen), f"{weight:.4g}", width="content")
-        else:
-            st.caption(
-                "Any number of them: the weight of their product is Σₛ Πⱼ pⱼₛ over the columns of P.",
-                width="content",
-            )
-
-
-# ---------------------------------------------------------------------------------------- column weights
-
-
-def draw_columns(view: JobView, look: Look) -> None:
-    """Draw the weights of the columns and, for pairs, the eigenvalues of W, unless the run is active."""
-    if view.state.active or view.parameters is None:
-        return
-    weighted = view.parameters.coefficients is not None
-    spectral = look.order == 2 and (weighted or look.model.lifted)
-    if not (weighted or spectral):
-        return
-    interactions = interactions_of(look.model, view.parameters, look.order)
-    places = iter(st.columns(2))
-    if weighted:
-        coefficients = interactions.coefficients
-        _draw_signed(
-            next(places),
-            coefficients[np.argsort(-np.abs(coefficients), kind="stable")],
-            f"The weights {_LAMBDA} of the columns",
-            ("column, by |λ|", _LAMBDA),
-            "train_coefficients",
-            "weights",
-        )
-    if spectral:
-        eigenvalues = interactions.eigenvalues()
-        _draw_signed(
-            next(places),
-            eigenvalues,
-            f"The spectrum of W = {look.model.notation.weights}",
-            ("eigenvalue, by size", "value"),
-            "train_spectrum",
-            "eigenvalues",
-            f"Rank {eigenvalues.size:,}: ",
-        )
-
-
-def _draw_signed(
-    place: Any, values: np.ndarray, title: str, axes: tuple[str, str], key: str, what: str, before: str = ""
-) -> None:
-    """Draw signed numbers as bars, and count them by sign."""
-    up, down, zero = (int((np.sign(values) == sign).sum()) for sign in (1, -1, 0))
-    with place:
-        st.markdown(f"**{title}**")
-        chart(
-            signed_bars(values, x=axes[0], y=axes[1]),
-            key=key,
-            alt=f"{up} positive and {down} negative {what}, sorted by size.",
-        )
-        zeros = f", {zero} zero" if zero or not before else ""
-        st.caption(f"{before}{up:,} positive, {down:,} negative{zeros}.")
 
 
 def column_headings(model: Model, n_columns: int) -> list[str]:
@@ -310,13 +171,7 @@ VIEW = (
     *why_zero.VIEW,
 )
 """The settings of what is drawn of the interactions."""
-TOP_PAIRS = 10
-_HEADS = {
-    "feature_i": "Feature",
-    "feature_j": "with feature",
-    "weight": "Weight",
-    "rows_with_both": "Rows with both",
-}
+_TOP = 10
 
 
 def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> tuple[int, Look | None]:
@@ -423,55 +278,55 @@ def draw_notes(view: JobView) -> None:
 
 def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> None:
     """Draw the table of the strongest pairs, or of the strongest sets of the chosen order."""
-    if view.thinned is None or view.parameters is None:
+    thinned, parameters = view.thinned, view.parameters
+    if thinned is None or parameters is None or not np.isfinite(thinned.values).all():
         return
-    if look is not None:
-        draw_sets(view, dataset, look, TOP_PAIRS)
-        return
-    st.markdown("**The strongest interactions**")
-    thinned = view.thinned if isinstance(view.thinned, ThinnedFactors) and view.state.active else None
-    table = pairs_table(view.machine, thinned or view.parameters, dataset)
-    machine = view.machine
-    weight = (
-        "⟨pᵢ, pⱼ⟩"
-        if machine.plain and not machine.weighted
-        else f"Entry (i, j) of {machine.notation.weights}"
-    )
+    name = "interactions" if look is None else order_name(look.order)
+    st.markdown(f"**The strongest {name}**")
+    notes = []
+    if look is None or not isinstance(thinned, ThinnedFactors):
+        sets, weight = strongest_pairs(view.machine, parameters)
+    else:
+        every = interactions_of(look.model, thinned, look.order)
+        among = every.within()
+        sets, weight = among.ranked(_TOP)
+        if among.rows.size < every.rows.size or thinned.n_dropped:
+            notes.append(f"Among the {among.rows.size:,} features of largest entries.")
+        if among.repeats:
+            times = "2 wᵢⱼ: f holds xᵀWx, with both triangles of W"
+            times = times if look.order == 2 else f"{look.order:d}! times its entry"
+            notes.append(
+                f"A weight here is {times}. Products in which a feature occurs more than once are not listed."
+            )
+    table = sets_table(sets, weight, dataset)
     if table.empty:
-        st.caption("The model uses no interaction.")
+        st.caption(f"The model uses no {name}.")
         return
+    rows = st.column_config.NumberColumn(
+        format="localized",
+        help="Rows in which all are not zero. A set with none, such as several values of one attribute, "
+        "changes no prediction on these data.",
+    )
     st.dataframe(
         table,
         key="train_pairs",
         hide_index=True,
-        height=35 * (TOP_PAIRS + 1) + 3,
+        height=35 * (_TOP + 1) + 3,
         column_config={
             "Weight": st.column_config.NumberColumn(
-                format="%.4g", help=f"{weight}: what the product xᵢ·xⱼ adds to the prediction, per unit."
+                format="%.4g", help="What the product of the features adds to the prediction, per unit."
             ),
-            "Rows with both": st.column_config.NumberColumn(
-                format="localized",
-                help="Rows in which both features are not zero. A pair with none, such as two values of one "
-                "attribute, changes no prediction on these data.",
-            ),
-            "In truth": st.column_config.CheckboxColumn(help="Whether the pair truly interacts."),
+            "Rows with both": rows,
+            "Rows with all": rows,
+            "In truth": st.column_config.CheckboxColumn(help=f"Whether the {name} are true."),
         },
-        alt="The pairs of features with the largest weights.",
+        alt=f"The {name} of features with the largest weights.",
     )
-    if (table["Rows with both"] == 0).any():
-        st.caption(
-            "Pairs with 0 rows never occur together here, such as two values of one attribute: the "
-            "regularizer left them, but they change no prediction on these data."
-        )
-    if thinned is not None and thinned.n_dropped:
-        st.caption(f"Among the {thinned.rows.size:,} rows of largest norm, while the run goes on.")
+    if notes:
+        st.caption(" ".join(notes))
 
 
-def pairs_table(model: Model, parameters: Parameters | ThinnedFactors, dataset: Dataset) -> pd.DataFrame:
-    """Return the strongest pairs: both features, their weight, and whether they truly interact."""
-    pairs = pairs_of(model, parameters).ranked(TOP_PAIRS)
-    table = named_pairs(pairs.i, pairs.j, pairs.weight, dataset).rename(columns=_HEADS)
-    truth = truth_of(dataset)
-    if truth is not None:
-        table["In truth"] = truth[pairs.i, pairs.j] != 0
-    return table
+def strongest_pairs(model: Model, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of the largest weights, shape (t, 2), and these."""
+    pairs = pairs_of(model, parameters).ranked(_TOP)
+    return np.column_stack([pairs.i, pairs.j]), pairs.weight

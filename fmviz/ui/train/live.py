@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine._jit import compiling
-from fmviz.engine.interactions.of_order import orders_of, pairs_of
+from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
 from fmviz.figures.classes import confusion
@@ -27,7 +26,6 @@ from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.data_pair import TargetGrid, strongest_product, target_grid
 from fmviz.lab.runner import Run, load_dataset, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.ui import widgets
@@ -37,9 +35,9 @@ from fmviz.ui.components.matrix_view import FactorFrame, Mark, Panel, encode_vie
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train import epoch_trace, interactions, outliers, panels, slices, why_zero
+from fmviz.ui.train import interactions, outliers, panels, slices, why_zero
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs
-from fmviz.ui.train.panels import Look, factors_repeat
+from fmviz.ui.train.panels import Look, factors_repeat, order_name
 from fmviz.ui.train.settings import adopt
 from fmviz.ui.watching import connected, failure, shared_task
 
@@ -65,8 +63,8 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
     if job is not None:
         job.attend(connected())
         view = job.view()
-    loading = None if job is not None else _loading(experiment, settings["output"])
-    going = (view is not None and view.state.active) or settings["motion"]
+    loading = None if job is not None else _loading(experiment)
+    going = view is not None and view.state.active
     if view is not None:
         if view.unsaved:
             st.warning(plain(view.unsaved), icon=":material/save:")
@@ -95,14 +93,9 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
             if waiting and loading is not None and not loading.state.active:
                 st.rerun()
             return None
-        if settings["motion"]:
-            epoch_trace.tick(settings, job)
         now = job.view()
-        ended = now.state.ended if settings["motion"] else not now.state.active
-        if (going and ended) or adopt(settings, job) or (not had and now.history):
+        if (going and not now.state.active) or adopt(settings, job) or (not had and now.history):
             st.rerun()
-        if not stale:
-            epoch_trace.draw(settings, job, now)
         if first:
             first = False
             return None
@@ -140,14 +133,16 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
     look = interactions.looked_at(single, settings)
     if single.thinned is not None and np.isfinite(single.thinned.values).all():
         draw_notes(single)
-    if words := interactions.order_words(view.machine, view.last):
-        st.caption(words)
+    last = view.last
+    each = [
+        f"{last[f'used_interactions_{m}']:,} {order_name(m)} of {last[f'used_features_{m}']:,} features"
+        for m in orders_of(view.machine)
+        if f"used_interactions_{m}" in last
+    ]
+    if each:
+        st.caption(f"By order: {' · '.join(each)}.")
     if planted := _recovery_words(view):
         st.caption(planted)
-    if look is not None:
-        if not outliers.draws_spectrum(single):
-            interactions.draw_columns(single, look)
-        interactions.draw_subset(single, single.dataset, settings)
     why_zero.draw_why(single, single.dataset, settings)
     outliers.draw(single)
     if settings.shows("pairs", "The strongest interactions"):
@@ -185,8 +180,7 @@ def _scene(
     output = settings["output"]
     single = None if view is None or dataset is None else view.of_output(output)
     data = dataset if dataset is None or not dataset.outputs else dataset.of_output(output)
-    moving = bool(settings["motion"])
-    explains = single is not None and not moving and why_zero.explains(single)
+    explains = single is not None and why_zero.explains(single)
     return Scene(
         experiment=experiment if view is None else view.experiment,
         view=view if single is None else single,
@@ -194,15 +188,11 @@ def _scene(
         words=_ready_words(loading, settings) if view is None else "",
         look=None if single is None else interactions.looked_at(single, settings),
         compared=settings["support"],
-        grid=None
-        if data is None or truth_of(data) is not None
-        else _data_grid(single, dataset, output, loading),
         x=settings[axis_of(view)],
         n_outputs=1 if dataset is None else max(1, len(dataset.outputs)),
         metric=_metric(view, dataset, settings),
         mark=why_zero.mark(settings, 0 if data is None else data.X.shape[1]) if explains else None,
         clickable=explains,
-        moving=moving,
     )
 
 
@@ -216,45 +206,16 @@ def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -
     return metric if numbers or metric != "rmse" else "accuracy"
 
 
-def _data_grid(
-    view: JobView | None, dataset: Dataset | None, output: int, loading: Task | None
-) -> TargetGrid | None:
-    """Return the target binned by the strongest pair of the run or, before a run, of the data."""
-    if dataset is None:
-        return None
-    pair: tuple[int, int] | None = None
-    plain = view is not None and view.machine.plain
-    if plain and view is not None and view.thinned is not None and np.isfinite(view.thinned.values).all():
-        strongest = pairs_of(view.machine, view.thinned).ranked(1)
-        pair = (int(strongest.i[0]), int(strongest.j[0])) if len(strongest.i) else None
-    if pair is None:
-        pair = _first_pair(dataset, output)
-    return None if pair is None else _grid(dataset, output, *pair)
-
-
-@lru_cache(maxsize=8)
-def _first_pair(dataset: Dataset, output: int) -> tuple[int, int] | None:
-    return strongest_product(dataset.of_output(output))
-
-
-@lru_cache(maxsize=16)
-def _grid(dataset: Dataset, output: int, i: int, j: int) -> TargetGrid:
-    return target_grid(dataset.of_output(output), i, j)
-
-
-def _loading(experiment: Experiment, output: int) -> Task | None:
+def _loading(experiment: Experiment) -> Task | None:
     """Return the task that loads the data before a run, or None where they are not available."""
     name, params = experiment.dataset, dict(experiment.dataset_params)
     if dataset_spec(name).unavailable() is not None:
         return None
 
     def make(should_stop: Callable[[], bool]) -> Iterator[Dataset]:
-        dataset = load_dataset(name, **params)
-        if truth_of(dataset) is None and not should_stop():
-            _first_pair(dataset, output)
-        yield dataset
+        yield load_dataset(name, **params)
 
-    return shared_task(f"data:{name}:{sorted(params.items())}:{output}", make, again=False)
+    return shared_task(f"data:{name}:{sorted(params.items())}", make, again=False)
 
 
 def _ready_words(loading: Task | None, settings: Settings) -> str:
@@ -439,16 +400,12 @@ class Scene:
         The order that is looked at.
     compared : bool
         Whether the support is compared with the true one, pair by pair.
-    grid : TargetGrid or None
-        The target against two features, where no truth is known.
     x, metric : str
         The axis of the curves, and how predictions are measured.
     mark : Mark or None
         The cell that is explained.
     clickable : bool
         Whether a click on a cell is taken.
-    moving : bool
-        Whether the run goes on in slow motion.
     n_outputs : int
         How many outputs there are in all.
     """
@@ -459,12 +416,10 @@ class Scene:
     words: str = ""
     look: Look | None = None
     compared: bool = False
-    grid: TargetGrid | None = None
     x: str = "epoch"
     metric: str = "rmse"
     mark: Mark | None = None
     clickable: bool = False
-    moving: bool = False
     n_outputs: int = 1
 
     @property
@@ -491,8 +446,6 @@ class Sent:
         So many records.
     version : int
         Of the run.
-    pair : tuple of int or None
-        The features of the picture of the data.
     drawn : bool
         Whether there was a matrix.
     words : str
@@ -502,7 +455,6 @@ class Sent:
     run: tuple[Any, ...]
     n: int
     version: int
-    pair: tuple[int, int] | None
     drawn: bool
     words: str
 
@@ -532,8 +484,8 @@ def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
         return b"", now
     if now.run != sent.run or now.drawn != sent.drawn or not sent.n:
         return full_payload(scene)
-    # The truth and the data stay as they are.
-    shown = _panels(scene, film=False, beside=scene.compared or now.pair != sent.pair)
+    # The truth stays as it is.
+    shown = _panels(scene, film=False, beside=scene.compared)
     first = max(0, sent.n - 1)
     assert scene.view is not None
     header = {
@@ -548,11 +500,10 @@ def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
 
 def _sent(scene: Scene) -> Sent:
     view = scene.view
-    pair = None if scene.grid is None else scene.grid.pair
     if view is None:
-        return Sent(("", scene.dataset is None), 0, 0, pair, False, scene.words)
+        return Sent(("", scene.dataset is None), 0, 0, False, scene.words)
     said = _state(scene)["sentence"]
-    return Sent((view.id, view.stride), len(view.history), view.version, pair, scene.drawn, said)
+    return Sent((view.id, view.stride), len(view.history), view.version, scene.drawn, said)
 
 
 def _encode(scene: Scene, shown: list[Panel], header: dict[str, Any], **options: Any) -> bytes:
@@ -615,8 +566,6 @@ def _panels(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
         return shown
     if truth is not None:
         shown.append(panels.truth_panel(dataset, truth, sized, look))
-    elif (data := panels.data_panel(dataset, scene.grid)) is not None:
-        shown.append(data)
     return shown
 
 
@@ -643,8 +592,6 @@ def _state(scene: Scene) -> dict[str, str]:
         sentence = f"{sentence} {view.elapsed:.0f} s so far."
     elif view.state is TaskState.RUNNING and view.history:
         sentence = f"Epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}."
-    if scene.moving and not view.state.ended:
-        word, tone, sentence = "Slow motion", "going", f"Epoch {view.epoch + 1:,}, step by step."
     if view.state in (TaskState.FAILED, TaskState.DIVERGED):
         sentence = "What happened is told above."
     return {"word": word, "tone": tone, "sentence": sentence}
@@ -724,17 +671,13 @@ def _certificate(view: JobView) -> tuple[str, str, str, str]:
                 "another basis is known between two bounds: no better proof brings the gap below the first "
                 f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
             )
-            shown, good = _interval(least, value), _GOOD_BASIS_GAP
+            # One number where both bounds round to the same.
+            ends = [f"{100 * end:.0f}" if value >= 0.1 else f"{100 * end:.2g}" for end in (least, value)]
+            shown, good = f"{'–'.join(dict.fromkeys(ends))} %", _GOOD_BASIS_GAP
     # Compare the rounded value that is displayed.
     tone = "good" if float(f"{value:.1e}") <= good else "bad" if view.state.ended else ""
     shown = shown or f"{value:.1e}"
     return label, "–" if math.isnan(value) else shown, words, "" if math.isnan(value) else tone
-
-
-def _interval(least: float, most: float) -> str:
-    """Return both bounds of a gap in percent, or one number where they round to the same."""
-    ends = [f"{100 * end:.0f}" if most >= 0.1 else f"{100 * end:.2g}" for end in (least, most)]
-    return f"{'–'.join(dict.fromkeys(ends))} %"
 
 
 def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:

@@ -84,11 +84,6 @@ def draw(view: JobView) -> None:
         )
 
 
-def draws_spectrum(view: JobView) -> bool:
-    """Return whether `draw` shows the eigenvalues of Z."""
-    return isinstance(view.machine, RobustFM) and caps_of(view.experiment.criterion) is not None
-
-
 def _residuals(errors: Errors, near: float, reach: float) -> None:
     aside, binary, wrong = errors.beyond(reach), errors.binary, errors.wrong
     groups = {"kept": ~aside, "set aside": aside}

@@ -23,7 +23,7 @@ from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.settings.state import Setting, Settings, Text
-from fmviz.ui.train import epoch_trace, interactions, live, slices
+from fmviz.ui.train import interactions, live
 from fmviz.ui.train.drawer import main_settings
 from fmviz.ui.train.settings import (
     EXPERT,
@@ -71,44 +71,31 @@ def draw_controls(
         Whether the run goes on for somebody else, and is not to be halted from here.
     """
     state = job.state if job is not None else None
-    moving = settings["motion"]
-    active = moving or (state is not None and state.active)
-    paused = state is TaskState.PAUSED and not moving
+    active = state is not None and state.active
+    paused = state is TaskState.PAUSED
     ended = state is not None and state.ended
 
     def play() -> None:
-        slow = settings["speed"] == "slow" and settings["grain"] != "epoch"
         if job is None or not paused or stale:
-            settings.set(motion=False, inside=0)
-            start(settings, *((0,) if slow else ()))
-            if slow:
-                epoch_trace.begin_motion(settings)
-        elif slow and epoch_trace.possible(settings, job):
-            epoch_trace.begin_motion(settings)
+            start(settings)
         else:
-            settings.set(inside=0)
             job.play()
 
     def pause() -> None:
-        epoch_trace.end_motion(settings)
         if job is not None:
             job.pause()
 
     def stop() -> None:
-        settings.set(motion=False, inside=0)
         if job is not None:
             job.stop()
 
     def step() -> None:
         if job is not None and paused and not stale:
-            epoch_trace.step(settings, job)
+            job.step()
         else:
-            fine = settings["grain"] != "epoch"
-            start(settings, 0 if fine else 1)
-            settings.set(inside=int(fine))
+            start(settings, 1)
 
     def restart(**changes: Any) -> None:
-        settings.set(motion=False, inside=0)
         start(settings, 0, **changes)
 
     def reseed() -> None:
@@ -117,9 +104,6 @@ def draw_controls(
     def set_speed() -> None:
         if job is not None and not others:
             job.set_pace(SPEEDS[settings["speed"]][1])
-            if settings["motion"] and settings["speed"] != "slow":
-                settings.set(motion=False, inside=0)
-                job.play()
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_controls"):
         widgets.action(
@@ -143,32 +127,16 @@ def draw_controls(
             on_click=pause,
             help="Halt after the present epoch.",
         )
-        # Reads as one phrase: step by epoch.
-        with st.container(
-            horizontal=True, vertical_alignment="center", gap="xxsmall", width="content", key="train_stepping"
-        ):
-            widgets.action(
-                settings,
-                "step",
-                "Step",
-                icon=":material/skip_next:",
-                shortcut="S",
-                disabled=not possible or active or ((ended or others) and not stale),
-                on_click=step,
-                help="One epoch, or one of the steps chosen beside it.",
-            )
-            grains = epoch_trace.grain_names(job)
-            widgets.control(
-                settings,
-                "grain",
-                st.selectbox,
-                "Step by",
-                list(grains),
-                format_func=lambda name: f"by {grains[name].lower()}",
-                label_visibility="collapsed",
-                width=140,
-                then=lambda: settings.set(inside=0, motion=False),
-            )
+        widgets.action(
+            settings,
+            "step",
+            "Step",
+            icon=":material/skip_next:",
+            shortcut="S",
+            disabled=not possible or active or ((ended or others) and not stale),
+            on_click=step,
+            help="One epoch.",
+        )
         widgets.action(
             settings,
             "stop",
@@ -236,13 +204,11 @@ _VIEW: tuple[Setting, ...] = (
         "choice",
         "watch",
         choices=tuple(SPEEDS),
-        help="Slow makes 3 epochs a second, or 2 to 3 of the steps chosen beside it; Normal at most 30 "
-        "epochs, Full speed as many as it can. The results are the same; you can change it during a run.",
+        help="Slow makes 3 epochs a second, Normal at most 30, Full speed as many as it can. The results are "
+        "the same; you can change it during a run.",
     ),
-    *epoch_trace.VIEW,
     *NOW,
     *interactions.VIEW,
-    *slices.VIEW,
     *interactions.ORDER_VIEW,
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
@@ -252,6 +218,14 @@ _VIEW: tuple[Setting, ...] = (
 # ----------------------------------------------------------------------------------------------------- page
 
 
+_INSIDE = "Step makes one epoch; its single updates are not drawn any more."
+_GONE = {
+    "grain": _INSIDE,
+    "inside": _INSIDE,
+    "motion": _INSIDE,
+    "slices": "Twelve outputs are drawn, from the chosen one on.",
+    "subset": "In Python, fmviz.subset_weight returns the weight of any set of features.",
+}
 PARTS = (
     *("settings", "curves", "quality", "pairs", "exports"),
     *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget"),
@@ -281,7 +255,6 @@ BOX .katex-display > .katex > .katex-html {
   .st-key-train_controls .stButton button {padding-inline: 0.4rem}
   .st-key-train_controls .stButton button p {font-size: 0.8rem}
   .st-key-train_controls .stButton span:has(> [data-testid="stIconMaterial"]) {display: none}
-  .st-key-train_stepping .st-key-train_grain {width: 6.8rem; min-width: 0}
   .st-key-train_speed button {padding-inline: 0.5rem}
   .st-key-train_speed button p {font-size: 0.8rem}
   .st-key-train_main > :has(> .st-key-train_strength) {order: -1; flex-basis: 100%}
@@ -298,7 +271,7 @@ def render() -> None:
     own = own_specs()
     # All parameters of choices but those of the data and of the model.
     expert = [spec.name for spec in own if not spec.name.startswith(("dataset_", "model_"))]
-    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert))
+    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert), gone=_GONE)
     linked = settings.read_url()
     with shell.page("Train", settings):
         suggest(settings, linked)
@@ -356,11 +329,7 @@ def _autostart(settings: Settings, reason: str | None) -> None:
     if run and not settings["play"] and _found_in_store(run):
         return
     if run or settings["play"]:
-        moving = settings["play"] or settings["motion"]
-        slow = moving and settings["speed"] == "slow" and settings["grain"] != "epoch"
-        _start(settings, *((0,) if slow else ()))
-        if slow:
-            epoch_trace.begin_motion(settings)
+        _start(settings)
         if run and settings["run"]:
             st.session_state[_LOST] = (
                 "info",
@@ -400,8 +369,6 @@ def _body(settings: Settings, reason: str | None) -> None:
     if job is not None and adopt(settings, job):
         st.rerun()
     others = job is not None and watched(job)
-    if others and settings["motion"]:
-        settings.set(motion=False)
     experiment = experiment_of(settings)
     stale = job is not None and job.experiment != experiment
     draw_controls(settings, job, stale, reason is None, _start, others=others)
@@ -432,7 +399,7 @@ def _body(settings: Settings, reason: str | None) -> None:
                 navigation.INTERACTIONS,
                 {"run": view.id},
                 label="Interactions in words",
-                help="Its pairs in sentences, as a network and a matrix, and one prediction taken apart.",
+                help="Its columns and pairs in words, curves and a matrix, and one prediction taken apart.",
             )
         draw_exports(job.view())
 

@@ -1,4 +1,4 @@
-"""Build the heatmaps of a run: learned weights, true weights, their comparison, and the target."""
+"""Build the heatmaps of a run: learned weights, true weights, and their comparison."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import CLASSES, compare_supports
-from fmviz.lab.interpretation.data_pair import TargetGrid
+from fmviz.lab.interpretation.reading import rows_with_all
 from fmviz.lab.runner import pairs_matrix, truth_of
 from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
@@ -149,26 +149,17 @@ def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
     return None if truth is None else {(int(i), int(j)) for i, j in np.argwhere(np.triu(truth, 1))}
 
 
-def rows_with_all(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
-    """Count the rows of the data in which all features of each set are non-zero; sets has shape (t, m)."""
-    counts = []
-    for features in sets:
-        both = np.asarray((dataset.X[:, features] != 0).sum(axis=1)).ravel() == features.size
-        counts.append(int(both.sum()))
-    return np.array(counts, dtype=int)
-
-
-def sets_table(interactions: Interactions, dataset: Dataset, top: int) -> pd.DataFrame:
-    """Return a table of the sets with the largest weights, like `interactions.pairs_table`."""
-    sets, weight = interactions.ranked(top)
+def sets_table(sets: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
+    """Return a table of sets of features, shape (t, m): their names and weights, and which are true."""
     names = np.asarray(dataset.feature_names, dtype=object)
-    heads = ["Feature", "with", *("and" + " " * extra for extra in range(interactions.order - 2))]
+    order = sets.shape[1]
+    heads = ["Feature", "with feature", *("and" + " " * extra for extra in range(order - 2))]
     table = pd.DataFrame({head: names[sets[:, at]] for at, head in enumerate(heads)})
     table["Weight"] = weight
-    table["Rows with all"] = rows_with_all(dataset, sets)
-    true = true_sets(dataset, interactions.order)
+    table["Rows with both" if order == 2 else "Rows with all"] = rows_with_all(dataset, sets)
+    true = true_sets(dataset, order)
     if true is not None:
-        table["In truth"] = [tuple(int(j) for j in features) in true for features in sets]
+        table["In truth"] = [tuple(features) in true for features in sets.tolist()]
     return table
 
 
@@ -251,32 +242,6 @@ def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Pan
         [frame],
         color=regularizer_color(experiment.regularizer),
         **_named(notation.weights, d),
-    )
-
-
-def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
-    """Return the panel of the target binned by two features, where they are known."""
-    if grid is None:
-        return None
-    codes, scale = encode_codes(np.nan_to_num(grid.means))
-    codes[grid.counts == 0] = NOT_AN_INTERACTION
-    first, other = (dataset.feature_names[j] for j in grid.pair)
-    label = (dataset.class_labels or ("", ""))[-1] if dataset.task == "binary" else ""
-    target = f"Share of {label}" if label else dataset.target_name
-    mean = f"that of all, {grid.mean:.0%}" if label else f"its mean {grid.mean:.3g}"
-    frame = CodesFrame(
-        codes,
-        scale,
-        caption=f"{target} by {first} ↓ and {other} →, above or below {mean}",
-    )
-    return Panel(
-        "In the data",
-        [frame],
-        row_labels=grid.rows,
-        col_labels=grid.columns,
-        gram_label="target",
-        apart=True,
-        skipped="in the data: no rows",
     )
 
 

@@ -14,13 +14,11 @@ from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import Frame, ThinnedBasis, ThinnedWeights, tile_labels
 from fmviz.lab.datasets import Dataset
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
-from fmviz.ui.settings.state import Settings, Whole
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.panels import last_frame
 
-VIEW = (Whole("slices", help="The outputs whose weights are drawn side by side; at most 12."),)
-"""The settings of what is drawn of several outputs."""
-MOST = 12
-"""So many slices are drawn at once."""
+# So many slices are drawn at once, from the chosen output on.
+_MOST = 12
 # Up to this number of slices, V is drawn beside them, else below.
 _FEW = 4
 # More features than this are drawn as tiles.
@@ -59,32 +57,9 @@ def _frames(view: JobView, m: int) -> tuple[Frame, ...]:
     if view.state.active or len(finite) < 2:
         return tuple(finite[-1:])
     assert view.dataset is not None, "there is something to draw"
-    cells = min(view.dataset.X.shape[1], _EXACT) ** 2 * min(m, MOST)
+    cells = min(view.dataset.X.shape[1], _EXACT) ** 2 * min(m, _MOST)
     most = max(2, _STRIP_BYTES // cells)
     return tuple(finite[i] for i in evenly(len(finite), most))
-
-
-def _chosen(dataset: Dataset, settings: Settings) -> list[int]:
-    """Return the outputs that are drawn; with many outputs, draw the menu to choose them."""
-    names = dataset.outputs
-    every = list(range(len(names)))
-    if len(names) <= MOST:
-        return every
-    chosen = [c for c in settings["slices"] if c < len(names)][:MOST] or every[:MOST]
-    if not settings.shows("slices", "Which outputs are drawn"):
-        return chosen
-    key = settings.key("slices")
-    st.multiselect(
-        f"Drawn, of {len(names)}",
-        every,
-        default=chosen,
-        format_func=lambda c: dataset.outputs[c],
-        max_selections=MOST,
-        key=key,
-        disabled=settings.locks("slices"),
-        on_change=lambda: settings.set(slices=tuple(st.session_state[key])),
-    )
-    return chosen
 
 
 def _slices(
@@ -97,8 +72,10 @@ def _slices(
 ) -> None:
     d, m = dataset.X.shape[1], len(dataset.outputs)
     each = {"class": "class", "ordinal": "level", "several": "label"}.get(dataset.task, "target")
-    st.markdown(f"**What speaks for each {each}**: the weights of all pairs, one slice a {each}")
-    shown = _chosen(dataset, settings)
+    few = "" if m <= _MOST else f"; {_MOST} of {m}, from the chosen one on"
+    st.markdown(f"**What speaks for each {each}**: the weights of all pairs, one slice a {each}{few}")
+    first = max(0, min(settings["output"], m - _MOST))
+    shown = range(first, min(m, first + _MOST))
     labels = dataset.feature_names if d <= _EXACT else tile_labels(d, _TILES)
     panels = [
         Panel(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -89,34 +88,22 @@ def draw_why(view: JobView, dataset: Dataset, settings: Settings) -> None:
         else:
             st.caption("Click a cell of the matrix above, or choose two features.")
         return
-    story = _story(view, *pair)
+    assert view.parameters is not None
+    problem = Run.prepare(view.experiment).problem.at(**view.experiment.strengths(view.epoch - 1))
+    story = why_zero(problem.machines[view.output or 0], view.parameters, *pair)
     st.markdown(plain(story.sentence(names)))
     if reason := story.reason(names):
         st.markdown(plain(reason))
-    _figure(story, names)
-    if story.shared.size:
-        _sum(story, names)
-    words = "" if story.shared.size else _threshold_words(story)
-    st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
-
-
-def _story(view: JobView, i: int, j: int) -> Story:
-    assert view.parameters is not None
-    experiment = view.experiment
-    problem = Run.prepare(experiment).problem.at(**experiment.strengths(view.epoch - 1))
-    return why_zero(problem.machines[view.output or 0], view.parameters, i, j)
-
-
-def _figure(story: Story, names: tuple[str, ...]) -> None:
     rows = (story.first, story.second)
-    pair = [names[row.feature] for row in rows]
     live = [int(row.live.sum()) for row in rows]
     chart(
         two_rows(story, names),
         key="train_why",
-        alt=f"The rows of {pair[0]}, {live[0]} entries not zero, and of {pair[1]}, {live[1]} not zero, of "
-        f"{rows[0].values.size} each; {story.shared.size} columns have both.",
+        alt=f"The rows of {names[pair[0]]}, {live[0]} entries not zero, and of {names[pair[1]]}, {live[1]} "
+        f"not zero, of {rows[0].values.size} each; {story.shared.size} columns have both.",
     )
+    words = "" if story.shared.size else _threshold_words(story)
+    st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
 
 
 def two_rows(story: Story, names: Sequence[str]) -> go.Figure:
@@ -131,26 +118,6 @@ def two_rows(story: Story, names: Sequence[str]) -> go.Figure:
         *thresholds,
         dark=st.context.theme.type == "dark",
     )
-
-
-def _sum(story: Story, names: tuple[str, ...]) -> None:
-    shared = story.shared
-    a, b = (names[row.feature] for row in (story.first, story.second))
-    other = f"{b} " if a == b else b
-    table = pd.DataFrame(
-        {
-            "Column": shared + 1,
-            a: story.first.values[shared],
-            other: story.second.values[shared],
-            "Product": story.products[shared],
-        }
-    )
-    order = np.argsort(-np.abs(story.products[shared]), kind="stable")
-    numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in (a, other, "Product")}
-    st.dataframe(
-        table.iloc[order], hide_index=True, key="train_why_sum", column_config=numbers, height="content"
-    )
-    st.caption(f"The products sum to {story.weight:.6g}.")
 
 
 def _threshold_words(story: Story) -> str:

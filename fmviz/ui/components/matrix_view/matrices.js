@@ -618,8 +618,7 @@ class Panel {
     } else if (kind === "classes") {
       this.gram.draw(this.cut(numbers, k), this.view.classTable(this.spec.classes));
     } else {
-      const scale = this.spec.apart ? frame.scale : this.view.scale("gram");
-      const codes = rescaled(numbers, frame.scale, scale);
+      const codes = rescaled(numbers, frame.scale, this.view.scale("gram"));
       gramEmpty = !nonzero(codes);
       factorEmpty = gramEmpty;
       this.gram.draw(this.cut(codes, k), table);
@@ -737,7 +736,7 @@ class Panel {
     }
     if (kind !== "factor") {
       const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
-      if (found.kind === "skip") return [where, this.spec.skipped.replace("diagonal, ", "")];
+      if (found.kind === "skip") return [where, "not an interaction"];
       if (kind === "classes") return [where, this.spec.classes[value].label];
       return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}${this.sampled(i, j)}`];
     }

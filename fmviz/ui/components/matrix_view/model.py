@@ -166,10 +166,6 @@ class Panel:
         is called so, instead of tiles.
     classes : sequence of CellClass
         What the codes of a ClassesFrame stand for.
-    apart : bool
-        Whether the colours of its codes go with its own scale: it shows something else than the others.
-    skipped : str
-        What the legend says of cells that are `NOT_AN_INTERACTION`.
     """
 
     title: str
@@ -180,8 +176,6 @@ class Panel:
     factor_label: str = "Q"
     gram_label: str = "QQᵀ"
     classes: Sequence[CellClass] = ()
-    apart: bool = False
-    skipped: str = "diagonal, not an interaction"
 
 
 @dataclass(frozen=True)

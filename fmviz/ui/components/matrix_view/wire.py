@@ -160,10 +160,10 @@ def encode_view(
         check_keys(panels)
     sections = _Sections()
     factor_top = gram_top = 0.0
+    grey = False
     drawn: list[dict[str, Any]] = []
     for panel in panels:
         frames: list[dict[str, Any]] = []
-        grey = False
         for number, frame in enumerate(panel.frames):
             where = f"panel {panel.title!r}, frame {number}"
             entry: dict[str, Any] = {"key": str(frame.key), "caption": str(frame.caption)}
@@ -189,8 +189,7 @@ def encode_view(
                 else:
                     entry["scale"] = float(frame.scale)
                     used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
-                    if not panel.apart:
-                        gram_top = max(gram_top, entry["scale"] * float(used) / 127)
+                    gram_top = max(gram_top, entry["scale"] * float(used) / 127)
                     if frame.intervals is not None:
                         entry["intervals"] = _intervals(frame.intervals, sections)
             entry["at"] = sections.add(array)
@@ -208,8 +207,6 @@ def encode_view(
                 "colLabels": None if factor else _strings(panel.col_labels),
                 "factorLabel": panel.factor_label,
                 "gramLabel": panel.gram_label,
-                "apart": panel.apart,
-                "skipped": panel.skipped if grey else "",
                 "frames": frames,
             }
         )
@@ -222,7 +219,7 @@ def encode_view(
             "gram": gram_top if gram_scale is None else gram_scale,
         },
         "signed": signed,
-        "skipped": "; ".join(dict.fromkeys(item["skipped"] for item in drawn if item["skipped"])),
+        "skipped": "diagonal, not an interaction" if grey else "",
         "player": player,
         "columns": columns,
         "minWidth": int(min_width),

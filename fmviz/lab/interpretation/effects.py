@@ -1,0 +1,476 @@
+"""Main effects as curves and pairs of columns by size: what a machine says of the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.sampling.posterior import Posterior
+from fmviz.lab.interpretation.wording import number
+from fmviz.lab.typography import cell
+from fmviz.tables.columns import FeatureColumn, NumberColumn, WordColumn
+
+__all__ = ["Axis", "Effects", "Surface", "as_posterior"]
+
+_MOST_ROWS = 2_000
+_MOST_TESTED = 6_000
+# Numbers v_A of all rows, samples and columns that are kept at once.
+_MOST_NUMBERS = 4e7
+_FEWEST_SAMPLED = 300
+_POINTS = 60
+_RANGES = 10
+_VALUES = 31
+_LEVELS = 40
+# Words with a curve each; more are drawn as rows of a heatmap.
+_CURVES = 6
+# Cells of fewer rows are not spoken of.
+_FEWEST_ROWS = 5
+_MOST_PAIRS = 30
+# Neighbours of the largest cell are spoken of with it from this share of its effect.
+_ALIKE = 0.5
+_NAMED = 3
+_WORKING, _WEEKEND = {"Mon", "Tue", "Wed", "Thu", "Fri"}, {"Sat", "Sun"}
+_PREPOSITIONS = {"year": "in", "month": "in", "weekday": "on", "hour": "at", "trend": "on"}
+_EPOCH = pd.Timestamp("2000-01-01")
+
+
+def as_posterior(parameters: Parameters, binary: bool) -> Posterior:
+    """Return the parameters of a machine of order 2 as a single sample."""
+    return Posterior(parameters.P[None], parameters.w[None], np.array([float(parameters.intercept)]), binary)
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A column along which effects are read: its levels, or ranges of its numbers, in order.
+
+    Attributes
+    ----------
+    column : FeatureColumn
+        The column.
+    codes : (n,) int ndarray
+        The place of every row; -1 where the value is missing.
+    labels : tuple of str
+        A label for each level or range.
+    ends : (m, 2) ndarray or None
+        The least and the largest number of each range; None for levels.
+    """
+
+    column: FeatureColumn
+    codes: np.ndarray
+    labels: tuple[str, ...]
+    ends: np.ndarray | None
+
+    def alike(self, effects: np.ndarray, at: int) -> list[int]:
+        """Return the places whose effects are like that at `at`; of numbers those next to each other."""
+        good = np.sign(effects[at]) * np.nan_to_num(effects) >= _ALIKE * abs(effects[at])
+        if self.ends is None:
+            return np.flatnonzero(good).tolist()
+        low, high = at, at
+        while low > 0 and good[low - 1]:
+            low -= 1
+        while high + 1 < len(good) and good[high + 1]:
+            high += 1
+        return list(range(low, high + 1))
+
+    def where(self, places: Sequence[int]) -> str:
+        """Return the condition that a value is at one of the places."""
+        name, part = self.column.name, _part(self.column)
+        if self.ends is None:
+            return _of_words(name, part, [self.labels[place] for place in places], self.labels)
+        low, high = (
+            shown_value(self.column, end) for end in (self.ends[places[0], 0], self.ends[places[-1], 1])
+        )
+        between = f"between {low} and {high}"
+        if part:
+            span = between if low != high else f"{_PREPOSITIONS[part]} {low}"
+            return f"{span} o'clock" if part == "hour" else span
+        if low == high:
+            return f"{name} is {low}"
+        if places[0] == 0:
+            return f"{name} is at most {high}"
+        return f"{name} is at least {low}" if places[-1] == len(self.ends) - 1 else f"{name} is {between}"
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """What a pair of columns adds, by levels and ranges of both.
+
+    Attributes
+    ----------
+    first, second : Axis
+        The two columns.
+    effect : (m, n) ndarray
+        The mean over the rows of each cell; NaN without any.
+    rows : (m, n) int ndarray
+        Their number.
+    curves : DataFrame or None
+        Of a number and few words, a curve for each word: its index is the number.
+    """
+
+    first: Axis
+    second: Axis
+    effect: np.ndarray
+    rows: np.ndarray
+    curves: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """The parts of f by columns, exact for every sample: f = c + Σ_A h_A + Σ_{A<B} g_AB.
+
+    With v_A = Σ_j p_j x_j over the features of column A, and m_A its mean over typical rows, g_AB is
+    ⟨v_A − m_A, v_B − m_B⟩, and h_A all that depends on A alone, less its mean.
+
+    Attributes
+    ----------
+    posterior : Posterior
+        Samples of a machine, or a single one.
+    X : (N, d) ndarray or CSR array
+        Typical rows: those that the machine was fitted to.
+    columns : tuple of FeatureColumn
+        The columns that X encodes.
+    scale : float
+        What f is multiplied by to be in the target's unit, or the log-odds of two classes.
+    unit : str
+        That unit.
+    """
+
+    posterior: Posterior
+    X: np.ndarray | sp.csr_array
+    columns: tuple[FeatureColumn, ...]
+    scale: float = 1.0
+    unit: str = ""
+
+    @cached_property
+    def rows(self) -> sp.csc_array:
+        """Some of the rows, as many as tell sizes of effects well enough."""
+        rows = sp.csr_array(self.X)
+        n, most = rows.shape[0], self._most(_MOST_ROWS)
+        if n > most:
+            rows = rows[np.sort(np.random.default_rng(0).permutation(n)[:most])]
+        return sp.csc_array(rows)
+
+    def _most(self, rows: int) -> int:
+        samples, _, k = self.posterior.P.shape
+        return min(rows, max(_FEWEST_SAMPLED, int(_MOST_NUMBERS / (samples * k * len(self.columns)))))
+
+    @cached_property
+    def members(self) -> tuple[slice, ...]:
+        """The features of each column."""
+        ends = np.cumsum([0, *(len(column.feature_names) for column in self.columns)]).tolist()
+        return tuple(map(slice, ends, ends[1:]))
+
+    @cached_property
+    def _means(self) -> np.ndarray:
+        """m_A of every sample, shape (S, columns, k)."""
+        share = np.asarray(self.rows.mean(axis=0)).ravel()
+        P = self.posterior.P
+        return np.stack([np.einsum("j,sjk->sk", share[j], P[:, j]) for j in self.members], axis=1)
+
+    @cached_property
+    def _alone_means(self) -> np.ndarray:
+        """The means over the rows of what depends on one column alone, shape (S, columns)."""
+        alone = (self._alone(a, self._block(a)).mean(axis=1) for a in range(len(self.columns)))
+        return np.stack(list(alone), axis=1)
+
+    def _block(self, column: int, X: Any = None) -> sp.csr_array:
+        """Return the features of a column, of the rows or of others."""
+        return sp.csr_array((self.rows if X is None else sp.csc_array(X))[:, self.members[column]])
+
+    def _centered(self, column: int, block: sp.csr_array) -> np.ndarray:
+        """Return v_A − m_A of every sample, shape (n, S, k)."""
+        return self._sums(column, block) - self._means[:, column]
+
+    def _sums(self, column: int, block: sp.csr_array) -> np.ndarray:
+        """Return v_A of every sample, shape (n, S, k)."""
+        P = self.posterior.P[:, self.members[column]]
+        samples, width, k = P.shape
+        return np.asarray(block @ P.transpose(1, 0, 2).reshape(width, samples * k)).reshape(-1, samples, k)
+
+    def _alone(self, column: int, block: sp.csr_array) -> np.ndarray:
+        j = self.members[column]
+        P, w = self.posterior.P[:, j], self.posterior.w[:, j]
+        v = self._sums(column, block)
+        others = self._means.sum(axis=1) - self._means[:, column]
+        inner = 0.5 * (np.square(v).sum(axis=2) - block.power(2) @ np.square(P).sum(axis=2).T)
+        return np.asarray((block @ w.T + inner + (v * others).sum(axis=2)).T)
+
+    def main(self, column: int, block: sp.csr_array) -> np.ndarray:
+        """Return h_A of every sample, shape (S, n), for features of column A, shape (n, width)."""
+        return np.asarray(self.scale * (self._alone(column, block) - self._alone_means[:, column, None]))
+
+    def pair(self, a: int, b: int, of_a: sp.csr_array, of_b: sp.csr_array) -> np.ndarray:
+        """Return the mean of g_AB over the samples, shape (n,), for features of the columns A and B."""
+        return self.scale * self._product(self._centered(a, of_a), self._centered(b, of_b))
+
+    def _product(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the mean over the samples of ⟨v_A − m_A, v_B − m_B⟩, shape (n,)."""
+        return np.asarray(np.einsum("nsk,nsk->n", first, second) / len(self.posterior.P))
+
+    # ---------------------------------------------------------------------------------------- rankings
+
+    @cached_property
+    def mains(self) -> pd.DataFrame:
+        """A row for each column, largest ``size`` first: the deviation of its main effect over the rows."""
+        sizes = [self.main(a, self._block(a)).mean(axis=0).std() for a in range(len(self.columns))]
+        names = [column.name for column in self.columns]
+        table = pd.DataFrame({"column": range(len(names)), "name": names, "size": sizes})
+        return table.sort_values("size", ascending=False, ignore_index=True)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """A row for each pair of columns, the largest ``size`` first: the deviation of g_AB over the rows."""
+        parts = [self._centered(a, self._block(a)) for a in range(len(self.columns))]
+        records = []
+        for a, b in combinations(range(len(parts)), 2):
+            names = self.columns[a].name, self.columns[b].name
+            records.append((a, b, *names, self.scale * float(self._product(parts[a], parts[b]).std())))
+        table = pd.DataFrame(records, columns=["a", "b", "first", "second", "size"])
+        return table.sort_values("size", ascending=False, ignore_index=True)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """The sizes of `pairs`, symmetric, 0 on the diagonal."""
+        sizes = np.zeros((len(self.columns),) * 2)
+        for pair in self.pairs.itertuples():
+            sizes[pair.a, pair.b] = sizes[pair.b, pair.a] = pair.size
+        return sizes
+
+    def enough(self, X: Any, y: np.ndarray) -> int:
+        """Return the fewest of the largest pairs whose loss is within one standard error of the least.
+
+        Parameters
+        ----------
+        X, y : (n, d) ndarray or CSR array, (n,) ndarray
+            Rows that were kept out, in the scale that the machine was fitted to.
+        """
+        rows = slice(self._most(_MOST_TESTED))
+        y, losses = y[rows], []
+        for f in self._truncated(sp.csr_array(X)[rows]):
+            binary = self.posterior.binary
+            losses.append(np.logaddexp(0.0, -y * self.scale * f) if binary else np.square(y - f))
+        best = min(losses, key=np.mean)
+        limit = best.mean() + best.std() / np.sqrt(len(best))
+        return next(count for count, loss in enumerate(losses) if loss.mean() <= limit)
+
+    def _truncated(self, X: sp.csr_array) -> Iterator[np.ndarray]:
+        """Yield f with no pair of columns, with the largest one, with the two largest and so on."""
+        means = self._means
+        products = 0.5 * (np.square(means.sum(axis=1)) - np.square(means).sum(axis=1)).sum(axis=1)
+        constants = self.posterior.intercept + self._alone_means.sum(axis=1) - products
+        f = np.full(X.shape[0], float(constants.mean()))
+        blocks = [self._block(a, X) for a in range(len(self.columns))]
+        for a, block in enumerate(blocks):
+            f = f + self.main(a, block).mean(axis=0) / self.scale
+        yield f
+        parts = [self._centered(a, block) for a, block in enumerate(blocks)]
+        for a, b in self.pairs[["a", "b"]].head(_MOST_PAIRS).itertuples(index=False):
+            f = f + self._product(parts[a], parts[b])
+            yield f
+
+    # ------------------------------------------------------------------------------------------ values
+
+    def _values(self, column: int, block: sp.csr_array) -> pd.Series:
+        """Return the values of a column behind its features; NaN or None where one is missing."""
+        own = self.columns[column]
+        n, width = block.shape
+        marked = np.zeros(n, dtype=bool)
+        if own.missing == "mark":
+            marked = block[:, [width - 1]].toarray().ravel() == 1.0
+        if isinstance(own, NumberColumn):
+            values = own.center + own.scale * block[:, [0]].toarray().ravel()
+            # Rounded where the encoding was not exact.
+            return pd.Series(np.where(marked, np.nan, np.round(values, 12)))
+        labels = _categories(own)
+        words = np.array([*labels, None], dtype=object)
+        if isinstance(own, WordColumn) and len(labels) == 1 and own.others:
+            words[-1] = own.others[0]
+        known = block[:, : len(labels)]
+        place = np.where(known.sum(axis=1) > 0, np.asarray(known.argmax(axis=1)).ravel(), len(labels))
+        return pd.Series(words[place], dtype=object).where(~marked, None)
+
+    def curve(self, column: int, level: float = 0.9) -> pd.DataFrame:
+        """Return a main effect: ``value``, ``effect``, ``lower`` and ``upper``, and the ``rows`` of each.
+
+        Of a number there are points between its quantiles of 1 and 99 %; of words a point for each level.
+        The ends are those of the central interval of probability `level` of the samples.
+        """
+        own, values = self.columns[column], self._values(column, self._block(column)).dropna()
+        if isinstance(own, NumberColumn):
+            points = _points(values)
+            edges = np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf]
+            rows = np.histogram(values, edges)[0]
+        else:
+            points = np.array(_levels(own, values), dtype=object)
+            rows = values.value_counts().reindex(points).to_numpy()
+        effects = self.main(column, self._at(column, points))
+        lower, upper = np.quantile(effects, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+        return pd.DataFrame(
+            {"value": points, "effect": effects.mean(axis=0), "lower": lower, "upper": upper, "rows": rows}
+        )
+
+    def _at(self, column: int, values: np.ndarray) -> sp.csr_array:
+        """Return the features of some values of a column."""
+        return sp.csr_array(sp.hstack(self.columns[column].features(pd.Series(values)), format="csr"))
+
+    def axis(self, column: int) -> Axis:
+        """Return the levels of a column in the rows, or ranges of its numbers."""
+        own, values = self.columns[column], self._values(column, self._block(column))
+        if not isinstance(own, NumberColumn):
+            levels = _levels(own, values)
+            labels = tuple(shown_value(own, word) for word in levels)
+            return Axis(own, pd.Index(levels).get_indexer(pd.Index(values)), labels, None)
+        different = np.sort(values.dropna().unique())
+        if len(different) <= _VALUES:
+            codes = pd.Index(different).get_indexer(pd.Index(values))
+        else:
+            codes = pd.qcut(values, _RANGES, labels=False, duplicates="drop").fillna(-1).to_numpy(int)
+        ends = values[codes >= 0].groupby(codes[codes >= 0]).agg(["min", "max"]).to_numpy()
+        shown = [[shown_value(own, value) for value in pair] for pair in ends]
+        return Axis(own, codes, tuple(a if a == b else f"{a} to {b}" for a, b in shown), ends)
+
+    def surface(self, a: int, b: int) -> Surface:
+        """Return what a pair of columns adds by levels and ranges, and a curve for each of few words."""
+        first, second = self.axis(a), self.axis(b)
+        shape = len(first.labels), len(second.labels)
+        effect, known = (
+            self.pair(a, b, self._block(a), self._block(b)),
+            (first.codes >= 0) & (second.codes >= 0),
+        )
+        cells = np.ravel_multi_index((first.codes[known], second.codes[known]), shape)
+        rows = np.bincount(cells, minlength=shape[0] * shape[1])
+        sums = np.bincount(cells, effect[known], minlength=rows.size)
+        means = np.where(rows > 0, sums / np.maximum(rows, 1), np.nan)
+        curves = None
+        if (first.ends is None) != (second.ends is None):
+            word, line = (a, b) if first.ends is None else (b, a)
+            if len((first if word == a else second).labels) <= _CURVES:
+                curves = self._curves(word, line)
+        return Surface(first, second, means.reshape(shape), rows.reshape(shape), curves)
+
+    def _curves(self, word: int, line: int) -> pd.DataFrame:
+        """Return a curve over a number for each word, between the numbers that it has."""
+        words = self._values(word, self._block(word))
+        values = self._values(line, self._block(line))
+        points = _points(values.dropna())
+        at = self._at(line, points)
+        curves = {}
+        for level in self.curve(word)["value"]:
+            own = values[words == level]
+            of_word = self._at(word, np.full(len(points), level, dtype=object))
+            effect = self.pair(word, line, of_word, at)
+            inside = (points >= own.min()) & (points <= own.max())
+            curves[shown_value(self.columns[word], level)] = np.where(inside, effect, np.nan)
+        return pd.DataFrame(curves, index=points)
+
+    # --------------------------------------------------------------------------------------- sentences
+
+    def main_sentence(self, column: int) -> str:
+        """Return where a main effect is largest and least, in a sentence."""
+        curve, own = self.curve(column), self.columns[column]
+        spoken = curve[curve["rows"] >= min(_FEWEST_ROWS, curve["rows"].max())]
+        high, low = spoken.loc[spoken["effect"].idxmax()], spoken.loc[spoken["effect"].idxmin()]
+        ends = (f"{self._signed(end['effect'])} {_at_value(own, end['value'])}" for end in (high, low))
+        return f"{own.name}: {', '.join(ends)}."
+
+    def pair_sentence(self, a: int, b: int) -> str:
+        """Return the levels and ranges where a pair of columns changes predictions most, in a sentence."""
+        surface = self.surface(a, b)
+        first, second, n, mean = max(
+            (self._block_of(surface, sign) for sign in (1.0, -1.0)),
+            key=lambda block: abs(block[3]) * np.sqrt(block[2]),
+        )
+        axes = (surface.first, first), (surface.second, second)
+        # Parts of dates have prepositions: at 7 o'clock, in May.
+        words = [axis.where(places) for axis, places in axes if axis.column.part_of]
+        named = [axis.where(places) for axis, places in axes if not axis.column.part_of]
+        text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
+        share = number(100 * n / self.rows.shape[0])
+        return f"{text[:1].upper()}{text[1:]}: {self._signed(mean)} ({share} % of rows)."
+
+    def _block_of(self, surface: Surface, sign: float) -> tuple[list[int], list[int], int, float]:
+        """Return the places around the largest cell of a sign, the number of their rows, and their mean."""
+        rows = surface.rows
+        effect = np.where(rows >= min(_FEWEST_ROWS, rows.max()), surface.effect, np.nan)
+        i, j = map(int, np.unravel_index(np.nanargmax(sign * effect * np.sqrt(rows)), rows.shape))
+        of_first, of_second = surface.first.alike(effect[:, j], i), surface.second.alike(effect[i], j)
+        n, mean = 0, 0.0
+        for first, second in ((of_first, of_second), (of_first, [j]), ([i], [j])):
+            block = np.ix_(first, second)
+            n = int(rows[block].sum())
+            mean = float(np.nansum(surface.effect[block] * rows[block]) / n)
+            if sign * mean >= _ALIKE * abs(effect[i, j]):
+                break
+        return first, second, n, mean
+
+    def _signed(self, value: float) -> str:
+        sign = "+" if value >= 0 else "−"
+        return f"{sign}{number(abs(value))}{f' {self.unit}' if self.unit else ''}"
+
+
+def _levels(column: FeatureColumn, words: pd.Series) -> list[str]:
+    """Return the most frequent words of a column, in its order."""
+    kept = set(words.value_counts().index[:_LEVELS])
+    return [word for word in (*_categories(column), *getattr(column, "others", ())) if word in kept]
+
+
+def _categories(column: FeatureColumn) -> tuple[str, ...]:
+    return column.categories if isinstance(column, WordColumn) else column.labels
+
+
+def _points(values: pd.Series) -> np.ndarray:
+    different = np.unique(values)
+    if len(different) <= _POINTS:
+        return different
+    return np.unique(np.quantile(values, np.linspace(0.01, 0.99, _POINTS)))
+
+
+def _part(column: FeatureColumn) -> str:
+    """Return which part of a date a column is; empty for others."""
+    return column.name.rpartition(".")[2] if column.part_of else ""
+
+
+def shown_value(column: FeatureColumn, value: Any) -> str:
+    """Return a value as people write it: of months and weekdays the name without their number."""
+    part = _part(column)
+    if not isinstance(value, float):
+        return str(value).partition("-")[2] if part in ("month", "weekday") else str(value)
+    if part == "trend":
+        return f"{_EPOCH + pd.Timedelta(days=value):%Y-%m-%d}"
+    return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}" if abs(value) < 1e6 else cell(value)
+
+
+def plotted(column: FeatureColumn, values: Any) -> Any:
+    """Return numbers as they are drawn: a trend in years."""
+    return 2000 + values / 365.2425 if _part(column) == "trend" else values
+
+
+def _at_value(column: FeatureColumn, value: Any) -> str:
+    part, shown = _part(column), shown_value(column, value)
+    if part:
+        return f"{_PREPOSITIONS[part]} {shown}" + " o'clock" * (part == "hour")
+    return f"{'at' if isinstance(value, float) else 'for'} {shown}"
+
+
+def _of_words(name: str, part: str, words: list[str], every: Sequence[str]) -> str:
+    """Return the condition that a word is one of some, as `Axis.where`."""
+    if part == "weekday" and set(words) in (_WORKING, _WEEKEND):
+        return "on working days" if set(words) == _WORKING else "at weekends"
+    others = [word for word in every if word not in words]
+    negated = 0 < len(others) <= _NAMED < len(words)
+    shown = others if negated else words
+    listed = ", ".join(shown[:_NAMED])
+    if len(shown) > _NAMED:
+        listed += f" or another of {len(shown)}"
+    elif len(shown) > 1:
+        listed = f"{', '.join(shown[:-1])} or {shown[-1]}"
+    no = "not " if negated else ""
+    return f"{no}{_PREPOSITIONS[part]} {listed}" if part else f"{name} is {no}{listed}"

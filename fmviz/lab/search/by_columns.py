@@ -1,0 +1,176 @@
+"""Read a machine by columns: samples where there can be any, how many pairs count, and the chance line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.drive import never
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
+from fmviz.engine.sampling.posterior import Posterior
+from fmviz.lab.interpretation.attributes import Attributes
+from fmviz.lab.interpretation.effects import Effects, as_posterior
+from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.runner import Run, quality
+from fmviz.lab.search.averaged import Average, Sampling, averaged, visits_of
+from fmviz.lab.typography import counted
+
+__all__ = ["ByColumns", "baselines", "beside_chance", "effects_of", "read_by_columns"]
+
+# Fits to shuffled targets, of which few are made where many entries are read.
+_FEWEST_SHUFFLES, _MOST_SHUFFLES, _MOST_VISITS = 2, 10, 3e9
+_SECONDS = 8.0
+_NAMES = {"rmse": "RMSE", "accuracy": "accuracy", "auc": "ROC-AUC"}
+# Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01.
+_LOG_ODDS = 1.702
+
+
+@dataclass(frozen=True, eq=False)
+class ByColumns:
+    """What a machine says of columns.
+
+    Attributes
+    ----------
+    effects : Effects
+        Main effects and pairs: of samples where they predict better, else of the fit.
+    message : str
+        Which of the two it is, in a sentence.
+    n_pairs : int or None
+        The fewest pairs that predict within one standard error of the best; None without rows kept out.
+    errors : tuple of dict
+        The errors of baselines and of the machine on the rows kept out, as rows of a table.
+    chance : float or None
+        The size of the largest pair in fits to shuffled targets; None before there are any.
+    shuffles : int
+        The number of these fits.
+    """
+
+    effects: Effects
+    message: str = ""
+    n_pairs: int | None = None
+    errors: tuple[dict[str, Any], ...] = ()
+    chance: float | None = None
+    shuffles: int = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory it takes."""
+        return int(self.effects.posterior.P.nbytes)
+
+    @property
+    def counted(self) -> np.ndarray:
+        """Which of the pairs of columns, largest first, rows kept out need or are larger than chance."""
+        sizes = self.effects.pairs["size"].to_numpy()
+        return (np.arange(sizes.size) < (self.n_pairs or 0)) | (sizes > (self.chance or 0.0))
+
+    @property
+    def named(self) -> pd.DataFrame:
+        """The pairs of columns to speak of: those that predict as well as all, or are larger than chance."""
+        pairs = self.effects.pairs
+        return pairs[self.counted] if self.n_pairs is None else pairs.head(self.n_pairs)
+
+    @property
+    def sentences(self) -> list[str]:
+        """How many pairs count, and what the chance line is."""
+        pairs = self.effects.pairs
+        said = [f"There are {len(pairs):,} pairs of columns."]
+        if self.n_pairs is not None:
+            first = f"The largest {self.n_pairs:,} of {len(pairs):,} pairs of columns predict"
+            if not self.n_pairs:
+                first = f"The columns alone, without any of their {len(pairs):,} pairs, predict"
+            said = [f"{first} as well as all, within one standard error."]
+        if self.chance is not None:
+            larger = f"larger are {int((pairs['size'] > self.chance).sum()):,} of {len(pairs):,}"
+            said.append(
+                f"By chance alone pairs grow to {self.chance:.3g} {self.effects.unit}, in "
+                f"{counted(self.shuffles, 'fit')} to shuffled targets; {larger}."
+            )
+        return said
+
+
+def effects_of(run: Run, machine: Posterior) -> Effects:
+    """Return the effects of samples, or of a fit as one, in the target's unit; of classes in log-odds."""
+    attributes = Attributes(run.dataset)
+    wording = Wording(attributes, run.experiment.loss)
+    scale, unit = wording.scale, wording.unit
+    if wording.log_odds:
+        unit = f"log-odds of {wording.positive}"
+        scale = _LOG_ODDS if len(machine.P) > 1 else 1.0
+    return Effects(machine, run.problem.design.matrix, attributes.columns, scale, unit)
+
+
+def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
+    """Return the errors of a constant, of the columns without pairs and of a machine on rows kept out."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    if run.validation is None:
+        return ()
+    (design, y), binary = run.validation, machine.binary
+    linear: Any = LogisticRegression(max_iter=300) if binary else Ridge()
+    linear.fit(run.problem.design.matrix, run.problem.y)
+    alone = (linear.decision_function if binary else linear.predict)(design.matrix)
+    known = {
+        "the most frequent class" if binary else "the mean": np.full(y.size, run.problem.y.mean()),
+        "columns alone, without pairs": alone,
+        "this model": machine.scores(design.matrix),
+    }
+    scale, unit = run.dataset.unit
+    rows = []
+    for name, f in known.items():
+        figures = {
+            label: value for key, label in _NAMES.items() if (value := quality(y, f).get(key)) is not None
+        }
+        if not binary:
+            figures = {f"RMSE{unit and f', in {unit}'}": scale * figures["RMSE"]}
+        rows.append({f"on {y.size:,} rows kept out": name, **figures})
+    return tuple(rows)
+
+
+def read_by_columns(
+    run: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
+) -> Iterator[Sampling | Average | ByColumns]:
+    """Draw samples beside a fit with one output, read the better of both, then compare with chance.
+
+    Every `ByColumns` replaces the one before.
+    """
+    machine, message = as_posterior(parameters, run.problem.loss.task == "binary"), ""
+    drawn = yield from averaged(run, should_stop)
+    if drawn is not None:
+        average = Average.beside(run, parameters, drawn)
+        yield average
+        message = average.message
+        machine = average.posterior if average.score is None or average.better else machine
+    errors = baselines(run, machine)
+    # Successive samples are alike: half of them tell the same.
+    effects = effects_of(run, machine[::2])
+    held_out = run.validation
+    n_pairs = None if held_out is None else effects.enough(held_out[0].matrix, held_out[1])
+    reading = ByColumns(effects, message, n_pairs, errors)
+    yield reading
+    yield (yield from beside_chance(run, reading, should_stop))
+
+
+def beside_chance(
+    run: Run, reading: ByColumns, should_stop: Callable[[], bool] = never
+) -> Generator[Sampling, None, ByColumns]:
+    """Return a reading with the largest pair of columns among fits of the same kind to shuffled targets."""
+    assert isinstance(run.problem, Problem)
+    rng = np.random.default_rng([run.experiment.seed, 4])
+    number = int(np.clip(_MOST_VISITS / visits_of(run.problem), _FEWEST_SHUFFLES, _MOST_SHUFFLES))
+    for shuffles in range(1, number + 1):
+        problem = run.problem.on_rows(run.problem.design, rng.permutation(run.problem.y))
+        shuffled = replace(run, problem=problem, validation=None, begin=None)
+        # Samples adapt to targets without a signal; a fit with the strengths of another target would not.
+        machine = yield from averaged(shuffled, should_stop)
+        if should_stop():
+            break
+        if machine is None:
+            machine = as_posterior(shuffled.end(_SECONDS).parameters, reading.effects.posterior.binary)
+        size = float(effects_of(shuffled, machine[::2]).pairs["size"].max())
+        reading = replace(reading, chance=max(size, reading.chance or 0.0), shuffles=shuffles)
+    return reading

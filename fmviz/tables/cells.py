@@ -1,0 +1,442 @@
+"""Parse cells as people write them: numbers with units, words in any case, dates and times."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.errors import LARGEST
+
+__all__ = [
+    "NOTHING",
+    "STRAY",
+    "DateFormat",
+    "Notation",
+    "cleaned",
+    "date_format",
+    "date_parts",
+    "decimal_signs",
+    "in_one_case",
+    "is_number",
+    "is_written_number",
+    "levels_of",
+    "notation_of",
+    "numbers_of",
+    "quoted",
+    "shortened",
+    "some",
+    "typed_words",
+    "words_of",
+]
+
+STRAY = 0.05
+"""The largest share of other words in a column of numbers or dates."""
+
+NOTHING = ("NaN", "nan", "-nan", "-NaN", "#N/A", "#NA", "<NA>", "NULL", "null", "#N/A N/A")
+"""Words that are missing values in every column."""
+
+_SAMPLE = 500
+
+# ------------------------------------------------------------------------------------------------- words
+
+
+def is_number(values: pd.Series) -> bool:
+    """Return whether a column is numeric and not boolean."""
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def words_of(values: pd.Series) -> np.ndarray:
+    """Return values as strings, None where one is missing; integers without a decimal point."""
+    return _each(values, lambda value: f"{value:.15g}" if isinstance(value, float) else str(value))
+
+
+def _each(values: pd.Series, function: Callable[[Any], Any]) -> np.ndarray:
+    """Return a function of every value, None where one is missing."""
+    codes, different = pd.factorize(values)
+    return np.array([*map(function, different), None], dtype=object)[codes]
+
+
+def typed_words(values: pd.Series) -> pd.Series:
+    """Return values as strings, but finite numbers as they are, so that levels sort numerically."""
+    if is_number(values):
+        return values.where(np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)))
+    return pd.Series(words_of(values), index=values.index, name=values.name, dtype=object)
+
+
+def levels_of(values: pd.Series, *, by_number: bool = False) -> list[str]:
+    """Return the unique values as strings, numbers by size, words by letters.
+
+    With `by_number` words that are all numbers are sorted by size, too.
+    """
+    words = sorted(set(words_of(values)))
+    numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce")
+    if (by_number or is_number(values)) and numbers.notna().all():
+        return [words[place] for place in np.lexsort((words, numbers))]
+    return words
+
+
+def cleaned(values: pd.Series) -> pd.Series:
+    """Return words without blanks at their ends, and with single blanks inside; other values unchanged."""
+    if not (pd.api.types.is_string_dtype(values) or pd.api.types.is_object_dtype(values)):
+        return values
+    words = _each(values, lambda word: (" ".join(word.split()) or None) if isinstance(word, str) else word)
+    return pd.Series(words, index=values.index, name=values.name, dtype=object)
+
+
+def in_one_case(words: Collection[str]) -> dict[str, str]:
+    """Map words that differ from a more frequent one in their capitals alone to that one."""
+    counts = Counter(words)
+    best: dict[str, str] = {}
+    for word in sorted(counts, key=lambda word: (-counts[word], word)):
+        best.setdefault(word.casefold(), word)
+    return {word: best[word.casefold()] for word in counts if best[word.casefold()] != word}
+
+
+def some(words: Sequence[str]) -> list[str]:
+    """Return words at even distances, at most 500."""
+    places = np.linspace(0, len(words) - 1, min(len(words), _SAMPLE)).astype(int)
+    return [words[place] for place in places]
+
+
+def shortened(words: str, most: int) -> str:
+    """Return words, cut off after so many characters."""
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def quoted(words: Collection[str], most: int = 4) -> str:
+    """Return the first few words as a list in a sentence."""
+    shown = ", ".join(map(str, list(words)[:most]))
+    return shown + (", …" if len(words) > most else "")
+
+
+# ----------------------------------------------------------------------------------------------- numbers
+
+_GROUP = "[ \u00a0\u202f'’]"
+_SIGNS = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " "})
+_CURRENCY = (
+    r"(?:US|AU|CA|NZ|HK|R)?\$|[€£¥₹₽₩₺₴฿]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|Rs)\.?"
+)
+_MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}
+
+
+def _pattern(decimal: str) -> re.Pattern[str]:
+    point, divider = (",", r"\.") if decimal == "comma" else (r"\.", ",")
+    digits = rf"\d{{1,3}}(?:{divider}\d{{3}})+(?!\d)|\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)|\d+"
+    return re.compile(
+        rf"(?P<parentheses>\()? *(?P<bound>[<>]=?|[≤≥~≈])? *(?P<sign>[-+])? *"
+        rf"(?:(?P<before>{_CURRENCY}) *(?P<second>[-+])?)? *"
+        rf"(?P<digits>(?:{digits})(?:{point}\d*)?|{point}\d+)"
+        rf"(?P<power>[eE][-+]?\d{{1,4}})?"
+        rf"(?P<multiples>(?:[kKMB]|mn|bn| ?Mio| ?Mrd)\.?(?![^\W\d_]))?(?P<plus>\+)?"
+        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}|[^\W\d_][^\d(){{}}<>=,;|]{{0,15}})?(?P<close> *\))?"
+    )
+
+
+_PATTERNS = {decimal: _pattern(decimal) for decimal in ("point", "comma")}
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How the cells of a column write numbers.
+
+    Attributes
+    ----------
+    decimal : {"point", "comma"}
+        The decimal sign; the other one divides thousands, as do blanks and apostrophes.
+    unit : str
+        What stands before or after the numbers, such as "$", "%" or "months".
+    missing : str
+        A word that stands for a missing value; empty if there is none.
+    habits : str
+        Other conventions in use, with blanks between: "parentheses", "multiples", "plus", "bound".
+    ambiguous : str
+        A cell that the other decimal sign would read as another number; empty if there is none.
+    strict : bool
+        Whether only digits, signs and thousands make a number, as at commit 2c2cf81.
+    """
+
+    decimal: str = "point"
+    unit: str = ""
+    missing: str = ""
+    habits: str = ""
+    ambiguous: str = ""
+    strict: bool = False
+
+    def sentence(self, example: str) -> str:
+        """Return how the numbers are read, with a cell of them, where that is worth saying; else ""."""
+        said = [f"in {self.unit}"] if self.unit else []
+        said += ["with a decimal comma"] if self.decimal == "comma" else []
+        said += [_HABITS[habit] for habit in self.habits.split()]
+        words = f"Read as numbers {', '.join(said)} ({example!r})." if said else ""
+        return f"{words} {self.missing!r} is a missing value.".strip() if self.missing else words
+
+    def question(self, name: str) -> tuple[str, str]:
+        """Return which decimal sign was taken, and the option of reading for the other one."""
+        question = f"Column {name!r} holds {self.ambiguous!r}, which is read with a decimal {self.decimal}."
+        return question, f"decimal={'comma' if self.decimal == 'point' else 'point'}"
+
+
+_HABITS = {
+    "parentheses": "with parentheses for minus",
+    "multiples": "with K, M and B for thousands, millions and billions",
+    "plus": "without a trailing +",
+    "bound": "with < 1 as half of 1",
+}
+
+
+def _number(word: str, decimal: str) -> tuple[float, str, tuple[str, ...]] | None:
+    """Return the number that a cell writes, its unit, and the conventions in use; None if there is none."""
+    match = _PATTERNS[decimal].fullmatch(word.translate(_SIGNS).strip())
+    if match is None or bool(match["parentheses"]) != bool(match["close"]):
+        return None
+    digits = re.sub(r"[ '’.]" if decimal == "comma" else r"[ '’,]", "", match["digits"]).replace(",", ".")
+    multiple = _MULTIPLES[(match["multiples"] or "").strip(" .")]
+    half = 0.5 if (match["bound"] or ">")[0] in "<≤" else 1.0
+    minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"]))
+    value = float(digits + (match["power"] or "")) * multiple * half
+    unit = match["before"] or (match["after"] or "").strip().rstrip(".")
+    return -value if minus else value, unit, tuple(habit for habit in _HABITS if match[habit])
+
+
+def is_written_number(word: str) -> bool:
+    """Return whether a cell writes a number, with a decimal point or a decimal comma."""
+    return any(_number(word, decimal) is not None for decimal in _PATTERNS)
+
+
+def _singular(unit: str) -> str:
+    return unit.casefold().removesuffix("s")
+
+
+def numbers_of(values: pd.Series, notation: Notation | str = "point") -> np.ndarray:
+    """Return values as float64; NaN where one is missing, not a number, infinite or beyond `LARGEST`."""
+    if is_number(values) or pd.api.types.is_bool_dtype(values):
+        numbers = values.astype("float64").to_numpy(na_value=np.nan).copy()
+    else:
+        notation = Notation(notation) if isinstance(notation, str) else notation
+        codes, different = pd.factorize(values)
+        numbers = np.append(_parsed([str(word) for word in different], notation), np.nan)[codes]
+    numbers[np.abs(numbers) > LARGEST] = np.nan
+    return numbers
+
+
+def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
+    """Parse unique words."""
+    plain = pd.Series(words if notation.decimal == "point" else [""] * len(words), dtype="str")
+    numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, copy=True)
+    for place in np.flatnonzero(np.isnan(numbers)).tolist():
+        value, unit, habits = _number(words[place], notation.decimal) or (np.nan, "", ())
+        if not (notation.strict and habits) and _singular(unit) in ("", _singular(notation.unit)):
+            numbers[place] = value
+    return numbers
+
+
+_DECIMAL = {
+    sign: re.compile(
+        rf"[^\d]*(?:\d+{point}(?:\d{{1,2}}|\d{{4,}})|0{point}\d+|\d{{1,3}}(?:{other}\d{{3}})+{point}\d+"
+        rf"|\d{{1,3}}(?:{other}\d{{3}}){{2,}})(?![\d.,])[^\d.,]*"
+    )
+    for sign, point, other in (("comma", ",", r"\."), ("point", r"\.", ","))
+}
+"""What proves a decimal sign: too few or too many digits for thousands, or the other one as their divider."""
+_EITHER = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
+
+
+def decimal_signs(words: Sequence[str]) -> set[str]:
+    """Return the decimal signs that words prove: "20,6" and "0,465" a comma, "1,037" neither."""
+    sample = some(words)
+    return {sign for sign, proof in _DECIMAL.items() if any(proof.fullmatch(word) for word in sample)}
+
+
+def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
+    """Return how the words of a column write numbers, None if they write none.
+
+    Parameters
+    ----------
+    values : Series
+        Words; `cleaned`, without missing values.
+    usual : {"point", "comma"}
+        The decimal sign where the cells of the column prove none.
+    """
+    counts = values.value_counts().rename(str)
+    words = counts.index.tolist()
+    proofs = decimal_signs(words)
+    decimal = next(iter(proofs)) if len(proofs) == 1 else usual
+    sample = some(words)
+    if sum(_number(word, decimal) is not None for word in sample) < 0.5 * len(sample) - 1:
+        return None
+    read = {word: number for word in words if (number := _number(word, decimal)) is not None}
+    units = list(dict.fromkeys(unit for _, unit, _ in read.values() if unit))
+    # Codes, such as 00501 and 00501x, are no numbers.
+    coded = any(re.match(r"[^\d+-]*0\d+(?![\d.,])", word) for word in read)
+    if not read or coded or len(set(map(_singular, units))) > 1:
+        return None
+    stray = counts.drop(list(read))
+    # One word again and again is a stand-in.
+    again = len(stray) and 1 < stray.iloc[0] <= 0.5 * len(values) and len(read) > 2
+    missing = stray.index[0] if again else ""
+    if stray.drop(missing, errors="ignore").sum() > STRAY * len(values):
+        return None
+    unit = max(units, key=len, default="")
+    # Nobody writes money with three decimals, and "1.037" is one point only where commas are usual.
+    sure, sign = bool(proofs or re.fullmatch(_CURRENCY, unit)), "," if decimal == "point" else "."
+    either = next((word for word in read if not sure and sign in word and _EITHER.fullmatch(word)), "")
+    habits = {habit for *_, own in read.values() for habit in own}
+    return Notation(decimal, unit, missing, " ".join(filter(habits.__contains__, _HABITS)), either)
+
+
+# ------------------------------------------------------------------------------------------------- dates
+
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+_DATES = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%Y/%m"),
+    *(form.replace("-", sign) for sign in ".-/" for form in ("%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y")),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d. %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y"),
+    *("%a, %d %b %Y", "%a %d %b %Y", "%A, %B %d, %Y", "%b-%y", "%b-%Y", "%b %Y", "%B %Y"),
+)
+_CLOCK = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
+_FORMS = (*(date + time for date, time in product(_DATES, _TIMES)), *_CLOCK)
+_DATED = re.compile(r"\d[-/.: ,]|\d.*[A-Za-z]{3}|[A-Za-z]{3}.*\d")
+_OFFSET = re.compile(r":.*([-+]\d\d:?\d\d$|GMT[-+])")
+_COMPACT = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
+_ZONE = re.compile(
+    r"(?<=\d)(?P<half> ?[AaPp]\.?[Mm]\.?)? *(?:Z|UTC|GMT|[A-Z]{3,4})?(?: ?[-+]\d{1,2}(?::?\d{2})?)?$"
+)
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """How the cells of a column write dates or times.
+
+    Attributes
+    ----------
+    form : str
+        A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length;
+        of 2c2cf81 also "ISO8601", in UTC.
+    ambiguous : bool
+        Whether all cells are dates in the other order of day and month, too.
+    zones : bool
+        Whether offsets from UTC were left out: dates are in the time of the clock that was written down.
+    """
+
+    form: str
+    ambiguous: bool = False
+    zones: bool = False
+
+    def sentence(self, name: str) -> str:
+        """Return how times of a column were read, where that is worth saying; else ""."""
+        said = f"Times of column {name!r} are those of the clock as written, without their offset."
+        return said if self.zones else ""
+
+    def question(self, name: str) -> tuple[str, str]:
+        """Return which order of day and month was taken, and the option of reading for the other one.
+
+        Empty if only one order is possible.
+        """
+        order, other = ("day", "month") if self.form.startswith("%d") else ("month", "day")
+        question = f"Column {name!r} is read with the {order} first; no number in it is above 12."
+        return (question, f"dates={other}") if self.ambiguous else ("", "")
+
+
+def _clock(word: str) -> str:
+    """Return a date without its offset from UTC, and with a blank before the time."""
+    word = " ".join(re.sub(r"^(\d{4}-\d\d-\d\d)T", r"\1 ", word.strip()).split())
+    if ":" in word:
+        word = _ZONE.sub(lambda match: (match["half"] or "").upper().replace(".", ""), word)
+    return re.sub(r"(?<=\d)([AP]M)$", r" \1", word)
+
+
+def _parsed_dates(words: Sequence[str | None], form: str) -> pd.Series:
+    """Return words as dates without a zone, NaT where one is none."""
+    form = "ISO8601" if form == "ISO" else form
+    dates = pd.to_datetime(pd.Series(words, dtype="str"), format=form, errors="coerce", utc=True)
+    return dates.dt.tz_localize(None)
+
+
+def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
+    """Return how a column writes dates, None if it holds none.
+
+    Parameters
+    ----------
+    values : Series
+        The column.
+    order : {"auto", "day", "month"}
+        What comes first where both are numbers of two digits.
+    """
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return DateFormat("datetime")
+    if is_number(values) or pd.api.types.is_bool_dtype(values):
+        return None
+    words = [str(value) for value in values.dropna().unique()]
+    if words and all(map(_COMPACT.fullmatch, words)):
+        return DateFormat("%Y%m%d")
+    sample = some(words)
+    # Trying all formats on thousands of columns of words takes long.
+    if sum(map(bool, map(_DATED.search, sample))) <= (1 - STRAY) * len(sample):
+        return None
+    clock = list(map(_clock, words))
+    few = clock[:: max(1, len(clock) // 10)]
+    likely = [form for form in _FORMS if 2 * sum(_is_date(word, form) for word in few) > len(few)]
+    shares = {form: _parsed_dates(clock, form).notna().mean() for form in (*likely, "ISO")}
+    best = max(shares.values())
+    if best <= 1 - STRAY:
+        return None
+    # A single day above 12 proves the order of day and month.
+    able = [form for form, share in shares.items() if share == best]
+    both = {form[1]: form for form in able if re.match(r"%[dm][-/.]%[dm]", form)}
+    zones = any(_clock(word) != word and _OFFSET.search(word) is not None for word in sample)
+    if len(both) < 2:
+        return DateFormat(able[0], zones=zones)
+    dotted = "." in able[0]
+    rising = [key for key, form in both.items() if _parsed_dates(clock, form).is_monotonic_increasing]
+    usual = "d" if dotted or rising == ["d"] else "m"
+    chosen = usual if order == "auto" else order[0]
+    return DateFormat(both[chosen], not dotted and order == "auto", zones)
+
+
+def _is_date(word: str, form: str) -> bool:
+    with suppress(ValueError):
+        return bool(datetime.strptime(word, form))
+    return False
+
+
+def dates_of(values: pd.Series, form: str) -> pd.Series:
+    """Parse dates as the clock shows them, of the format of a `DateFormat`; NaT where one does not parse.
+
+    "ISO8601" and the formats of commit 2c2cf81 without a clock are in UTC.
+    """
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return values.dt.tz_localize(None)
+    if form == "datetime":
+        form = getattr(date_format(values), "form", "ISO8601")
+    codes, different = pd.factorize(values)
+    words = map(str if form == "ISO8601" else _clock, map(str, different))
+    return pd.Series(_parsed_dates([*words, None], form).to_numpy()[codes], values.index, name=values.name)
+
+
+def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
+    """Return the parts of dates as columns ``<name>.year``, month, weekday, hour and trend, in days.
+
+    Of a time of the day the hour alone, with its fraction.
+    """
+    dates, name = dates_of(values, form), str(values.name)
+    hour = dates.dt.hour.astype("float64")
+    if form in _CLOCK:
+        return {f"{name}.hour": hour + dates.dt.minute / 60 + dates.dt.second / 3600}
+    weekdays = (dates.dt.day_of_week + 1).map("{:.0f}-".format, na_action="ignore").astype("str")
+    return {
+        f"{name}.year": dates.dt.year.astype("float64"),
+        # Numbered, since levels are sorted alphabetically.
+        f"{name}.month": dates.dt.strftime("%m-") + dates.dt.month_name().str[:3],
+        f"{name}.weekday": weekdays + dates.dt.day_name().str[:3],
+        f"{name}.hour": hour,
+        f"{name}.trend": (dates - pd.Timestamp("2000-01-01")) / pd.Timedelta(days=1),
+    }

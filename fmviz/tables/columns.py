@@ -1,0 +1,405 @@
+"""The columns of a table as features: what is learned of each, and the sparse blocks that it becomes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.interpolate import BSpline
+from sklearn.feature_extraction.text import CountVectorizer
+
+from fmviz.tables.cells import Notation, cleaned, levels_of, numbers_of, shortened, typed_words, words_of
+from fmviz.tables.limits import MOST_LEVELS
+from fmviz.tables.scaling import Scaling
+
+__all__ = [
+    "MISSING",
+    "SCALINGS",
+    "YES",
+    "Basis",
+    "FeatureColumn",
+    "Missing",
+    "NumberColumn",
+    "ScalingKind",
+    "TextColumn",
+    "WordColumn",
+    "basis_of",
+    "column_from_dict",
+]
+
+Missing = Literal["drop", "impute", "mark"]
+MISSING: tuple[Missing, ...] = ("drop", "impute", "mark")
+"""Drop rows with a missing value; impute the mean, or no level; or impute, and add an indicator feature."""
+
+ScalingKind = Literal["standard", "range", "none"]
+SCALINGS: tuple[ScalingKind, ...] = ("standard", "range", "none")
+"""Scale numbers to mean 0 and standard deviation 1, scale them to [0, 1], or leave them unscaled."""
+
+OTHER = "(other)"
+_MISSING = "(missing)"
+_LONGEST = 100
+# Words of fewer texts identify single rows.
+_FEWEST_TEXTS = 5
+_FEWEST_VALUES = 4
+# The trend of dates has so many times as many functions: it holds what happened from week to week.
+_FINER = 3
+# Values beyond `size` that have a function each nonetheless: the hours of a day among 20.
+_SPARE = 1.6
+YES = ("yes", "true", "1", "1.0", "y", "t", "on", "ja", "oui", "si", "sí", "positive", "present")
+"""Words for yes."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A basis of functions of a number, at most two of which are not zero at any value; they sum to 1.
+
+    Attributes
+    ----------
+    degree : {0, 1}
+        Bins, or hat functions: linear B-splines.
+    knots : tuple of float
+        The ends of the bins, or where the hats have their tops.
+    """
+
+    degree: int
+    knots: tuple[float, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of functions."""
+        return len(self.knots) + self.degree - 1
+
+    def labels(self, name: str) -> tuple[str, ...]:
+        """Return a name for every function."""
+        if self.degree:
+            return tuple(f"{name}≈{knot:.4g}" for knot in self.knots)
+        return tuple(
+            f"{name}={low:.4g}…{high:.4g}" for low, high in zip(self.knots, self.knots[1:], strict=False)
+        )
+
+    def __call__(self, values: np.ndarray) -> sp.csr_array:
+        """Return the functions of some numbers, shape (N, width); those beyond the knots are at the ends."""
+        known = np.flatnonzero(~np.isnan(values))
+        knots = np.array(self.knots)
+        padded = np.r_[knots[0], knots, knots[-1]] if self.degree else knots
+        inside = np.clip(values[known], knots[0], knots[-1])
+        design = BSpline.design_matrix(inside, padded, self.degree).tocoo()
+        return sp.csr_array((design.data, (known[design.row], design.col)), shape=(len(values), self.width))
+
+
+def basis_of(values: np.ndarray, degree: int, size: int) -> Basis | None:
+    """Return a basis with knots at quantiles, or at all values where they are few; None for three values.
+
+    Parameters
+    ----------
+    values : (N,) ndarray
+        The known numbers.
+    degree : {0, 1}
+        Bins or hat functions.
+    size : int
+        The largest number of functions.
+    """
+    different = np.unique(values)
+    if len(different) < _FEWEST_VALUES:
+        return None
+    if len(different) > _SPARE * size:
+        knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, size + 1 - degree)))
+    else:
+        middle = (different[1:] + different[:-1]) / 2
+        knots = different if degree else np.r_[different[0], middle, different[-1]]
+    return Basis(degree, tuple(knots.tolist())) if len(knots) > 2 else None
+
+
+# --------------------------------------------------------------------------------------------- columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureColumn(ABC):
+    """A column of a table, or a part of a date, with what was learned of it.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    missing : {"drop", "impute", "mark"}
+        See `MISSING`.
+    part_of : str
+        The column of dates of which it is a part; empty otherwise.
+    """
+
+    kind: ClassVar[str]
+    name: str
+    missing: Missing = "drop"
+    part_of: str = ""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of its features, but for the one that marks missing values."""
+        return (self.name,)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """One name for every feature."""
+        return (*self.labels, f"{self.name}={_MISSING}") if self.missing == "mark" else self.labels
+
+    @property
+    def scalings(self) -> tuple[Scaling | None, ...]:
+        """The scaling of every feature; None for indicators and for unscaled numbers."""
+        return (None,) * len(self.feature_names)
+
+    @abstractmethod
+    def read(self, values: pd.Series) -> pd.Series:
+        """Return its cells as numbers or words, NaN or None where one is missing."""
+
+    @abstractmethod
+    def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
+        """Return it with what is learned of known values by `read`; None where it makes no features.
+
+        Parameters
+        ----------
+        known : Series
+            The values that are not missing.
+        scaling : {"standard", "range", "none"}
+            See `SCALINGS`.
+        rare : int
+            Words in fewer rows share a level.
+        most : int, optional
+            Words beyond so many levels share a level, too.
+        """
+
+    @abstractmethod
+    def blocks(self, values: pd.Series) -> list[sp.csr_array]:
+        """Return its features of values by `read`, side by side, shape (N, ·) each."""
+
+    def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
+        """Return it with bases of its values by `read`, of some degrees and sizes, where it has numbers."""
+        return self
+
+    def features(self, values: pd.Series) -> list[sp.csr_array]:
+        """Return all its features of values by `read`, with the mark of missing ones."""
+        missing = sp.csr_array(values.isna().to_numpy(dtype=np.float64)[:, None])
+        return [*self.blocks(values), *([missing] if self.missing == "mark" else [])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a dictionary for JSON."""
+        return {key: value for key, value in asdict(self).items() if value not in ("", (), {}, None)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberColumn(FeatureColumn):
+    """A column of numbers: a straight line (value − center)/scale, and curves beside it.
+
+    Attributes
+    ----------
+    center, scale : float
+        Mean and standard deviation, or minimum and range, or 0 and 1.
+    fill : float
+        The encoded value that replaces a missing one.
+    deviations : bool
+        Whether center and scale are the mean and the standard deviation.
+    curves : tuple of Basis
+        Bases of functions of the number.
+    notation : Notation
+        How its cells write numbers.
+    """
+
+    kind = "number"
+    center: float = 0.0
+    scale: float = 1.0
+    fill: float = 0.0
+    deviations: bool = True
+    curves: tuple[Basis, ...] = ()
+    notation: Notation = field(default_factory=Notation)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of its features, but for the one that marks missing values."""
+        return (self.name, *(label for basis in self.curves for label in basis.labels(self.name)))
+
+    @property
+    def scalings(self) -> tuple[Scaling | None, ...]:
+        """The scaling of every feature; None for indicators and for unscaled numbers."""
+        own = Scaling(self.center, self.scale, self.deviations)
+        return (None if (self.center, self.scale) == (0.0, 1.0) else own, *super().scalings[1:])
+
+    def read(self, values: pd.Series) -> pd.Series:
+        """Return its cells as numbers."""
+        return pd.Series(numbers_of(values, self.notation), index=values.index, name=self.name)
+
+    def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
+        """Return it with its center and scale; None where all numbers are equal."""
+        numbers = known.to_numpy(dtype=np.float64)
+        width = np.ptp(numbers)
+        if width == 0:
+            return None
+        center, scale = {
+            "standard": (numbers.mean(), numbers.std() or width),
+            "range": (numbers.min(), width),
+            "none": (0.0, 1.0),
+        }[scaling]
+        fill = float((numbers.mean() - center) / scale)
+        deviations = scaling == "standard"
+        return replace(self, center=float(center), scale=float(scale), fill=fill, deviations=deviations)
+
+    def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
+        """Return it with bases where it has values enough; the trend of dates has finer ones."""
+        numbers, finer = values.dropna().to_numpy(dtype=np.float64), _FINER if self.part_of else 1
+        able = (basis_of(numbers, degree, finer * size) for degree, size in bases)
+        return replace(self, curves=tuple(basis for basis in able if basis is not None))
+
+    def blocks(self, values: pd.Series) -> list[sp.csr_array]:
+        """Return the line and the curves."""
+        numbers = values.to_numpy(dtype=np.float64)
+        line = np.where(np.isnan(numbers), self.fill, (numbers - self.center) / self.scale)
+        return [sp.csr_array(line[:, None]), *(basis(numbers) for basis in self.curves)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordColumn(FeatureColumn):
+    """A column of words: one feature of zeros and ones for each of its levels.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        The words that have a feature; a single one for a column of yes and no.
+    other_label : str
+        The name of a further level that all other words share; empty if they have no feature.
+    others : tuple of str
+        The other words of the training rows.
+    single : bool
+        Whether of two words only that for yes gets a feature.
+    clean : bool
+        Whether blanks around a word do not count.
+    merged : mapping of str to str
+        Other spellings of levels, in capitals or without.
+    absent : tuple of str
+        Words that stand for missing values.
+    """
+
+    kind = "word"
+    levels: tuple[str, ...] = ()
+    other_label: str = ""
+    others: tuple[str, ...] = ()
+    single: bool = False
+    clean: bool = False
+    merged: Mapping[str, str] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The levels, and that of all other words where there is one."""
+        return (*self.levels, self.other_label) if self.other_label else self.levels
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the features, but for the one that marks missing values."""
+        return tuple(f"{self.name}={shortened(level, _LONGEST)}" for level in self.categories)
+
+    def read(self, values: pd.Series) -> pd.Series:
+        """Return its cells as words."""
+        if not self.clean:
+            return typed_words(values)
+        words = pd.Series(words_of(cleaned(values)), index=values.index, name=self.name, dtype=object)
+        known = [*self.levels, *self.others]
+        # Spelt in another way than ever before, as "<=50K." is.
+        alike = {_alike(word): word for word in reversed(known)}
+        spellings: dict[str, Any] = {word: alike.get(_alike(word), word) for word in words.dropna().unique()}
+        spellings |= {**dict(zip(known, known, strict=True)), **self.merged, **dict.fromkeys(self.absent)}
+        return words.map(spellings).astype(object)
+
+    def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
+        """Return it with its levels; None where there would be a single one."""
+        different = levels_of(known, by_number=self.clean)
+        if self.single and len(different) == 2:
+            # Without a word for yes, the alphabetically later one.
+            yes = next((level for level in different if level.strip().lower() in YES), max(different))
+            return replace(self, levels=(yes,), others=tuple(word for word in different if word != yes))
+        counts = Counter(words_of(known))
+        # Ties are broken alphabetically, independently of the order of the rows.
+        first = sorted(different, key=lambda word: -counts[word])[:most]
+        kept = {word for word in first if counts[word] >= rare}
+        # A common level for a single word would only hide its name.
+        if len(kept) == len(different) - 1:
+            kept = set(different)
+        levels, others = (tuple(w for w in different if (w in kept) is level) for level in (True, False))
+        if len(levels) + bool(others) + (self.missing == "mark") < 2:
+            return None
+        return replace(self, levels=levels, other_label=OTHER if others else "", others=others)
+
+    def blocks(self, values: pd.Series) -> list[sp.csr_array]:
+        """Return an indicator of every level."""
+        words = words_of(values)
+        codes = pd.Index(self.levels, dtype=object).get_indexer(pd.Index(words, dtype=object))
+        if self.other_label:
+            codes[(codes < 0) & pd.notna(words)] = len(self.levels)
+        known = np.flatnonzero(codes >= 0)
+        shape = len(values), len(self.categories)
+        return [sp.csr_array((np.ones(len(known)), (known, codes[known])), shape=shape)]
+
+    def unseen(self, values: pd.Series) -> dict[str, int]:
+        """Return the words, by `read`, that were in no training row, with their counts."""
+        known = {*self.levels, *self.others, None}
+        return {word: n for word, n in Counter(words_of(values)).items() if word not in known}
+
+
+def _alike(word: str) -> str:
+    return word.casefold().strip().rstrip(".")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextColumn(FeatureColumn):
+    """A column of texts: one feature of zeros and ones for each of its words.
+
+    Attributes
+    ----------
+    words : tuple of str
+        The words, in lower case and by letters.
+    """
+
+    kind = "text"
+    words: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the features, but for the one that marks missing values."""
+        return tuple(f"{self.name}:{shortened(word, _LONGEST)}" for word in self.words)
+
+    def read(self, values: pd.Series) -> pd.Series:
+        """Return its cells as texts."""
+        return pd.Series(words_of(values), index=values.index, name=self.name, dtype=object)
+
+    def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
+        """Return it with its words; None where none is in enough texts."""
+        most = most or MOST_LEVELS
+        counter = CountVectorizer(binary=True, min_df=max(rare, _FEWEST_TEXTS), max_features=most)
+        try:
+            words = counter.fit(known).get_feature_names_out()
+        except ValueError:  # No word is in so many texts.
+            return None
+        return replace(self, words=tuple(map(str, words)))
+
+    def blocks(self, values: pd.Series) -> list[sp.csr_array]:
+        """Return an indicator of every word; a missing text has none."""
+        counter = CountVectorizer(vocabulary=self.words, binary=True, dtype=np.float64)
+        return [sp.csr_array(counter.transform(values.fillna("")))]
+
+
+def column_from_dict(data: Mapping[str, Any]) -> FeatureColumn:
+    """Return the column of a dictionary by `FeatureColumn.to_dict`, or of a model of commit 2c2cf81."""
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+    }
+    if "rest" in values:  # The name of the other level in those models.
+        values["other_label"] = values.pop("rest")
+    if "curves" in values:
+        values["curves"] = tuple(Basis(basis["degree"], tuple(basis["knots"])) for basis in values["curves"])
+    if "notation" in values:
+        values["notation"] = Notation(**values["notation"])
+    kind = NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn
+    return kind(**values)

@@ -1,0 +1,93 @@
+"""Choose by validation how numbers enter a model: as straight lines, or with a basis beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.special import ndtr
+
+from fmviz.engine.design import Design
+from fmviz.engine.sampling.gibbs import GibbsSampler
+from fmviz.engine.sampling.posterior import Posterior
+
+__all__ = ["BASES", "USUAL", "best_bases"]
+
+BASES: dict[str, tuple[tuple[int, int], ...]] = {
+    "line": (),
+    "10 hats": ((1, 10),),
+    "20 hats": ((1, 20),),
+    "32 bins": ((0, 32),),
+    "8 hats and 32 bins": ((1, 8), (0, 32)),
+}
+"""The bases that are tried: of each the degree and the largest number of functions."""
+USUAL = "10 hats"
+"""The bases of numbers where there is no target to choose by."""
+
+_RANK, _BURN_IN, _DRAWS = 8, 30, 60
+_FOLDS = 3
+# More rows tell the bases apart no better, and take longer.
+_MOST_ROWS = 6_000
+_ONE_FOLD = 3_000
+
+
+def best_bases(
+    encoded: Mapping[str, Callable[[np.ndarray], tuple[sp.csr_array, np.ndarray]]], y: np.ndarray
+) -> tuple[str, dict[str, float]]:
+    """Return the bases whose Bayesian machine predicts best, and the loss of each.
+
+    Straight lines are kept unless a basis is better by a standard error of the difference.
+
+    Parameters
+    ----------
+    encoded : mapping of str to callable
+        By the name of some bases, X and the group of every feature, for some rows.
+    y : (N,) ndarray
+        Numbers, or the labels of classes, of which the most frequent one is told from the others; rows where
+        it is missing do not count.
+
+    Returns
+    -------
+    str, dict
+        The name, and the mean squared error, in variances of y, or the mean log loss, by name.
+    """
+    order = np.random.default_rng(0).permutation(np.flatnonzero(pd.notna(y)))[:_MOST_ROWS]
+    y = y[order]
+    numbers = np.issubdtype(y.dtype, np.number) and len(np.unique(y)) > 2
+    if numbers:
+        target = (y - y.mean()) / (y.std() or 1.0)
+    else:
+        labels, counts = np.unique(y.astype(str), return_counts=True)
+        target = np.where(y.astype(str) == labels[counts.argmax()], 1.0, -1.0)
+    parts = np.array_split(np.arange(len(order)), _FOLDS)
+    folds = parts if len(order) < _ONE_FOLD else parts[:1]
+    losses = {}
+    for name, rows_of in encoded.items():
+        X, groups = rows_of(order)
+        each = (
+            _losses(X, target, groups, np.setdiff1d(np.arange(len(order)), fold), fold, not numbers)
+            for fold in folds
+        )
+        losses[name] = np.concatenate(list(each))
+    best = min(losses, key=lambda name: losses[name].mean())
+    if "line" in losses and best != "line":
+        gain = losses["line"] - losses[best]
+        if gain.mean() < gain.std() / np.sqrt(len(gain)):
+            best = "line"
+    return best, {name: float(loss.mean()) for name, loss in losses.items()}
+
+
+def _losses(
+    X: sp.csr_array, y: np.ndarray, groups: np.ndarray, inside: np.ndarray, out: np.ndarray, binary: bool
+) -> np.ndarray:
+    """Return the losses of rows kept out under a Bayesian machine of the others."""
+    rng = np.random.default_rng(0)
+    sampler = GibbsSampler(Design(X[inside]), y[inside], _RANK, binary, True, True, groups, rng)
+    draws = list(islice(sampler.draws(), _BURN_IN + _DRAWS))[_BURN_IN:]
+    scores = Posterior.of(draws, binary).scores(X[out])
+    if binary:
+        return -np.log(np.clip(ndtr(y[out] * scores), 1e-9, 1.0))
+    return np.square(y[out] - scores)

@@ -1,0 +1,86 @@
+"""Features and target of a file: what they are made of, and what was left out or is new in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fmviz.tables.cells import quoted
+from fmviz.tables.encoder import TableEncoder
+from fmviz.tables.kinds import Column
+from fmviz.tables.recipe import Recipe, learned
+from fmviz.tables.source import Source
+from fmviz.tables.target import Target
+
+__all__ = ["Encoded", "applied", "encode"]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """An encoded table, or the contents of a libsvm file.
+
+    Attributes
+    ----------
+    X : (N, d) float64 ndarray or CSR array
+        The features of the rows without missing values; sparse where most entries are zero.
+    y : (N,) or (N, m) float64 ndarray, or None
+        Their target; None if the table has no target column.
+    rows : (N,) int ndarray
+        The indices of these rows in the table.
+    dropped : int
+        The number of rows dropped for a missing value.
+    target : Target
+        The encoding of y.
+    encoder : TableEncoder or None
+        The encoding of the features; None for libsvm.
+    notes : tuple of str
+        Sentences on dropped rows, imputed values and unknown words.
+    """
+
+    X: np.ndarray | sp.csr_array
+    y: np.ndarray | None
+    rows: np.ndarray
+    dropped: int
+    target: Target
+    encoder: TableEncoder | None = None
+    notes: tuple[str, ...] = ()
+
+
+def encode(
+    source: Source, recipe: Recipe, rows: np.ndarray | None = None, columns: Iterable[Column] | None = None
+) -> Encoded:
+    """Learn how a file becomes features and target, and encode it; parameters and errors as of `learned`."""
+    return applied(source, *learned(source, recipe, rows, columns))
+
+
+def applied(source: Source, target: Target, encoder: TableEncoder | None) -> Encoded:
+    """Encode a file by what was learned; raises ValueError where a column is missing or unsuitable."""
+    if encoder is None:
+        assert source.X is not None
+        return Encoded(source.X, target.encode(source.columns), np.arange(len(source)), 0, target)
+    assert source.table is not None
+    table = source.table
+    read = encoder.read(table)
+    lost = {
+        column.name: read[column.name].isna().to_numpy()
+        for column in encoder.columns_
+        if column.missing == "drop"
+    }
+    y = target.encode(table) if all(name in table for name in target.names) else None
+    if y is not None:
+        lost[target.name] = np.isnan(y.reshape(len(y), -1)).any(axis=1)
+    kept = ~np.logical_or.reduce([np.zeros(len(table), dtype=bool), *lost.values()])
+    rows = np.flatnonzero(kept)
+    if not rows.size:
+        raise ValueError("No row is left without a missing value; impute them, or ignore columns.")
+    notes = []
+    if dropped := len(table) - rows.size:
+        counts = [f"{name} in {absent.sum():,}" for name, absent in lost.items() if absent.any()]
+        notes.append(f"Rows left out since a value is missing: {dropped:,} ({quoted(counts)}).")
+    read = {name: values.iloc[rows] for name, values in read.items()}
+    notes += [*encoder.notes(read), *target.unknown(table)]
+    y = None if y is None else y[rows]
+    return Encoded(encoder.encoded(read), y, rows, dropped, target, encoder, tuple(notes))

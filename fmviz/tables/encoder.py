@@ -1,0 +1,422 @@
+"""Learn how the columns of a table become features, apply that to the next table, and say it in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from fmviz.engine.errors import one_of, whole_number
+from fmviz.tables.cells import date_format, date_parts, is_number, quoted
+from fmviz.tables.columns import (
+    MISSING,
+    SCALINGS,
+    FeatureColumn,
+    NumberColumn,
+    TextColumn,
+    WordColumn,
+    column_from_dict,
+)
+from fmviz.tables.curves import BASES, USUAL, best_bases
+from fmviz.tables.kinds import KINDS, Column, described
+
+__all__ = ["NUMBERS", "TableEncoder"]
+
+NUMBERS = ("auto", "line", "curve")
+"""How numbers enter: as straight lines; with curves beside them; or whichever predicts better."""
+
+# X is sparse if more than this share of it is zero.
+_SPARSE_SHARE = 0.7
+_MANY_ROWS = 1_000
+_RARE = 5
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Encode the columns of a table as numeric features.
+
+    A number is a straight line, scaled, with a basis of hat functions or bins beside it, so that a model can
+    draw a curve; a word an indicator for each of its levels; a date its year, month, weekday, hour and trend;
+    a text its words.
+
+    Parameters
+    ----------
+    numbers : {"auto", "line", "curve"} or name of bases, default="auto"
+        Whether numbers get curves, or which of ``fmviz.tables.curves.BASES``. By default the target that
+        `fit` is given decides, by validation among a few bases; without a target there are curves of ten hat
+        functions.
+    use : mapping of str to str, optional
+        What some columns hold, in place of what they look like: "number", "word", "yes_no", "date", "text"
+        or "ignored".
+    missing : {"impute", "mark", "drop"}, or mapping of str to str, optional
+        What becomes of missing values, everywhere or by column: the mean or no level; the same, and a feature
+        that marks them; or NaN in all features of the row. By default columns with missing values are
+        marked.
+    scaling : {"standard", "range", "none"}, default="standard"
+        How straight lines are scaled.
+    rare : int, optional
+        Words in fewer rows share a level; by default 5, and 1 below 1,000 rows.
+    most_levels : int, optional
+        The largest number of levels of a column, by default as many as there are; of words of a text 1,000.
+    decimal : {"point", "comma"}, default="point"
+        The decimal sign of columns of words whose cells prove none.
+    dates : {"auto", "day", "month"}, default="auto"
+        What comes first in dates of which no cell proves it.
+    missing_words : str, default=""
+        Words that stand for missing values, separated by commas.
+
+    Attributes
+    ----------
+    columns_ : tuple of FeatureColumn
+        The encoded columns in the order of the table; a date has a column for each part.
+    dates_ : dict of str to str
+        The format of every column of dates.
+    sentences_ : tuple of str
+        What was inferred, in sentences.
+    bases_ : str
+        The curves of numbers, a name of ``fmviz.tables.curves.BASES``.
+    n_features_in_, feature_names_in_
+        The columns of the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fmviz import TableEncoder
+    >>> table = pd.DataFrame({"price": ["$1,200", "$950", "$1,010"], "town": ["Bonn", "Kiel", "Bonn"]})
+    >>> encoder = TableEncoder(numbers="line").fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['price', 'town=Kiel']
+    >>> encoder.transform(table).round(2).tolist()
+    [[1.38, 0.0], [-0.97, 1.0], [-0.41, 0.0]]
+    >>> print(encoder.sentences_[0])
+    Column 'price': Read as numbers in $ ('$1,200').
+    """
+
+    def __init__(
+        self,
+        *,
+        numbers: str = "auto",
+        use: Mapping[str, str] | None = None,
+        missing: str | Mapping[str, str] | None = None,
+        scaling: str = "standard",
+        rare: int | None = None,
+        most_levels: int | None = None,
+        decimal: str = "point",
+        dates: str = "auto",
+        missing_words: str = "",
+    ) -> None:
+        self.numbers = numbers
+        self.use = use
+        self.missing = missing
+        self.scaling = scaling
+        self.rare = rare
+        self.most_levels = most_levels
+        self.decimal = decimal
+        self.dates = dates
+        self.missing_words = missing_words
+
+    # ------------------------------------------------------------------------------------------ learned
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from a table how its columns are read and become features.
+
+        Parameters
+        ----------
+        X : DataFrame, or (N, m) array_like
+            The table, of typed values or of words as a file writes them.
+        y : (N,) array_like, optional
+            The target, numbers or classes; with ``numbers="auto"`` it decides upon the curves.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not allowed, or no column differs from row to row.
+        """
+        table = _frame(X)
+        columns = described(table, self.decimal, self.dates, self.missing_words)
+        return self.learn(table, columns, None if y is None else np.asarray(y))
+
+    def learn(self, table: pd.DataFrame, columns: Iterable[Column], y: Any = None) -> Self:
+        """Learn as `fit` does, from columns that were described before."""
+        self.feature_names_in_ = np.array([str(name) for name in table], dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        self.check(self.feature_names_in_.tolist())
+        self.dates_: dict[str, str] = {}
+        self.sentences_: tuple[str, ...] = ()
+        readers: list[FeatureColumn] = []
+        read: dict[str, pd.Series] = {}
+        kept = np.ones(len(table), dtype=bool)
+        for column in columns:
+            for reader, cells in self._readers(table[column.name], column):
+                if reader.name in read:
+                    raise ValueError(f"Two columns become {reader.name!r}. Ignore one of them.")
+                readers.append(reader)
+                read[reader.name] = reader.read(cells)
+                known = read[reader.name].notna().to_numpy()
+                kept &= known | (self._rule(reader) != "drop") | (not known.any())
+        if not read:
+            raise ValueError("No column is left to predict from. Use at least one besides the target.")
+        if kept.sum() < 2:
+            raise ValueError(
+                "Fewer than two rows are left without a missing value; impute them, or ignore the columns "
+                "that are often missing."
+            )
+        read = {name: values[kept] for name, values in read.items()}
+        learned = [self._learned(reader, read[reader.name]) for reader in readers]
+        self.columns_ = tuple(column for column in learned if column is not None)
+        if not self.columns_:
+            raise ValueError(
+                "No column is left that differs from row to row; there is nothing to learn from. "
+                + " ".join(self.sentences_[-1:])
+            )
+        self._choose_curves(read, None if y is None else np.asarray(y)[kept])
+        return self
+
+    def check(self, names: Sequence[str] = ()) -> None:
+        """Raise ValueError where a parameter is not allowed, for a table of columns with these names."""
+        allowed = {"numbers": (*NUMBERS, *BASES), "scaling": SCALINGS, "missing": MISSING, "use": KINDS}
+        for parameter, choices in allowed.items():
+            given = getattr(self, parameter) or {}
+            for name, value in given.items() if isinstance(given, Mapping) else [("", given)]:
+                one_of(f"{parameter}[{name!r}]" if name else parameter, value, choices)
+                if name and name not in names:
+                    raise ValueError(f"{parameter} names {name!r}; the columns are {quoted(names, 20)}.")
+        for parameter in ("rare", "most_levels"):
+            if getattr(self, parameter) is not None:
+                whole_number(parameter, getattr(self, parameter), 1)
+
+    def _say(self, *sentences: str) -> None:
+        self.sentences_ += tuple(sentence for sentence in sentences if sentence)
+
+    def _rule(self, reader: FeatureColumn) -> Any:
+        """Return the rule for missing values of a column or of a part of a date."""
+        if self.missing is None or isinstance(self.missing, str):
+            return self.missing or "mark"
+        return self.missing.get(reader.name, self.missing.get(reader.part_of, "mark"))
+
+    def _readers(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
+        """Yield what reads a column, or each part of a date, and its cells."""
+        kind = (self.use or {}).get(column.name, column.kind)
+        if kind == column.kind:
+            self._say(*column.sentences)
+        if kind == "date":
+            yield from self._parts(values, column)
+        elif kind == "number":
+            yield column.numbers, values
+        elif kind == "text":
+            yield TextColumn(name=column.name), values
+        elif kind != "ignored":
+            yield replace(column.words, single=kind == "yes_no"), values
+
+    def _parts(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
+        name, form = column.name, column.dates or date_format(values, self.dates)
+        unused = "" if column.clean else f"{name}.trend"
+        parts = {} if form is None else date_parts(values, form.form)
+        parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1 and part != unused}
+        if form is None or not parts:
+            raise ValueError(f"Column {name!r} holds no dates that differ. Use it as words, or ignore it.")
+        self.dates_[name] = form.form
+        ends = ", ".join(part.rpartition(".")[2] for part in parts)
+        self._say(f"Column {name!r} is a date and becomes {ends}.", form.sentence(name))
+        for part, cells in parts.items():
+            kind = NumberColumn if is_number(cells) else WordColumn
+            yield kind(name=part, part_of=name), cells
+
+    def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
+        """Return what is learned of a column; None, with a sentence, where it makes no features."""
+        name, known, rule = reader.name, values.dropna(), self._rule(reader)
+        # A mark needs something to mark.
+        reader = replace(reader, missing="impute" if rule == "mark" and len(known) == len(values) else rule)
+        rare = self.rare or (_RARE if len(values) >= _MANY_ROWS else 1)
+        learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
+        if learned is None:
+            n = known.nunique()
+            same = ("it has no values", "it has the same value in all rows")
+            why = same[n] if n < 2 else f"none of its {n:,} words is in {rare:,} rows"
+            self._say(f"Column {name!r} is left out: {why}.")
+        elif isinstance(learned, WordColumn) and learned.other_label:
+            n = len(learned.others)
+            self._say(f"{n:,} rare words of column {name!r}, in fewer than {rare} rows, share a feature.")
+        return learned
+
+    def _choose_curves(self, read: Mapping[str, pd.Series], y: np.ndarray | None) -> None:
+        """Give numbers the curves that predict best."""
+        tried = {"auto": tuple(BASES), "curve": tuple(BASES)[1:]}.get(self.numbers, (self.numbers,))
+        able = {
+            name: tuple(column.with_curves(read[column.name], BASES[name]) for column in self.columns_)
+            for name in tried
+        }
+        if all(columns == self.columns_ for columns in able.values()):
+            self.bases_ = "line"
+        elif y is None or len(tried) == 1:
+            self.bases_ = USUAL if USUAL in tried else tried[0]
+        else:
+            encoded = {name: partial(_encoded, columns, read) for name, columns in able.items()}
+            self.bases_, losses = best_bases(encoded, y)
+            share = losses[self.bases_] / losses.get("line", np.nan)
+            chosen = "straight lines" if self.bases_ == "line" else f"curves of {self.bases_}"
+            shown = "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+            than = f", {shown} of that of straight lines" if share < 1.0 else ""
+            self._say(f"Numbers enter as {chosen}: the smallest loss in validation{than}.")
+        self.columns_ = able.get(self.bases_, self.columns_)
+
+    # ------------------------------------------------------------------------------------------ applied
+
+    def transform(self, X: Any) -> np.ndarray | sp.csr_array:
+        """Encode a table with the columns of the fitted one.
+
+        Parameters
+        ----------
+        X : DataFrame, or (N, m) array_like
+            The table.
+
+        Returns
+        -------
+        (N, d) float64 ndarray or CSR array
+            Sparse where most entries are zero; rows of NaN where a value is missing that is not imputed.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or holds words in place of numbers.
+        """
+        read = self.read(X)
+        encoded: Any = self.encoded(read)
+        needed = [read[column.name].isna() for column in self.columns_ if column.missing == "drop"]
+        if needed and (lost := np.logical_or.reduce(needed)).any():
+            encoded = encoded.toarray() if sp.issparse(encoded) else encoded
+            encoded[lost] = np.nan
+        return encoded
+
+    def encoded(self, read: Mapping[str, pd.Series]) -> np.ndarray | sp.csr_array:
+        """Return the features of columns by `read`, sparse where most entries are zero."""
+        X, _ = _encoded(self.columns_, read, None)
+        n, d = X.shape
+        return X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray()
+
+    def read(self, X: Any) -> dict[str, pd.Series]:
+        """Return the columns of a table as numbers, words and texts, by name; errors as of `transform`."""
+        check_is_fitted(self, "columns_")
+        table = _frame(X, self.feature_names_in_.tolist())
+        names = (*self.dates_, *(column.name for column in self.columns_ if not column.part_of))
+        missing = [name for name in names if name not in table]
+        if missing:
+            raise ValueError(f"The table lacks the column {missing[0]!r}.")
+        parts: dict[str, pd.Series] = {}
+        for name, form in self.dates_.items():
+            parts |= date_parts(table[name], form)
+        read = {}
+        for column in self.columns_:
+            values = parts[column.name] if column.part_of else table[column.name]
+            read[column.name] = column.read(values)
+            if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
+                word = str(values.dropna().iloc[0])
+                raise ValueError(f"Column {column.name!r} holds {word!r}, but was one of numbers.")
+        return read
+
+    def notes(self, read: Mapping[str, pd.Series]) -> list[str]:
+        """Return sentences on imputed values of `read`, and on words that were in no training row."""
+        notes, imputed = [], set()
+        for column in self.columns_:
+            name, absent = column.part_of or column.name, int(read[column.name].isna().sum())
+            if absent and column.missing == "impute" and name not in imputed:
+                imputed.add(name)
+                instead = "its mean" if column.kind == "number" else "none of its levels"
+                notes.append(f"Column {name!r} has no value in {_rows(absent)}, which counts as {instead}.")
+            if isinstance(column, WordColumn) and (words := column.unseen(read[column.name])):
+                instead = column.other_label or "none of its levels"
+                notes.append(
+                    f"Column {column.name!r} has words that are new to the model ({quoted(words)}) in "
+                    f"{_rows(sum(words.values()))}; they count as {instead}."
+                )
+        return notes
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the features, shape (d,)."""
+        check_is_fitted(self, "columns_")
+        return np.array([name for column in self.columns_ for name in column.feature_names], dtype=object)
+
+    @property
+    def groups_(self) -> tuple[str, ...]:
+        """The column of every feature; a part of a date is one."""
+        return tuple(column.name for column in self.columns_ for _ in column.feature_names)
+
+    # ------------------------------------------------------------------------------------------ kept
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was learned as a dictionary for JSON."""
+        check_is_fitted(self, "columns_")
+        return {
+            "parameters": self.get_params(),
+            "columns": [column.to_dict() for column in self.columns_],
+            "dates": self.dates_,
+            "sentences": list(self.sentences_),
+            "bases": self.bases_,
+            "names": self.feature_names_in_.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the encoder of a dictionary by `to_dict`, or of a model of commit 2c2cf81."""
+        data = data if "parameters" in data else _of_before(data)
+        encoder = cls(**data["parameters"])
+        encoder.columns_ = tuple(map(column_from_dict, data["columns"]))
+        encoder.dates_, encoder.sentences_ = dict(data["dates"]), tuple(data["sentences"])
+        encoder.bases_ = data["bases"]
+        encoder.feature_names_in_ = np.array(data["names"], dtype=object)
+        encoder.n_features_in_ = len(data["names"])
+        return encoder
+
+
+def _of_before(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the dictionary of a model of commit 2c2cf81 in the form of `TableEncoder.to_dict`."""
+    ends = ("year", "month", "weekday", "hour")
+    parts = {f"{date}.{end}": date for date in data["dates"] for end in ends}
+    notation = {"notation": {"decimal": data["decimal"]}}
+    columns = [
+        {**column, **(notation if "center" in column else {}), "part_of": parts.get(column["name"], "")}
+        for column in data["columns"]
+    ]
+    names = [*dict.fromkeys(column["part_of"] or column["name"] for column in columns)]
+    more = {"parameters": {}, "sentences": data["notes"], "bases": "line", "names": names}
+    return {**data, "columns": columns, **more}
+
+
+def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
+    """Return a table with names for its columns."""
+    if not isinstance(X, pd.DataFrame):
+        values = check_array(X, dtype=None, ensure_all_finite=False)
+        names = names or [f"column {place}" for place in range(1, values.shape[1] + 1)]
+        if len(names) != values.shape[1]:
+            raise ValueError(f"X has {values.shape[1]} columns, but {len(names)} were fitted.")
+        X = pd.DataFrame(values, columns=list(names)).infer_objects()
+    words = [str(name) for name in X]
+    # Files are read without the blanks at the ends of names and without double ones.
+    return X.set_axis(
+        [word if not names or word in names else " ".join(word.split()) for word in words], axis=1
+    )
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"
+
+
+def _encoded(
+    columns: Iterable[FeatureColumn], read: Mapping[str, pd.Series], rows: np.ndarray | None
+) -> tuple[sp.csr_array, np.ndarray]:
+    """Return the features of columns, and the number of the column of each, for some rows or all."""
+    blocks, groups = [], []
+    for group, column in enumerate(columns):
+        values = read[column.name]
+        blocks += column.features(values if rows is None else values.iloc[rows])
+        groups += [group] * len(column.feature_names)
+    X = sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float64)
+    X.eliminate_zeros()
+    X.sort_indices()
+    return X, np.array(groups)

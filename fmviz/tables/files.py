@@ -1,0 +1,330 @@
+"""Detect the format and the text encoding of a file, and read it as a table, as libsvm or as Parquet."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fmviz.engine.errors import LARGEST
+from fmviz.tables.cells import quoted, shortened
+from fmviz.tables.limits import UPLOADS, Limits
+from fmviz.tables.source import ENCODINGS, Reading, Source, named
+from fmviz.tables.text import read_text
+
+__all__ = ["GZIP", "detect", "read", "read_unfolded", "unfolded"]
+
+_SAMPLE = 65_536
+_LINES = 50
+GZIP = b"\x1f\x8b"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.I)
+_LIBSVM_PAIR = re.compile(r"[-+.,\w]+(\s+qid:\d+)?\s+\d+:[-+.\w]+(\s.*)?")
+_OTHERS = (
+    (
+        re.compile(r"[-+.\w]+(\s+\d+:\d+:[-+.\w]+)+\s*"),
+        "a libffm file (field:index:value). Write each entry as index:value, which makes it libsvm, or give "
+        "the table that it was made of",
+    ),
+    (
+        re.compile(r"[-+.\d]+( [-+.\d]+)?( '?\S+)?\s*\|\S*(\s+\S+)+.*"),
+        "a Vowpal Wabbit file (label | features). Give the table that it was made of, or save it as libsvm",
+    ),
+)
+_SHEET = "a spreadsheet; open it there and save it as CSV in UTF-8"
+_CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 32)))
+
+# How other files begin, with a description and advice.
+_BLANKS = rb"[\xef\xbb\xbf \t\r\n]*"
+_BEGINNINGS = tuple(
+    (re.compile(start, re.DOTALL), what)
+    for start, what in (
+        (rb"\xd0\xcf\x11\xe0", "an old Excel or Word file; open it there and save it as CSV in UTF-8"),
+        (rb"PK\x03\x04.{0,4096}(xl/|\[Content_Types\].xml)", _SHEET),
+        (rb"PK\x03\x04.{0,60}mimetype", _SHEET),
+        (rb"PK\x03\x04", "a ZIP archive; unpack it and upload the table in it"),
+        (
+            rb"\x89PNG|\xff\xd8\xff|GIF8|BM6",
+            "a picture (PNG, JPEG, GIF or BMP); upload the table that it shows",
+        ),
+        (rb"%PDF", "a PDF document; copy its table into a spreadsheet and save that as CSV"),
+        (rb"SQLite format 3", "an SQLite database; export one of its tables as CSV"),
+        (rb"\x89HDF", "an HDF5 file; save its table as Parquet or CSV"),
+        (rb"ARROW1", "a Feather file; save it as Parquet"),
+        (rb"\x93NUMPY", "a NumPy array; save it as CSV with the names of its columns"),
+        (rb"BZh", "compressed with bzip2; unpack it, or compress it with gzip"),
+        (rb"\xfd7zXZ", "compressed with xz; unpack it, or compress it with gzip"),
+        (rb"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it, or compress it with gzip"),
+        (rb"7z\xbc\xaf", "a 7z archive; unpack it and upload the table in it"),
+        (rb"Rar!", "a RAR archive; unpack it and upload the table in it"),
+        (rb"\x7fELF|MZ\x90", "a program; upload a table"),
+        (rb"{\\rtf", "a formatted text; save its table as CSV"),
+        (rb"Obj\x01", "an Avro file; save it as Parquet or CSV"),
+        (rb"ORC[^\x20-\x7e\s]", "an ORC file; save it as Parquet or CSV"),
+        (
+            rb"\x80[\x02-\x05]",
+            "a Python pickle, which could run anything and is never opened. Save it as Parquet or CSV",
+        ),
+        (
+            _BLANKS + rb"(?i:<!doctype html|<html|<head|<body)",
+            "a web page, not a table: perhaps a login or an error page was saved in its place. Download the "
+            "file again, and look at it in an editor",
+        ),
+        (_BLANKS + rb"(?i:<\?xml|<svg)", "an XML document. Export its table as CSV"),
+        (_BLANKS + rb"(\{\s*[\"}]|\[\s*[\[{])", "JSON. Save it as CSV or Parquet, one row an example"),
+    )
+)
+
+
+def read(
+    data: bytes, asked: Reading | None = None, name: str = "The file", within: Limits | None = None
+) -> Source:
+    """Read delimited text, libsvm or Parquet, compressed with gzip or not.
+
+    Parameters
+    ----------
+    data : bytes
+        The contents of the file.
+    asked : Reading
+        The options; those that are "auto" are detected.
+    name : str
+        The name of the file in messages.
+    within : Limits, optional
+        The limits, by default those of uploads.
+
+    Raises
+    ------
+    ValueError
+        If the file has another format, or is too large.
+    """
+    asked, within = asked or Reading(), within or UPLOADS
+    within.check(name, file=len(data))
+    return read_unfolded(unfolded(data, name, within), asked, name, within)
+
+
+def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
+    """Read a file as `read` does, without decompression."""
+    kind = detect(data, name) if asked.kind == "auto" else asked.kind
+    if kind == "parquet":
+        return _read_parquet(data, name, within)
+    notes: list[str] = []
+    text, encoding = _decoded(data, asked.encoding, name, notes)
+    if kind == "libsvm":
+        X, y, base = _libsvm(text, asked.base, name, within)
+        reading = Reading(kind, encoding, "blanks", "no", "point", base=base)
+        return Source(reading, None, X, y, tuple(notes))
+    return read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
+
+
+def detect(data: bytes, name: str = "The file") -> str:
+    """Return "table", "libsvm" or "parquet"; raises ValueError with advice for other formats."""
+    blanks = b"\x00 \t\r\n\xef\xbb\xbf"
+    head = data[:_SAMPLE]
+    if not head.strip(blanks) and not (head := data.lstrip(blanks)[:_SAMPLE]):
+        raise ValueError(f"{name} is empty. Upload a table whose first line names its columns.")
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    for beginning, what in _BEGINNINGS:
+        if beginning.match(head):
+            raise ValueError(f"{name} is {what}.")
+    controls = sum(map(head.count, _CONTROLS)) + (0 if _utf16(head) else 5 * head.count(0))
+    if controls > 0.05 * len(head):
+        raise ValueError(f"{name} is no text but binary data. Upload CSV, TSV, libsvm or Parquet.")
+    lines = head.decode("utf-8", errors="replace").splitlines()
+    lines = [line.strip() for line in lines[:_LINES] if line.strip() and line[0] != "#"]
+    for pattern, what in _OTHERS:
+        if lines and sum(pattern.fullmatch(line) is not None for line in lines) > 0.8 * len(lines):
+            raise ValueError(f"{name} is {what}.")
+    # A row may have no features.
+    pairs = sum(_LIBSVM_PAIR.fullmatch(line) is not None for line in lines)
+    return "libsvm" if pairs > 0.5 * len(lines) else "table"
+
+
+def unfolded(data: bytes, name: str, within: Limits) -> bytes:
+    """Decompress a gzip file; return others unchanged."""
+    if not data.startswith(GZIP):
+        return data
+    try:
+        with gzip.open(io.BytesIO(data)) as stream:
+            content = stream.read(within.unfolded + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise ValueError(f"{name} is a broken gzip file ({error}). Compress it again.") from None
+    within.check(name, unfolded=len(content))
+    return content
+
+
+# -------------------------------------------------------------------------------------------------- text
+
+
+def _utf16(data: bytes) -> str:
+    """Return which UTF-16 a text is in, with or without its mark; "" if in none."""
+    if data.startswith(_UTF16):
+        return "utf-16"
+    even, odd = data[0:4096:2].count(0), data[1:4096:2].count(0)
+    least, most = 0.05 * len(data[:4096]) / 2, 0.4 * len(data[:4096]) / 2
+    return "utf-16-le" if odd > most and even < least else "utf-16-be" if even > most and odd < least else ""
+
+
+def _decoded(data: bytes, asked: str, name: str, notes: list[str]) -> tuple[str, str]:
+    """Return the decoded text and its encoding."""
+    encoding = _encoding(data) if asked == "auto" else asked
+    codecs = {"utf-8": "utf-8-sig", "utf-16": _utf16(data) or "utf-16-le"}
+    text = data.decode(codecs.get(encoding, encoding), errors="replace")
+    if lost := text.count("\ufffd"):
+        notes.append(f"{lost:,} characters could not be read as {encoding}; choose another encoding.")
+    if encoding not in ("utf-8", "utf-16") and asked == "auto":
+        notes.append(f"The text is no UTF-8; it was taken for {encoding}. Look whether its words are right.")
+    if nul := text.count("\x00"):
+        notes.append(f"{nul:,} NUL characters were left out.")
+    return text.replace("\x00", ""), encoding
+
+
+def _encoding(data: bytes) -> str:
+    if _utf16(data):
+        return "utf-16"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        from charset_normalizer import from_bytes
+
+        # Only lines that are not ASCII distinguish encodings.
+        odd = [line for line in data[: error.start + 4 * _SAMPLE].split(b"\n") if not line.isascii()]
+        signs = b"\n".join(odd).decode("utf-8", errors="replace")
+        if sum(sign > "\x7f" and sign != "\ufffd" for sign in signs) >= signs.count("\ufffd"):
+            return "utf-8"
+        sample = b"\n".join(odd)[:8192]
+        best = from_bytes(sample, cp_isolation=list(ENCODINGS[2:])).best()
+        # The most common encoding, where it makes no difference or nothing else is likely.
+        if best is None or best.encoding not in ENCODINGS or str(best) == sample.decode("cp1252", "replace"):
+            return "cp1252"
+        return best.encoding
+    return "utf-8"
+
+
+# ------------------------------------------------------------------------------------------------- libsvm
+
+
+def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndarray, str]:
+    """Return X, shape (N, d), the target, shape (N,), and the index of the first feature."""
+    from sklearn.datasets import load_svmlight_file
+
+    # scikit-learn refuses an index beyond 32 bits with a misleading message.
+    far = max((int(index) for index in re.findall(r"\s(\d{7,60}):", text)), default=0)
+    within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
+    usual = "0" if re.search(r"\s0:", text) else "1"
+    base = usual if base == "auto" else base
+    try:
+        X, y = load_svmlight_file(io.BytesIO(text.encode()), zero_based=base == "0")
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise ValueError(f"{name} cannot be read as libsvm: {_bad_line(text, base) or error}.") from None
+    if not X.shape[0] or not X.shape[1]:
+        raise ValueError(f"{name} has no rows or no features.")
+    within.check(name, index=X.shape[1])
+    values = np.r_[X.data, y]
+    if not (fits := np.abs(values) <= LARGEST).all():
+        raise ValueError(f"{name} holds the value {values[~fits][0]:g}; take it out, or change its unit.")
+    return sp.csr_array(X, dtype=np.float64), y, base
+
+
+def _bad_line(text: str, base: str) -> str:
+    """Return which line of a text is none of libsvm, what it holds, and what to do; or ""."""
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.partition("#")[0].strip()
+        fault = _fault(content, base) if content else ""
+        if fault:
+            return f"line {number:,} {fault}"
+    return ""
+
+
+def _fault(line: str, base: str) -> str:
+    """Return what is wrong with a line of libsvm, and what to do; or ""."""
+    (label, *pairs), shown = line.split(), shortened(line, 60)
+    broken = next((pair for pair in pairs if not re.fullmatch(r"(qid|\d+):[-+.\w]+", pair)), "")
+    indices = [int(index) for index in re.findall(r"\s(\d{1,18}):", line)]
+    cells = (label, *re.findall(r"\s\d+:(\S+)", line))
+    word = next((cell for cell in cells if not _NUMBER.fullmatch(cell)), "")
+    faults = (
+        (
+            re.fullmatch(r"[^:,]+(,[^:,]+)+", label),
+            f"has several labels ({label}), and one is predicted. Give a table with a column of 0 and 1 for "
+            "each label",
+        ),
+        (broken, f"holds {broken!r} ({shown}), where index:value is expected. Mend or remove it"),
+        (
+            base == "1" and 0 in indices,
+            f"has the index 0 ({shown}), and they start at 1. `--read base=0` takes 0 for the first",
+        ),
+        (
+            any(a >= b for a, b in pairwise(indices)),
+            f"has indices that do not ascend ({shown}). Sort its entries",
+        ),
+        (word, f"holds {word!r} ({shown}), which is no number. Mend or remove it"),
+    )
+    return next((sentence for is_wrong, sentence in faults if is_wrong), "")
+
+
+# ------------------------------------------------------------------------------------------------ Parquet
+
+
+def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
+    """Read a Parquet file; raises ValueError if it is broken, too large, or has too few columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    notes: list[str] = []
+    try:
+        file = pq.ParquetFile(io.BytesIO(data))
+        schema = file.schema_arrow
+        n, m = file.metadata.num_rows, len(schema)
+        within.check(name, columns=m, rows=n, cells=n * m)
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        within.check(name, unfolded=sum(group.total_byte_size for group in groups))
+        arrow = file.read()
+        columns = [_plain(column) for column in arrow.columns]
+        if lost := [field.name for field, column in zip(schema, columns, strict=True) if column is None]:
+            notes.append(
+                f"{len(lost):,} columns hold lists, structures or bytes, which are no single values, and "
+                f"were left out: {quoted(lost, 5)}."
+            )
+        arrays = {str(place): column for place, column in enumerate(columns) if column is not None}
+        table = pa.table(arrays).to_pandas(ignore_metadata=True, deduplicate_objects=False)
+    except pa.ArrowMemoryError:
+        raise MemoryError from None
+    except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
+        said = " ".join(str(error).split())[:200].rstrip(".")
+        raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
+    names = named([schema.field(int(place)).name for place in arrays], notes)
+    if len(names) < 2:
+        raise ValueError(
+            f"{name} has fewer than two columns of single values; a target and a feature are needed."
+        )
+    if not len(table):
+        raise ValueError(f"{name} has no rows. Upload a table that has some.")
+    table.columns = pd.Index(names)
+    return Source(Reading("parquet", "utf-8", "comma", "yes", "point"), table, notes=tuple(notes))
+
+
+def _plain(column: Any) -> Any:
+    """Return an Arrow column as numbers, booleans, times without a zone, or strings; else None."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    kind = column.type
+    if of.is_dictionary(kind):
+        return _plain(column.cast(kind.value_type))
+    if of.is_decimal(kind) or of.is_float16(kind):
+        return column.cast(pa.float64(), safe=False)
+    if of.is_timestamp(kind) or of.is_date(kind):
+        return column.cast(pa.timestamp("us"), safe=False)
+    if of.is_time(kind) or of.is_duration(kind):
+        return column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+    plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
+    return column if any(is_plain(kind) for is_plain in plain) else None

@@ -1,0 +1,304 @@
+"""Infer what every column of a table holds: numbers, words, yes or no, dates, texts, or nothing of use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fmviz.tables.cells import (
+    NOTHING,
+    DateFormat,
+    Notation,
+    cleaned,
+    date_format,
+    dates_of,
+    in_one_case,
+    is_number,
+    notation_of,
+    numbers_of,
+    quoted,
+    shortened,
+    some,
+    words_of,
+)
+from fmviz.tables.columns import NumberColumn, WordColumn
+from fmviz.tables.limits import MOST_LEVELS
+
+__all__ = ["KINDS", "Column", "ascending", "described", "likely_target"]
+
+KINDS = ("number", "word", "yes_no", "date", "text", "ignored")
+"""The ways to use a column."""
+
+_CLASSES = 50
+_FEW = 12
+_TEXT_WORDS = 3
+_IDENTIFIER = re.compile(r"(^|[\W_])(id|uid|uuid|guid|key|index|nr|no|row|rownum|serial)$", re.I)
+_CODE = re.compile(r"(^|[\W_])(id|code|zip|zip_?code|post_?code|postal_?code|plz)$|[a-z]I[dD]$")
+_TIME = re.compile(r"year|month|week|day|date|time|hour|age", re.I)
+_TARGET = re.compile(
+    r"^(target|label|class|y|outcome|response|survived|churn|default|late|price|rating)$", re.I
+)
+_PERHAPS = ("None", "NA", "N/A", "n/a", "none", "na")
+"""Missing values in columns of numbers, words where they repeat in columns of words."""
+_SAME = "It has the same value in all rows."
+_OWN = "It looks like an identifier: every row has a {} of its own."
+
+
+# The places of words on rating scales, one a line, ascending; synonyms share a place.
+_SCALES = tuple(
+    {word: at for at, place in enumerate(line.split()) for word in place.split("/")}
+    for line in """
+    awful/terrible/dreadful poor/bad fair/okay/ok/average/medium good great/very_good excellent/perfect
+    never rarely/seldom sometimes often/frequently/usually always
+    none/no minimal/very_low low/slight/mild medium/moderate/mid/middle high/severe very_high/extreme/critical
+    tiny/xs small/s medium/m large/l huge/xl xxl
+    strongly_disagree disagree neutral/undecided agree strongly_agree
+    very_dissatisfied dissatisfied neutral satisfied very_satisfied
+    beginner/novice intermediate advanced expert
+    cold cool warm hot
+    """.strip().splitlines()
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds, with a summary.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the table.
+    kind : str
+        One of `KINDS`: the recommended use.
+    missing : int
+        The number of missing values, including infinite numbers and, among numbers, stray words.
+    different : int
+        The number of unique values.
+    examples : str
+        The first few values.
+    note : str
+        How it was read, or the reason why it is ignored; or empty.
+    question : str
+        What could be read in another way; or empty.
+    option : str
+        The option that does: of reading, as "dates=day", or "words".
+    levels : tuple of str
+        The most frequent values, to choose the positive class from; a scale in its order.
+    positive : bool
+        Whether it holds more than two different numbers, all positive.
+    notation : Notation
+        How it writes numbers.
+    dates : DateFormat or None
+        How it writes dates.
+    merged : mapping of str to str
+        Spellings of words that are another one but for capitals.
+    clean : bool
+        Whether blanks around words do not count, and dates have a trend; not so at commit 2c2cf81.
+    absent : tuple of str
+        Words that stand for missing values.
+    """
+
+    name: str
+    kind: str = "ignored"
+    missing: int = 0
+    different: int = 0
+    examples: str = ""
+    note: str = ""
+    question: str = ""
+    option: str = ""
+    levels: tuple[str, ...] = ()
+    positive: bool = False
+    notation: Notation = field(default_factory=Notation)
+    dates: DateFormat | None = None
+    merged: Mapping[str, str] = field(default_factory=dict)
+    clean: bool = True
+    absent: tuple[str, ...] = NOTHING
+
+    @property
+    def numbers(self) -> NumberColumn:
+        """What reads it as numbers."""
+        return NumberColumn(name=self.name, notation=self.notation)
+
+    @property
+    def words(self) -> WordColumn:
+        """What reads it as words."""
+        about: dict[str, Any] = {"merged": self.merged, "absent": self.absent} if self.clean else {}
+        return WordColumn(name=self.name, clean=self.clean, **about)
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """How it was read, or why it is left out, and what is asked of it; or empty."""
+        if self.kind == "ignored":
+            return f"Column {self.name!r} is left out. {self.note}", ""
+        return f"Column {self.name!r}: {self.note}" if self.note else "", self.asked
+
+    @property
+    def asked(self) -> str:
+        """The question, with the option of the command line that decides otherwise."""
+        if not self.question:
+            return ""
+        option = f"--words {self.name}" if self.option == "words" else f"--read {self.option}"
+        return f"{self.question} `{option}` reads {_OTHERWISE[self.option.partition('=')[0]]}."
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Column:
+        """Return the column of a dictionary by `dataclasses.asdict`, in which tuples may be lists."""
+        dates = None if data["dates"] is None else DateFormat(**data["dates"])
+        lists = {name: tuple(data[name]) for name in ("levels", "absent")}
+        return cls(**{**data, **lists, "notation": Notation(**data["notation"]), "dates": dates})
+
+
+_OTHERWISE = {
+    "words": "each as a word",
+    "missing": "this as missing",
+    "dates": "it in the other way",
+    "decimal": "it in the other way",
+}
+
+
+def described(
+    table: pd.DataFrame, decimal: str = "point", dates: str = "auto", missing: str = ""
+) -> tuple[Column, ...]:
+    """Infer what the columns of a table hold.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of typed values, or of words as a file writes them.
+    decimal : {"point", "comma"}
+        The decimal sign of columns whose cells prove none.
+    dates : {"auto", "day", "month"}
+        What comes first in dates of two-digit days and months.
+    missing : str
+        Words that stand for missing values, separated by commas.
+    """
+    first = Column("", notation=Notation(decimal), absent=(*NOTHING, *listed(missing)))
+    return tuple(_described(table[name], replace(first, name=str(name)), dates) for name in table)
+
+
+def listed(words: str) -> tuple[str, ...]:
+    """Return words that are separated by commas."""
+    return tuple(word.strip() for word in words.split(",") if word.strip())
+
+
+def _described(values: pd.Series, column: Column, dates: str) -> Column:
+    values = cleaned(values)
+    known = values[~values.isin(column.absent)].dropna()
+    counts = known.value_counts()
+    column = _with_kind(replace(column, different=len(counts)), known, dates)
+    words = words_of(counts.index[:_CLASSES].to_series()) if len(counts) <= 4 * _CLASSES else ()
+    levels = tuple(dict.fromkeys(column.merged.get(word, word) for word in words))
+    return replace(
+        column,
+        missing=column.missing + len(values) - len(known),
+        different=len(counts) - len(column.merged),
+        examples=" · ".join(shortened(word, 30) for word in words_of(known.drop_duplicates().head(4))),
+        levels=ascending(levels) or levels,
+    )
+
+
+def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
+    """Return a column with its kind, and how it is read."""
+    if column.different < 2:
+        return replace(column, note=_SAME if column.different else "It has no values.")
+    if pd.api.types.is_bool_dtype(known):
+        return replace(column, kind="yes_no")
+    if is_number(known):
+        return _of_numbers(column, known.to_numpy(dtype=np.float64))
+    if (form := date_format(known, dates)) is not None:
+        lost = int(dates_of(known, form.form).isna().sum())
+        note = f"{lost:,} cells are no dates and count as missing." if lost else ""
+        question, option = form.question(column.name)
+        about: dict[str, Any] = {"missing": lost, "dates": form, "question": question, "option": option}
+        return replace(column, kind="date", note=note, **about)
+    likely = known[~known.isin(_PERHAPS)]
+    read = notation_of(likely, column.notation.decimal) if len(likely) > 0.5 * len(known) else None
+    if read is None or not (read.unit or column.different > 2 or set(known) <= {"0", "1"}):
+        return _of_words(replace(column, notation=read or column.notation), known)
+    numbers = numbers_of(likely, read)
+    kept = ~np.isnan(numbers)
+    note = read.sentence(str(likely[kept].iloc[0]))
+    stray = likely[~kept & (likely != read.missing)].map(str)
+    if len(stray):
+        such = f"{len(stray):,} cells such as {shortened(stray.iloc[0], 30)!r}"
+        note += f" {such} are no numbers and count as missing."
+    column = replace(column, note=note.strip(), missing=len(known) - int(kept.sum()), notation=read)
+    return _of_numbers(column, numbers[kept])
+
+
+def _of_numbers(column: Column, numbers: np.ndarray) -> Column:
+    """Return a column of numbers, or of codes or numbers of the rows."""
+    name, notation, asked = column.name, column.notation, ("", "")
+    finite = np.isfinite(numbers)
+    if infinite := int((~finite).sum()):
+        note = f"{infinite:,} infinite values count as missing. {column.note}".strip()
+        column, numbers = replace(column, note=note, missing=column.missing + infinite), numbers[finite]
+    n, different = numbers.size, np.unique(numbers)
+    if different.size < 2:
+        return replace(column, note=_SAME)
+    if set(different.tolist()) == {0.0, 1.0}:
+        return replace(column, kind="yes_no")
+    integral = bool((numbers == np.round(numbers)).all())
+    own = n >= 20 and different.size == n and integral
+    # Some rows of a numbered table have most of its numbers.
+    counting = own and np.ptp(numbers) < 2 * n and not _TIME.search(name)
+    if own and (counting or _IDENTIFIER.search(name) or _CODE.search(name)):
+        return replace(column, note=_OWN.format("number"))
+    if integral and not notation.unit:
+        if _CODE.search(name) and different.size <= n / 2:
+            note = f"Its whole numbers look like codes; as a category, each is a name. {column.note}"
+            return replace(column, kind="word", note=note.strip())
+        if 2 < different.size <= _FEW and different.size <= n / 5:
+            asked = f"Column {name!r} has {different.size} whole numbers only.", "words"
+    asked = notation.question(name) if notation.ambiguous else asked
+    positive = different.size > 2 and bool(different[0] > 0.0)
+    return replace(column, kind="number", question=asked[0], option=asked[1], positive=positive)
+
+
+def _of_words(column: Column, known: pd.Series) -> Column:
+    """Return a column of words, of yes and no, or of texts; or one of identifiers."""
+    n, m = len(known), column.different
+    words = list(map(str, known))
+    if (m > n / 2 or m > MOST_LEVELS) and n >= 20:
+        if np.mean([len(word.split()) for word in some(words)]) >= _TEXT_WORDS:
+            note = f"Texts; as such, each of their {MOST_LEVELS:,} most frequent words is a feature."
+            return replace(column, kind="text", note=note)
+        if m == n or (n >= 50 and m > 0.9 * n):
+            return replace(column, note=_OWN.format("word"))
+    merged = in_one_case(words)
+    column = replace(column, kind="yes_no" if m - len(merged) == 2 else "word", merged=merged)
+    if merged:
+        pairs = [f"{word!r} as {level!r}" for word, level in merged.items()]
+        column = replace(column, note=f"Words that differ in capitals alone are the same: {quoted(pairs)}.")
+    if perhaps := [word for word in _PERHAPS if word in set(words)]:
+        are = "is a word" if len(perhaps) == 1 else "are words"
+        question = f"{quoted([repr(word) for word in perhaps])} {are} in column {column.name!r}."
+        column = replace(column, question=question, option=f"missing={','.join(perhaps)}")
+    return column
+
+
+def ascending(levels: Sequence[str]) -> tuple[str, ...]:
+    """Return levels in the order of a rating scale that has all of them, else ()."""
+    words = {level: level.strip().lower().replace(" ", "_").replace("-", "_") for level in levels}
+    for places in _SCALES:
+        ranks = [places.get(word) for word in words.values()]
+        if None not in ranks and len(set(ranks)) == len(ranks):
+            return tuple(sorted(words, key=lambda level: places[words[level]]))
+    return ()
+
+
+def likely_target(columns: Iterable[Column]) -> str:
+    """Return the most likely target: a column named like one, else the last suitable one.
+
+    A column of words is suitable if it is the last and has few unique values.
+    """
+    columns = list(columns)
+    able = [column for column in columns if column.kind in ("number", "yes_no", "word")]
+    named = [column.name for column in able if _TARGET.match(column.name)]
+    easy = [c.name for c in able if c.kind != "word" or (c is columns[-1] and c.different <= _CLASSES)]
+    return (named or easy or [column.name for column in able] or [""])[-1]

@@ -1,0 +1,117 @@
+"""Limits on the size of tables, on a shared server and on the command line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fmviz.engine.memory import in_words
+
+__all__ = ["LOCAL", "MOST_LEVELS", "SMALLER", "UPLOADS", "Limits"]
+
+MOST_LEVELS = 1_000
+"""The default maximum of words of a text, and of levels of a column at commit 2c2cf81."""
+
+SMALLER = "Take a sample of its rows, or compress it with gzip."
+"""Advice for files that are too large."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Upper limits on files and tables.
+
+    Attributes
+    ----------
+    file : float
+        Bytes of the file as sent.
+    unfolded : int
+        Bytes of a compressed file after decompression.
+    rows, columns : float
+        Rows and columns of the table.
+    cells : float
+        Rows × columns of the table, and non-zeros of X.
+    features : float
+        Columns of X.
+    otherwise : str
+        The end of every error message.
+    """
+
+    file: float = math.inf
+    unfolded: int = 10**12
+    rows: float = math.inf
+    columns: float = math.inf
+    cells: float = math.inf
+    features: float = math.inf
+    otherwise: str = ""
+
+    def __str__(self) -> str:
+        """Return the limits as a sentence."""
+        return (
+            f"At most {in_words(self.file)}, {self.rows:,} rows, {self.columns:,} columns, {self.cells:,} "
+            f"cells and {self.features:,} features. Of a text, the {MOST_LEVELS:,} most frequent words are "
+            "features."
+        )
+
+    def check(self, name: str, **sizes: float) -> None:
+        """Raise ValueError where a size exceeds its limit.
+
+        Parameters
+        ----------
+        name : str
+            The name of the data in the message.
+        **sizes : float
+            Sizes by the keys of `_SENTENCES`.
+        """
+        for what, value in sizes.items():
+            limit, sentence = _SENTENCES[what]
+            if value > (most := getattr(self, limit)):
+                written = in_words if limit in ("file", "unfolded") else "{:,}".format
+                refused = sentence.format(name=name, value=written(value), most=written(most))
+                raise ValueError(refused + self.otherwise)
+
+
+_SENTENCES = {
+    "file": (
+        "file",
+        "{name} has {value}, more than {most}. " + SMALLER,
+    ),
+    "unfolded": ("unfolded", "{name} unfolds to more than {most}. Take a sample of its rows."),
+    "columns": (
+        "columns",
+        "{name} has {value} columns, more than {most}. Take fewer of them, or save it as libsvm.",
+    ),
+    "rows": ("rows", "{name} has more than {most} rows. Take a sample of them."),
+    "cells": (
+        "cells",
+        "{name} has about {value} cells, more than {most}. Take a sample of its rows, or fewer columns.",
+    ),
+    "values": ("cells", "{name} has more than {most} values. Take a sample of its rows."),
+    "index": (
+        "features",
+        "{name} has an index of {value}, more than {most} features. Renumber them without gaps.",
+    ),
+    "features": (
+        "features",
+        "{name} makes {value} features, more than {most}. Ignore columns of many words.",
+    ),
+    "entries": (
+        "cells",
+        "{name} makes {value} entries of X, more than {most}. Take a sample of the rows, or ignore columns.",
+    ),
+}
+
+UPLOADS = Limits(
+    file=100_000_000,
+    unfolded=200_000_000,
+    rows=1_000_000,
+    columns=2_000,
+    cells=20_000_000,
+    features=200_000,
+)
+"""The limits of the page, which shows them, and of the command line.
+
+``maxUploadSize`` in .streamlit/config.toml agrees."""
+
+# A wrong index in a libsvm file would create as many features and exhaust the memory.
+LOCAL = Limits(features=10_000_000)
+"""The limits under ``--no-limits``."""

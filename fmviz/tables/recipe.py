@@ -1,0 +1,215 @@
+"""Options for a file: how to read it, how to encode each column, and which column to predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.errors import one_of
+from fmviz.tables.cells import DateFormat, Notation, date_format
+from fmviz.tables.columns import MISSING, Missing, ScalingKind
+from fmviz.tables.encoder import TableEncoder
+from fmviz.tables.kinds import KINDS, Column, described, likely_target
+from fmviz.tables.limits import MOST_LEVELS
+from fmviz.tables.source import LIBSVM_TARGET, Reading, Source
+from fmviz.tables.target import TASKS, Target
+
+__all__ = ["Choice", "Recipe", "columns_of", "first_recipe", "learned"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a column is used, one of `KINDS`, and how missing values are treated, one of `MISSING`."""
+
+    name: str
+    kind: str
+    missing: Missing = "drop"
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, KINDS)
+        one_of("missing", self.missing, MISSING)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Options of reading and encoding a file.
+
+    Attributes
+    ----------
+    reading : Reading
+        The options of reading.
+    columns : tuple of Choice
+        The columns in their order; () for libsvm.
+    target : str
+        The column to predict.
+    also : tuple of str
+        Further columns to predict with it.
+    task : {"auto", "regression", "binary", "class", "ordinal"}
+        See `fmviz.tables.target.Target`.
+    positive : str
+        The class encoded as +1, all others as -1. Empty: the later of two classes, or multiclass.
+    order : tuple of str
+        Ordered classes, ascending; empty for the order of a scale, of numbers, or of letters.
+    logarithm : bool
+        Whether to predict the logarithm of a positive number.
+    scaling, numbers, most_levels : str, str, int or None
+        See `fmviz.tables.encoder.TableEncoder`.
+    rare : int
+        Words with fewer rows share a level.
+    """
+
+    reading: Reading = field(default_factory=Reading)
+    columns: tuple[Choice, ...] = ()
+    target: str = ""
+    task: str = "auto"
+    positive: str = ""
+    scaling: ScalingKind = "standard"
+    rare: int = 1
+    most_levels: int | None = None
+    also: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    logarithm: bool = False
+    numbers: str = "auto"
+
+    def __post_init__(self) -> None:
+        one_of("task", self.task, TASKS)
+        self.encoder(()).check()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recipe as a dictionary for JSON."""
+        settings = {
+            **asdict(self),
+            "reading": self.reading.to_dict(),
+            "columns": [[choice.name, choice.kind, choice.missing] for choice in self.columns],
+        }
+        # The hash of this text names a data set: what it would be without a word is left out.
+        return {
+            name: value for name, value in settings.items() if name not in _BEFORE or value != _BEFORE[name]
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
+        """Return the recipe of a dictionary by `to_dict`; raises ValueError on anything else."""
+        try:
+            given = {**_BEFORE, **data}
+            lists = {name: tuple(given[name]) for name in ("also", "order")}
+            columns = tuple(Choice(*fields) for fields in data["columns"])
+            return cls(
+                **{**given, **lists, "reading": Reading.from_dict(data["reading"]), "columns": columns}
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"This is no recipe for a data set ({error}).") from None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """All columns to predict."""
+        return (self.target, *(name for name in self.also if name != self.target))
+
+    def corrected(self, choices: Iterable[Choice]) -> Recipe:
+        """Return the recipe with other choices for its columns; unknown columns are ignored."""
+        changed = {choice.name: choice for choice in choices}
+        return replace(self, columns=tuple(changed.get(choice.name, choice) for choice in self.columns))
+
+    def encoder(self, features: Iterable[str]) -> TableEncoder:
+        """Return the encoder of some columns, not fitted."""
+        chosen = {choice.name: choice for choice in self.columns}
+        chosen = {name: chosen[name] for name in features if name in chosen}
+        return TableEncoder(
+            numbers=self.numbers,
+            use={name: choice.kind for name, choice in chosen.items()},
+            missing={name: choice.missing for name, choice in chosen.items()},
+            scaling=self.scaling,
+            rare=self.rare,
+            most_levels=self.most_levels,
+            decimal=self.reading.usual_decimal,
+            dates=self.reading.dates,
+            missing_words=self.reading.missing,
+        )
+
+
+_BEFORE = {"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"}
+"""What recipes of commit 2c2cf81 mean where they say nothing."""
+
+
+def columns_of(source: Source) -> tuple[Column, ...]:
+    """Return what the columns of a file hold; of libsvm the target alone."""
+    reading = source.reading
+    return described(source.columns, reading.usual_decimal, reading.dates, reading.missing)
+
+
+def first_recipe(source: Source, columns: Iterable[Column]) -> Recipe:
+    """Return the default recipe of a file with these columns."""
+    if source.table is None:
+        return Recipe(source.reading, target=LIBSVM_TARGET)
+    columns = tuple(columns)
+    choices = tuple(
+        Choice(column.name, column.kind, "mark" if column.missing else "impute") for column in columns
+    )
+    rare = 1 if len(source.table) < 1_000 else 5
+    return Recipe(source.reading, choices, likely_target(columns), rare=rare)
+
+
+def learned(
+    source: Source, recipe: Recipe, rows: np.ndarray | None = None, columns: Iterable[Column] | None = None
+) -> tuple[Target, TableEncoder | None]:
+    """Learn how a file becomes a target and features, without an encoder for libsvm.
+
+    Parameters
+    ----------
+    source : Source
+        The file as read.
+    recipe : Recipe
+        The options.
+    rows : int ndarray, optional
+        The rows by whose target the curves of numbers are chosen; by default all.
+    columns : iterable of Column, optional
+        What the columns hold, if that is known already.
+
+    Raises
+    ------
+    ValueError
+        If the recipe does not suit the file.
+    """
+    if not recipe.target:
+        raise ValueError(
+            "There is no column to predict: none has values that repeat and differ. Choose a target, or "
+            "upload a table with one."
+        )
+    table = source.columns
+    for name in recipe.targets:
+        if name not in table:
+            raise ValueError(f"The target {name!r} is no column. Choose one of the columns.")
+    if recipe.reading.cells == "typed":
+        choices = recipe.columns or (Choice(LIBSVM_TARGET, "number"),)
+        columns = [_before(choice, table, recipe.reading) for choice in choices if choice.name in table]
+    described = {column.name: column for column in columns or columns_of(source)}
+    alone: dict[str, Any] = {} if recipe.also else {"positive": recipe.positive, "order": recipe.order}
+    options = {"task": recipe.task, "logarithm": recipe.logarithm, **alone}
+    target = Target.of_table(table, recipe.targets, described, **options)
+    if source.table is None:
+        return target, None
+    y = target.encode(table)
+    taken = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
+    features = table.drop(columns=list(recipe.targets))
+    known = y[:, 0] if y.ndim == 2 else y
+    # Classes by name, so that they are not taken for numbers.
+    if target.task in ("binary", "class", "several"):
+        known = known.astype(str).astype(object)
+    if rows is not None:
+        known = pd.Series(known).where(np.isin(np.arange(len(known)), rows)).to_numpy()
+    others = [column for column in described.values() if column.name in features]
+    return target, recipe.encoder(features).learn(features[taken], others, known[taken])
+
+
+def _before(choice: Choice, table: pd.DataFrame, reading: Reading) -> Column:
+    """Return a column that is read as at commit 2c2cf81."""
+    dates = None
+    if choice.kind == "date" and (form := date_format(table[choice.name], "month")) is not None:
+        # Times with offsets were those of UTC.
+        dates = DateFormat("ISO8601" if form.zones else form.form)
+    notation = Notation(reading.usual_decimal, strict=True)
+    return Column(choice.name, choice.kind, notation=notation, dates=dates, clean=False)

@@ -1,0 +1,44 @@
+"""Scale numbers to mean 0 and deviation 1, and back to their own unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Scaling"]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The scaling of a number, or of its logarithm, to (value − mean)/scale.
+
+    Attributes
+    ----------
+    mean, scale : float
+        In the original unit.
+    deviations : bool
+        Whether they are the mean and the standard deviation of the data.
+    logarithm : bool
+        Whether the natural logarithm is scaled.
+    """
+
+    mean: float = 0.0
+    scale: float = 1.0
+    deviations: bool = True
+    logarithm: bool = False
+
+    def encode(self, value: float) -> float:
+        """Return the scaled value."""
+        return ((math.log(value) if self.logarithm else value) - self.mean) / self.scale
+
+    def decode(self, scaled: float) -> float:
+        """Return the value in the original unit."""
+        added = self.added(scaled)
+        # Infinite on overflow.
+        return float(np.exp(np.float64(added))) if self.logarithm else added
+
+    def added(self, scaled: float) -> float:
+        """Return the value on the scale on which terms add up: the value, or its logarithm."""
+        return self.mean + self.scale * scaled

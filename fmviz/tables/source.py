@@ -1,0 +1,159 @@
+"""Options of reading a file, and the file as read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fmviz.engine.errors import one_of
+from fmviz.engine.memory import array_bytes
+from fmviz.tables.cells import shortened
+
+__all__ = ["CHOICES", "DELIMITERS", "ENCODINGS", "LIBSVM_TARGET", "Reading", "Source", "named"]
+
+LIBSVM_TARGET = "target"
+"""The name of the target of a libsvm file."""
+# Longer names of columns are truncated.
+_LONGEST_NAME = 100
+
+ENCODINGS = (
+    *("utf-8", "utf-16", "cp1252", "cp1250", "cp1251", "koi8_r", "mac_roman"),
+    *("shift_jis", "gb18030", "big5", "euc_kr"),
+)
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blanks": " "}
+CHOICES: dict[str, tuple[str, ...]] = {
+    "kind": ("auto", "table", "libsvm", "parquet"),
+    "encoding": ("auto", *ENCODINGS),
+    "delimiter": ("auto", *DELIMITERS),
+    "header": ("auto", "yes", "no"),
+    "decimal": ("auto", "point", "comma"),
+    "lines": ("all", "fitting"),
+    "dates": ("auto", "day", "month"),
+    "base": ("auto", "0", "1"),
+}
+"""The allowed values of every field of a `Reading` that is a choice."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options of reading a file.
+
+    Attributes
+    ----------
+    kind : str
+        The format: delimited text, libsvm or Parquet.
+    encoding, delimiter, header, decimal : str
+        Text encoding, delimiter, presence of a header, and the decimal sign of columns that prove none.
+    lines : str
+        "all", or "fitting" to skip lines with too many fields.
+    dates : str
+        What comes first in dates such as 05/03/2020: "day" or "month".
+    base : str
+        The index of the first feature of a libsvm file.
+    skip : int
+        The number of lines to skip before the table.
+    missing : str
+        Words that stand for missing values, separated by commas.
+    cells : {"text", "typed"}
+        Whether cells are read by column as people write them, or were typed by pandas as at commit 2c2cf81.
+    """
+
+    kind: str = "auto"
+    encoding: str = "auto"
+    delimiter: str = "auto"
+    header: str = "auto"
+    decimal: str = "auto"
+    lines: str = "all"
+    skip: int = 0
+    dates: str = "auto"
+    base: str = "auto"
+    missing: str = ""
+    cells: str = "text"
+
+    def __post_init__(self) -> None:
+        for name, choices in {**CHOICES, "cells": ("text", "typed")}.items():
+            one_of(name, getattr(self, name), choices)
+
+    @property
+    def usual_decimal(self) -> str:
+        """The decimal sign of columns that prove none."""
+        return "comma" if self.decimal == "comma" else "point"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options for JSON; later ones only where they are not those of commit 2c2cf81."""
+        return {name: value for name, value in asdict(self).items() if _BEFORE.get(name) != value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Reading:
+        """Return the options of a dictionary by `to_dict`."""
+        return cls(**{**_BEFORE, **data})
+
+
+_BEFORE = {"dates": "auto", "base": "auto", "missing": "", "cells": "typed"}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A file as read.
+
+    Attributes
+    ----------
+    reading : Reading
+        The options used, without "auto" where it can be told.
+    table : DataFrame or None
+        The table, with unique column names; None for libsvm.
+    X, y : (N, d) CSR array and (N,) ndarray, or None
+        The contents of a libsvm file.
+    notes : tuple of str
+        A sentence for everything that was left out or corrected.
+    """
+
+    reading: Reading
+    table: pd.DataFrame | None = None
+    X: sp.csr_array | None = None
+    y: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> pd.DataFrame:
+        """The table; of libsvm the target alone."""
+        return pd.DataFrame({LIBSVM_TARGET: self.y}) if self.table is None else self.table
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """The size in memory."""
+        return int(self.columns.memory_usage(deep=True).sum()) + array_bytes(self.X, self.y)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.columns)
+
+
+def named(columns: list[str], notes: list[str]) -> list[str]:
+    """Return unique names for the columns, and append a note for every kind of change."""
+    names: dict[str, None] = {}
+    changed: dict[str, list[str]] = {}
+    for place, column in enumerate(columns, 1):
+        name = " ".join(column.split())
+        why = "no name" if not name else ""
+        if len(name) > _LONGEST_NAME:
+            why = f"a name of more than {_LONGEST_NAME} characters, which was cut"
+        name = shortened(name, _LONGEST_NAME) or f"column {place}"
+        if name in names:
+            why = why or "the name of another"
+            numbered = (f"{name} ({number})" for number in itertools.count(2))
+            name = next(other for other in numbered if other not in names and other not in columns)
+        names[name] = None
+        changed.setdefault(why, []).append(name)
+    changed.pop("", None)
+    for why, those in changed.items():
+        n = "1 column" if len(those) == 1 else f"{len(those):,} columns"
+        notes.append(f"{n} had {why}: see “{those[0]}”.")
+    return list(names)

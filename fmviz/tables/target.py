@@ -1,0 +1,334 @@
+"""Encode and decode targets: standardized numbers, classes, ordered classes, or several columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.errors import one_of
+from fmviz.engine.target import Target as EngineTarget
+from fmviz.tables.cells import Notation, levels_of, quoted, words_of
+from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, column_from_dict
+from fmviz.tables.kinds import Column, ascending, described
+from fmviz.tables.scaling import Scaling
+
+__all__ = ["MOST_CLASSES", "TASKS", "Target", "Task"]
+
+Task = Literal["regression", "binary", "class", "ordinal", "several"]
+"""Numbers; two classes; more classes; classes in an order; any number of labels a row."""
+TASKS = ("auto", "regression", "binary", "class", "ordinal")
+"""The tasks of a single column."""
+MOST_CLASSES = 1_000
+# Whole numbers of at most so many values might be classes.
+_FEW = 12
+_OWN_SHARE, _MANY_ROWS = 0.5, 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """The encoding of a target.
+
+    Attributes
+    ----------
+    name : str
+        The column, or all columns.
+    task : {"regression", "binary", "class", "ordinal", "several"}
+        A number, encoded as (value − mean)/scale; two classes, encoded as -1 and +1; more classes, ordered or
+        not, encoded by their index among the labels; or several columns of two classes.
+    mean, scale : float
+        Mean and standard deviation of a number.
+    labels : tuple of str
+        The labels of -1 and +1, or of the classes; empty for numbers and for several columns.
+    others : bool
+        Whether -1 stands for all classes but that of +1.
+    logarithm : bool
+        Whether the natural logarithm of the number is encoded.
+    parts : tuple of Target
+        The targets of several columns: all numbers ("regression") or all of two classes ("several").
+    reader : FeatureColumn, optional
+        What reads its cells; None for several columns.
+    notes : tuple of str
+        Sentences on how it was read, and on other ways.
+    """
+
+    name: str
+    task: Task
+    mean: float = 0.0
+    scale: float = 1.0
+    labels: tuple[str, ...] = ()
+    others: bool = False
+    parts: tuple[Target, ...] = ()
+    logarithm: bool = False
+    reader: FeatureColumn | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the target as a dictionary for JSON."""
+        reader = None if self.reader is None else self.reader.to_dict()
+        parts = [part.to_dict() for part in self.parts]
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "parts": parts,
+            "reader": reader,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], decimal: str = "point") -> Target:
+        """Return the target of a dictionary by `to_dict`, or of a model of commit 2c2cf81."""
+        known: dict[str, Any] = {name: tuple(data.get(name, ())) for name in ("labels", "notes")}
+        known["parts"] = tuple(cls.from_dict(part, decimal) for part in data.get("parts", ()))
+        before = Column(data["name"], notation=Notation(decimal, strict=True), clean=False)
+        usual = before.numbers if data["task"] == "regression" else before.words
+        reader = data.get("reader", None if known["parts"] else usual.to_dict())
+        known["reader"] = None if reader is None else column_from_dict(reader)
+        return cls(**{**data, **known})
+
+    @classmethod
+    def learn(
+        cls,
+        values: pd.Series,
+        task: str = "auto",
+        positive: str = "",
+        order: Sequence[str] = (),
+        logarithm: bool = False,
+        column: Column | None = None,
+    ) -> Target:
+        """Learn the encoding of a target.
+
+        Under "auto" two unique values are classes; more are numbers if at least half of the values parse as
+        numbers, and else classes. A `positive` class is encoded as +1 and all others as -1; of two classes
+        the default is the numerically or alphabetically later one. Ordered classes ascend as in `order`, or
+        as on a rating scale, or numerically or alphabetically. With `logarithm` the logarithm of a positive
+        number is encoded. `column` says how the cells are read.
+
+        Raises
+        ------
+        ValueError
+            If all values are equal or missing, do not suit the task, or are nearly all different words.
+        """
+        one_of("task", task, TASKS)
+        column = column or described(values.to_frame())[0]
+        name, reader = column.name, column.words
+        words = levels_of(reader.read(values).dropna(), by_number=column.clean)
+        if len(words) < 2:
+            always = f"is always {words[0]!r}" if words else "has no values"
+            raise ValueError(f"The target {name!r} {always}; there is nothing to predict. Choose another.")
+        positive = positive if positive in words else ""
+        notes = (
+            [f"Target {name!r}: {column.note}"]
+            if column.note and column.kind not in ("ignored", "text")
+            else []
+        )
+        notes += [column.asked] if column.question and column.option != "words" else []
+        numbers = column.numbers.read(values)
+        mostly = len(words) > 2 and numbers.notna().sum() >= 0.5 * values.notna().sum() and not positive
+        if task == "regression" or (task == "auto" and mostly):
+            return cls._of_numbers(column.numbers, numbers, words, logarithm, notes)
+        if logarithm:
+            raise ValueError(f"The target {name!r} is of classes, and a logarithm is one of numbers.")
+        reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
+        kind: Task = "ordinal" if task == "ordinal" else "class"
+        labels, scale = order or words, ascending(words) if column.clean and not order else ()
+        if len(words) == 2:
+            kind = "binary"
+            labels = sorted(words, key=(positive or (order[1:2] or words[1:])[0]).__eq__)
+        elif positive:
+            kind, labels = "binary", (f"not {positive}", positive)
+        elif refused := _refusal(words, len(values), task, order):
+            raise ValueError(f"The target {name!r} {refused}")
+        elif scale and task == "ordinal":
+            labels = scale
+            notes.append(f"The classes of {name!r} are in the order of their scale: {quoted(scale, 7)}.")
+        elif scale:
+            notes.append(f"The classes of {name!r} are a scale; `--task ordinal` predicts in its order.")
+        reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
+        others = len(words) > len(labels)
+        return cls(name, kind, labels=tuple(labels), others=others, reader=reader, notes=tuple(notes))
+
+    @classmethod
+    def of_table(
+        cls,
+        table: pd.DataFrame,
+        names: Sequence[str],
+        columns: Mapping[str, Column],
+        **options: Any,
+    ) -> Target:
+        """Learn the encoding of several columns, all numbers or all of two classes; options as of `learn`.
+
+        Raises
+        ------
+        ValueError
+            If they are of different kinds, or have more classes, or one is not a target.
+        """
+        parts = tuple(cls.learn(table[name], column=columns.get(name), **options) for name in names)
+        kinds = {part.task for part in parts}
+        if len(parts) == 1:
+            return parts[0]
+        if len(kinds) > 1 or not kinds <= {"regression", "binary"}:
+            described = ", ".join(f"{part.name} ({_KINDS[part.task]})" for part in parts)
+            raise ValueError(
+                f"Several targets must be numbers all, or of two classes all; they are {described}. Choose "
+                "columns of one kind."
+            )
+        return cls(", ".join(names), "several" if kinds == {"binary"} else "regression", parts=parts)
+
+    @classmethod
+    def _of_numbers(
+        cls, reader: NumberColumn, numbers: pd.Series, words: list[str], logarithm: bool, notes: list[str]
+    ) -> Target:
+        name, known = reader.name, numbers.dropna()
+        if logarithm and len(known) and known.min() <= 0.0:
+            raise ValueError(
+                f"The target {name!r} has the value {known.min():g}, and only positive numbers have a "
+                "logarithm. Predict it as it is."
+            )
+        if not len(known):
+            raise ValueError(
+                f"The target {name!r} holds words such as {words[0]!r}, and regression wants numbers. "
+                "Choose classes, or another target."
+            )
+        learned = reader.learn(np.log(known) if logarithm else known, "standard")
+        if learned is None:
+            raise ValueError(f"The target {name!r} is the same in all rows; choose another one.")
+        if len(words) <= _FEW and (known == np.round(known)).all() and not logarithm:
+            notes.append(
+                f"The target {name!r} has {len(words)} whole numbers; `--task class` predicts classes."
+            )
+        about: dict[str, Any] = {"logarithm": logarithm, "reader": reader, "notes": tuple(notes)}
+        return cls(name, "regression", learned.center, learned.scale, **about)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(part.name for part in self.parts) or (self.name,)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Sentences on how the column, or each of several, was read."""
+        return tuple(note for part in (self.parts or (self,)) for note in part.notes)
+
+    def encode(self, table: pd.DataFrame) -> np.ndarray:
+        """Return y of a table, float64 of shape (N,) or (N, m); NaN where a value is missing or unknown."""
+        if self.parts:
+            return np.column_stack([part.encode(table) for part in self.parts])
+        assert self.reader is not None
+        values = self.reader.read(table[self.name])
+        if self.task == "regression":
+            numbers = values.to_numpy(dtype=np.float64)
+            if self.logarithm:
+                # Other numbers count as missing.
+                numbers = np.log(np.where(numbers > 0.0, numbers, np.nan))
+            return np.asarray((numbers - self.mean) / self.scale)
+        codes = (-1.0, 1.0) if self.task == "binary" else range(len(self.labels))
+        known = dict(zip(self.labels, codes, strict=True))
+        other = -1.0 if self.others else np.nan
+        return np.array([np.nan if word is None else known.get(word, other) for word in words_of(values)])
+
+    def unknown(self, table: pd.DataFrame) -> list[str]:
+        """Return a sentence on labels of a table that are none of its own, if there are any."""
+        if self.reader is None or self.task == "regression" or self.others or self.name not in table:
+            return []
+        words = words_of(self.reader.read(table[self.name]))
+        counts = Counter(word for word in words if word not in (*self.labels, None))
+        n = counts.total()
+        rows = "row has" if n == 1 else "rows have"
+        return (
+            [f"The model knows no class {quoted(counts)} of {self.name!r}, which {n:,} {rows}."] if n else []
+        )
+
+    @property
+    def engine(self) -> EngineTarget:
+        """The target in the form of the engine, without values."""
+        kind: Any = "real" if self.task == "regression" else self.task
+        labels = self.outputs if self.parts else self.labels
+        values = np.empty((0, len(self.parts)) if self.parts else 0)
+        return EngineTarget(values, kind, np.array(labels, dtype=object) if labels else None)
+
+    def decode(self, f: np.ndarray) -> np.ndarray:
+        """Decode scores f, shape (N,) or (N, m), to numbers or labels."""
+        if self.parts:
+            return np.column_stack([part.decode(f[:, c]) for c, part in enumerate(self.parts)])
+        if self.task != "regression":
+            return self.engine.decode(f)
+        decoded = self.mean + self.scale * f
+        with np.errstate(over="ignore"):
+            return np.exp(decoded) if self.logarithm else decoded
+
+    def in_columns(self, predictions: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return decoded predictions, with probabilities p if any, as columns of a table."""
+        if self.parts:
+            columns = {}
+            for c, (part, output) in enumerate(zip(self.parts, self.outputs, strict=True)):
+                columns[f"prediction of {part.name}"] = predictions[:, c]
+                if p is not None:
+                    columns[f"probability of {output}"] = p[:, c]
+            return columns
+        columns = {"prediction": predictions}
+        if p is not None and self.task != "regression":
+            each = self.engine.probabilities(p)
+            labels = enumerate(self.labels) if len(self.labels) > 2 else [(1, self.labels[1])]
+            columns |= {f"probability of {label}": each[:, c] for c, label in labels}
+        return columns
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of several outputs: a column of yes and no by its name alone."""
+        return tuple(
+            part.name
+            if part.task == "regression" or part.labels[1].lower() in YES
+            else f"{part.name}={part.labels[1]}"
+            for part in self.parts
+        )
+
+    @property
+    def scaling(self) -> Scaling | tuple[Scaling, ...] | None:
+        """The scaling of a number, or of several."""
+        if self.task != "regression":
+            return None
+        each = (Scaling(own.mean, own.scale, logarithm=own.logarithm) for own in self.parts or (self,))
+        return tuple(each) if self.parts else next(each)
+
+    @property
+    def class_labels(self) -> tuple[str, ...] | None:
+        """The labels of -1 and +1, of the classes, or of several outputs; None for numbers."""
+        return self.outputs if self.task == "several" else self.labels or None
+
+
+def _refusal(words: Sequence[str], n: int, task: str, order: Sequence[str]) -> str:
+    """Return why words of n rows cannot be predicted as classes, and what to do; or ""."""
+    different, shown = f"{len(words):,}", quoted(words)
+    refusals = (
+        (
+            len(words) > MOST_CLASSES,
+            f"has {different} classes, and each of up to {MOST_CLASSES:,} gets a machine of its own. Choose "
+            "the one to tell from all others, or another target.",
+        ),
+        (
+            task == "binary",
+            f"has {different} classes ({shown}); choose the one to tell from all others, or predict all of "
+            "them.",
+        ),
+        (
+            n >= _MANY_ROWS and len(words) > _OWN_SHARE * n,
+            f"has {different} different words in {n:,} rows ({shown}): nearly every row is a class of its "
+            "own. If they are numbers, mend how they are written; else choose another target.",
+        ),
+        (
+            order and sorted(order) != sorted(words),
+            f"has the values {quoted(words, 20)}; the order {quoted(order)} does not hold all of them once.",
+        ),
+    )
+    return next((sentence for is_wrong, sentence in refusals if is_wrong), "")
+
+
+_KINDS = {
+    "regression": "a number",
+    "binary": "two classes",
+    "class": "more classes",
+    "ordinal": "ordered classes",
+}

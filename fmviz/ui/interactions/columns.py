@@ -1,0 +1,177 @@
+"""Draw what columns do to predictions: each alone as a curve, and pairs of them as surfaces."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.settings import ParamSpec
+from fmviz.lab.interpretation.reading import Search
+from fmviz.lab.search.by_columns import ByColumns
+from fmviz.report import main_figure, pair_figure
+from fmviz.ui import widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.components.matrix_view import Cell, CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.escape import plain
+from fmviz.ui.interactions.opened import Opened, read_samples
+from fmviz.ui.settings.state import Settings, Whole
+
+TABLE = (
+    Whole("pair", help="The column whose curve, or the two whose surface is shown, by their numbers."),
+    ParamSpec(
+        "cells",
+        "choice",
+        "columns",
+        choices=("columns", "features"),
+        help="What a cell of the matrix is: a pair of columns, or of features.",
+    ),
+)
+_FIRST, _ACROSS = 6, 3
+_LISTED = 60
+_GREY = "color: #8b929c"
+
+
+def read(reading: Opened) -> ByColumns | None:
+    """Draw how far the reading by columns is; return the newest there is."""
+    return next((item for item in reversed(read_samples(reading) or ()) if isinstance(item, ByColumns)), None)
+
+
+def draw(settings: Settings, reading: Opened) -> None:
+    """Draw the ranking of columns and pairs of them, one of these, and every column alone."""
+    by = read(reading)
+    if by is None:
+        return
+    used = reading.run.last.get("used_interactions", 0)
+    d = reading.attributes.of_column.size
+    st.markdown(f"**{plain(by.sentences[0])}** In features: {used:,} of {d * (d - 1) // 2:,} pairs are used.")
+    if by.message:
+        st.caption(plain(by.message))
+    _chosen(settings, reading, by)
+    st.subheader("Each column alone")
+    mains = by.effects.mains["column"].tolist()
+    _curves(by, mains[:_FIRST])
+    if len(mains) > _FIRST:
+        with st.expander(f"The other {len(mains) - _FIRST:,} columns", icon=":material/show_chart:"):
+            _curves(by, mains[_FIRST:_LISTED])
+
+
+def _curves(by: ByColumns, columns: list[int]) -> None:
+    places = [place for _ in range(0, len(columns), _ACROSS) for place in st.columns(_ACROSS, gap="medium")]
+    for column, place in zip(columns, places, strict=False):
+        sentence = by.effects.main_sentence(column)
+        with place:
+            chart(main_figure(by.effects, column), key=f"interactions_main_{column}", alt=sentence)
+            st.caption(plain(sentence))
+
+
+def _chosen(settings: Settings, reading: Opened, by: ByColumns) -> None:
+    """Draw the ranking of columns and pairs, and the curve or surface of the chosen one."""
+    effects, shown = by.effects, settings["pair"]
+    if not shown or len(shown) > 2 or max(shown) >= len(effects.columns) or len({*shown}) < len(shown):
+        shown = tuple(effects.pairs[["a", "b"]].iloc[0])
+    _ranking(settings, reading, by)
+    for sentence in by.sentences[1:]:
+        st.caption(f"{plain(sentence)} Grey are pairs that are neither larger nor needed to predict.")
+    names = [effects.columns[place].name for place in shown]
+    st.subheader(plain(" × ".join(names)))
+    if len(shown) == 1:
+        sentence, figure = effects.main_sentence(*shown), main_figure(effects, *shown)
+    else:
+        sentence = effects.pair_sentence(*shown)
+        dark = st.context.theme.type == "dark"
+        figure = pair_figure(effects.surface(*shown), effects.unit, dark=dark)
+    st.markdown(plain(sentence))
+    chart(figure, key="interactions_surface", alt=sentence)
+    st.button(
+        "Its pairs of features",
+        icon=":material/format_list_numbered:",
+        key="interactions_to_pairs",
+        on_click=settings.set,
+        kwargs={"view": "pairs", "find": ";".join(map(Search.exactly, names))},
+    )
+
+
+def _ranking(settings: Settings, reading: Opened, by: ByColumns) -> None:
+    effects = by.effects
+    pairs = effects.pairs.assign(name=effects.pairs["first"] + " × " + effects.pairs["second"])
+    mains = effects.mains.assign(a=effects.mains["column"], b=-1, small=False)
+    every = pd.concat([mains, pairs.assign(small=~by.counted)])[["name", "size", "a", "b", "small"]]
+    every = every.sort_values("size", ascending=False, kind="stable", ignore_index=True).head(_LISTED)
+    places = [(a,) if b < 0 else (a, b) for a, b in every[["a", "b"]].itertuples(index=False)]
+    sentences = [
+        effects.pair_sentence(*place)
+        if len(place) == 2
+        else effects.main_sentence(*place).removeprefix(f"{effects.columns[place[0]].name}: ")
+        for place in places
+    ]
+    table, small = every[["name", "size"]].assign(sentence=sentences), every["small"]
+
+    def picked() -> None:
+        rows = st.session_state["interactions_columns"]["selection"]["rows"]
+        if rows:
+            settings.set(pair=tuple(map(int, places[rows[0]])))
+
+    st.dataframe(
+        table.style.apply(lambda row: [_GREY if small[row.name] else ""] * len(row), axis=1),
+        key="interactions_columns",
+        hide_index=True,
+        on_select=picked,
+        selection_mode="single-row",
+        height=35 * (min(8, len(table)) + 1) + 3,
+        column_config={
+            "name": st.column_config.TextColumn("Column, or pair of columns", width=220),
+            "size": st.column_config.ProgressColumn(
+                "Typical size",
+                format="%.3g",
+                min_value=0.0,
+                max_value=float(table["size"].max()) or 1.0,
+                width=150,
+                help="The standard deviation over typical rows of what a column does alone, or of what a "
+                f"pair adds to what both do alone, in {plain(effects.unit)}.",
+            ),
+            "sentence": st.column_config.TextColumn("Where it changes predictions most", width=560),
+        },
+        alt="Columns and pairs of columns with what they change in predictions.",
+    )
+    widgets.download(
+        "Columns and pairs (CSV)",
+        lambda: table.assign(may_be_chance=small).to_csv(index=False),
+        f"columns-{reading.run.id[:6]}.csv",
+        key="interactions_columns_csv",
+    )
+
+
+def draw_matrix(settings: Settings, reading: Opened) -> None:
+    """Draw the sizes of all pairs of columns as a matrix; a click on a cell shows its surface."""
+    by = read(reading)
+    if by is None:
+        return
+    names = [column.name for column in by.effects.columns]
+    codes, scale = encode_codes(by.effects.matrix, grey_diagonal=True)
+
+    def opened(cell: Cell) -> None:
+        if cell.row != cell.col:
+            pair = min(cell.row, cell.col), max(cell.row, cell.col)
+            settings.set(pair=pair, view="attributes")
+
+    matrix_view(
+        [
+            Panel(
+                "Columns",
+                [CodesFrame(codes, scale, caption=f"{len(by.effects.pairs):,} pairs")],
+                row_labels=names,
+                col_labels=names,
+                gram_label="size",
+            )
+        ],
+        key="interactions_groups",
+        on_cell=opened,
+        clickable=True,
+        signed=False,
+        named=True,
+        max_height=520,
+    )
+    st.caption(
+        f"Every cell is a pair of columns: the typical size of what it adds, in {plain(by.effects.unit)}. "
+        "Click one to see its surface."
+    )

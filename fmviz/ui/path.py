@@ -1,0 +1,598 @@
+"""The page λ-path: interactions and metrics along λ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
+from fmviz.figures import strength_path as figures
+from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.thinned import EXACT_FEATURES
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
+from fmviz.lab.runner import load_dataset
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.strength_path import (
+    METHODS,
+    PathFit,
+    PathPlan,
+    metrics_in,
+    path_program,
+    path_table,
+    range_to_empty,
+    strengths,
+    suggested_range,
+    trace,
+)
+from fmviz.lab.store.table import METRICS
+from fmviz.ui import arena, navigation, shell, widgets
+from fmviz.ui.charts import chart, curves
+from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings, Several
+from fmviz.ui.starts import draw_thresholds, follow_data
+from fmviz.ui.train.settings import train_query
+from fmviz.ui.watching import failure, pace, watch
+
+_SPECS = {spec.name: spec for spec in SPECS}
+_ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Each anew"}
+_ORDER_HELP = {
+    "informed": "Where P can leave 0, as under TI and CS, from the largest λ down; elsewhere, as under ℓ₁, "
+    "up from a fit with ℓ₂² in its place.",
+    "up": "Every fit begins where that of the next smaller λ ended.",
+    "down": "Every fit begins where that of the next larger λ ended. Where P has become 0 it stays 0.",
+    "cold": "Every fit begins at the start that the seed draws, as on the page Train.",
+}
+_METRICS = (*METRICS, "validation_loss", "train_loss")
+_SHARED = ("rank", "lambda_w", "lambda_p")
+TABLE: tuple[ParamSpec | Several, ...] = (
+    Several("penalties", ("l1", "l21", "ti", "cs"), METHODS, help="One path for each Ω."),
+    ParamSpec("low", "float", 1e-3, 1e-12, 1e6, log=True, help="The smallest λ of the path."),
+    ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help="The largest λ of the path."),
+    ParamSpec("points", "int", 13, 2, 60, help="Values of λ, evenly spaced on a log scale."),
+    ParamSpec(
+        "order",
+        "choice",
+        "up",
+        choices=tuple(_ORDER_HELP),
+        help=" ".join(f"{_ORDER_WORDS[name]}: {words}" for name, words in _ORDER_HELP.items()),
+    ),
+    *(_SPECS[name] for name in _SHARED),
+    replace(_SPECS["validation"], default=0.2),
+    ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="What tells a good fit."),
+    ParamSpec("counts", "choice", "linear", choices=("linear", "log"), help="The scale of counts."),
+    ParamSpec("who", "choice", "ti", choices=METHODS, help="The path whose fit is shown."),
+    ParamSpec(
+        "at",
+        "float",
+        0.0,
+        0.0,
+        1e6,
+        help="The fit that is shown; clicking a point of a curve chooses it, too. “Best” is the best metric.",
+    ),
+    ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
+)
+PARTS = (
+    "path",
+    "suggest",
+    "start",
+    "stop",
+    "charts",
+    "fit",
+    "exports",
+)
+EXPERT = ("order", "lambda_w", "lambda_p", "validation", "counts", "suggest")
+_GONE = dict.fromkeys(
+    ("target", "seeker", "accept", "seek", "target_search"),
+    "The page Compare searches for a number of interactions.",
+)
+_SHOWN = "fmviz:path:shown"
+_STYLE = """<style>
+.st-key-path_numbers [data-testid="stMetricValue"] {
+  font-size: 1.3rem; line-height: 1.4; font-variant-numeric: tabular-nums;
+}
+.st-key-path_numbers [data-testid="stMetricLabel"] p {font-size: 0.8rem; white-space: nowrap}
+[class*="st-key-path_box"] .katex-display {margin: 0; font-size: 0.95em}
+[class*="st-key-path_box"] .katex-display > .katex > .katex-html {white-space: normal}
+</style>"""
+
+
+def render() -> None:
+    """Draw the page."""
+    settings = Settings("path", TABLE, parts=PARTS, expert=EXPERT, gone=_GONE)
+    linked = settings.read_url()
+    with shell.page("λ-path", settings):
+        brought = ("low", "high", "order", "run", *_SHARED)
+        follow_data(settings, linked, brought, partial(load_suggested, settings))
+        st.html(_STYLE)
+        has_result = _SHOWN in st.session_state or (settings["run"] and not settings.notices)
+        shell.heading(
+            settings,
+            "λ-path",
+            "How many interactions a model uses is a matter of the strength λ. Fit it at many strengths, for "
+            "several regularizers Ω, and see what each one uses and what it reaches.",
+            folded=has_result,
+        )
+        reason = dataset_spec(settings["dataset"]).unavailable()
+        if reason is not None:
+            st.info(plain(reason), icon=":material/folder_off:")
+            st.button(
+                "Take the planted interactions instead",
+                key="path_other_data",
+                icon=":material/dataset:",
+                on_click=lambda: settings.set(dataset="planted_interactions"),
+            )
+            return
+        base = base_of(settings)
+        if settings.shows("path", "The path"):
+            _declare(settings, base, folded=has_result)
+            try:
+                plan = _plan(settings, base)
+            except ValueError as error:
+                st.error(plain(error), icon=":material/block:")
+            else:
+                _path(settings, plan, linked)
+
+
+def base_of(settings: Settings) -> Experiment:
+    """Return the experiment that all fits share: the settings, else the suggestions for the data set."""
+    values = suggested(settings["dataset"], "fm").to_dict()
+    values = {name: values[name] for name in _SPECS if name in values} | {
+        "regularizer": "ti",
+        "solver": "auto",
+        "lambda_sparse": 1.0,
+        "start": "informed" if settings["order"] == "informed" else "random",
+    }
+    own = settings.as_dict(*_SHARED, "validation")
+    return Experiment(**values | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
+
+
+def load_suggested(settings: Settings, linked: bool = False) -> None:
+    """Load the suggested settings of the chosen data set; links keep their original defaults."""
+    wanted = suggested(settings["dataset"], "fm")
+    settings.set(**{name: getattr(wanted, name) for name in _SHARED})
+    if linked:
+        low, high = suggested_range(settings["dataset"])
+    else:
+        settings.set(order="informed")
+        low, high = range_to_empty(base_of(settings), settings["penalties"])
+    settings.set(low=low, high=high)
+
+
+# ---------------------------------------------------------------------------------------------- settings
+
+
+def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
+    line = (
+        f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to {settings['high']:g} · "
+        f"rank {settings['rank']:,}"
+    )
+    with shell.settings_box("path_box", line, folded=folded):
+        with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+            widgets.regularizers(settings, "penalties", place=st.container(width="content"))
+            widgets.param(
+                settings, "order", "Fits begin", labels=_ORDER_WORDS, place=st.container(width="content")
+            )
+        first, second = st.columns([3, 4], gap="medium")
+        with first:
+            left, right = st.columns(2)
+            widgets.scale(settings, "low", r"$\lambda$ from", steps=(1, 3), place=left)
+            widgets.scale(settings, "high", r"$\lambda$ to", steps=(1, 3), place=right)
+            draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
+            widgets.param(settings, "points", r"$\lambda$ values", style="slider")
+        with second:
+            left, right = st.columns(2)
+            widgets.param(settings, "rank", "Rank $k$", style="number", place=left)
+            widgets.scale(settings, "lambda_w", r"Strength $\lambda_w$", place=left)
+            widgets.param(settings, "validation", "Validation share", style="slider", place=right)
+            widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$", place=right)
+        st.latex(r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\lambda\,\Omega(P)")
+        terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
+        loss, title = LOSSES[base.loss].label.lower(), plain(dataset_spec(base.dataset).title)
+        st.caption(
+            f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
+            f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
+            f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the one made for the "
+            "regularizer."
+        )
+        widgets.suggest(
+            settings, load_suggested, "Load the range and the settings that say something on this data set."
+        )
+
+
+def _plan(settings: Settings, base: Experiment) -> PathPlan:
+    grid = strengths(settings["low"], settings["high"], settings["points"])
+    order = {"informed": "onwards"}.get(settings["order"], settings["order"])
+    plan = PathPlan(base, settings["penalties"], grid, order)
+    for name in plan.regularizers:
+        plan.method(name)
+    return plan
+
+
+# ------------------------------------------------------------------------------------------------ the run
+
+
+def looked_at(
+    place: str, asked: Any, key: str, wanted: bool, linked: bool, start: Callable[[], None]
+) -> tuple[Any, Task] | None:
+    """Return the request that this session shows, and its task, which outlives the server's list.
+
+    Parameters
+    ----------
+    place : str
+        Where the session keeps it.
+    asked : object
+        What the settings ask for.
+    key : str
+        The name of its task, which somebody may have started in another session.
+    wanted : bool
+        Whether the link says that it is to be computed.
+    linked : bool
+        Whether a link that could be followed was just opened.
+    start : callable
+        Starts the task, and keeps it at the place.
+    """
+    shown = st.session_state.get(place)
+    there = manager().get(key)
+    if wanted and there is not None and (there.state.active or there.state is TaskState.FINISHED):
+        if shown is None or shown[1] is not there:
+            st.session_state[place] = (asked, there)
+    elif wanted and linked and (shown is None or shown[0] != asked):
+        start()
+    return st.session_state.get(place)
+
+
+def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
+    key = f"path:{plan.digest}"
+
+    def start() -> None:
+        before = st.session_state.get(_SHOWN)
+        known = () if before is None else plan.known(before[0], before[1].view().items)
+        st.session_state[_SHOWN] = plan, manager().submit(key, partial(trace, plan, known=known))
+        settings.set(run=True)
+
+    followed = linked and not settings.notices and plan.total > 0
+    shown = looked_at(_SHOWN, plan, key, settings["run"], followed, start)
+    task = None if shown is None else shown[1]
+    active = task is not None and task.state.active
+    stale = shown is not None and shown[0] != plan
+    fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
+    with st.container(horizontal=True, vertical_alignment="center", key="path_controls"):
+        widgets.action(
+            settings,
+            "start",
+            f"Run {fits}" if task is None or stale else "Run again",
+            icon=":material/play_arrow:",
+            type="primary",
+            shortcut="P",
+            disabled=not plan.total or (active and not stale),
+            on_click=start,
+        )
+        widgets.stop(settings, task, "What is finished stays.")
+    if not plan.total:
+        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
+    if shown is None:
+        _empty(settings, start if plan.total else None)
+        return
+    if stale:
+        st.warning(_stale_words(shown[0], plan), icon=":material/sync_problem:")
+    watch(shown[1], partial(_draw_result, settings, shown[0]))
+
+
+def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
+    def example() -> None:
+        settings.set(dataset="planted_interactions", penalties=("l1", "l21", "ti", "cs"), run=False)
+        load_suggested(settings)
+        plan = _plan(settings, base_of(settings))
+        st.session_state[_SHOWN] = plan, manager().submit(f"path:{plan.digest}", partial(trace, plan))
+        settings.set(run=True)
+
+    first = "" if start is None else "Press **Run** for the settings above, or try this example: "
+    shell.example(
+        settings,
+        "start",
+        f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about ten "
+        "seconds.",
+        "Show the example",
+        example,
+    )
+
+
+def _stale_words(old: PathPlan, new: PathPlan) -> str:
+    before, after = old.base.to_dict(), new.base.to_dict()
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    changed += [n for n in ("regularizers", "lambdas", "order") if getattr(old, n) != getattr(new, n)]
+    shown = ", ".join(f"`{plain(name)}`" for name in changed)
+    return (
+        f"Settings changed since this path was computed: {shown}. Press **Run** to compute it anew; "
+        "paths that stay as they were are kept."
+    )
+
+
+# -------------------------------------------------------------------------------------------------- result
+
+
+_HEIGHT = 300
+
+
+def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
+    """Draw the progress of a path, its curves, one of its fits, and downloads."""
+    fits: list[PathFit] = list(view.items)
+    live = view.state.active
+    if live:
+        words = "Preparing the data."
+        if fits:
+            last = fits[-1].experiment
+            words = (
+                f"{PENALTIES[last.regularizer].label} at λ = {last.lambda_sparse:.4g} uses "
+                f"{fits[-1].values['used_interactions']:,} interactions."
+            )
+        done = f"{len(fits):,} of {plan.total:,} fits in {pace(view, len(fits), plan.total)}. {words}"
+        st.progress(min(len(fits) / plan.total, 1.0), text=done)
+    elif view.state is TaskState.FAILED:
+        failure(view)
+        st.caption("Change the setting that the sentence names, then press Run.")
+    else:
+        stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
+        st.caption(f"{stopped}{len(fits):,} of {plan.total:,} fits in {view.elapsed:.1f} s.")
+    if not fits:
+        return
+    table = path_table(fits)
+    metrics = metrics_in(table)
+    d = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params)).X.shape[1]
+    if settings["metric"] not in metrics:
+        settings.set(metric=next(iter(metrics)))
+    with st.container(horizontal=True, vertical_alignment="bottom", key="path_view"):
+        widgets.control(
+            settings,
+            "metric",
+            st.selectbox,
+            "Judged by",
+            list(metrics),
+            format_func=metrics.__getitem__,
+            place=st.container(width=240),
+        )
+        widgets.param(
+            settings,
+            "counts",
+            "Counts",
+            labels={"linear": "Linear", "log": "Logarithmic"},
+            place=st.container(width="content"),
+        )
+    picked = None if live else _picked(settings, table)
+    if settings.shows("charts", "Curves"):
+        _charts(settings, plan, table, metrics, d, picked, view)
+    if picked is not None and settings.shows("fit", "One fit of the path"):
+        _point(settings, plan, table, picked, metrics, d)
+    if picked is not None and settings.shows("exports", "Table and downloads"):
+        _takeaway(plan, table, metrics)
+
+
+def _charts(
+    settings: Settings,
+    plan: PathPlan,
+    table: pd.DataFrame,
+    metrics: dict[str, str],
+    d: int,
+    picked: pd.Series | None,
+    view: TaskView,
+) -> None:
+    chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
+    live, metric = view.state.active, settings["metric"]
+    panels: list[tuple[str, str, str, dict[str, Any]]] = [
+        ("used_interactions", "Used interactions", "lambda_sparse", {"total": d * (d - 1) // 2}),
+        ("used_features", "Used features", "lambda_sparse", {"total": d}),
+        ("objective", "Objective", "lambda_sparse", {}),
+        (metric, metrics[metric], "lambda_sparse", {}),
+        (metric, metrics[metric], "used_interactions", {}),
+    ]
+    if "support_f1" in table and metric != "support_f1":
+        panels.append(("support_f1", "Support F1", "lambda_sparse", {}))
+    elif "support_f1" in table:
+        panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
+    fit = None if chosen is None else _drawable(chosen, view)
+    # Beside the curves, whose points choose the fit.
+    left, right, *rest = st.columns([1, 1] if fit is None else [3, 3, 2])
+    if fit is not None:
+        with rest[0]:
+            _matrix(plan, fit)
+    cells = [left, right, *(cell for _ in range(2, len(panels), 3) for cell in st.columns(3))]
+    for cell, (y, title, x, more) in zip(cells, panels, strict=False):
+        if y not in table:
+            continue
+        with cell:
+            against = "λ" if x == "lambda_sparse" else "interactions"
+            st.markdown(f"**{plain(title)} against {against}**")
+            figure = figures.path(
+                table,
+                y,
+                title,
+                x=x,  # type: ignore[arg-type]
+                chosen=chosen,
+                ends=(plan.lambdas[0], plan.lambdas[-1]),
+                log_counts=settings["counts"] == "log",
+                **more,
+            )
+            key = f"path_{y}_{x}"
+            alt = figures.describe_path(table, y, title, x)  # type: ignore[arg-type]
+            if live:
+                curves(figure, key=key, alt=alt, live=True)
+            else:
+                chart(
+                    figure,
+                    key,
+                    alt,
+                    on_select=partial(_pick, settings, f"{key}_chart"),
+                    selection_mode="points",
+                )
+
+
+def _drawable(chosen: tuple[str, float], view: TaskView) -> PathFit | None:
+    """Return the chosen fit of the path, if its matrix can be drawn."""
+    for fit in view.items:
+        experiment: Experiment = fit.experiment
+        if (experiment.regularizer, experiment.lambda_sparse) == chosen and fit.parameters is not None:
+            P = fit.parameters.P
+            return fit if P.ndim == 2 and P.shape[0] <= EXACT_FEATURES else None
+    return None
+
+
+def _matrix(plan: PathPlan, fit: PathFit) -> None:
+    assert fit.parameters is not None, "a fit that can be drawn has parameters"
+    dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
+    name = fit.experiment.regularizer
+    st.markdown(f"**The fit at λ = {fit.experiment.lambda_sparse:.4g}**")
+    picture = arena.fitted(fit.parameters.P, "", dataset, compared=True)
+    arena.draw_panels({name: [picture]}, dataset, "path_matrix", _HEIGHT)
+
+
+def _pick(settings: Settings, key: str) -> None:
+    """Show the fit whose point was clicked."""
+    points = st.session_state[key]["selection"]["points"]
+    for point in points:
+        if data := point.get("customdata"):
+            settings.set(who=data[0], at=float(data[1]))
+            return
+
+
+def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
+    """Return the row with the best metric, the sparsest among ties; the first if all are NaN."""
+    known = rows.dropna(subset=[metric])
+    if known.empty:
+        return rows.iloc[0]
+    value = known[metric].min() if metric.endswith(LOWER_IS_BETTER) else known[metric].max()
+    return known[known[metric] == value].iloc[-1]
+
+
+def _picked(settings: Settings, table: pd.DataFrame) -> pd.Series:
+    """Return the chosen fit."""
+    names = list(dict.fromkeys(table["regularizer"]))
+    if settings["who"] not in names:
+        settings.set(who=names[0])
+    rows = table[table["regularizer"] == settings["who"]]
+    if not settings["at"]:
+        return best_row(rows, settings["metric"])
+    place = (rows["lambda_sparse"] / settings["at"]).map(math.log).abs().idxmin()
+    if rows.loc[place, "lambda_sparse"] != settings["at"]:
+        settings.set(at=float(rows.loc[place, "lambda_sparse"]))
+    return rows.loc[place]
+
+
+def _point(
+    settings: Settings,
+    plan: PathPlan,
+    table: pd.DataFrame,
+    picked: pd.Series,
+    metrics: dict[str, str],
+    d: int,
+) -> None:
+    st.subheader("One fit of the path")
+    names = list(dict.fromkeys(table["regularizer"]))
+    rows = table[table["regularizer"] == settings["who"]]
+    with st.container(border=True, key="path_point"):
+        with st.container(horizontal=True, vertical_alignment="top", gap="large"):
+            widgets.control(
+                settings,
+                "who",
+                st.segmented_control,
+                "Regularizer Ω",
+                names,
+                format_func=lambda name: PENALTIES[name].label,
+                required=True,
+                place=st.container(width="content"),
+            )
+            widgets.control(
+                settings,
+                "at",
+                st.select_slider,
+                r"Strength $\lambda$",
+                [0.0, *rows["lambda_sparse"]],
+                format_func=lambda value: f"{value:g}" if value else "Best",
+            )
+        experiment = replace(plan.method(settings["who"]), lambda_sparse=float(picked["lambda_sparse"]))
+        metric = settings["metric"]
+        cells = (
+            ("λ", f"{picked['lambda_sparse']:.4g}", "The strength of the sparsity regularizer Ω."),
+            (
+                "Interactions",
+                f"{picked['used_interactions']:,}",
+                f"Used interactions, of {d * (d - 1) // 2:,}; counted exactly.",
+            ),
+            ("Features", f"{picked['used_features']:,}", f"Used features, of {d:,}."),
+            ("Objective", f"{picked['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
+            (metrics[metric], f"{picked[metric]:.5g}", "What the fit is judged by, see above."),
+            ("Epochs", f"{picked['epochs']:,}", f"The fit ended as {plain(picked['status'])}."),
+        )
+        with st.container(horizontal=True, gap="small", key="path_numbers"):
+            for label, value, words in cells:
+                st.metric(plain(label), value, help=plain(words), width=132)
+            widgets.certificate_badge(float(picked["certificate"]), 1e-3)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            navigation.page_link(
+                navigation.TRAIN,
+                train_query(experiment),
+                label="**Open in Train**",
+            )
+            st.caption(_train_words(plan))
+
+
+def _train_words(plan: PathPlan) -> str:
+    if plan.order == "cold":
+        return "The same settings, start and seed: the run ends with these numbers."
+    start = (
+        "makes a start of its own" if plan.order == "onwards" else "begins at the start that the seed draws"
+    )
+    return (
+        f"The same settings. The run {start}, not at a neighbour of the path, and may end elsewhere: the "
+        "objective of a factorization machine has many stationary points."
+    )
+
+
+def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> None:
+    st.subheader("Take it with you")
+    shown = ["label", "lambda_sparse", "used_interactions", "used_features", "objective"]
+    shown += [*metrics, "epochs", "certificate", "status"]
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table[shown],
+        hide_index=True,
+        height=280,
+        key="path_table",
+        column_config={
+            "label": st.column_config.TextColumn("Regularizer", width="small"),
+            "lambda_sparse": number("λ", format="%.4g", width="small"),
+            "used_interactions": number("Interactions", format="localized", width="small"),
+            "used_features": number("Features", format="localized", width="small"),
+            "objective": number("Objective", format="%.6g", width="small"),
+            **{name: number(words, format="%.5g") for name, words in metrics.items()},
+            "epochs": number("Epochs", format="localized", width="small"),
+            "certificate": number("Certificate", format="%.1e", width="small"),
+            "status": st.column_config.TextColumn("Ended", width="small"),
+        },
+    )
+    widgets.download(
+        "The path (CSV)",
+        lambda: table.drop(columns="label").to_csv(index=False),
+        f"path-{plan.base.dataset}-seed{plan.base.seed}.csv",
+        key="path_csv",
+        help="One row a fit, all figures in full precision.",
+    )
+    dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
+    widgets.python_block(
+        widgets.linked(
+            path_program(plan),
+            f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
+            data={plan.base.dataset: data_hash(dataset)},
+        ),
+        "Makes the same fits and prints the same counts.",
+    )

@@ -1,0 +1,48 @@
+"""Figures of main effects and of pairs of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fmviz.figures import effects
+
+CURVE = pd.DataFrame(
+    {
+        "value": [1.0, 2.0, 4.0],
+        "effect": [-1.0, 0.0, 2.0],
+        "lower": [-2.0, -1.0, 1.0],
+        "upper": [0.0, 1.0, 3.0],
+    }
+).assign(rows=5)
+
+
+def test_a_number_has_a_curve_in_a_band_and_words_have_bars():
+    figure = effects.main_effect(CURVE, None, "age", "euros")
+    assert [trace.y[0] for trace in figure.data] == [-2.0, 0.0, -1.0]
+    assert figure.layout.yaxis.title.text == "euros"
+    single = CURVE.assign(lower=CURVE["effect"], upper=CURVE["effect"])
+    assert len(effects.main_effect(single, None, "age", "euros").data) == 1
+    (bars,) = effects.main_effect(CURVE, ["a", "b", "c"], "town", "euros").data
+    assert list(bars.y) == [-1.0, 0.0, 2.0]
+    assert list(bars.error_y.array) == [1.0, 1.0, 1.0]
+
+
+def test_a_surface_has_cells_as_wide_as_its_ranges():
+    ends = np.array([[0.0, 1.0], [2.0, 2.0], [4.0, 9.0]])
+    z = np.array([[1.0, np.nan, -2.0], [0.0, 1.0, 1.0]])
+    figure = effects.surface(
+        z, np.ones((2, 3), int), (["a", "b"], ["low", "mid", "high"]), (None, ends), ("w", "x"), "y"
+    )
+    (heat,) = figure.data
+    assert list(heat.x) == [0.0, 1.5, 3.0, 9.0]
+    assert (heat.zmin, heat.zmax) == (-2.0, 2.0)
+    np.testing.assert_array_equal(heat.z, z)
+
+
+def test_every_word_has_a_curve():
+    curves = pd.DataFrame({"web": [1.0, 2.0], "shop": [0.0, np.nan]}, index=[10.0, 20.0])
+    figure = effects.curves_of_words(curves, "income", "channel", "spend")
+    assert [trace.name for trace in figure.data] == ["web", "shop"]
+    assert figure.layout.xaxis.range == pytest.approx((10.0, 20.0))

@@ -1,0 +1,122 @@
+"""Main effects and pairs of columns: exact sums, sentences, and the chance line."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_friedman1
+from small_tables import learn
+
+from fmviz.engine.sampling.posterior import Posterior
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.attributes import Attributes
+from fmviz.lab.interpretation.effects import Axis, Effects
+from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.runner import prepare, split
+from fmviz.lab.search import by_columns
+from fmviz.tables.columns import NumberColumn, WordColumn
+
+
+@pytest.fixture
+def table(rng) -> pd.DataFrame:
+    n = 300
+    return pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.integers(20, 60, n)),
+            "town": rng.choice(["Bonn", "Kiel", "Ulm"], n),
+            "plan": rng.choice(["basic", "pro"], n),
+            "pay": rng.normal(size=n),
+            "y": rng.normal(size=n),
+        }
+    )
+
+
+def test_the_parts_sum_to_the_prediction_of_every_sample(table, rng):
+    encoded = learn(table, numbers="10 hats")
+    columns, X = encoded.encoder.columns_, encoded.X
+    d = X.shape[1]
+    posterior = Posterior(rng.normal(size=(4, d, 3)), rng.normal(size=(4, d)), rng.normal(size=4), False)
+    effects = Effects(posterior, X, columns, scale=2.0)
+    parts = [effects._block(a) for a in range(len(columns))]
+    total = sum(effects.main(a, part).mean(axis=0) for a, part in enumerate(parts))
+    for pair in effects.pairs.itertuples():
+        total = total + effects.pair(pair.a, pair.b, parts[pair.a], parts[pair.b])
+    assert np.ptp(total - 2.0 * posterior.scores(X)) == pytest.approx(0.0, abs=1e-9)
+    assert effects.pairs["size"].is_monotonic_decreasing
+    assert effects.matrix.max() == effects.pairs["size"].iloc[0]
+    curve = effects.curve(0)
+    assert (curve["lower"] <= curve["upper"]).all()
+    surface = effects.surface(0, 1)
+    assert list(surface.curves) == ["Bonn", "Kiel", "Ulm"]
+    assert surface.rows.sum() == table["age"].notna().sum()
+    assert surface.effect.shape == (len(surface.first.labels), 3)
+
+
+def test_a_sentence_says_where_a_pair_counts_most(table):
+    encoded = learn(table[["town", "plan", "y"]])
+    names = list(encoded.encoder.get_feature_names_out())
+    P = np.zeros((1, len(names), 1))
+    P[0, [names.index("town=Kiel"), names.index("plan=pro")]] = [[3.0], [1.0]]
+    posterior = Posterior(P, np.zeros((1, len(names))), np.zeros(1), False)
+    effects = Effects(posterior, encoded.X, encoded.encoder.columns_, unit="euros")
+    assert effects.pair_sentence(0, 1).startswith("Where town is Kiel and plan is pro: +")
+    assert " euros (" in effects.pair_sentence(0, 1)
+    assert effects.main_sentence(0).startswith("town: +")
+
+
+HOUR = NumberColumn(name="at.hour", part_of="at", center=0.0, scale=1.0)
+DAY = WordColumn(name="at.weekday", part_of="at", levels=("1-Mon",))
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+ENDS = np.array([[float(hour)] * 2 for hour in range(24)])
+
+
+@pytest.mark.parametrize(
+    ("column", "labels", "ends", "places", "words"),
+    [
+        (HOUR, (), ENDS, [7, 8, 9], "between 7 and 9 o'clock"),
+        (HOUR, (), ENDS, [7], "at 7 o'clock"),
+        (DAY, DAYS, None, [0, 1, 2, 3, 4], "on working days"),
+        (DAY, DAYS, None, [5, 6], "at weekends"),
+        (DAY, DAYS, None, [0, 1, 2, 3, 4, 5], "not on Sun"),
+        (WordColumn(name="town", levels=("A",)), ("A", "B", "C"), None, [0, 2], "town is A or C"),
+        (NumberColumn(name="x", center=0.0, scale=1.0), (), ENDS, [0, 1], "x is at most 1"),
+    ],
+)
+def test_conditions_are_written_as_people_write_them(column, labels, ends, places, words):
+    assert Axis(column, np.zeros(0, dtype=int), labels, ends).where(places) == words
+
+
+def test_of_friedmans_pairs_the_true_one_alone_counts(monkeypatch):
+    monkeypatch.setattr(by_columns, "_MOST_SHUFFLES", 2)
+    X, y = make_friedman1(600, n_features=6, noise=1.0, random_state=0)
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(6)]).assign(y=y)
+    dataset = Dataset.of_table(learn(table, numbers="10 hats"), "f", "F")
+    experiment = Experiment(rank=6, lambda_p=1e-3, lambda_sparse=1e-4, lambda_w=1e-3, max_epochs=30)
+    run = prepare(dataset, experiment, *split(600, 0.25, 0))
+    *_, reading = by_columns.read_by_columns(run, run.end().parameters)
+    assert reading.effects.pairs[["first", "second"]].iloc[0].tolist() == ["x0", "x1"]
+    assert reading.counted.tolist() == [True, *[False] * 14]
+    assert reading.shuffles == 2
+    mean, alone, machine = (row["RMSE, in y"] for row in reading.errors)
+    assert machine < alone < mean
+    assert reading.sentences[1].endswith("in 2 fits to shuffled targets; larger are 1 of 15.")
+    assert len(reading.named) == 1
+
+
+def test_features_of_a_curve_belong_to_their_column(table):
+    dataset = Dataset.of_table(learn(table, numbers="10 hats"), "t", "T")
+    attributes = Attributes(dataset)
+    age = attributes.all[0]
+    x = attributes.row(int(np.flatnonzero(table["age"].isna())[0]))
+    assert age.words_for(age.value(x)) == "(missing)"
+    known = int(np.flatnonzero(table["age"].notna())[0])
+    age.encode_into(x, table["age"][known])
+    np.testing.assert_allclose(x[list(age.columns)], attributes.row(known)[list(age.columns)], atol=1e-12)
+    hat, town = age.columns[1], attributes.all[1].columns[0]
+    sentence = partial(Wording(attributes, "squared").pair, weight=1.0)
+    assert sentence(hat, town).startswith("When age is about 20 and town is Bonn, the prediction rises")
+    assert sentence(age.columns[-1], town).startswith("When age is missing and town is Bonn")
