@@ -205,6 +205,8 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
     else:
         shown = shown.head(_PRINTED)
     rows = shown.rename(columns=lambda name: name.replace("_", " ")).to_dict("records")
+    if len(shown) and not content["averaged"]:
+        lines += ["Weights are shrunk by λ and λ_p: read their order and sign rather than their size."]
     lines.append(text_table(rows) if len(shown) else "No interaction is used; try a smaller λ.")
     if content["stored_run"] is not None:
         lines += ["", f"Stored as run {content['stored_run']}."]

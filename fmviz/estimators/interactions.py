@@ -25,6 +25,8 @@ class PairEstimator(ModelEstimator):
     def interactions(self, top: int | None = None, output: Any = None) -> pd.DataFrame:
         """Return the used pairs of features, largest |weight| first.
 
+        The strengths λ and λ_p shrink weights towards 0, all the more where there are few rows.
+
         Parameters
         ----------
         top : int, optional
