@@ -73,7 +73,9 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
     st.caption(plain(ranking_words(ranking, higher=len(orders_of(reading.model)) > 1)))
     if average is None:
-        st.caption("The strengths shrink the weights of a fit: read their order and sign rather than their size.")
+        st.caption(
+            "Strengths shrink the weights of a fit: read their order and sign, rather than their size."
+        )
     else:
         table = table.join(average.intervals(ranking.i, ranking.j).set_axis(table.index))
     pairs_in_words(table, reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
