@@ -133,7 +133,10 @@ def test_columns_as_people_have_them_are_found_out_and_predicted(tmp_path, capsy
     text = capsys.readouterr().out
     assert "Column 'customerID' is left out. It looks like an identifier" in text
     assert "Column 'when' is a date and becomes month, weekday, hour, trend." in text
-    assert "Column 'remark': Texts; as such, each of their 1,000 most frequent words is a feature." in text
+    assert (
+        "Column 'remark': Texts; as such, each of their most frequent words, at most 1,000, is a feature."
+        in text
+    )
     assert "Column 'shop_id': Its whole numbers look like codes; as a category, each is a name." in text
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     names = {column["name"] for column in report["encoding"]["columns"]}

@@ -130,13 +130,16 @@ _MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 
 
 def _pattern(decimal: str) -> re.Pattern[str]:
     point, divider = (",", r"\.") if decimal == "comma" else (r"\.", ",")
-    digits = rf"\d{{1,3}}(?:{divider}\d{{3}})+(?!\d)|\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)|\d+"
+    # In India 62,74,817.
+    digits = (
+        rf"\d{{1,3}}(?:{divider}\d{{2,3}})*{divider}\d{{3}}(?!\d)|\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)|\d+"
+    )
     return re.compile(
         rf"(?P<parentheses>\()? *(?P<bound>[<>]=?|[≤≥~≈])? *(?P<sign>[-+])? *"
         rf"(?:(?P<before>{_CURRENCY}) *(?P<second>[-+])?)? *"
         rf"(?P<digits>(?:{digits})(?:{point}\d*)?|{point}\d+)"
         rf"(?P<power>[eE][-+]?\d{{1,4}})?"
-        rf"(?P<multiples>(?:[kKMB]|mn|bn| ?Mio| ?Mrd)\.?(?![^\W\d_]))?(?P<plus>\+)?"
+        rf"(?P<multiples>(?:[kKMB]|mn|bn| ?Mio| ?Mrd)\.?(?![^\W\d_]))?(?P<plus>\+)?(?P<back>-)?"
         rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}|[^\W\d_][^\d(){{}}<>=,;|]{{0,15}})?(?P<close> *\))?"
     )
 
@@ -201,7 +204,7 @@ def _number(word: str, decimal: str) -> tuple[float, str, tuple[str, ...]] | Non
     digits = re.sub(r"[ '’.]" if decimal == "comma" else r"[ '’,]", "", match["digits"]).replace(",", ".")
     multiple = _MULTIPLES[(match["multiples"] or "").strip(" .")]
     half = 0.5 if (match["bound"] or ">")[0] in "<≤" else 1.0
-    minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"]))
+    minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"], match["back"]))
     value = float(digits + (match["power"] or "")) * multiple * half
     unit = match["before"] or (match["after"] or "").strip().rstrip(".")
     return -value if minus else value, unit, tuple(habit for habit in _HABITS if match[habit])
@@ -346,6 +349,11 @@ class DateFormat:
         return (question, f"dates={other}") if self.ambiguous else ("", "")
 
 
+# Years from now in which dates with two digits for the year may lie.
+_SOON = 10
+_ISO = re.compile(r"\d{4}-\d\d-\d\d")
+
+
 def _clock(word: str) -> str:
     """Return a date without its offset from UTC, and with a blank before the time."""
     word = " ".join(re.sub(r"^(\d{4}-\d\d-\d\d)T", r"\1 ", word.strip()).split())
@@ -418,8 +426,18 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
     if form == "datetime":
         form = getattr(date_format(values), "form", "ISO8601")
     codes, different = pd.factorize(values)
-    words = map(str if form == "ISO8601" else _clock, map(str, different))
-    return pd.Series(_parsed_dates([*words, None], form).to_numpy()[codes], values.index, name=values.name)
+    words = [*map(str if form == "ISO8601" else _clock, map(str, different)), None]
+    dates = _parsed_dates(words, form)
+    if "%y" in form:
+        # Two digits are a year that has been, or comes soon.
+        late = dates > pd.Timestamp.now() + pd.DateOffset(years=_SOON)
+        dates = dates.where(~late, dates - pd.DateOffset(years=100))
+    elif form not in _CLOCK:
+        # ISO dates are never ambiguous.
+        dates = dates.fillna(
+            _parsed_dates([word if _ISO.match(word or "") else None for word in words], "ISO")
+        )
+    return pd.Series(dates.to_numpy()[codes], values.index, name=values.name)
 
 
 def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:

@@ -86,6 +86,8 @@ class Basis:
     def __call__(self, values: np.ndarray) -> sp.csr_array:
         """Return the functions of some numbers, shape (N, width); those beyond the knots are at the ends."""
         known = np.flatnonzero(~np.isnan(values))
+        if not known.size:
+            return sp.csr_array((len(values), self.width))
         knots = np.array(self.knots)
         padded = np.r_[knots[0], knots, knots[-1]] if self.degree else knots
         inside = np.clip(values[known], knots[0], knots[-1])

@@ -328,7 +328,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if absent and column.missing == "impute" and name not in imputed:
                 imputed.add(name)
                 instead = "its mean" if column.kind == "number" else "none of its levels"
-                notes.append(f"Column {name!r} has no value in {_rows(absent)}, which counts as {instead}.")
+                such = f"Column {name!r} has no value that can be read in {_rows(absent)}"
+                notes.append(f"{such}, which counts as {instead}.")
             if isinstance(column, WordColumn) and (words := column.unseen(read[column.name])):
                 instead = column.other_label or "none of its levels"
                 notes.append(

@@ -46,7 +46,7 @@ _TARGET = re.compile(
 _PERHAPS = ("None", "NA", "N/A", "n/a", "none", "na")
 """Missing values in columns of numbers, words where they repeat in columns of words."""
 _SAME = "It has the same value in all rows."
-_OWN = "It looks like an identifier: every row has a {} of its own."
+_OWN = "It looks like an identifier: {} row has a {} of its own."
 
 
 # The places of words on rating scales, one a line, ascending; synonyms share a place.
@@ -225,8 +225,9 @@ def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
     note = read.sentence(str(likely[kept].iloc[0]))
     stray = likely[~kept & (likely != read.missing)].map(str)
     if len(stray):
-        such = f"{len(stray):,} cells such as {shortened(stray.iloc[0], 30)!r}"
-        note += f" {such} are no numbers and count as missing."
+        such = f"such as {shortened(stray.iloc[0], 30)!r}"
+        many = f" {len(stray):,} cells {such} are no numbers and count as missing."
+        note += many if len(stray) > 1 else f" 1 cell, {such[8:]}, is no number and counts as missing."
     column = replace(column, note=note.strip(), missing=len(known) - int(kept.sum()), notation=read)
     return _of_numbers(column, numbers[kept])
 
@@ -248,7 +249,7 @@ def _of_numbers(column: Column, numbers: np.ndarray) -> Column:
     # Some rows of a numbered table have most of its numbers.
     counting = own and np.ptp(numbers) < 2 * n and not _TIME.search(name)
     if own and (counting or _IDENTIFIER.search(name) or _CODE.search(name)):
-        return replace(column, note=_OWN.format("number"))
+        return replace(column, note=_OWN.format("every", "number"))
     if integral and not notation.unit:
         if _CODE.search(name) and different.size <= n / 2:
             note = f"Its whole numbers look like codes; as a category, each is a name. {column.note}"
@@ -266,10 +267,12 @@ def _of_words(column: Column, known: pd.Series) -> Column:
     words = list(map(str, known))
     if (m > n / 2 or m > MOST_LEVELS) and n >= 20:
         if np.mean([len(word.split()) for word in some(words)]) >= _TEXT_WORDS:
-            note = f"Texts; as such, each of their {MOST_LEVELS:,} most frequent words is a feature."
+            note = (
+                f"Texts; as such, each of their most frequent words, at most {MOST_LEVELS:,}, is a feature."
+            )
             return replace(column, kind="text", note=note)
         if m == n or (n >= 50 and m > 0.9 * n):
-            return replace(column, note=_OWN.format("word"))
+            return replace(column, note=_OWN.format("every" if m == n else "nearly every", "word"))
     merged = in_one_case(words)
     column = replace(column, kind="yes_no" if m - len(merged) == 2 else "word", merged=merged)
     if merged:

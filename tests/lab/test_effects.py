@@ -7,18 +7,20 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import make_friedman1
 from small_tables import learn
 
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
-from fmviz.lab.interpretation.effects import Axis, Effects
+from fmviz.lab.interpretation.effects import Axis, Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import prepare, split
 from fmviz.lab.search import by_columns
-from fmviz.tables.columns import NumberColumn, WordColumn
+from fmviz.tables.columns import NumberColumn, TextColumn, WordColumn
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ ENDS = np.array([[float(hour)] * 2 for hour in range(24)])
     ],
 )
 def test_conditions_are_written_as_people_write_them(column, labels, ends, places, words):
-    assert Axis(column, np.zeros(0, dtype=int), labels, ends).where(places) == words
+    assert Axis(column, sp.csr_array((0, 0)), labels, ends).where(places) == words
 
 
 def test_of_friedmans_pairs_the_true_one_alone_counts(monkeypatch):
@@ -120,3 +122,19 @@ def test_features_of_a_curve_belong_to_their_column(table):
     sentence = partial(Wording(attributes, "squared").pair, weight=1.0)
     assert sentence(hat, town).startswith("When age is about 20 and town is Bonn, the prediction rises")
     assert sentence(age.columns[-1], town).startswith("When age is missing and town is Bonn")
+
+
+def test_words_of_texts_are_read_by_all_rows_that_have_them():
+    rng = np.random.default_rng(0)
+    has = rng.random((400, 4)) < 0.4
+    word = TextColumn(name="text", words=("bad", "dull", "fine", "good"))
+    lamp = WordColumn(name="product", levels=("Lamp",))
+    X = np.column_stack([has, rng.random(400) < 0.5]).astype(float)
+    P = np.zeros((5, 1))
+    P[0], P[4] = -1.0, 1.0
+    own = as_posterior(Parameters(P, np.array([-1.0, 0.0, 0.0, 1.0, 0.0]), 0.0), False)
+    effects = Effects(own, X, (word, lamp))
+    curve = effects.curve(0).set_index("value")["effect"]
+    assert abs(curve["dull"]) < 0.15
+    assert curve["good"] > 0.4
+    assert "text has bad and product is Lamp" in effects.pair_sentence(0, 1)

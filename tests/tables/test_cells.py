@@ -298,3 +298,18 @@ def test_times_are_those_of_the_clock_as_written_in_files_and_frames():
 )
 def test_other_words_are_no_dates(words):
     assert date_format(pd.Series(words, dtype=object)) is None
+
+
+def test_dates_of_two_digits_have_been_or_come_soon_and_iso_is_always_read():
+    read = dates_of(pd.Series(["05-Mar-41", "05-Mar-20"]), "%d-%b-%y")
+    assert read.dt.year.tolist() == [1941, 2020]
+    other = dates_of(pd.Series(["12/15/2023", "2023-12-15", "15/12/2023"]), "%m/%d/%Y")
+    assert other.dt.month.tolist()[:2] == [12, 12]
+    assert other.isna().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("word", "number"), [("62,74,817", 6274817.0), ("63.13-", -63.13), ("1,234", 1234.0)]
+)
+def test_more_ways_to_write_numbers(word, number):
+    assert numbers_of(pd.Series([word])).tolist() == [number]

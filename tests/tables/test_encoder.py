@@ -303,9 +303,9 @@ def test_values_that_are_missing_in_the_next_table_alone_are_told():
     new = frame(4).astype({"age": float}).assign(town=["Ulm", None, "Ulm", None], when=[None, *days[:3]])
     new.loc[2, "age"] = np.nan
     assert list(apply(learned, new).notes) == [
-        "Column 'age' has no value in 1 row, which counts as its mean.",
-        "Column 'town' has no value in 2 rows, which counts as none of its levels.",
-        "Column 'when' has no value in 1 row, which counts as its mean.",
+        "Column 'age' has no value that can be read in 1 row, which counts as its mean.",
+        "Column 'town' has no value that can be read in 2 rows, which counts as none of its levels.",
+        "Column 'when' has no value that can be read in 1 row, which counts as its mean.",
     ]
 
 
@@ -343,3 +343,12 @@ def test_blanks_in_names_do_not_keep_a_frame_from_a_model_of_a_file():
     source, recipe = decided(b"cement (a)  (kg) ,y\n" + b"".join(rows))
     encoder = encode(source, recipe).encoder
     assert encoder.transform(pd.DataFrame({"cement (a)  (kg) ": [1.0, 2.0]})).shape[0] == 2
+
+
+def test_a_column_without_any_value_in_the_next_table_counts_as_its_mean():
+    x = np.arange(200.0)
+    table = pd.DataFrame({"x": x, "z": x % 7, "g": np.where(x % 2, "a", "b")})
+    encoder = TableEncoder(numbers="curve").fit(table, np.sin(x / 20))
+    empty = encoder.transform(table.head(1).assign(x=np.nan))
+    assert np.isfinite(dense(empty)).all()
+    assert encoder.transform(table.head(0)).shape == (0, empty.shape[1])

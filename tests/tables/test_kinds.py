@@ -70,7 +70,7 @@ def test_codes_texts_and_identifiers_are_told_apart():
         notes = {column.name: column.note for column in columns}
         assert "identifier: every row has a number of its own" in notes["PassengerId"]
         assert "look like codes" in notes["user_id"]
-        assert "each of their 1,000 most frequent words" in notes["review"]
+        assert "each of their most frequent words, at most 1,000" in notes["review"]
 
 
 def kept(column: Column) -> Column:

@@ -357,3 +357,11 @@ def test_reading_is_declared_once():
     names = set(Settings("data", view.TABLE).own)
     # How cells were read before cannot be chosen anew.
     assert set(Reading.__dataclass_fields__) - {"cells"} <= names
+
+
+def test_two_columns_with_words_for_missing_values_are_both_asked():
+    rows = [f"{'None' if i % 2 else 'Gold'},{'NA' if i % 3 else 'EU'},{i % 17},{i % 23}" for i in range(200)]
+    app = upload(page("data"), "asked.csv", "\n".join(["a,b,x,y", *rows]).encode())
+    assert not app.error
+    labels = {button.label for button in app.button}
+    assert {"None is a missing value", "NA is a missing value"} <= labels

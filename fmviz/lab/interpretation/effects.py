@@ -16,7 +16,8 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.interpretation.wording import number
 from fmviz.lab.typography import cell
-from fmviz.tables.columns import FeatureColumn, NumberColumn, WordColumn
+from fmviz.tables.cells import quoted
+from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 
 __all__ = ["Axis", "Effects", "Surface", "as_posterior"]
 
@@ -55,8 +56,8 @@ class Axis:
     ----------
     column : FeatureColumn
         The column.
-    codes : (n,) int ndarray
-        The place of every row; -1 where the value is missing.
+    members : (n, m) CSR array
+        1 where a row is at a place: at none where its value is missing, of texts at each of its words.
     labels : tuple of str
         A label for each level or range.
     ends : (m, 2) ndarray or None
@@ -64,13 +65,16 @@ class Axis:
     """
 
     column: FeatureColumn
-    codes: np.ndarray
+    members: sp.csr_array
     labels: tuple[str, ...]
     ends: np.ndarray | None
 
     def alike(self, effects: np.ndarray, at: int) -> list[int]:
         """Return the places whose effects are like that at `at`; of numbers those next to each other."""
         good = np.sign(effects[at]) * np.nan_to_num(effects) >= _ALIKE * abs(effects[at])
+        if isinstance(self.column, TextColumn):
+            # A row has several of them.
+            return [at]
         if self.ends is None:
             return np.flatnonzero(good).tolist()
         low, high = at, at
@@ -83,8 +87,11 @@ class Axis:
     def where(self, places: Sequence[int]) -> str:
         """Return the condition that a value is at one of the places."""
         name, part = self.column.name, _part(self.column)
+        words = [self.labels[place] for place in places] if self.ends is None else []
+        if isinstance(self.column, TextColumn):
+            return f"{name} has {quoted(words)}"
         if self.ends is None:
-            return _of_words(name, part, [self.labels[place] for place in places], self.labels)
+            return _of_words(name, part, words, self.labels)
         low, high = (
             shown_value(self.column, end) for end in (self.ends[places[0], 0], self.ends[places[-1], 1])
         )
@@ -289,7 +296,7 @@ class Effects:
             values = own.center + own.scale * block[:, [0]].toarray().ravel()
             # Rounded where the encoding was not exact.
             return pd.Series(np.where(marked, np.nan, np.round(values, 12)))
-        labels = _categories(own)
+        labels = own.categories if isinstance(own, WordColumn) else own.labels
         words = np.array([*labels, None], dtype=object)
         if isinstance(own, WordColumn) and len(labels) == 1 and own.others:
             words[-1] = own.others[0]
@@ -308,10 +315,16 @@ class Effects:
             points = _points(values)
             edges = np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf]
             rows = np.histogram(values, edges)[0]
+        elif isinstance(own, TextColumn):
+            members, places = self._words(column)
+            points, rows = np.array(own.words, dtype=object)[places], np.asarray(members.sum(axis=0)).ravel()
+            effects = np.asarray(self.main(column, self._block(column)) @ members) / rows
         else:
+            assert isinstance(own, WordColumn)
             points = np.array(_levels(own, values), dtype=object)
             rows = values.value_counts().reindex(points).to_numpy()
-        effects = self.main(column, self._at(column, points))
+        if not isinstance(own, TextColumn):
+            effects = self.main(column, self._at(column, points))
         lower, upper = np.quantile(effects, [0.5 - level / 2, 0.5 + level / 2], axis=0)
         return pd.DataFrame(
             {"value": points, "effect": effects.mean(axis=0), "lower": lower, "upper": upper, "rows": rows}
@@ -323,11 +336,17 @@ class Effects:
 
     def axis(self, column: int) -> Axis:
         """Return the levels of a column in the rows, or ranges of its numbers."""
-        own, values = self.columns[column], self._values(column, self._block(column))
+        own = self.columns[column]
+        if isinstance(own, TextColumn):
+            members, places = self._words(column)
+            return Axis(own, members, tuple(own.words[place] for place in places), None)
+        values = self._values(column, self._block(column))
         if not isinstance(own, NumberColumn):
+            assert isinstance(own, WordColumn)
             levels = _levels(own, values)
             labels = tuple(shown_value(own, word) for word in levels)
-            return Axis(own, pd.Index(levels).get_indexer(pd.Index(values)), labels, None)
+            codes = pd.Index(levels).get_indexer(pd.Index(values))
+            return Axis(own, _members(codes, len(labels)), labels, None)
         different = np.sort(values.dropna().unique())
         if len(different) <= _VALUES:
             codes = pd.Index(different).get_indexer(pd.Index(values))
@@ -335,26 +354,30 @@ class Effects:
             codes = pd.qcut(values, _RANGES, labels=False, duplicates="drop").fillna(-1).to_numpy(int)
         ends = values[codes >= 0].groupby(codes[codes >= 0]).agg(["min", "max"]).to_numpy()
         shown = [[shown_value(own, value) for value in pair] for pair in ends]
-        return Axis(own, codes, tuple(a if a == b else f"{a} to {b}" for a, b in shown), ends)
+        labels = tuple(a if a == b else f"{a} to {b}" for a, b in shown)
+        return Axis(own, _members(codes, len(labels)), labels, ends)
+
+    def _words(self, column: int) -> tuple[sp.csr_array, np.ndarray]:
+        """Return which rows have the most frequent words of a column of texts, and the places of these."""
+        own, block = self.columns[column], self._block(column)
+        counts = np.asarray(block[:, : len(own.labels)].sum(axis=0)).ravel()
+        places = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
+        return sp.csr_array(block[:, places[counts[places] > 0]]), places[counts[places] > 0]
 
     def surface(self, a: int, b: int) -> Surface:
         """Return what a pair of columns adds by levels and ranges, and a curve for each of few words."""
         first, second = self.axis(a), self.axis(b)
-        shape = len(first.labels), len(second.labels)
-        effect, known = (
-            self.pair(a, b, self._block(a), self._block(b)),
-            (first.codes >= 0) & (second.codes >= 0),
-        )
-        cells = np.ravel_multi_index((first.codes[known], second.codes[known]), shape)
-        rows = np.bincount(cells, minlength=shape[0] * shape[1])
-        sums = np.bincount(cells, effect[known], minlength=rows.size)
+        effect = self.pair(a, b, self._block(a), self._block(b))
+        rows = (first.members.T @ second.members).toarray().astype(int)
+        sums = (first.members.T @ second.members.multiply(effect[:, None])).toarray()
         means = np.where(rows > 0, sums / np.maximum(rows, 1), np.nan)
         curves = None
         if (first.ends is None) != (second.ends is None):
             word, line = (a, b) if first.ends is None else (b, a)
-            if len((first if word == a else second).labels) <= _CURVES:
+            words = first if word == a else second
+            if len(words.labels) <= _CURVES and not isinstance(words.column, TextColumn):
                 curves = self._curves(word, line)
-        return Surface(first, second, means.reshape(shape), rows.reshape(shape), curves)
+        return Surface(first, second, means, rows, curves)
 
     def _curves(self, word: int, line: int) -> pd.DataFrame:
         """Return a curve over a number for each word, between the numbers that it has."""
@@ -416,14 +439,16 @@ class Effects:
         return f"{sign}{number(abs(value))}{f' {self.unit}' if self.unit else ''}"
 
 
-def _levels(column: FeatureColumn, words: pd.Series) -> list[str]:
+def _levels(column: WordColumn, words: pd.Series) -> list[str]:
     """Return the most frequent words of a column, in its order."""
     kept = set(words.value_counts().index[:_LEVELS])
-    return [word for word in (*_categories(column), *getattr(column, "others", ())) if word in kept]
+    return [word for word in (*column.categories, *column.others) if word in kept]
 
 
-def _categories(column: FeatureColumn) -> tuple[str, ...]:
-    return column.categories if isinstance(column, WordColumn) else column.labels
+def _members(codes: np.ndarray, count: int) -> sp.csr_array:
+    """Return the rows at each place, given that of every row, or -1."""
+    known = np.flatnonzero(codes >= 0)
+    return sp.csr_array((np.ones(known.size), (known, codes[known])), (codes.size, count))
 
 
 def _points(values: pd.Series) -> np.ndarray:

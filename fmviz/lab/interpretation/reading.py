@@ -169,7 +169,7 @@ def named_pairs(i: np.ndarray, j: np.ndarray, weight: np.ndarray, dataset: Datas
 
 
 def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int) -> pd.DataFrame:
-    """Return the pairs of the largest weights.
+    """Return the pairs of the largest weights, of two columns each.
 
     Parameters
     ----------
@@ -194,9 +194,9 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     ValueError
         If the model has no pairs.
     """
-    parts = []
+    parts, codes = [], np.unique(dataset.groups, return_inverse=True)[1]
     for c in range(model.n_outputs_of(parameters)):
-        ranking = pairs_of(*model.of_output(parameters, c)).ranked(top)
+        ranking = pairs_of(*model.of_output(parameters, c)).ranked(top, codes)
         parts.append(named_pairs(ranking.i, ranking.j, ranking.weight, dataset))
         if dataset.outputs:
             parts[-1].insert(0, "output", dataset.outputs[c])

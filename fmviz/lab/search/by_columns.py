@@ -78,17 +78,20 @@ class ByColumns:
     def sentences(self) -> list[str]:
         """How many pairs count, and what the chance line is."""
         pairs = self.effects.pairs
-        said = [f"There are {len(pairs):,} pairs of columns."]
+        of_all = f"{counted(len(pairs), 'pair')} of columns"
+        said = [f"There {'is' if len(pairs) == 1 else 'are'} {of_all}."]
         if self.n_pairs is not None:
-            first = f"The largest {self.n_pairs:,} of {len(pairs):,} pairs of columns predict"
+            first = (
+                f"The largest {self.n_pairs:,} of {of_all} {'predicts' if self.n_pairs == 1 else 'predict'}"
+            )
             if not self.n_pairs:
-                first = f"The columns alone, without any of their {len(pairs):,} pairs, predict"
+                first = f"The columns alone, without {of_all}, predict"
             said = [f"{first} as well as all, within one standard error."]
         if self.chance is not None:
             larger = f"larger are {int((pairs['size'] > self.chance).sum()):,} of {len(pairs):,}"
             said.append(
-                f"By chance alone pairs grow to {self.chance:.3g} {self.effects.unit}, in "
-                f"{counted(self.shuffles, 'fit')} to shuffled targets; {larger}."
+                f"By chance alone the typical size of a pair grows to {self.chance:.3g} {self.effects.unit}, "
+                f"in {counted(self.shuffles, 'fit')} to shuffled targets; {larger}."
             )
         return said
 
@@ -117,7 +120,7 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
     known = {
         "the most frequent class" if binary else "the mean": np.full(y.size, run.problem.y.mean()),
         "columns alone, without pairs": alone,
-        "this model": machine.scores(design.matrix),
+        "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
     scale, unit = run.dataset.unit
     rows = []

@@ -199,7 +199,10 @@ def _control(
     common: dict[str, Any] = {"key": key, "on_change": store, "help": plain(help_text)}
     common["disabled"] = settings.locks("change")
     if attribute.kind == "number":
-        st.number_input(label, format="%.6g", step=_step(attribute), **common)
+        # A power of ten, at most the scale of the number.
+        scale = 1.0 if attribute.scaling is None else attribute.scaling.scale
+        step = float(f"{10 ** math.floor(math.log10(scale)):g}") if scale > 0 else 1.0
+        st.number_input(label, format="%.6g", step=step, **common)
     elif attribute.kind == "flag":
         st.segmented_control(
             label, (0, 1), format_func=lambda v: "yes" if v else "no", required=True, **common
@@ -209,12 +212,6 @@ def _control(
         if attribute.can_lack or was == NONE:
             places = [NONE, *places]
         st.selectbox(label, places, format_func=lambda place: attribute.words_for(float(place)), **common)
-
-
-def _step(attribute: Attribute) -> float:
-    """Return a power of ten, at most the scale of the number, as the step of its control."""
-    scale = 1.0 if attribute.scaling is None else attribute.scaling.scale
-    return float(f"{10 ** math.floor(math.log10(scale)):g}") if scale > 0 else 1.0
 
 
 # ------------------------------------------------------------------------------------------------ results
