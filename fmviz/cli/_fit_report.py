@@ -137,7 +137,8 @@ def _units(fit: Fit) -> list[str]:
     if target.logarithm:
         name, unit = f"log {target.name}", "of the logarithm; predictions are in the target's own unit"
     return [
-        f"The target is fitted as ({name} − {target.mean:.6g})/{target.scale:.6g}; "
+        f"The target is fitted as ({name} {'+' if target.mean < 0 else '−'} {abs(target.mean):.6g})"
+        f"/{target.scale:.6g}; "
         f"objective and weights are of this, errors {unit}."
     ]
 

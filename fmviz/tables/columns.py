@@ -53,6 +53,7 @@ _FINER = 3
 _SPARE = 1.6
 YES = ("yes", "true", "1", "1.0", "y", "t", "on", "ja", "oui", "si", "sí", "positive", "present")
 """Words for yes."""
+_NO = ("no", "false", "0", "0.0", "n", "f", "off", "nein", "non", "negative", "absent")
 
 
 @dataclass(frozen=True)
@@ -311,6 +312,10 @@ class WordColumn(FeatureColumn):
         known = [*self.levels, *self.others]
         # Spelt in another way than ever before, as "<=50K." is.
         alike = {_alike(word): word for word in reversed(known)}
+        if self.single and {*alike} <= {*YES, *_NO}:
+            # The next table may say true or 1 for yes.
+            says = {word in YES: known for word, known in alike.items()}
+            alike = {word: says[word in YES] for word in (*YES, *_NO) if (word in YES) in says} | alike
         spellings: dict[str, Any] = {word: alike.get(_alike(word), word) for word in words.dropna().unique()}
         spellings |= {**dict(zip(known, known, strict=True)), **self.merged, **dict.fromkeys(self.absent)}
         return words.map(spellings).astype(object)

@@ -37,6 +37,7 @@ KINDS = ("number", "word", "yes_no", "date", "text", "ignored")
 _CLASSES = 50
 _FEW = 12
 _TEXT_WORDS = 3
+_STAND_IN = re.compile(r"-9{2,}|9{3,}")
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|uid|uuid|guid|key|index|nr|no|row|rownum|serial)$", re.I)
 _CODE = re.compile(r"(^|[\W_])(id|code|zip|zip_?code|post_?code|postal_?code|plz)$|[a-z]I[dD]$")
 _TIME = re.compile(r"year|month|week|day|date|time|hour|age", re.I)
@@ -209,7 +210,7 @@ def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
     if pd.api.types.is_bool_dtype(known):
         return replace(column, kind="yes_no")
     if is_number(known):
-        return _of_numbers(column, known.to_numpy(dtype=np.float64))
+        return _of_numbers(column, known.to_numpy(dtype=np.float64), known)
     if (form := date_format(known, dates)) is not None:
         lost = int(dates_of(known, form.form).isna().sum())
         note = f"{lost:,} cells are no dates and count as missing." if lost else ""
@@ -229,16 +230,20 @@ def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
         many = f" {len(stray):,} cells {such} are no numbers and count as missing."
         note += many if len(stray) > 1 else f" 1 cell, {such[8:]}, is no number and counts as missing."
     column = replace(column, note=note.strip(), missing=len(known) - int(kept.sum()), notation=read)
-    return _of_numbers(column, numbers[kept])
+    return _of_numbers(column, numbers[kept], likely[kept])
 
 
-def _of_numbers(column: Column, numbers: np.ndarray) -> Column:
-    """Return a column of numbers, or of codes or numbers of the rows."""
+def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column:
+    """Return a column of numbers, or of codes or numbers of the rows, given also as they are written."""
     name, notation, asked = column.name, column.notation, ("", "")
     finite = np.isfinite(numbers)
     if infinite := int((~finite).sum()):
         note = f"{infinite:,} infinite values count as missing. {column.note}".strip()
-        column, numbers = replace(column, note=note, missing=column.missing + infinite), numbers[finite]
+        column, numbers, cells = (
+            replace(column, note=note, missing=column.missing + infinite),
+            numbers[finite],
+            cells[finite],
+        )
     n, different = numbers.size, np.unique(numbers)
     if different.size < 2:
         return replace(column, note=_SAME)
@@ -256,6 +261,13 @@ def _of_numbers(column: Column, numbers: np.ndarray) -> Column:
             return replace(column, kind="word", note=note.strip())
         if 2 < different.size <= _FEW and different.size <= n / 5:
             asked = f"Column {name!r} has {different.size} whole numbers only.", "words"
+    for end, inner in ((different[0], different[1:]), (different[-1], different[:-1])):
+        # Far from all others, and again and again.
+        far = min(abs(end - inner[0]), abs(end - inner[-1])) > np.ptp(inner)
+        again = np.flatnonzero(numbers == end)
+        if far and _STAND_IN.fullmatch(f"{end:g}") and 1 < again.size <= n / 2:
+            word = str(cells.iloc[again[0]])
+            asked = f"Column {name!r} holds {word}, which may stand for a missing value.", f"missing={word}"
     asked = notation.question(name) if notation.ambiguous else asked
     positive = different.size > 2 and bool(different[0] > 0.0)
     return replace(column, kind="number", question=asked[0], option=asked[1], positive=positive)

@@ -352,3 +352,12 @@ def test_a_column_without_any_value_in_the_next_table_counts_as_its_mean():
     empty = encoder.transform(table.head(1).assign(x=np.nan))
     assert np.isfinite(dense(empty)).all()
     assert encoder.transform(table.head(0)).shape == (0, empty.shape[1])
+
+
+def test_yes_is_the_same_however_the_next_table_says_it():
+    yes = np.arange(60) % 3 == 0
+    table = pd.DataFrame({"old": yes, "x": np.arange(60.0) % 13})
+    encoder = TableEncoder(numbers="line").fit(table, np.arange(60.0))
+    first = dense(encoder.transform(table))
+    for other in (yes.astype(int), np.where(yes, "yes", "no"), np.where(yes, "TRUE", "FALSE")):
+        np.testing.assert_array_equal(dense(encoder.transform(table.assign(old=other))), first)

@@ -117,3 +117,10 @@ def test_none_and_na_are_words_among_words_and_missing_among_numbers():
 def test_a_scale_is_in_its_order():
     (column,) = described(pd.DataFrame({"mood": ["agree", "disagree", "neutral", "agree"] * 5}))
     assert column.levels == ("disagree", "neutral", "agree")
+
+
+def test_a_number_that_may_stand_for_a_missing_value_is_asked_about():
+    numbers = pd.Series([*np.linspace(10.0, 30.0, 90), *[-999.0] * 10], name="temp")
+    (column,) = described(numbers.to_frame().astype(str))
+    assert column.option == "missing=-999.0"
+    assert "-999.0, which may stand for a missing value" in column.question
