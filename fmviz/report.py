@@ -271,8 +271,8 @@ def _units(dataset: Dataset | None) -> str:
     scaling, unit = dataset.target_scaling, dataset.unit[1]
     assert isinstance(scaling, Scaling), "only one number has a unit"
     return (
-        f"The target is fitted as ({unit} {'+' if scaling.mean < 0 else '−'} {abs(scaling.mean):.6g})/{scaling.scale:.6g}; the objective is of "
-        f"this, errors, weights and effects are in {unit}."
+        f"The target is fitted as ({unit} {'+' if scaling.mean < 0 else '−'} {abs(scaling.mean):.6g})"
+        f"/{scaling.scale:.6g}; the objective is of this, errors, weights and effects are in {unit}."
     )
 
 

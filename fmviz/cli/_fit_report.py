@@ -138,8 +138,7 @@ def _units(fit: Fit) -> list[str]:
         name, unit = f"log {target.name}", "of the logarithm; predictions are in the target's own unit"
     return [
         f"The target is fitted as ({name} {'+' if target.mean < 0 else '−'} {abs(target.mean):.6g})"
-        f"/{target.scale:.6g}; "
-        f"objective and weights are of this, errors {unit}."
+        f"/{target.scale:.6g}; objective and weights are of this, errors {unit}."
     ]
 
 
