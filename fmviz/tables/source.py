@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,9 @@ class Source:
 def named(columns: list[str], notes: list[str]) -> list[str]:
     """Return unique names for the columns, and append a note for every kind of change."""
     names: dict[str, None] = {}
+    # There may be half a million of them.
+    taken = set(columns)
+    numbers: defaultdict[str, itertools.count[int]] = defaultdict(partial(itertools.count, 2))
     changed: dict[str, list[str]] = {}
     for place, column in enumerate(columns, 1):
         name = " ".join(column.split())
@@ -148,8 +152,8 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
         name = shortened(name, _LONGEST_NAME) or f"column {place}"
         if name in names:
             why = why or "the name of another"
-            numbered = (f"{name} ({number})" for number in itertools.count(2))
-            name = next(other for other in numbered if other not in names and other not in columns)
+            numbered = (f"{name} ({number})" for number in numbers[name])
+            name = next(other for other in numbered if other not in names and other not in taken)
         names[name] = None
         changed.setdefault(why, []).append(name)
     changed.pop("", None)
