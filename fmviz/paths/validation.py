@@ -37,6 +37,8 @@ _FACTOR = 10.0**0.5
 _ROUNDS = 2
 # Down to this share of the smallest strength tried before.
 _FURTHER = 0.01
+# A strength rises so much at the most: without any signal every larger one may predict better.
+_LARGER = 1e4
 # A single held-out part is divided by so many for a standard error.
 _PIECES = 5
 _LOST = 0.05
@@ -294,6 +296,7 @@ def _refined(
 
     λ_w was chosen by linear fits, to which the pairs are noise: beside the pairs it may be far too large.
     """
+    start = best
     for _ in range(_ROUNDS):
         before = best
         for name, smallest in least.items():
@@ -301,7 +304,7 @@ def _refined(
                 around, better = best, True
                 while better and not should_stop():
                     value = factor * getattr(best, name)
-                    if value <= _FURTHER * smallest:
+                    if not _FURTHER * smallest < value <= _LARGER * getattr(start, name):
                         break
                     strengths = {n: getattr(best, n) for n in least} | {name: value}
                     trial, ends = attempt(parts, strengths, fits)

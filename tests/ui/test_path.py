@@ -154,9 +154,7 @@ def test_the_best_fit_is_the_best_of_its_metric():
 @pytest.mark.slow
 @pytest.mark.browser
 def test_from_the_example_to_a_run(page, server, wait_idle, shoot):
-    page.goto(
-        f"{server.url}/path?dataset=balance_scale&points=5&rank=3&lambda_p=0.001&low=0.0001&high=1&target=4"
-    )
+    page.goto(f"{server.url}/path?dataset=balance_scale&points=5&rank=3&lambda_p=0.001&low=0.0001&high=1")
     page.get_by_text("No path has been computed yet").wait_for()
     page.get_by_role("button", name="Run 20 fits").click()
     page.get_by_text("20 of 20 fits in").wait_for(timeout=120_000)
@@ -167,9 +165,6 @@ def test_from_the_example_to_a_run(page, server, wait_idle, shoot):
     dots.locator("path.point").nth(1).click(force=True)
     page.wait_for_url("**at=0.001**")
     assert parse_qs(urlsplit(page.url).query)["at"] == ["0.001"]
-    page.get_by_role("button", name="Search λ").click()
-    page.locator(".st-key-path_bracket .main-svg").first.wait_for(timeout=120_000)
-    wait_idle(page)
     shoot(page, "path-1440-light")
     page.locator(".st-key-path_point").get_by_role("link", name="Open in Train").click()
     page.wait_for_url("**/train?**")
