@@ -47,8 +47,8 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     never = []
     if count := int((pairs["rows_with_both"] == 0).sum()):
         never = [
-            f"{count:,} of the ranked interactions have no row with both, such as two words of one column: "
-            "they come with the shared factors and change no prediction here."
+            f"{count:,} of the ranked interactions have no row with both: they come with the shared factors "
+            "and change no prediction here."
         ]
     settings = experiment.to_dict()
     if fit.source is not None:

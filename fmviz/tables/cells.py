@@ -432,11 +432,13 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
         # Two digits are a year that has been, or comes soon.
         late = dates > pd.Timestamp.now() + pd.DateOffset(years=_SOON)
         dates = dates.where(~late, dates - pd.DateOffset(years=100))
-    elif form not in _CLOCK:
-        # ISO dates are never ambiguous.
-        dates = dates.fillna(
-            _parsed_dates([word if _ISO.match(word or "") else None for word in words], "ISO")
-        )
+    # ISO dates are never ambiguous.
+    lost = [
+        word if pd.isna(date) and _ISO.match(word or "") else None
+        for word, date in zip(words, dates, strict=True)
+    ]
+    if any(lost):
+        dates = dates.fillna(_parsed_dates(lost, "ISO"))
     return pd.Series(dates.to_numpy()[codes], values.index, name=values.name)
 
 

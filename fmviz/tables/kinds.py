@@ -226,9 +226,9 @@ def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
     note = read.sentence(str(likely[kept].iloc[0]))
     stray = likely[~kept & (likely != read.missing)].map(str)
     if len(stray):
-        such = f"such as {shortened(stray.iloc[0], 30)!r}"
-        many = f" {len(stray):,} cells {such} are no numbers and count as missing."
-        note += many if len(stray) > 1 else f" 1 cell, {such[8:]}, is no number and counts as missing."
+        cell = repr(shortened(stray.iloc[0], 30))
+        many = f" {len(stray):,} cells such as {cell} are no numbers and count as missing."
+        note += many if len(stray) > 1 else f" 1 cell, {cell}, is no number and counts as missing."
     column = replace(column, note=note.strip(), missing=len(known) - int(kept.sum()), notation=read)
     return _of_numbers(column, numbers[kept], likely[kept])
 

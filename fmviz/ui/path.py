@@ -15,7 +15,7 @@ from fmviz.engine.losses import LOSSES
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path as figures
-from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
@@ -222,36 +222,6 @@ def _plan(settings: Settings, base: Experiment) -> PathPlan:
 # ------------------------------------------------------------------------------------------------ the run
 
 
-def looked_at(
-    place: str, asked: Any, key: str, wanted: bool, linked: bool, start: Callable[[], None]
-) -> tuple[Any, Task] | None:
-    """Return the request that this session shows, and its task, which outlives the server's list.
-
-    Parameters
-    ----------
-    place : str
-        Where the session keeps it.
-    asked : object
-        What the settings ask for.
-    key : str
-        The name of its task, which somebody may have started in another session.
-    wanted : bool
-        Whether the link says that it is to be computed.
-    linked : bool
-        Whether a link that could be followed was just opened.
-    start : callable
-        Starts the task, and keeps it at the place.
-    """
-    shown = st.session_state.get(place)
-    there = manager().get(key)
-    if wanted and there is not None and (there.state.active or there.state is TaskState.FINISHED):
-        if shown is None or shown[1] is not there:
-            st.session_state[place] = (asked, there)
-    elif wanted and linked and (shown is None or shown[0] != asked):
-        start()
-    return st.session_state.get(place)
-
-
 def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
     key = f"path:{plan.digest}"
 
@@ -261,8 +231,20 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
         st.session_state[_SHOWN] = plan, manager().submit(key, partial(trace, plan, known=known))
         settings.set(run=True)
 
-    followed = linked and not settings.notices and plan.total > 0
-    shown = looked_at(_SHOWN, plan, key, settings["run"], followed, start)
+    # The session keeps the task, which outlives the server's list; another session may have started it.
+    shown, there = st.session_state.get(_SHOWN), manager().get(key)
+    if settings["run"] and there is not None and (there.state.active or there.state is TaskState.FINISHED):
+        if shown is None or shown[1] is not there:
+            st.session_state[_SHOWN] = plan, there
+    elif (
+        settings["run"]
+        and linked
+        and not settings.notices
+        and plan.total
+        and (shown is None or shown[0] != plan)
+    ):
+        start()
+    shown = st.session_state.get(_SHOWN)
     task = None if shown is None else shown[1]
     active = task is not None and task.state.active
     stale = shown is not None and shown[0] != plan

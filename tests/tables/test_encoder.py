@@ -222,11 +222,14 @@ def test_wrong_parameters_are_named(parameters, sentence):
 
 
 def test_constant_columns_are_left_out_and_told():
-    table = frame().assign(one=1.0, same="x", none=np.nan)
-    encoder = learn(table, kinds={"one": "number", "same": "word", "none": "number"}).encoder
+    table = frame().assign(constant=1.0, same="x", none=np.nan)
+    encoder = learn(table, kinds={"constant": "number", "same": "word", "none": "number"}).encoder
     assert [column.name for column in encoder.columns_] == ["age", "town", "code"]
     assert [sentence for sentence in encoder.sentences_ if "left out" in sentence] == [
-        *(f"Column {name!r} is left out: it has the same value in all rows." for name in ("one", "same")),
+        *(
+            f"Column {name!r} is left out: it has the same value in all rows."
+            for name in ("constant", "same")
+        ),
         "Column 'none' is left out: it has no values.",
     ]
 

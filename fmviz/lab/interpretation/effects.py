@@ -315,6 +315,7 @@ class Effects:
             points = _points(values)
             edges = np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf]
             rows = np.histogram(values, edges)[0]
+            effects = self.main(column, self._at(column, points))
         elif isinstance(own, TextColumn):
             members, places = self._words(column)
             points, rows = np.array(own.words, dtype=object)[places], np.asarray(members.sum(axis=0)).ravel()
@@ -323,7 +324,6 @@ class Effects:
             assert isinstance(own, WordColumn)
             points = np.array(_levels(own, values), dtype=object)
             rows = values.value_counts().reindex(points).to_numpy()
-        if not isinstance(own, TextColumn):
             effects = self.main(column, self._at(column, points))
         lower, upper = np.quantile(effects, [0.5 - level / 2, 0.5 + level / 2], axis=0)
         return pd.DataFrame(

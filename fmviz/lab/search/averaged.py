@@ -23,8 +23,8 @@ _DRAWS, _BURN_IN = 150, 50
 # Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
 _MOST_VISITS = 1e10
 _MOST_NUMBERS = 5e7
-# Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01.
-_LOG_ODDS = 1.702
+LOG_ODDS = 1.702
+"""Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01."""
 
 
 def can_be_averaged(problem: AnyProblem) -> bool:
@@ -187,7 +187,7 @@ class Average:
         )
         log_odds = prepared.problem.loss.probability(np.zeros(1)) is not None
         baseline = Baseline.of(prepared, parameters) if prepared.problem.n_machines is None else None
-        fit = baseline, _LOG_ODDS if log_odds else 1.0
+        fit = baseline, LOG_ODDS if log_odds else 1.0
         if prepared.validation is None:
             return cls(small, None, None, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation

@@ -17,7 +17,7 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, quality
-from fmviz.lab.search.averaged import Average, Sampling, averaged, visits_of
+from fmviz.lab.search.averaged import LOG_ODDS, Average, Sampling, averaged, visits_of
 from fmviz.lab.typography import counted
 
 __all__ = ["ByColumns", "baselines", "beside_chance", "effects_of", "read_by_columns"]
@@ -26,8 +26,6 @@ __all__ = ["ByColumns", "baselines", "beside_chance", "effects_of", "read_by_col
 _FEWEST_SHUFFLES, _MOST_SHUFFLES, _MOST_VISITS = 2, 10, 3e9
 _SECONDS = 8.0
 _NAMES = {"rmse": "RMSE", "accuracy": "accuracy", "auc": "ROC-AUC"}
-# Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01.
-_LOG_ODDS = 1.702
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
     scale, unit = wording.scale, wording.unit
     if wording.log_odds:
         unit = f"log-odds of {wording.positive}"
-        scale = _LOG_ODDS if len(machine.P) > 1 else 1.0
+        scale = LOG_ODDS if len(machine.P) > 1 else 1.0
     return Effects(machine, run.problem.design.matrix, attributes.columns, scale, unit)
 
 

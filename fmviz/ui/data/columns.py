@@ -73,7 +73,7 @@ def ask(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:
         sentence = "The first line holds values, so it was taken for a row, and the columns are numbered."
         question(settings, "header", sentence, _ANSWERS["header"])
     asked = {column.option: column for column in columns if column.question}
-    for number, (option, column) in enumerate(asked.items()):
+    for option, column in asked.items():
         name, _, value = option.partition("=")
         if name == "words" or (name != "missing" and settings[name] != "auto") or settings.locks(name):
             continue
@@ -81,7 +81,7 @@ def ask(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:
         more = f" So {'is' if others == 1 else 'are'} {others:,} more." if others else ""
         missing = ", ".join(filter(None, (settings["missing"], value)))
         answers = _ANSWERS.get(name) or {f"{value} is a missing value": {"missing": missing}}
-        question(settings, f"{name}_{number}", plain(column.question + more), answers)
+        question(settings, option, plain(column.question + more), answers)
     few = [column.name for column in columns if column.option == "words"]
     few = [name for name in few if name != settings["target"]]
     if few and settings.shows("columns") and not settings.locks("columns"):
