@@ -41,6 +41,8 @@ _NAMED = 3
 _WORKING, _WEEKEND = {"Mon", "Tue", "Wed", "Thu", "Fri"}, {"Sat", "Sun"}
 _PREPOSITIONS = {"year": "in", "month": "in", "weekday": "on", "hour": "at", "trend": "on"}
 _EPOCH = pd.Timestamp("2000-01-01")
+# So many columns and pairs are described.
+_RANKED = 60
 
 
 def as_posterior(parameters: Parameters, binary: bool) -> Posterior:
@@ -242,6 +244,22 @@ class Effects:
             records.append((a, b, *names, self.scale * float(self._product(parts[a], parts[b]).std())))
         table = pd.DataFrame(records, columns=["a", "b", "first", "second", "size"])
         return table.sort_values("size", ascending=False, ignore_index=True)
+
+    @cached_property
+    def ranked(self) -> pd.DataFrame:
+        """The columns and pairs of them of largest ``size``, with ``name``, ``a``, ``b`` and ``sentence``.
+
+        ``place`` is the row of a pair in `pairs`; of a column alone it and ``b`` are -1.
+        """
+        pairs = self.pairs.assign(name=self.pairs["first"] + " × " + self.pairs["second"])
+        pairs["place"] = np.arange(len(pairs))
+        every = pd.concat([self.mains.assign(a=self.mains["column"], b=-1, place=-1), pairs])
+        every = every.sort_values("size", ascending=False, kind="stable", ignore_index=True).head(_RANKED)
+        sentences = [
+            self.main_sentence(a).removeprefix(f"{name}: ") if b < 0 else self.pair_sentence(a, b)
+            for name, a, b in every[["name", "a", "b"]].itertuples(index=False)
+        ]
+        return every[["name", "size", "a", "b", "place"]].assign(sentence=sentences)
 
     @property
     def matrix(self) -> np.ndarray:

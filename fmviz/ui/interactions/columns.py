@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
@@ -92,24 +91,14 @@ def _chosen(settings: Settings, reading: Opened, by: ByColumns) -> None:
 
 
 def _ranking(settings: Settings, reading: Opened, by: ByColumns) -> None:
-    effects = by.effects
-    pairs = effects.pairs.assign(name=effects.pairs["first"] + " × " + effects.pairs["second"])
-    mains = effects.mains.assign(a=effects.mains["column"], b=-1, small=False)
-    every = pd.concat([mains, pairs.assign(small=~by.counted)])[["name", "size", "a", "b", "small"]]
-    every = every.sort_values("size", ascending=False, kind="stable", ignore_index=True).head(_LISTED)
-    places = [(a,) if b < 0 else (a, b) for a, b in every[["a", "b"]].itertuples(index=False)]
-    sentences = [
-        effects.pair_sentence(*place)
-        if len(place) == 2
-        else effects.main_sentence(*place).removeprefix(f"{effects.columns[place[0]].name}: ")
-        for place in places
-    ]
-    table, small = every[["name", "size"]].assign(sentence=sentences), every["small"]
+    effects, every, counted = by.effects, by.effects.ranked, by.counted
+    table = every[["name", "size", "sentence"]]
+    small = [place >= 0 and not counted[place] for place in every["place"]]
 
     def picked() -> None:
         rows = st.session_state["interactions_columns"]["selection"]["rows"]
         if rows:
-            settings.set(pair=tuple(map(int, places[rows[0]])))
+            settings.set(pair=tuple(int(place) for place in every[["a", "b"]].iloc[rows[0]] if place >= 0))
 
     st.dataframe(
         table.style.apply(lambda row: [_GREY if small[row.name] else ""] * len(row), axis=1),
