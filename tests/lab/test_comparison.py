@@ -14,6 +14,7 @@ from fmviz.lab.interpretation.comparison import (
     stability,
 )
 from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.search.equal_sparsity import at_equal_sparsity, suggested_target
 
 FM = get_model("fm")
@@ -76,8 +77,6 @@ def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):
 def test_a_duel_brings_all_to_the_same_number():
     base = Experiment(rank=5, validation=0.2, max_epochs=200, lambda_p=0.1)
     fits = list(at_equal_sparsity(base, ["ti", "cs"], 300))
-    # Programs print the methods in the order in which they meet them.
-    assert list(dict.fromkeys(fit.experiment.regularizer for fit in fits)) == ["ti", "cs"]
     last = {fit.experiment.regularizer: fit for fit in fits}
     for name in ("ti", "cs"):
         fit = last[name]
@@ -89,6 +88,14 @@ def test_a_duel_brings_all_to_the_same_number():
         assert end.metrics["validation_rmse"] == fit.metrics["validation_rmse"]
     assert all(not fit.metrics for fit in fits if fit.status == "searching")
     assert list(at_equal_sparsity(base, ["ti"], 300, should_stop=lambda: True)) == []
+
+
+def test_programs_print_the_methods_in_their_order_whichever_is_met_first(capsys):
+    base = Experiment(rank=2, validation=0.2, max_epochs=5, lambda_p=0.1)
+    for names in (["ti", "cs"], ["cs", "ti"]):
+        exec(equal_sparsity_program(base, names, 300, (200, 400)), {})
+        printed = [line.split(":")[0] for line in capsys.readouterr().out.splitlines() if ": lambda" in line]
+        assert printed == names
 
 
 def test_a_number_that_is_not_reached_is_answered_with_the_nearest_fit():

@@ -136,7 +136,9 @@ def equal_sparsity_program(
         "last = {}\n"
         f"for fit in at_equal_sparsity(experiment, {names}, {target}, accept={accept!r}):\n"
         "    last[fit.experiment.regularizer] = fit\n"
-        "for name, fit in sorted(last.items()):\n"
+        # Two are searched at a time: which is met first differs.
+        f"for name in {names}:\n"
+        "    fit = last[name]\n"
         '    print(f"{name}: lambda {fit.experiment.lambda_sparse:.6g}, "\n'
         '          f"{fit.used_interactions} interactions, {fit.used_features} features")\n'
         "    for metric, value in fit.metrics.items():\n"
