@@ -24,7 +24,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.informed import informed_solver, informed_start, quick_settings
-from fmviz.engine.starts.strengths import fill_strengths, references
+from fmviz.engine.starts.strengths import References, fill_strengths
 from fmviz.lab import catalog
 from fmviz.paths import iterate_path
 from fmviz.paths.path import FALL
@@ -68,7 +68,7 @@ def measure(name: str, rank: int, folds: int) -> None:
     solver = chosen_solver(problem, "auto").name
     method = informed_solver(get_solver(solver, quick_settings(solver)), problem)
     budget = Budget(1_000, fall=FALL, report_every=None)
-    grid = references(problem).grid()
+    grid = References(problem).grid()
     # Kernels are compiled, or read, before the clock runs.
     single(problem, method, size, Budget(1, report_every=None), Cost())
     some = grid[::EVERY]

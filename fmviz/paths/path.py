@@ -20,7 +20,7 @@ from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
-from fmviz.engine.starts.strengths import references
+from fmviz.engine.starts.strengths import References
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
 Order = Literal["cold", "down", "up"]
@@ -267,7 +267,7 @@ def regularization_path(
     described = problem_of(X, y, problem)
     start = ("informed" if orders is None else "random") if start is None else start
     if lambdas is None or init_scale is None:
-        known = references(described)
+        known = References(described)
         lambdas = known.grid() if lambdas is None else lambdas
         if init_scale is None:
             init_scale = known.init_scale if start == "informed" else _INIT_SCALE

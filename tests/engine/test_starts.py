@@ -17,7 +17,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.starts import zero_threshold as module
 from fmviz.engine.starts.informed import informed_solver, why_empty
-from fmviz.engine.starts.strengths import _different_rows, fill_strengths, references
+from fmviz.engine.starts.strengths import References, _different_rows, fill_strengths
 from fmviz.engine.starts.zero_threshold import linear_fit, zero_threshold
 from fmviz.paths.validation import choose_strengths, default_folds
 
@@ -234,7 +234,7 @@ def test_an_empty_fit_says_what_would_leave_it():
     assert "local minimum" in why_empty(Problem.build(X, y, penalty="l1", rank=3, lambda_sparse=9.0), empty)
     nothing = Problem.build(X, 0.0 * y, rank=3)
     assert "no pair" in why_empty(nothing, linear_fit(nothing))
-    assert references(nothing).lambda_sparse == 0.0
+    assert References(nothing).lambda_sparse == 0.0
     assert why_empty(problem, problem.start(1.0, np.random.default_rng(0))) is None
 
 

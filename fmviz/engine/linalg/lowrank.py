@@ -21,7 +21,8 @@ _LARGE = 600
 # Up to so many features the gradient is stored as a matrix.
 DENSE = 2_000
 # Columns of the gradient that are computed together beyond that.
-_BLOCK = 256
+_BLOCK = 64
+_ROUNDING = 1e-9
 
 
 def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,30 +141,35 @@ class PairGradient:
 
     def _largest_in_blocks(self) -> tuple[float, int, int]:
         X: Any = self._design.matrix
-        # Features without any entry are skipped; there may be millions.
-        met = np.flatnonzero(np.diff(self._design.columns.indptr))
-        X = X[:, met] if met.size < X.shape[1] else X
-        scaled = self._slope[:, None]
+        # No entry of column j of the product is larger than b_j = Σ_n |α_n x_nj| max_i |x_ni|.
+        sizes = abs(X)
+        widest = sizes.max(axis=1)
+        widest = widest.toarray() if sp.issparse(X) else widest
+        bounds = np.asarray(sizes.T @ (np.abs(self._slope) * np.ravel(widest))).ravel()
+        order = np.argsort(-bounds, kind="stable")
         best = (0.0, 0, 1)
-        for begin in range(0, met.size, _BLOCK):
-            part = X[:, begin : begin + _BLOCK]
+        for begin in range(0, order.size, _BLOCK):
+            columns = order[begin : begin + _BLOCK]
+            # The bound is a sum, too, and rounded.
+            bound = bounds[columns[0]] * (1.0 + _ROUNDING)
+            if bound < best[0] or bound == 0.0:
+                break
+            part = X[:, columns].T
             if sp.issparse(X):
-                size = abs(sp.csc_array(X.T @ sp.csc_array(part.multiply(scaled)))).tocoo()
-                kept = size.row != size.col + begin
-                values, rows, columns = size.data[kept], size.row[kept], size.col[kept]
-                if values.size == 0:
-                    continue
-                k = int(values.argmax())
-                candidate = (float(values[k]), int(rows[k]), int(columns[k]) + begin)
+                product = abs(sp.csr_array(part.multiply(self._slope)) @ X).tocoo()
+                values, own, other = product.data, columns[product.row], product.col
             else:
-                dense = np.abs(X.T @ (part * scaled))
-                width = dense.shape[1]
-                dense[begin + np.arange(width), np.arange(width)] = 0.0
-                i, j = np.unravel_index(int(dense.argmax()), dense.shape)
-                candidate = (float(dense[i, j]), int(i), int(j) + begin)
-            if candidate[0] > best[0]:
-                best = (candidate[0], int(met[candidate[1]]), int(met[candidate[2]]))
-        return best
+                product = np.abs((part * self._slope) @ X)
+                places, other = np.indices(product.shape).reshape(2, -1)
+                values, own = product.ravel(), columns[places]
+            values = np.where(own == other, 0.0, values)
+            largest = float(values.max(initial=0.0))
+            if largest >= best[0] and largest > 0.0:
+                # Of equal pairs the first.
+                top = np.flatnonzero(values == largest)
+                i, j = min(np.sort([own[top], other[top]], axis=0).T.tolist())
+                best = min(best, (largest, i, j), key=lambda pair: (-pair[0], *pair[1:]))
+        return (2.0 if self._diagonal else 1.0) * best[0], best[1], best[2]
 
     def leading(
         self, count: int, live: np.ndarray, start: np.ndarray, tol: float

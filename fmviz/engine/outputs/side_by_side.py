@@ -13,7 +13,7 @@ from ..design import Design
 from ..models import ConvexFM, Model, get_model
 from ..parameters import Parameters
 from ..problem import Formulation, Problem
-from ..starts import informed, strengths, zero_threshold
+from ..starts import informed, zero_threshold
 from ..starts.strengths import References
 from ..starts.zero_threshold import ZeroThreshold
 from ..target import Target
@@ -285,14 +285,8 @@ def linear_fit(problem: AnyProblem, rough: bool = False, start: Parameters | Non
 
 
 def references(problem: AnyProblem) -> References:
-    """Return the largest `fmviz.engine.starts.strengths.references` of the outputs."""
-    each = [strengths.references(reference) for reference in problem.machines]
-    return References(
-        max(reference.lambda_w for reference in each),
-        max(reference.lambda_p for reference in each),
-        max(reference.lambda_sparse for reference in each),
-        max(reference.size for reference in each),
-    )
+    """Return the largest reference strengths of the outputs."""
+    return References(*problem.machines)
 
 
 def thresholds(problem: AnyProblem) -> list[ZeroThreshold]:

@@ -12,7 +12,7 @@ from ..parameters import Parameters
 from ..penalties import get_penalty
 from ..problem import Formulation, Problem
 from ..solvers import Solver, get_solver
-from .strengths import SHRINKAGE_SHARE, references
+from .strengths import SHRINKAGE_SHARE, References
 from .zero_threshold import why_no_threshold, zero_threshold
 
 STARTS = ("informed", "random")
@@ -57,7 +57,7 @@ def informed_start(
         return start
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_sparse=0.0)
     if not shrunk:
-        smooth = smooth.at(lambda_p=max(problem.lambda_p, SHRINKAGE_SHARE * references(smooth).lambda_p))
+        smooth = smooth.at(lambda_p=max(problem.lambda_p, SHRINKAGE_SHARE * References(smooth).lambda_p))
     name = "cd" if problem.loss.mu() is not None else "lbfgs" if problem.loss.smooth else "reweighted"
     solver = get_solver(name)
     *_, end = iterate(smooth, informed_solver(solver, smooth), _ROUGH, start=start, rng=rng)

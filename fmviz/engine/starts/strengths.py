@@ -42,8 +42,9 @@ as no λ suits two of them in all units.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -170,26 +171,62 @@ _START = 0.01
 _LANCZOS_TOL = 1e-3
 
 
-@dataclass(frozen=True)
 class References:
-    """The reference strengths of which defaults are shares.
+    """The reference strengths of which defaults are shares, each computed when it is asked for.
 
-    Attributes
+    Parameters
     ----------
-    lambda_w : float
-        μ/n times the sum over the features of their mean squares, n the number of different rows.
-    lambda_p : float
-        −λ_min(G)/2: from here on no P, whatever λ, improves on the linear fit.
-    lambda_sparse : float
-        The λ of the module's table.
-    size : float
-        √τ, the size of the entries of P.
+    *problems : Problem
+        One, or those of several outputs, of which the largest count; their λ_w matters, for the linear fits.
     """
 
-    lambda_w: float
-    lambda_p: float
-    lambda_sparse: float
-    size: float
+    def __init__(self, *problems: Problem) -> None:
+        self._problems = problems
+
+    @cached_property
+    def _gradients(self) -> list[PairGradient]:
+        return [gradient_at(problem, linear_fit(problem, rough=True)) for problem in self._problems]
+
+    @cached_property
+    def _pairs(self) -> list[tuple[float, int, int]]:
+        return [gradient.largest_pair() for gradient in self._gradients]
+
+    @cached_property
+    def _sizes(self) -> list[float]:
+        """√τ of every output."""
+        sizes = []
+        for problem, (largest, i, j) in zip(self._problems, self._pairs, strict=True):
+            pair: Any = problem.design.matrix[:, [i, j]] if largest > 0.0 else np.ones((1, 2))
+            pair = pair.toarray() if sp.issparse(pair) else pair
+            both = np.prod(np.square(pair, dtype=np.float64), axis=1)
+            bend = problem.mu * (problem.mean(both) if largest > 0.0 else 1.0)
+            sizes.append(float(np.sqrt(largest / bend)))
+        return sizes
+
+    @cached_property
+    def lambda_w(self) -> float:
+        """μ/n times the sum over the features of their mean squares, n the number of different rows."""
+        return max(map(linear_reference, self._problems))
+
+    @cached_property
+    def lambda_p(self) -> float:
+        """−λ_min(G)/2: from here on no P, whatever λ, improves on the linear fit."""
+        each = zip(self._gradients, self._pairs, strict=True)
+        return max(gradient.lowest(_LANCZOS_TOL) if pair[0] > 0.0 else 0.0 for gradient, pair in each)
+
+    @cached_property
+    def lambda_sparse(self) -> float:
+        """The λ of the module's table."""
+        kind = self._problems[0].penalty.in_weights
+        if kind == "trace":
+            return self.lambda_p
+        shares = {"entries": repeat(0.25), "pairs": repeat(1.0), None: (2.0 * size for size in self._sizes)}
+        return max(share * pair[0] for share, pair in zip(shares[kind], self._pairs, strict=False))
+
+    @cached_property
+    def size(self) -> float:
+        """√τ, the size of the entries of P."""
+        return max(self._sizes)
 
     @property
     def init_scale(self) -> float:
@@ -200,28 +237,6 @@ class References:
         """Return strengths λ from the largest down to a share of it, by equal factors."""
         top = self.lambda_sparse or 1.0
         return [float(value) for value in top * np.geomspace(1.0, smallest, count)]
-
-
-def references(problem: Problem) -> References:
-    """Return the reference strengths of a problem's data; its λ_w matters, for the linear fit."""
-    design, mu = problem.design, problem.mu
-    gradient = gradient_at(problem, linear_fit(problem, rough=True))
-    largest, i, j = gradient.largest_pair()
-    if not largest > 0.0:
-        return References(linear_reference(problem), 0.0, 0.0, 0.0)
-    pair: Any = design.matrix[:, [i, j]]
-    pair = pair.toarray() if sp.issparse(pair) else pair
-    both = np.prod(np.square(pair, dtype=np.float64), axis=1)
-    size = float(np.sqrt(largest / (mu * problem.mean(both))))
-    lowest = gradient.lowest(_LANCZOS_TOL)
-    kind = problem.penalty.in_weights
-    sparse = {
-        "entries": 0.25 * largest,
-        "pairs": largest,
-        "trace": lowest,
-        None: 2.0 * largest * size,
-    }[kind]
-    return References(linear_reference(problem), lowest, sparse, size)
 
 
 def linear_reference(problem: Problem) -> float:
@@ -269,40 +284,50 @@ def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple
         `references`.
     """
     known = {name: value for name, value in given.items() if value is not None}
-    if len(known) == len(given):
-        return problem.at(**{k: v for k, v in known.items() if k != "init_scale"}), known["init_scale"]
     if "lambda_w" not in known:
         known["lambda_w"] = LINEAR_SHARE * linear_reference(problem)
     problem = problem.at(lambda_w=known["lambda_w"])
-    other = _of_pairs if problem.model.why_no_threshold() is None else _of_products
-    lambda_p, lambda_sparse, size = (_of_weights if problem.model.convex else other)(problem)
-    problem = replace(
-        problem,
-        lambda_p=known.get("lambda_p", lambda_p),
-        lambda_sparse=known.get("lambda_sparse", lambda_sparse),
-    )
-    return problem, known.get("init_scale", size)
+    if missing := given.keys() - known.keys():
+        other = _of_pairs if problem.model.why_no_threshold() is None else _of_products
+        defaults = (_of_weights if problem.model.convex else other)(problem)
+        known |= {name: defaults[name]() for name in missing}
+    size = known.pop("init_scale")
+    return problem.at(**known), size
 
 
-def _of_pairs(problem: Problem) -> tuple[float, float, float]:
-    """Return λ_p, λ and σ for a factorization machine of second order."""
-    reference = references(problem)
-    return SHRINKAGE_SHARE * reference.lambda_p, SPARSE_SHARE * reference.lambda_sparse, reference.init_scale
+# The default of each of λ_p, λ and σ, which may take long.
+_Defaults = dict[str, Callable[[], float]]
 
 
-def _of_weights(problem: Problem) -> tuple[float, float, float]:
-    """Return λ_tr and λ for a model that is convex in W, and a start of 0."""
+def _of_pairs(problem: Problem) -> _Defaults:
+    """Return the defaults of a factorization machine of second order."""
+    reference = References(problem)
+    return {
+        "lambda_p": lambda: SHRINKAGE_SHARE * reference.lambda_p,
+        "lambda_sparse": lambda: SPARSE_SHARE * reference.lambda_sparse,
+        "init_scale": lambda: reference.init_scale,
+    }
+
+
+def _of_weights(problem: Problem) -> _Defaults:
+    """Return those of a model that is convex in W, λ_tr and λ, whose start is 0."""
     slope = problem.slope(problem.predict(linear_fit(problem, rough=True)))
     gradient = PairGradient(problem.design, slope, diagonal=not problem.model.multilinear)
-    largest = 0.0 if problem.penalty.smooth else 0.5 * gradient.largest_pair()[0]
-    return SPARSE_SHARE * gradient.norm(_LANCZOS_TOL), SPARSE_SHARE * largest, 0.0
+    smooth = problem.penalty.smooth
+    return {
+        "lambda_p": lambda: SPARSE_SHARE * gradient.norm(_LANCZOS_TOL),
+        "lambda_sparse": lambda: 0.0 if smooth else SPARSE_SHARE * 0.5 * gradient.largest_pair()[0],
+        "init_scale": lambda: 0.0,
+    }
 
 
-def _of_products(problem: Problem) -> tuple[float, float, float]:
-    """Return λ_p, λ and σ for a model of other products."""
+def _of_products(problem: Problem) -> _Defaults:
+    """Return those of a model of other products."""
     lambda_p, lambda_sparse, size = product_references(problem)
-    if problem.penalty.smooth:
-        lambda_sparse = 0.0
     # The gradient in factors of order m scales with their power m − 1; all subsets grow with them.
     share = START_SHARE if problem.model.order is None else _PRODUCT_START_SHARE
-    return SHRINKAGE_SHARE * lambda_p, _PRODUCT_SPARSE_SHARE * lambda_sparse, share * size or _START
+    return {
+        "lambda_p": lambda: SHRINKAGE_SHARE * lambda_p,
+        "lambda_sparse": lambda: 0.0 if problem.penalty.smooth else _PRODUCT_SPARSE_SHARE * lambda_sparse,
+        "init_scale": lambda: share * size or _START,
+    }
