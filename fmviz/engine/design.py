@@ -132,6 +132,11 @@ class Partners(NamedTuple):
 # A sparse X of at most so many entries a row is multiplied by one column at a time: all results together are
 # larger than X, while a single one stays in the caches.
 _THIN = 4
+# From so many entries on, a sparse X is multiplied by rows, and by so many columns at a time: what is
+# gathered then stays in the caches.
+_MANY, _WIDTH = 1_000_000, 8
+# The most numbers of a product of X that are worked on at a time.
+_MOST_NUMBERS = 1_000_000
 # Powers of X of at most so many entries are cached, in at most 8 MB each: every gradient needs them.
 _KEPT_POWERS = 1_000_000
 
@@ -170,6 +175,10 @@ class Design:
             raise ValueError(f"X holds values of type {matrix.dtype}; give real numbers.")
         matrix = matrix.astype(np.float64)
         matrix.sum_duplicates()
+        if matrix.indices.dtype == np.int64 and max(matrix.nnz, *matrix.shape) < 2**31:
+            # Half the memory; whoever made X may have had no choice.
+            narrow = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+            matrix = sp.csc_array((matrix.data, *narrow), shape=matrix.shape)
         _check_shape(matrix.shape)
         _check_finite(matrix.data)
         if self.dtype != "float64":
@@ -183,7 +192,7 @@ class Design:
         self.storage = BINARY if matrix.nnz and (matrix.data == 1.0).all() else SPARSE
         self.columns = Compressed(
             np.empty(0) if self.storage is BINARY else matrix.data,
-            matrix.indices.astype(index),
+            _unsigned(matrix.indices, index),
             matrix.indptr.astype(np.int64),
         )
         self.matrix: Any = matrix
@@ -257,6 +266,16 @@ class Design:
         return int(np.diff(self.columns.indptr).max())
 
     @cached_property
+    def by_rows(self) -> Any:
+        """A sparse X as a CSR array with sorted indices; made on first use."""
+        matrix = self.matrix.tocsr()
+        matrix.sort_indices()
+        if self.storage is BINARY:
+            # All are 1.
+            matrix.data = self.matrix.data
+        return matrix
+
+    @cached_property
     def rows(self) -> Compressed:
         """X by rows, for stochastic solvers; made on first use."""
         n_samples, n_features = self.shape
@@ -266,11 +285,10 @@ class Design:
                 np.empty(0, dtype=np.uint32),
                 np.arange(n_samples + 1, dtype=np.int64) * n_features,
             )
-        matrix = self.matrix.tocsr()
-        matrix.sort_indices()
+        matrix = self.by_rows
         return Compressed(
             np.empty(0) if self.storage is BINARY else matrix.data,
-            matrix.indices.astype(np.uint32 if n_features < 2**32 else np.uint64),
+            _unsigned(matrix.indices, np.uint32 if n_features < 2**32 else np.uint64),
             matrix.indptr.astype(np.int64),
         )
 
@@ -314,7 +332,7 @@ class Design:
         # Multiplying is much faster than raising to a power.
         raised = reduce(np.multiply, [values] * exponent)
         if self.storage is SPARSE:
-            return sp.csc_array((raised, matrix.indices, matrix.indptr), shape=matrix.shape)
+            return type(matrix)((raised, matrix.indices, matrix.indptr), shape=matrix.shape)
         return raised
 
     @property
@@ -328,11 +346,36 @@ class Design:
 
     def dot(self, right: np.ndarray) -> np.ndarray:
         """Return X @ right."""
+        if self._is_blocked(right):
+            return _in_blocks(self.by_rows, right)
         return self._product(self._factor, right)
 
     def transpose_dot(self, right: np.ndarray, exponent: int = 1) -> np.ndarray:
         """Return Xᵀ @ right, or that of X with every entry raised to a power."""
+        if self._is_blocked(right) and (exponent == 1 or self.storage is BINARY):
+            return _in_blocks(self.by_rows.T, right)
         return self._product((self._factor if exponent == 1 else self.power(exponent)).T, right)
+
+    def _is_blocked(self, right: np.ndarray) -> bool:
+        return right.ndim == 2 and self.storage is not DENSE and self.nnz >= _MANY
+
+    def parts(self, width: int) -> Iterator[tuple[slice, slice, Design]]:
+        """Yield columns of a right-hand side of that width, rows, and the design of these rows alone.
+
+        Together they are all columns and rows; a product of one design with its columns is not large. Of most
+        data it is a single one, the design itself. The others can be multiplied, and no more.
+        """
+        if self.n_samples * width <= _MOST_NUMBERS:
+            yield slice(None), slice(None), self
+            return
+        matrix, step = self.matrix if self.storage is DENSE else self.by_rows, _MOST_NUMBERS // _WIDTH
+        for begin in range(0, self.n_samples, step):
+            part = object.__new__(Design)
+            part.dtype, part.storage, part.nnz, part._powers = self.dtype, self.storage, self.nnz, {}
+            rows = slice(begin, begin + step)
+            part.matrix = matrix[rows]
+            for left in range(0, width, _WIDTH):
+                yield slice(left, left + _WIDTH), rows, part
 
     def _product(self, factor: Any, right: np.ndarray) -> np.ndarray:
         if right.ndim == 1 or self.storage is DENSE or self.nnz > _THIN * self.n_samples:
@@ -341,6 +384,20 @@ class Design:
         for s, column in enumerate(right.T):
             product[s] = factor @ column
         return product.T
+
+
+def _unsigned(indices: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return indices, none of them negative, as unsigned numbers: in the same memory if they are as wide."""
+    same = indices.dtype.itemsize == np.dtype(dtype).itemsize
+    return indices.view(dtype) if same else indices.astype(dtype)
+
+
+def _in_blocks(factor: Any, right: np.ndarray) -> np.ndarray:
+    """Return factor @ right, some columns at a time."""
+    product = np.empty((factor.shape[0], right.shape[1]))
+    for begin in range(0, right.shape[1], _WIDTH):
+        product[:, begin : begin + _WIDTH] = factor @ right[:, begin : begin + _WIDTH]
+    return product
 
 
 def augmented(X: Any, n: int = 1) -> Any:

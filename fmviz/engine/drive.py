@@ -319,7 +319,7 @@ def _report(
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
         # The forward pass is shared by the certificate and the objective.
-        forward = problem.model.forward(problem.design, parameters) if certify else None
+        forward = problem.model.forward(problem.design, parameters, keep=False) if certify else None
         parts = problem.parts(parameters, None if forward is None else forward[0])
         objective = sum(parts.values())
         residual = float("nan")

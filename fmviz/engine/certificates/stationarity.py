@@ -24,6 +24,9 @@ from .majoriser_gap import tangent_gap
 # accuracy of its solver.
 _SMOOTHINGS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
+# Rows of P whose steps are computed at a time.
+_ROWS = 10_000
+
 Forward = tuple[np.ndarray, np.ndarray | None]
 
 
@@ -40,7 +43,8 @@ def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None 
     step and no longer bounds it. `sums` are those of `fmviz.engine.models.Model.forward`.
     """
     total = problem.model.curvature(problem.design, parameters, problem.unit_weights, sums)
-    return total * (problem.mu / problem.design.n_samples)
+    total *= problem.mu / problem.design.n_samples
+    return total
 
 
 def certify(
@@ -128,12 +132,18 @@ def _closed_step(
     t = strength * penalty.thresholds(P)
     if penalty.row_wise:
         h = h.sum(axis=1, keepdims=True)
-    u = np.where(h > 0, h * P - gradient, 0.0)
-    bend = np.broadcast_to(h + shrink + 2.0 * strength * penalty.quad, P.shape)
-    # Without curvature and penalty an entry has no effect and stays; with a threshold alone it goes to 0.
-    Q = np.where(np.broadcast_to(t, P.shape) > 0, 0.0, P)
-    Q = np.divide(shrunk(u, t, penalty.row_wise), bend, out=Q, where=bend > 0)
-    return float(np.abs(P - Q).max())
+    step = 0.0
+    # Not all rows at a time: for many features the arrays are large.
+    for begin in range(0, len(P), _ROWS):
+        some = slice(begin, begin + _ROWS)
+        own, at = P[some], t[some] if np.ndim(t) and len(t) == len(P) else t
+        u = np.where(h[some] > 0, h[some] * own - gradient[some], 0.0)
+        bend = np.broadcast_to(h[some] + shrink[some] + 2.0 * strength * penalty.quad, own.shape)
+        # Without curvature and penalty an entry has no effect and stays; with a threshold alone it goes to 0.
+        Q = np.where(np.broadcast_to(at, own.shape) > 0, 0.0, own)
+        Q = np.divide(shrunk(u, at, penalty.row_wise), bend, out=Q, where=bend > 0)
+        step = max(step, float(np.abs(own - Q).max()))
+    return step
 
 
 def _least_subgradient_step(

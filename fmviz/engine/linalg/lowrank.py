@@ -21,7 +21,7 @@ _LARGE = 600
 # Up to so many features the gradient is stored as a matrix.
 DENSE = 2_000
 # Columns of the gradient that are computed together beyond that.
-_BLOCK = 64
+_BLOCK = 1_024
 _ROUNDING = 1e-9
 
 
@@ -156,7 +156,7 @@ class PairGradient:
                 break
             part = X[:, columns].T
             if sp.issparse(X):
-                product = abs(sp.csr_array(part.multiply(self._slope)) @ X).tocoo()
+                product = abs(sp.csr_array(part.multiply(self._slope)) @ self._design.by_rows).tocoo()
                 values, own, other = product.data, columns[product.row], product.col
             else:
                 product = np.abs((part * self._slope) @ X)

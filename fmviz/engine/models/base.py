@@ -246,8 +246,13 @@ class Model(Bound):
         """Return f for every row of the design, shape (N,)."""
         raise NotImplementedError
 
-    def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return `predict` and intermediate results for `gradient` at the same parameters, or None."""
+    def forward(
+        self, design: Design, parameters: Parameters, keep: bool = True
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return `predict` and intermediate results for `gradient` at the same parameters, or None.
+
+        Without `keep` large ones are not kept.
+        """
         return self.predict(design, parameters), None
 
     def gradient(

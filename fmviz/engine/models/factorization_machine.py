@@ -9,6 +9,7 @@ import numpy as np
 from ..counting import used_features, used_interactions
 from ..design import Design
 from ..errors import WhyNot
+from ..memory import aligned_empty
 from ..parameters import Parameters
 from .base import Model
 from .columns import ColumnViews
@@ -38,15 +39,24 @@ class FactorizationMachine(Model):
         live = parameters.P.any(axis=0)
         if not live.all():
             parameters = parameters.replace(P=parameters.P[:, live])
-        return self.forward(design, parameters)[0]
+        return self.forward(design, parameters, keep=False)[0]
 
-    def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+    def forward(
+        self, design: Design, parameters: Parameters, keep: bool = True
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return f for every row of the design, shape (N,), and XP, shape (N, k)."""
         P = parameters.P
-        f = self.linear_part(design, parameters)
-        A = design.dot(P)
+        f, A = self.linear_part(design, parameters), None
+        for columns, rows, part in design.parts(P.shape[1]):
+            own = part.dot(P[:, columns])
+            f[rows] += 0.5 * np.square(own).sum(axis=1)
+            if part is design:
+                A = own
+            elif keep:
+                # As kernels keep it.
+                A = aligned_empty((P.shape[1], design.n_samples)).T if A is None else A
+                A[rows, columns] = own
         if P.shape[1]:
-            f += 0.5 * np.square(A).sum(axis=1)
             f -= 0.5 * design_square_dot(design, np.square(P).sum(axis=1))
         return f, A
 
@@ -54,9 +64,12 @@ class FactorizationMachine(Model):
         self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient; `sums` is XP."""
-        A = design.dot(parameters.P) if sums is None else sums
-        in_P = design.transpose_dot(slope[:, None] * A)
-        in_P -= design.transpose_dot(slope, 2)[:, None] * parameters.P
+        P = parameters.P
+        in_P = np.zeros(P.shape)
+        for columns, rows, part in design.parts(P.shape[1]):
+            A = part.dot(P[:, columns]) if sums is None else sums[rows, columns]
+            in_P[:, columns] += part.transpose_dot(slope[rows, None] * A)
+        in_P -= design.transpose_dot(slope, 2)[:, None] * P
         return in_P, design.transpose_dot(slope), float(slope.sum())
 
     def curvature(
@@ -64,11 +77,13 @@ class FactorizationMachine(Model):
     ) -> np.ndarray:
         """Return the curvature, with ∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js)."""
         P = parameters.P
-        A = design.dot(P) if sums is None else sums
-        square = design.transpose_dot(weight[:, None] * np.square(A), 2)
-        cross = design.transpose_dot(weight[:, None] * A, 3)
-        fourth = design.transpose_dot(weight, 4)[:, None]
-        total = square - 2.0 * cross * P + fourth * np.square(P)
+        square, cross = np.zeros(P.shape), np.zeros(P.shape)
+        for columns, rows, part in design.parts(P.shape[1]):
+            A, own = part.dot(P[:, columns]) if sums is None else sums[rows, columns], weight[rows, None]
+            square[:, columns] += part.transpose_dot(own * np.square(A), 2)
+            cross[:, columns] += part.transpose_dot(own * A, 3)
+        total = square - 2.0 * cross * P
+        total += design.transpose_dot(weight, 4)[:, None] * np.square(P)
         # The terms cancel where an entry is alone in its column: the remainder is rounding.
         total[total <= 1e-12 * square] = 0.0
         return total

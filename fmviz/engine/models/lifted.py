@@ -251,7 +251,9 @@ class LiftedModel(Model):
         """Return f for every row of the design, shape (N,)."""
         return self.forward(design, parameters)[0]
 
-    def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+    def forward(
+        self, design: Design, parameters: Parameters, keep: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return f for every row of the design, shape (N,), and XP, shape (N, m·rank)."""
         f = self.linear_part(design, parameters)
         A = design.dot(parameters.P)

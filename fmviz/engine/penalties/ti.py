@@ -117,9 +117,9 @@ class TI(Penalty):
 
 def sum_of_others(size: np.ndarray, axis: int) -> np.ndarray:
     """Return for every entry the sum of all others along `axis`, without subtraction."""
-    zero = np.zeros_like(np.take(size, [0], axis=axis))
-    before = np.cumsum(np.concatenate([zero, size], axis=axis), axis=axis)
-    flipped = np.flip(size, axis=axis)
-    after = np.flip(np.cumsum(np.concatenate([zero, flipped], axis=axis), axis=axis), axis=axis)
-    n = size.shape[axis]
-    return np.take(before, range(n), axis=axis) + np.take(after, range(1, n + 1), axis=axis)
+    along = np.moveaxis(size, axis, 0)
+    total, after = np.zeros_like(along), np.zeros_like(along)
+    np.cumsum(along[:-1], axis=0, out=total[1:])
+    np.cumsum(along[:0:-1], axis=0, out=after[-2::-1])
+    total += after
+    return np.moveaxis(total, 0, axis)

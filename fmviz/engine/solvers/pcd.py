@@ -123,6 +123,11 @@ class PCD(SweepingSolver):
     def _from_layout(self) -> np.ndarray:
         return aligned_copy(self._P.T)
 
+    def _refresh(self) -> None:
+        # Freed before the next ones are made.
+        self._states: list[Any] = []
+        super()._refresh()
+
     def _set_sums(self, sums: np.ndarray | None) -> None:
         if self._partners is not None:
             return

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._jit import cached_factory, jitable
 from ...design import Design, Storage
-from ...memory import aligned_copy
+from ...memory import aligned, aligned_copy
 from .base import (
     EntryColumnView,
     MultilinearKernel,
@@ -132,7 +132,7 @@ def anova_entries(degree: int) -> EntryColumnView:
         n, k = design.n_samples, P.shape[0]
         if degree > 2:
             return (aligned_copy(np.zeros((1, degree - 1, n))), np.zeros(1))
-        A = aligned_copy((design.dot(P.T) if sums is None else sums).T)
+        A = aligned((design.dot(P.T) if sums is None else sums).T)
         return (A.reshape(k, 1, n), np.zeros(k))
 
     @jitable
