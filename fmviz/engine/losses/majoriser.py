@@ -109,3 +109,8 @@ def typical_size(y: np.ndarray) -> float:
     """Return the unit of δ: the median of |y − median|, or a similar measure that is not 0."""
     apart = np.abs(y - np.median(y))
     return float(np.median(apart)) or float(apart.mean()) or 1.0
+
+
+def smooth_part(loss: Loss) -> Loss:
+    """Return ½u² of a loss with kinks, or the loss itself, which is smooth."""
+    return loss if loss.majoriser is None else loss.majoriser.half_square
