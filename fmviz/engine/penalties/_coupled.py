@@ -16,7 +16,7 @@ import numpy as np
 
 from .._jit import jitable
 from .base import EntryView, RowView
-from .operators.thresholds import norm, shrink_norm, soft
+from .operators.thresholds import entry_minimum, norm, shrink_norm, soft
 
 FIXED, COUPLED, SUMS = 0, 1, 2
 
@@ -53,8 +53,19 @@ class Sizes:
 
 
 @functools.cache
-def _of_entries(sizes: Sizes) -> tuple[Any, Any, Any]:
-    """Return `begin`, `threshold` and `update` of an `EntryView`."""
+def linear_minimum(threshold: Callable[..., float]) -> Callable[..., float]:
+    """Return the `minimum` of an `EntryView` whose ω is `threshold` times |q|."""
+
+    @jitable
+    def minimum(cache, j, p, g, h, lam_p, lam):
+        return entry_minimum(p, g, h, lam_p, lam * threshold(cache, j, p))
+
+    return minimum
+
+
+@functools.cache
+def _of_entries(sizes: Sizes) -> tuple[Any, ...]:
+    """Return `begin`, `minimum`, `threshold` and `update` of an `EntryView`."""
     first, active, reset, add = sizes.first, sizes.active, sizes.reset, sizes.add
     weight, update_size = sizes.weight, sizes.update
 
@@ -75,7 +86,7 @@ def _of_entries(sizes: Sizes) -> tuple[Any, Any, Any]:
         if active(cache):
             update_size(cache, first, abs(old), abs(new))
 
-    return begin, threshold, update
+    return begin, linear_minimum(threshold), threshold, update
 
 
 @functools.cache
@@ -215,7 +226,8 @@ def update_row_sum(cache, j, old, new):
 
 def entry_penalty_in_row(quad: float, coupled: float) -> EntryView:
     """Return the penalty along an entry, coupled to those of its row."""
-    functions = begin_with_row_sums, weight_in_row, update_row_sum
+    minimum = linear_minimum(weight_in_row)
+    functions = begin_with_row_sums, minimum, weight_in_row, update_row_sum
     return EntryView("entry_in_row", quad, _cache(0.0, coupled, lambda d, k: d), *functions, shared=True)
 
 

@@ -15,7 +15,7 @@ from ..settings import Bound
 
 @dataclass(frozen=True)
 class EntryView:
-    """Ω as a function of one entry p_js, the others fixed: quad·p² + t·|p| + const.
+    """Ω as a function of one entry p_js, the others fixed: quad·p² + ω(p).
 
     Numbers that depend on the penalty's parameters are in `quad` and in the cache, so that changing them
     does not recompile.
@@ -30,8 +30,12 @@ class EntryView:
         ``(d, k) -> (n,) ndarray`` of float64, n ≥ 1: a new work array for the functions below.
     begin : callable
         ``begin(P, s, cache)``: refresh the cache before column s is swept. P has shape (k, d).
+    minimum : callable
+        ``minimum(cache, j, p, g, h, lam_p, lam) -> q`` minimises g(q − p) + ½h(q − p)² + lam_p·q² + lam·ω(q)
+        for the entry (j, s), whose present value is p; it is p where all are 0.
     threshold : callable
-        ``threshold(cache, j, p) -> t`` for the entry (j, s), whose present value is p.
+        ``threshold(cache, j, p) -> t``: ω(q) = t·|q| near 0, so that an entry that is 0 stays there while
+        |g| ≤ lam·t.
     update : callable
         ``update(cache, j, old, new)``: an entry of row j has changed.
     shared : bool
@@ -42,6 +46,7 @@ class EntryView:
     quad: float = field(compare=False)
     cache: Callable[[int, int], np.ndarray] = field(compare=False)
     begin: Callable[..., None]
+    minimum: Callable[..., float]
     threshold: Callable[..., float]
     update: Callable[..., None]
     shared: bool = False

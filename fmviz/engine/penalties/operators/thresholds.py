@@ -18,6 +18,15 @@ def soft(x, t):
 
 
 @jitable
+def entry_minimum(p, g, h, lam_p, t):
+    """Return the q that minimises g(q − p) + ½h(q − p)² + lam_p·q² + t|q|; p where all are 0."""
+    bend = h + 2.0 * lam_p
+    if bend > 0.0:
+        return soft(h * p - g, t) / bend
+    return 0.0 if t > 0.0 else p
+
+
+@jitable
 def norm(q):
     """Return the Euclidean norm of a vector."""
     total = 0.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._jit import cached_factory, jitable
+from ..._jit import cached_factory
 from ...losses import ScalarLoss
 from ...parameters import Parameters
 from ...penalties.operators.thresholds import soft
@@ -18,15 +18,6 @@ from .sample_weights import sample_weight, unit_weight
 NOISE = 1e-28
 # The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
 BEYOND = 1e300
-
-
-@jitable
-def entry_minimum(p, g, h, lam_p, t):
-    """Return the q that minimises g(q − p) + ½h(q − p)² + lam_p·q² + t|q|; p where all are 0."""
-    bend = h + 2.0 * lam_p
-    if bend > 0.0:
-        return soft(h * p - g, t) / bend
-    return 0.0 if t > 0.0 else p
 
 
 @cached_factory()

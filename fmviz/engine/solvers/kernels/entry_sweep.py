@@ -17,7 +17,7 @@ from ...design import DENSE, Storage
 from ...losses import ScalarLoss
 from ...models.columns import EntryColumnView
 from ...penalties import EntryView
-from .coefficients import NOISE, entry_minimum
+from .coefficients import NOISE
 from .repeated import end_sweep
 
 _MOST_STEPS = 500
@@ -82,12 +82,12 @@ def entry_sweep(
     """Return the kernel of sweeps over the entries of some columns of P ([A] Alg. 1, 4; [B] Section 7).
 
     Where K is linear in an entry the step is closed: with g the derivative of the risk and h its Lipschitz
-    constant, it is the minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|. It lowers the objective in any
-    order. Where it is not, the objective along the entry need not be convex: the step is Newton's where the
-    curvature is positive, else that of Gauss and Newton, and is halved until the objective falls by a share
-    of the decrease predicted by the slope (Armijo). `lam_p` is the weight of ‖p_s‖ to the `power`; a power
-    above 2 has no Ω. Columns are swept one after the other or, `by_features`, interleaved at every feature,
-    which a view must allow (`independent`).
+    constant, it is the minimum of g·q + ½h(q − p)² + lam_p·q² + lam·ω(q), which the penalty's view returns.
+    It lowers the objective in any order. Where K is not linear, the objective along the entry need not be
+    convex: the step is Newton's where the curvature is positive, else that of Gauss and Newton, and is halved
+    until the objective falls by a share of the decrease predicted by the slope (Armijo). `lam_p` is the
+    weight of ‖p_s‖ to the `power`; a power above 2 has no Ω. Columns are swept one after the other or,
+    `by_features`, interleaved at every feature, which a view must allow (`independent`).
 
     The kernel takes the arguments of all `repeated` sweeps; X by columns, y and the sample weights c; f, the
     predictions shifted as by `working_loss`, shape (N,); P, shape (k, d), and the `coefficients` of its
@@ -98,7 +98,7 @@ def entry_sweep(
     """
     row, value = storage.row, storage.value
     loss_value, derivative, second = loss.value, loss.derivative, loss.second
-    begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
+    begin, minimum, update = penalty.begin, penalty.minimum, penalty.update
     open_column, column_of, absorb, scale_of = view.open, view.column, view.absorb, view.scale
     partner, close = view.partner, view.close
     cofactor: Any = view.cofactor
@@ -203,11 +203,10 @@ def entry_sweep(
                                     h = 0.0
                             g *= scale / n_samples
                             h *= scale * scale * mu / n_samples
-                            t = lam * threshold(cache, j, p)
                             if power > 2:
                                 q = power_minimum(p, g, h, lam_p[s], max(squares[s] - p * p, 0.0), power)
                             else:
-                                q = entry_minimum(p, g, h, lam_p[s], t)
+                                q = minimum(cache, j, p, g, h, lam_p[s], lam)
                         else:
                             gauss = 0.0
                             for i in range(count):
@@ -353,7 +352,8 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
     holds the largest |A| of every column so far, and `screen` the bounds for skipping zeros, see `Screen`.
     """
     value, derivative = DENSE.value, loss.derivative
-    begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
+    begin, threshold = penalty.begin, penalty.threshold
+    minimum, update = penalty.minimum, penalty.update
     stored = stores_slope(loss)
     nudges = stored and loss.nudged is not None
     nudged: Any = loss.nudged or derivative
@@ -451,10 +451,10 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                             a = A[s]
                             cache = caches[s % caches.shape[0]]
                         p = P[s, j]
-                        t = lam * threshold(cache, j, p)
                         if p == 0.0:
                             if live_only:
                                 continue
+                            t = lam * threshold(cache, j, 0.0)
                             path = screen.paths[s] - screen.marks[s, j]
                             if screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
                                 continue
@@ -479,7 +479,7 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                             g = 0.0
                             h = 0.0
                         h *= mu / n_samples
-                        q = entry_minimum(p, g, h, lam_p, t)
+                        q = minimum(cache, j, p, g, h, lam_p, lam)
                         if q != p:
                             step = q - p
                             moved = 0.0

@@ -16,7 +16,7 @@ from ...losses import ScalarLoss
 from ...memory import aligned_copy
 from ...penalties import EntryView, RowView
 from ...penalties.operators.thresholds import norm
-from .coefficients import NOISE, entry_minimum
+from .coefficients import NOISE
 from .repeated import end_sweep
 from .row_sweep import row_minimum
 
@@ -132,7 +132,7 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
     component, PQ.
     """
     derivative = loss.derivative
-    begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
+    begin, minimum, update = penalty.begin, penalty.minimum, penalty.update
     # Derivatives with cheap updates are expensive to compute: this is done in vectors, from an array.
     dear = loss.nudged is not None
 
@@ -255,7 +255,7 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                             g = 0.0
                             h = 0.0
                         h *= mu / n_samples
-                        q = entry_minimum(p, g, h, lam_p, lam * threshold(cache, j, p))
+                        q = minimum(cache, j, p, g, h, lam_p, lam)
                     step = q - p
                     steps[j] = step
                     table[j, 0] = q
