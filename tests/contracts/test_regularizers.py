@@ -17,6 +17,7 @@ from fmviz.engine.penalties import (
     L1,
     L2,
     L21,
+    MCP,
     PENALTIES,
     TI,
     ElasticNet,
@@ -36,6 +37,7 @@ READINGS: list[Penalty] = [
     *[PowerTI(m) for m in range(2, 9)],
     *[PowerCS(m) for m in range(2, 9)],
     *[ElasticNet(rho) for rho in (0.0, 0.1, 0.9, 1.0)],
+    *[MCP(gamma) for gamma in (0.1, 30.0)],
 ]
 # What has no exact operator says so, and keeps the contract of tests/contracts/test_inexact.py instead.
 EXACT = [penalty for penalty in READINGS if penalty.exact_prox]
@@ -46,7 +48,7 @@ CONVEX = [penalty for penalty in READINGS if penalty.convex]
 def omega(penalty: Penalty, P: np.ndarray) -> float:
     if penalty == TI(axis="rows"):
         return slow_fm.omega("ti_rows", P)
-    given = penalty.settings if penalty.name.endswith(("_power", "elastic_net")) else {}
+    given = penalty.settings if penalty.name.endswith(("_power", "elastic_net", "mcp")) else {}
     return slow_fm.omega(penalty.name, P, **given)
 
 
@@ -201,6 +203,7 @@ def test_entry_view_is_omega_along_an_entry(penalty, rng):
 
 def test_penalties_of_one_form_share_their_compiled_kernels():
     entries, rows = (TI(), OmegaTI(), L1(), L2(), ElasticNet(0.3)), (CS(), OmegaCS(), L21())
+    assert (MCP(2.0).entry, MCP(2.0).row) == (MCP().entry, MCP().row)
     assert len({penalty.entry for penalty in entries}) == 1
     assert len({penalty.row for penalty in entries}) == 1
     assert len({penalty.row for penalty in rows}) == 1

@@ -57,8 +57,10 @@ def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndar
     return f
 
 
-def omega(name: str, P: np.ndarray, degree: int = 3, axis: str = "columns", rho: float = 0.5) -> float:
-    """Every Ω from its definition, by loops; with the degree of powers of norms and the elastic net's ρ."""
+def omega(
+    name: str, P: np.ndarray, degree: int = 3, axis: str = "columns", rho: float = 0.5, gamma: float = 1.0
+) -> float:
+    """Every Ω from its definition, by loops; with the parameters of powers, the elastic net and MCP."""
     d, k = P.shape
     columns = [sum(abs(P[j, s]) for j in range(d)) for s in range(k)]
     rows = [sum(abs(P[j, s]) for s in range(k)) for j in range(d)]
@@ -68,6 +70,9 @@ def omega(name: str, P: np.ndarray, degree: int = 3, axis: str = "columns", rho:
         "l2": lambda: sum(P[j, s] ** 2 for j in range(d) for s in range(k)),
         "l1": lambda: sum(columns),
         "elastic_net": lambda: rho * omega("l1", P) + (1 - rho) * omega("l2", P),
+        "mcp": lambda: sum(
+            abs(p) - p * p / (2 * gamma) if abs(p) < gamma else gamma / 2 for p in P.ravel().tolist()
+        ),
         "l21": lambda: sum(norms),
         "ti": lambda: sum(size**2 for size in columns),
         "ti_rows": lambda: sum(size**2 for size in rows),

@@ -12,7 +12,7 @@ Value = Callable[[np.ndarray], float]
 
 
 def assert_along_entries(view: Any, omega: Value, rng: np.random.Generator) -> tuple[np.ndarray, Any]:
-    """Assert that Ω is quad·p² + t·|p| along an entry while all move; return Pᵀ and the cache at the end."""
+    """Assert slopes and minima of Ω along an entry while all move; return Pᵀ and the cache at the end."""
     PT = rng.normal(size=(4, 6))
     cache = view.cache(6, 4)
     for s in range(4):
@@ -20,12 +20,27 @@ def assert_along_entries(view: Any, omega: Value, rng: np.random.Generator) -> t
         for _ in range(25):
             j = int(rng.integers(6))
             old = PT[s, j]
-            t = view.threshold(cache, j, old)
-            for q in (0.0, *rng.normal(size=3)):
+
+            def along(q: float, s: int = s, j: int = j) -> float:
                 moved = PT.T.copy()
                 moved[j, s] = q
-                expected = view.quad * (q * q - old * old) + t * (abs(q) - abs(old))
-                assert expected == pytest.approx(omega(moved) - omega(PT.T), abs=1e-10)
+                return omega(moved)
+
+            t = view.threshold(cache, j, old)
+            if old:
+                slope = 2.0 * view.quad * old + t * np.sign(old)
+                assert slope == pytest.approx((along(old + 1e-6) - along(old - 1e-6)) / 2e-6, abs=1e-6)
+            g, h, lam_p, lam = rng.normal(), rng.uniform(1, 3), rng.uniform(0, 1), rng.uniform(0, 1)
+            q = view.minimum(cache, j, old, g, h, lam_p + lam * view.quad, lam)
+
+            def value(z, old=old, g=g, h=h, lam_p=lam_p, lam=lam, along=along):
+                return g * (z - old) + 0.5 * h * (z - old) ** 2 + lam_p * z * z + lam * along(z)
+
+            probes = [0.0, old, *rng.normal(size=3), q + 1e-4, q - 1e-4]
+            if old == 0.0 and abs(g) <= lam * t:
+                assert q == 0.0
+                probes = [1e-6, -1e-6]
+            assert min(value(z) for z in probes) >= value(q) - 1e-12 * max(1.0, abs(value(q)))
             new = 0.0 if rng.random() < 0.4 else rng.normal()
             PT[s, j] = new
             view.update(cache, j, old, new)

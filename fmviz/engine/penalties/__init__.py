@@ -20,6 +20,7 @@ from .omega_cs import OmegaCS
 from .omega_star import OmegaStar
 from .powers import PowerTI, PowerCS
 from .elastic_net import ElasticNet
+from .mcp import MCP
 # isort: on
 
 PENALTIES: dict[str, Penalty] = registry(Penalty, dict(globals()))

@@ -34,8 +34,8 @@ class EntryView:
         ``minimum(cache, j, p, g, h, lam_p, lam) -> q`` minimises g(q − p) + ½h(q − p)² + lam_p·q² + lam·ω(q)
         for the entry (j, s), whose present value is p; it is p where all are 0.
     threshold : callable
-        ``threshold(cache, j, p) -> t``: ω(q) = t·|q| near 0, so that an entry that is 0 stays there while
-        |g| ≤ lam·t.
+        ``threshold(cache, j, p) -> t``: the slope of ω in |p| at the present value. An entry that is 0 stays
+        there while |g| ≤ lam·t.
     update : callable
         ``update(cache, j, old, new)``: an entry of row j has changed.
     shared : bool
