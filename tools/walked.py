@@ -1,0 +1,76 @@
+"""Count the functions that drawing Train's first row and preparing a run walk through.
+
+    python -m tools.walked          # the counts
+    python -m tools.walked --names  # and every function, by file
+
+Counted are distinct code objects under fmviz/ with a name of their own, the second time, when caches are warm.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+from fmviz.ui.train import page
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def walked(function: Callable[..., Any], *args: Any) -> Counter[CodeType]:
+    """Call a function; return the code objects under fmviz/ that it entered, with the number of calls."""
+    entered: Counter[CodeType] = Counter()
+
+    def enter(frame: FrameType, event: str, arg: object) -> None:
+        code = frame.f_code
+        named = not code.co_name.startswith("<")
+        if event == "call" and named and code.co_filename.startswith(str(ROOT / "fmviz")):
+            entered[code] += 1
+
+    sys.setprofile(enter)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+def first_row() -> Counter[CodeType]:
+    """Return what drawing the first row of Train's controls enters, the second time that the page is drawn."""
+    drawn: list[Counter[CodeType]] = []
+    original = page.main_settings
+    page.main_settings = lambda *args: drawn.append(walked(original, *args))
+    try:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+        app.switch_page("pages/train.py").run().run()
+    finally:
+        page.main_settings = original
+    assert not app.exception, app.exception
+    return drawn[-1]
+
+
+def prepare() -> Counter[CodeType]:
+    """Return what preparing the default run enters, the second time."""
+    Run.prepare(Experiment())
+    return walked(Run.prepare, Experiment())
+
+
+def main() -> int:
+    """Print the counts, and the functions where they are asked for."""
+    for title, entered in (("Train's first row", first_row()), ("Run.prepare", prepare())):
+        print(f"{title}: {len(entered)} functions, {entered.total()} calls")
+        if "--names" in sys.argv:
+            for code, calls in sorted(entered.items(), key=lambda item: (item[0].co_filename, item[0].co_name)):
+                print(f"    {Path(code.co_filename).relative_to(ROOT)}: {code.co_qualname} {calls}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
