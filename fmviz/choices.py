@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fmviz.engine import compatibility
+from fmviz.engine.compatibility import why_not_together
 from fmviz.engine.errors import WhyNot
 from fmviz.engine.losses import LOSSES, Loss, get_loss
 from fmviz.engine.models import MODELS, Model, get_model
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
-from fmviz.engine.problem import Formulation
 from fmviz.engine.solvers import SOLVERS, Solver
 
 __all__ = ["list_losses", "list_models", "list_regularizers", "list_solvers", "why_not"]
@@ -142,7 +141,6 @@ def why_not(
     >>> fmviz.why_not("l21", "pcd").code
     'no_entry_view'
     """
-    penalty, chosen = get_penalty(regularizer, regularizer_params), get_model(model, model_params)
-    if (reason := chosen.why_not(penalty)) is not None:
-        return reason
-    return compatibility.why_not(Formulation.build(chosen, penalty, get_loss(loss)), solver)
+    return why_not_together(
+        get_model(model, model_params), get_penalty(regularizer, regularizer_params), get_loss(loss), solver
+    )

@@ -18,7 +18,6 @@ from latex2mathml.converter import convert
 from markupsafe import Markup
 
 from fmviz.engine.interactions.pairs import GivenPairs
-from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
@@ -132,7 +131,7 @@ class Outcome:
     def wording(self) -> Wording:
         """The wording of effects of features on a single output."""
         assert self.dataset is not None
-        return Wording(Attributes(self.dataset), self.experiment.loss, self.compared)
+        return Wording(Attributes(self.dataset), self.experiment.loss.name, self.compared)
 
     def each(self) -> list[Outcome]:
         """Return the contents for every output; those of a single output as they are."""
@@ -162,10 +161,9 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     notes = []
     dataset: Dataset | None = None
     try:
-        dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-        if (
-            upload := library.find(experiment.dataset) if is_upload(experiment.dataset) else None
-        ) is not None:
+        dataset = load_dataset(experiment.dataset)
+        name = experiment.dataset.name
+        if (upload := library.find(name) if is_upload(name) else None) is not None:
             source = library.profile(upload.file, upload.recipe.reading).source
             notes += file_notes(library.encoded(upload.file, upload.recipe), source)
     except ValueError as error:
@@ -176,7 +174,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     return Outcome(
         title_of_run(run),
         experiment,
-        experiment.machine,
+        experiment.model,
         run.message,
         runs.trace(run.id),
         runs.parameters(run.id),
@@ -289,9 +287,9 @@ def _formulas(outcome: Outcome) -> list[Markup]:
     """Return the objective, the model, the loss and the strengths as MathML."""
     experiment, notation = outcome.experiment, outcome.model.notation
     objective = r"\min\ " + notation.objective.replace(r"\tfrac", r"\frac")
-    parts = [objective, outcome.model.formula, rf"\ell(f,y)={LOSSES[experiment.loss].formula}"]
+    parts = [objective, outcome.model.formula, rf"\ell(f,y)={experiment.loss.formula}"]
     if not (outcome.model.columnar or outcome.model.lifted):
-        parts.append(outcome.model.penalty_words(experiment.penalty)[0])
+        parts.append(outcome.model.penalty_words(experiment.regularizer)[0])
     # The strengths of the last epoch.
     current = experiment.strengths(outcome.epoch - 1)
     strengths = [
@@ -362,7 +360,7 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
         return
     notation = outcome.model.notation
     terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
-    color = regularizer_color(outcome.experiment.regularizer)
+    color = regularizer_color(outcome.experiment.regularizer.name)
     errors = [name for name in history if str(name).endswith("rmse")]
     history[errors] *= unit_of("rmse", outcome.dataset)[0]
     course = with_jumps(history, outcome.experiment)

@@ -76,7 +76,7 @@ def test_failed_fits_are_counted_and_told(sweep, monkeypatch):
     real = sweep_run._completed
 
     def broken(experiment):
-        if experiment.regularizer == "cs":
+        if experiment.regularizer.name == "cs":
             raise ValueError("This is too much.")
         return real(experiment)
 

@@ -21,6 +21,7 @@ def test_names_are_stable():
         "ti_power",
         "cs_power",
         "elastic_net",
+        "mcp",
     ]
     assert {"cd", "pcd", "pbcd", "pbcd_ls", "pgd", "apgd", "nmapgd", "subgd", "lbfgs"} <= set(
         fmviz.list_solvers()

@@ -214,7 +214,7 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     # The sentences and weights of the page Interactions.
     ranked = pairs_of(view.machine, view.parameters).ranked(SHOWN_PAIRS)
     table = table_of_pairs(
-        ranked.i, ranked.j, ranked.weight, dataset, Wording(Attributes(dataset), experiment.loss)
+        ranked.i, ranked.j, ranked.weight, dataset, Wording(Attributes(dataset), experiment.loss.name)
     )
     assert f"The strongest pair. {table['sentence'][0]}" in text
     assert all(f"<td>{words}</td>" in page for words in table["sentence"])

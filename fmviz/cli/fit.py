@@ -323,7 +323,7 @@ def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[st
 
     model = get_model(given.get("model", "fm"))
     chosen = suited_settings(model, task)
-    suited = Experiment(model=model.name, **chosen)
+    suited = Experiment.from_dict({**chosen, "model": model.name})
     # Settings that suit the model override those of a first fit, even if they are defaults of experiments.
     named = {name: value for name, value in suited.to_dict().items() if name in chosen}
     return {**_FIRST, **suited.to_dict(defaults=False), **named}

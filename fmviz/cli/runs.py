@@ -146,7 +146,7 @@ def _suspects(arguments: argparse.Namespace, store: RunStore) -> int:
     parameters = store.parameters(run.id)
     if parameters is None:
         raise ValueError("This run ended before its first epoch and has no parameters to read.")
-    dataset = load_dataset(run.experiment.dataset, **dict(run.experiment.dataset_params))
+    dataset = load_dataset(run.experiment.dataset)
     if len(dataset.outputs) > 1:
         raise ValueError("This run has several outputs; the page Interactions lists the rows of each.")
     rows = suspicious_rows(run.experiment, parameters)

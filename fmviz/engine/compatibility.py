@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 
 from .errors import WhyNot
+from .losses import Loss
+from .models import Model
+from .penalties import Penalty
 from .problem import Formulation
 from .solvers import SOLVERS, Solver, get_solver
 
@@ -36,6 +40,16 @@ def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | Non
         reasons = [method.why_not(problem) for method in SOLVERS.values()]
         return None if None in reasons else reasons[0]
     return get_solver(solver).why_not(problem)
+
+
+@lru_cache(4_096)
+def why_not_together(
+    model: Model, penalty: Penalty, loss: Loss, solver: str | Solver = "auto"
+) -> WhyNot | None:
+    """Return why model, penalty, loss and solver do not go together, or None; computed once."""
+    if (reason := model.why_not(penalty)) is not None:
+        return reason
+    return why_not(Formulation.build(model, penalty, loss), solver)
 
 
 def best_solver(problem: Formulation, d: int = 0) -> str:

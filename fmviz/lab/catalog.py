@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from fmviz.engine.errors import one_of
-from fmviz.engine.settings import ParamSpec
+from fmviz.engine.settings import ParamSpec, check_params
 from fmviz.lab.datasets import DATASETS, Dataset, DatasetSpec
 from fmviz.lab.uploads import is_upload
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set to load: its name, and the parameters that differ from their defaults."""
+
+    name: str
+    given: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, name: str | Source, params: Mapping[str, Any] | None = None) -> Source:
+        """Return a data set of this name with checked parameters; a value is returned unchanged."""
+        if isinstance(name, Source):
+            return name
+        specs = dataset_spec(name).params
+        checked = check_params(f"Dataset {name!r}", specs, params or {})
+        default = {spec.name: spec.default for spec in specs}
+        return cls(name, tuple(sorted((k, v) for k, v in checked.items() if v != default[k])))
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def spec(self) -> DatasetSpec:
+        """The entry of the registry, or of the upload."""
+        return dataset_spec(self.name)
+
+    def load(self) -> Dataset:
+        """Load it; ValueError where it is not available, with the way to get it."""
+        return self.spec(**dict(self.given))
+
+    @property
+    def params(self) -> tuple[ParamSpec, ...]:
+        """Its parameters."""
+        return self.spec.params
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters and their values."""
+        return {spec.name: spec.default for spec in self.params} | dict(self.given)
 
 
 @dataclass(frozen=True)
@@ -65,7 +106,7 @@ def load(name: str, **params: Any) -> Dataset:
     >>> monks.feature_names[:3]
     ('head_shape=round', 'head_shape=square', 'head_shape=octagon')
     """
-    return dataset_spec(name)(**params)
+    return Source.of(name, params).load()
 
 
 def _upload_spec(name: str) -> DatasetSpec:

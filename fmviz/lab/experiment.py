@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from fmviz.engine.compatibility import why_not
+from fmviz.engine.compatibility import why_not_together
 from fmviz.engine.losses import LOSSES, Loss, get_loss, why_no_form
 from fmviz.engine.models import MODELS, Model, get_model
 from fmviz.engine.penalties import ALL_PENALTIES, Penalty, get_penalty
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
-from fmviz.engine.settings import Bound, ParamSpec, check_params, declared, setting, specs_of_fields
-from fmviz.engine.solvers import SOLVERS
+from fmviz.engine.settings import ParamSpec, declared, setting, specs_of_fields
+from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.starts.informed import STARTS
-from fmviz.lab.catalog import DatasetParam, dataset_spec
+from fmviz.lab.catalog import DatasetParam, Source
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.values import TYPES, changes_from_text, changes_to_text, to_query
 from fmviz.tables.target import Task
@@ -28,14 +29,34 @@ def _strength(default: float, symbol: str, of: str) -> Any:
     return setting(default, low=0, high=1e6, log=True, symbol=symbol, help=words)
 
 
-OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
-    "dataset": lambda name: dataset_spec(name).params,
-    "model": lambda name: MODELS[name].params,
-    "regularizer": lambda name: ALL_PENALTIES[name].params,
-    "loss": lambda name: LOSSES[name].params,
-    "solver": lambda name: SOLVERS[name].params if name in SOLVERS else (),
+OWNERS: dict[str, Callable[..., Any]] = {
+    "dataset": Source.of,
+    "model": get_model,
+    "regularizer": get_penalty,
+    "loss": get_loss,
+    "solver": lambda name, params=None: name if name == "auto" else get_solver(name, params),
 }
-"""The settings whose values have parameters of their own, which links and JSON call ``<setting>_<name>``."""
+"""How the value of a setting with parameters of its own is made of a name and a mapping of parameters.
+
+Links and JSON call a parameter ``<setting>_<name>``.
+"""
+
+
+def name_of(value: Any) -> str:
+    """Return the name of a value that `OWNERS` makes."""
+    return value if isinstance(value, str) else value.name
+
+
+def specs_of(value: Any) -> tuple[ParamSpec, ...]:
+    """Return the parameters of a value that `OWNERS` makes."""
+    return () if isinstance(value, str) else value.params
+
+
+def changed_of(value: Any) -> dict[str, Any]:
+    """Return those of its parameters that differ from their defaults, sorted by name."""
+    given = {spec.name: (value.settings[spec.name], spec.default) for spec in specs_of(value)}
+    return {name: new for name, (new, default) in sorted(given.items()) if new != default}
+
 
 # Omitted from JSON where they have their default: digests of stored runs are hashes of it.
 _OPTIONAL = ("start", "caps")
@@ -45,8 +66,9 @@ _OPTIONAL = ("start", "caps")
 class Experiment:
     """The settings of a training run.
 
-    The fields are those of `SPECS`, where they are described, and the parameters of the chosen data set,
-    model, regularizer, loss and solver: (name, value) pairs that differ from their defaults.
+    The fields are those of `SPECS`, where they are described. Data set, model, regularizer, loss and solver
+    are given by name, or as values with parameters of their own, and are values from then on; the solver may
+    be "auto".
 
     `changes` are changes of strengths during the run: (epoch, name, value), effective after so many epochs,
     with the names `fmviz.engine.schedule.STRENGTHS`. Changes without effect are dropped.
@@ -63,22 +85,22 @@ class Experiment:
     True
     """
 
-    dataset: str = declared(
+    dataset: Source = declared(
         DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data.")
     )
     seed: int = setting(
         0, low=0, high=2**31 - 1, help="Draws the start and the split; the same seed repeats the run exactly."
     )
-    model: str = setting("fm", choices=tuple(MODELS), help="What is fitted.")
-    regularizer: str = setting(
+    model: Model = setting("fm", choices=tuple(MODELS), help="What is fitted.")
+    regularizer: Penalty = setting(
         "ti",
         choices=tuple(ALL_PENALTIES),
         help=r"The sparsity regularizer Ω: the objective holds $\lambda\,\Omega(P)$.",
     )
-    solver: str = setting(
+    solver: Solver | str = setting(
         "auto", choices=("auto", *SOLVERS), help="Auto takes the one made for the regularizer."
     )
-    loss: str = setting(
+    loss: Loss = setting(
         "squared",
         choices=tuple(LOSSES),
         help=r"What a wrong prediction costs: ℓ in $\frac1N\sum_n\ell(f(x_n),y_n)$.",
@@ -111,11 +133,6 @@ class Experiment:
     validation: float = setting(
         0.0, low=0, high=0.9, help="The share of rows kept out of training and used to validate."
     )
-    dataset_params: tuple[tuple[str, Any], ...] = ()
-    model_params: tuple[tuple[str, Any], ...] = ()
-    regularizer_params: tuple[tuple[str, Any], ...] = ()
-    loss_params: tuple[tuple[str, Any], ...] = ()
-    solver_params: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
     start: str = setting(
         "random",
@@ -133,21 +150,13 @@ class Experiment:
     )
 
     def __post_init__(self) -> None:
-        for owner in OWNERS:
-            value = getattr(self, owner)
-            if isinstance(value, Bound):
-                object.__setattr__(self, owner, value.name)
-                object.__setattr__(self, f"{owner}_params", tuple(value.settings.items()))
-        for item in fields(self):
-            if item.name in _BY_NAME:
-                object.__setattr__(self, item.name, _BY_NAME[item.name].check(getattr(self, item.name)))
-        for owner, specs_of in OWNERS.items():
-            choice, field = getattr(self, owner), f"{owner}_params"
-            specs = specs_of(choice)
-            given = check_params(f"{owner.capitalize()} {choice!r}", specs, dict(getattr(self, field)))
-            default = {spec.name: spec.default for spec in specs}
-            changed = {name: value for name, value in given.items() if value != default[name]}
-            object.__setattr__(self, field, tuple(sorted(changed.items())))
+        for spec in SPECS:
+            value = getattr(self, spec.name)
+            if spec.name in OWNERS:
+                value = OWNERS[spec.name](spec.check(value)) if isinstance(value, str) else value
+            else:
+                value = spec.check(value)
+            object.__setattr__(self, spec.name, value)
         present = {name: getattr(self, name) for name in STRENGTHS}
         kept = []
         for change in changes_of(self.changes):
@@ -157,30 +166,15 @@ class Experiment:
                 kept.append(Change(change.epoch, change.name, value))
         object.__setattr__(self, "changes", tuple(kept))
 
-    @property
-    def machine(self) -> Model:
-        """The model with its parameters."""
-        return get_model(self.model, dict(self.model_params))
-
-    @property
-    def penalty(self) -> Penalty:
-        """The regularizer with its parameters."""
-        return get_penalty(self.regularizer, dict(self.regularizer_params))
-
-    @property
-    def criterion(self) -> Loss:
-        """The loss with its parameters."""
-        return get_loss(self.loss, dict(self.loss_params))
-
-    @property
+    @cached_property
     def formulation(self) -> Formulation:
         """The combination of model, regularizer and loss; raises ValueError if they are incompatible."""
-        return Formulation.build(self.machine, self.penalty, self.criterion, self.rank)
+        return Formulation.build(self.model, self.regularizer, self.loss, self.rank)
 
     @property
     def finds_caps(self) -> bool:
         """Whether caps are estimated from the data: `caps` is "auto", and the loss has one."""
-        return self.caps == "auto" and any(spec.name == "cap" for spec in LOSSES[self.loss].params)
+        return self.caps == "auto" and any(spec.name == "cap" for spec in self.loss.params)
 
     def strengths(self, epoch: int) -> dict[str, float]:
         """Return the strengths after so many epochs, which are those of the next epoch."""
@@ -204,51 +198,51 @@ class Experiment:
         """Return the experiment with incompatible regularizer, loss, strengths or solver replaced."""
         experiment = self
         if experiment._why_no_form() is not None:
-            experiment = replace(experiment, loss="logistic", loss_params=())
+            experiment = replace(experiment, loss=LOSSES["logistic"])
         if experiment._why_not_penalty() is not None:
-            names = (experiment.machine.suited.get("regularizer", experiment.regularizer), *ALL_PENALTIES)
-            others = (replace(experiment, regularizer=name, regularizer_params=()) for name in names)
+            first = experiment.model.suited.get("regularizer", experiment.regularizer.name)
+            others = (
+                replace(experiment, regularizer=ALL_PENALTIES[name]) for name in (first, *ALL_PENALTIES)
+            )
             experiment = next((other for other in others if other._why_not_penalty() is None), experiment)
         for lambda_p, lambda_sparse in ((0.0, self.lambda_sparse), (self.lambda_p, 0.0)):
             if experiment._why_not_strengths() is not None:
                 experiment = replace(experiment, lambda_p=lambda_p, lambda_sparse=lambda_sparse, changes=())
         if experiment.why_not() is not None:
-            experiment = replace(experiment, solver="auto", solver_params=())
+            experiment = replace(experiment, solver="auto")
         return experiment
 
     def why_not(self) -> str | None:
         """Return the reason why the run is impossible, or None."""
-        task = dataset_spec(self.dataset).task
-        if LOSSES[self.loss].task == "binary" and task == "regression":
+        data = self.dataset.spec
+        if self.loss.task == "binary" and data.task == "regression":
             return (
-                f"The {LOSSES[self.loss].label.lower()} loss needs classes, but the target of "
-                f"{dataset_spec(self.dataset).title} is a number. Choose the squared or the Huber loss."
+                f"The {self.loss.label.lower()} loss needs classes, but the target of {data.title} is a "
+                "number. Choose the squared or the Huber loss."
             )
-        if self.finds_caps and task not in ("regression", "binary"):
+        if self.finds_caps and data.task not in ("regression", "binary"):
             return (
-                f"Caps are found for one output, and {dataset_spec(self.dataset).title} has a machine for "
-                "each of several. Set the caps yourself."
+                f"Caps are found for one output, and {data.title} has a machine for each of several. Set the "
+                "caps yourself."
             )
         return self._why_no_form() or self._why_not_penalty(self.solver) or self._why_not_strengths()
 
     def _why_no_form(self) -> str | None:
         """Return the reason why the loss has no joint form for several outputs, if the model needs one."""
-        task = dataset_spec(self.dataset).task
-        if not self.machine.multi_output or task == "regression" or task == "binary":
+        task = self.dataset.spec.task
+        if not self.model.multi_output or task == "regression" or task == "binary":
             return None
-        return why_no_form(self.criterion, task)
+        return why_no_form(self.loss, task)
 
-    def _why_not_penalty(self, solver: str = "auto") -> str | None:
+    def _why_not_penalty(self, solver: Solver | str = "auto") -> str | None:
         """Return the reason why model, regularizer, loss and solver are incompatible, or None."""
-        if (reason := self.machine.why_not(self.penalty)) is not None:
-            return reason
-        return why_not(self.formulation, solver)
+        return why_not_together(self.model, self.regularizer, self.loss, solver)
 
     def _why_not_strengths(self) -> str | None:
         try:
             for epoch in (-1, *(change.epoch for change in self.changes)):
                 strengths = self.strengths(epoch)
-                self.machine.check_strengths(strengths["lambda_p"], strengths["lambda_sparse"])
+                self.model.check_strengths(strengths["lambda_p"], strengths["lambda_sparse"])
         except ValueError as error:
             return str(error)
         return None
@@ -258,11 +252,14 @@ class Experiment:
 
         Parameters of choices are called ``<setting>_<name>``; changes are a text.
         """
-        settings = {k: v for k, v in asdict(self).items() if k in _BY_NAME}
-        chosen = {k: v for k, v in settings.items() if defaults or v != _BY_NAME[k].default}
+        settings = {name: getattr(self, name) for name in _BY_NAME}
         for owner in OWNERS:
-            chosen |= {f"{owner}_{name}": value for name, value in getattr(self, f"{owner}_params")}
-        return chosen | ({"changes": changes_to_text(self.changes)} if self.changes else {})
+            own = {f"{owner}_{name}": value for name, value in changed_of(settings[owner]).items()}
+            settings |= {owner: name_of(settings[owner]), **own}
+        if self.changes:
+            settings["changes"] = changes_to_text(self.changes)
+        shown = {k for k, spec in _BY_NAME.items() if defaults or settings[k] != spec.default}
+        return {k: v for k, v in settings.items() if k not in _BY_NAME or k in shown}
 
     def to_json(self) -> str:
         """Return the settings as JSON with sorted keys."""
@@ -285,18 +282,21 @@ class Experiment:
     def from_dict(cls, given: Mapping[str, Any]) -> Experiment:
         """Return the experiment of a dictionary by `to_dict`, or of a part of one."""
         known = {name: value for name, value in given.items() if name in _BY_NAME}
-        own: dict[str, Any] = {
-            f"{owner}_params": tuple(
-                (name.removeprefix(f"{owner}_"), value)
+        parameters: set[str] = set()
+        for owner, bound in OWNERS.items():
+            own = {
+                name.removeprefix(f"{owner}_"): value
                 for name, value in given.items()
                 if name.startswith(f"{owner}_")
-            )
-            for owner in OWNERS
-        }
-        parameters = {f"{owner}_{name}" for owner in OWNERS for name, _ in own[f"{owner}_params"]}
+            }
+            value = known.get(owner, _BY_NAME[owner].default)
+            if own or isinstance(value, str):
+                known[owner] = bound(_BY_NAME[owner].check(name_of(value)), own)
+            parameters |= {f"{owner}_{name}" for name in own}
         if unknown := set(given) - {*known, *parameters, "changes"}:
             raise ValueError(f"Unknown setting {min(unknown)!r}; known are {', '.join(_BY_NAME)}.")
-        return cls(**known, **own, changes=changes_from_text(str(given.get("changes", ""))))
+        changes = given.get("changes", ())
+        return cls(**known, changes=changes_from_text(changes) if isinstance(changes, str) else changes)
 
     def to_query(self) -> dict[str, str]:
         """Return the settings that differ from their defaults as URL parameters."""
@@ -307,9 +307,10 @@ class Experiment:
         """Parse URL parameters; return the experiment and a sentence for every value replaced."""
         notices: list[str] = []
         settings = _read(_BY_NAME.values(), "", query, notices)
-        for owner, specs_of in OWNERS.items():
-            own = _read(specs_of(settings.get(owner, _BY_NAME[owner].default)), f"{owner}_", query, notices)
-            settings[f"{owner}_params"] = tuple(own.items())
+        for owner, bound in OWNERS.items():
+            name = settings.get(owner, _BY_NAME[owner].default)
+            own = _read(specs_of(bound(name)), f"{owner}_", query, notices)
+            settings[owner] = bound(name, own)
         try:
             settings["changes"] = changes_from_text(query.get("changes", ""))
         except ValueError as error:
@@ -341,9 +342,7 @@ def _read(
     return settings
 
 
-def suggested(
-    dataset: str, model: str | None = None, model_params: tuple[tuple[str, Any], ...] = ()
-) -> Experiment:
+def suggested(dataset: str | Source, model: str | Model | None = None) -> Experiment:
     """Return the experiment that the registry entry of a data set suggests.
 
     The strengths are the same for every model: those of quadratic regression weigh W as those of a
@@ -351,25 +350,24 @@ def suggested(
 
     Parameters
     ----------
-    dataset : str
+    dataset : str or Source
         A key of `DATASETS`.
-    model : str, optional
-        The model; by default that of the registry entry, or a factorization machine.
-    model_params : tuple of (str, value)
-        The parameters of the model; by default those that suit the data.
+    model : str or Model, optional
+        The model; by default that of the registry entry, or a factorization machine. Given by name it has the
+        parameters that suit the data.
     """
-    spec = dataset_spec(dataset)
+    source = Source.of(dataset)
+    spec = source.spec
     known = {k: v for k, v in spec.suggested.items() if k in _BY_NAME}
     made_for = known.pop("model", "fm")
-    chosen = get_model(made_for if model is None else model, dict(model_params))
-    suited = {**suited_settings(chosen, spec.task), **spec.suited.get(chosen.name, {})}
-    settings = {**known, **suited, "model": chosen.name}
-    if model_params or "model_params" not in settings:
-        settings["model_params"] = model_params
+    chosen = get_model(made_for if model is None else model)
+    settings = {**known, **suited_settings(chosen, spec.task), **spec.suited.get(chosen.name, {})}
+    if changed_of(chosen):
+        settings = {name: value for name, value in settings.items() if not name.startswith("model_")}
     if chosen.columnar:
         given = settings.get("regularizer", "ti")
         settings["regularizer"] = ALL_PENALTIES[given].beyond_pairs or given
-    return Experiment(dataset=dataset, **settings).applicable()
+    return Experiment.from_dict({**settings, "dataset": source, "model": chosen}).applicable()
 
 
 def suited_settings(model: Model, task: Task) -> dict[str, Any]:

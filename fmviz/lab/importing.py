@@ -116,7 +116,7 @@ def usual_settings(dataset: Dataset) -> dict[str, Any]:
         "validation": 0.25,
     }
     rows = np.sort(np.random.default_rng(0).permutation(len(dataset.y))[:_ROWS])
-    problem = prepare(dataset, Experiment(**settings), rows).problem
+    problem = prepare(dataset, Experiment.from_dict(settings), rows).problem
     filled = [fill_strengths(each, dict.fromkeys((*STRENGTHS, "init_scale"))) for each in problem.machines]
     strengths = {name: [getattr(each, name) for each, _ in filled] for name in STRENGTHS}
     strengths["init_scale"] = [size for _, size in filled]
@@ -126,9 +126,9 @@ def usual_settings(dataset: Dataset) -> dict[str, Any]:
 
 def suggest(experiment: Experiment) -> None:
     """Suggest the strengths of a first fit to an upload, and its model, from now on."""
-    upload = library.find(experiment.dataset)
+    upload = library.find(experiment.dataset.name)
     if upload is not None:
         chosen = {name: getattr(experiment, name) for name in (*STRENGTHS, "init_scale", "start")}
-        suggested = {**upload.suggested, "model": experiment.model}
-        suited = {**upload.suited, experiment.model: chosen}
+        suggested = {**upload.suggested, "model": experiment.model.name}
+        suited = {**upload.suited, experiment.model.name: chosen}
         library.save(replace(upload, suggested=suggested, suited=suited))

@@ -14,7 +14,6 @@ from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, never
 from fmviz.engine.errors import whole_number
 from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
-from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model
 from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, build, informed_start, predict, union, why_empty
@@ -25,7 +24,7 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.robust import EstimatedCaps
 from fmviz.engine.target import Target
-from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.catalog import Source
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
@@ -44,16 +43,17 @@ _splits: WeighedCache[Split] = WeighedCache(
 _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_bytes)
 
 
-def load_dataset(name: str, **params: Any) -> Dataset:
-    """Load a data set, cached in memory."""
-    return _datasets.get((name, *sorted(params.items())), lambda: dataset_spec(name)(**params))
+def load_dataset(dataset: str | Source, **params: Any) -> Dataset:
+    """Load a data set by name or by its value, cached in memory."""
+    source = Source.of(dataset, params)
+    return _datasets.get(source, source.load)
 
 
 def too_large(experiment: Experiment) -> str | None:
     """Return the reason why the parameters of a run do not fit into memory, or None."""
     if (d := _n_features(experiment)) is not None:
         try:
-            experiment.machine.check_size(d, experiment.rank)
+            experiment.model.check_size(d, experiment.rank)
         except ValueError as error:
             return str(error)
     return None
@@ -68,18 +68,18 @@ def cost_note(experiment: Experiment) -> str | None:
 
 def _n_features(experiment: Experiment) -> int | None:
     """Return d if a run may cost more than its data, else None; also None if the data are unavailable."""
-    machine = experiment.machine
+    machine = experiment.model
     cheap = machine.factorised and not machine.columnar
-    if cheap and experiment.penalty.exact_prox:
+    if cheap and experiment.regularizer.exact_prox:
         return None  # Not worth loading the data.
     try:
-        return int(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).X.shape[1])
+        return int(load_dataset(experiment.dataset).X.shape[1])
     except ValueError:
         return None  # Reported when the run is started.
 
 
-def _rows(name: str, params: tuple[tuple[str, Any], ...], share: float, seed: int) -> Split:
-    dataset = load_dataset(name, **dict(params))
+def _rows(source: Source, share: float, seed: int) -> Split:
+    dataset = load_dataset(source)
     train, held_out = split(len(dataset.y), share, seed)
     if not held_out.size:
         return dataset, (Design(dataset.X), dataset.y), None
@@ -94,9 +94,9 @@ def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
     return build(
         design,
         y,
-        loss=experiment.criterion,
-        penalty=experiment.penalty,
-        model=experiment.machine,
+        loss=experiment.loss,
+        penalty=experiment.regularizer,
+        model=experiment.model,
         # The linear model, of rank 0, is not supported here.
         rank=whole_number("rank", experiment.rank, 1, 10_000),
         lambda_w=experiment.lambda_w,
@@ -151,7 +151,7 @@ class Run:
         if reason is not None:
             raise ValueError(reason)
         share = experiment.validation
-        key = experiment.dataset, experiment.dataset_params, share, (experiment.seed if share else 0)
+        key = experiment.dataset, share, (experiment.seed if share else 0)
         dataset, train, held_out = _splits.get(key, lambda: _rows(*key))
         problem = problem_of(experiment, train[0], dataset.target_of(train[1]))
         return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
@@ -246,7 +246,7 @@ class Run:
         experiment = run.experiment
         # The split has a random stream of its own, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
-        solver = chosen_solver(run.problem, experiment.solver, dict(experiment.solver_params))
+        solver = chosen_solver(run.problem, experiment.solver)
         start = run.begin
         if experiment.start == "informed":
             solver = informed_solver(solver, run.problem)
@@ -443,9 +443,9 @@ def prepare(
     ValueError
         If the loss does not suit the target, or the settings do not suit each other.
     """
-    if LOSSES[experiment.loss].task == "binary" and dataset.task == "regression":
+    if experiment.loss.task == "binary" and dataset.task == "regression":
         raise ValueError(
-            f"The {LOSSES[experiment.loss].label.lower()} loss needs classes, but the target "
+            f"The {experiment.loss.label.lower()} loss needs classes, but the target "
             f"{dataset.target_name!r} is a number. Choose the squared or the Huber loss."
         )
     X, y = dataset.X, dataset.y

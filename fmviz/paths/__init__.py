@@ -4,7 +4,6 @@
 from .path import Order as Order
 from .path import PathPoint, iterate_path, lambda_max, regularization_path
 from .path import onwards as onwards
-from .path import path_params as path_params
 from .search import Probe, find_lambda
 from .search import accepted_range as accepted_range
 from .search import search_lambda as search_lambda

@@ -142,12 +142,7 @@ def path_solver(problem: Formulation, solver: str | Solver, given: Mapping[str, 
     if isinstance(solver, Solver):
         return get_solver(solver, given)
     name = chosen_solver(problem, solver).name
-    return get_solver(name, path_params(name, given or {}))
-
-
-def path_params(solver: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a solver's parameters along a path: the given ones, and those that suit warm starts."""
-    return quick_settings(solver, anderson=_ANDERSON) | dict(given)
+    return get_solver(name, quick_settings(name, anderson=_ANDERSON) | dict(given or {}))
 
 
 def _path(

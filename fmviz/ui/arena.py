@@ -168,7 +168,7 @@ def _draw_path(
     matrices: dict[str, dict[float, np.ndarray]] = {name: {} for name in plan.regularizers}
     for fit in view.items:
         if fit.parameters is not None:
-            matrices[fit.experiment.regularizer][fit.experiment.lambda_sparse] = fit.parameters.P
+            matrices[fit.experiment.regularizer.name][fit.experiment.lambda_sparse] = fit.parameters.P
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
 
     def frame(name: str, strength: float) -> Frame:
@@ -216,7 +216,7 @@ def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: t
         (
             fit
             for fit in view.items
-            if fit.experiment.regularizer == name and fit.experiment.lambda_sparse == strength
+            if fit.experiment.regularizer.name == name and fit.experiment.lambda_sparse == strength
         ),
         None,
     )
@@ -235,7 +235,7 @@ def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: t
 
 
 def _data(plan: PathPlan) -> Dataset:
-    return load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
+    return load_dataset(plan.base.dataset)
 
 
 def draw_empty(names: Sequence[str], dataset: Dataset, key: str, height: int, notice: str) -> None:

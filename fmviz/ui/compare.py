@@ -121,7 +121,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         )
         widgets.stop(settings, task, name="duel_stop")
         st.caption(_budget_words(settings, accept), width="content")
-    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    dataset = load_dataset(experiment.dataset)
     if task is None and _one_matrix(dataset):
         arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "Not searched for yet")
     if task is not None:
@@ -131,7 +131,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
                 equal_sparsity_program(experiment, names, target, accept),
                 f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
                 f"seed {experiment.seed}",
-                data={experiment.dataset: data_hash(dataset)},
+                data={experiment.dataset.name: data_hash(dataset)},
             )
             widgets.python_block(source, "Searches again and prints the table above.")
 
@@ -166,7 +166,7 @@ def _duel_experiment(settings: Settings) -> Experiment:
     values = {
         name: value for name, value in values.items() if not name.startswith(("model_", "regularizer_"))
     }
-    return Experiment(**values | {"validation": values["validation"] or 0.2})
+    return Experiment.from_dict(values | {"validation": values["validation"] or 0.2})
 
 
 def _one_matrix(dataset: Dataset) -> bool:
@@ -183,7 +183,7 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
         failure(view)
     elif view.state is TaskState.STOPPED:
         st.caption("Stopped. The results so far are shown.")
-    ends = {fit.experiment.regularizer: fit for fit in fits if fit.parameters is not None}
+    ends = {fit.experiment.regularizer.name: fit for fit in fits if fit.parameters is not None}
     last = {name: ends[name] for name in names if name in ends}
     if not last:
         return
@@ -198,11 +198,13 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
             "Features": fit.used_features,
             "value": fit.metrics.get(metric, math.nan) if metric else math.nan,
             "F1": fit.metrics.get("support_f1", math.nan),
-            "Fits": sum(tried.experiment.regularizer == name and tried.status != "nearest" for tried in fits),
+            "Fits": sum(
+                tried.experiment.regularizer.name == name and tried.status != "nearest" for tried in fits
+            ),
         }
         for name, fit in last.items()
     )
-    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    dataset = load_dataset(experiment.dataset)
     drawable = _one_matrix(dataset)
     left, right = st.columns([5, 26] if drawable else [1, 1], gap="small")
     words = METRICS[metric] if metric else ""
@@ -384,7 +386,7 @@ def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
     if parameters is None:
         return f"{title_of_run(stored)} has no parameters: it ended before its first epoch."
     try:
-        return Weights.of(stored.experiment.machine, parameters)
+        return Weights.of(stored.experiment.model, parameters)
     except ValueError as error:
         return str(error)
 
@@ -448,7 +450,7 @@ def _names(run: StoredRun, d: int) -> Sequence[str]:
     """Return the names of the features, or their numbers, with a caption, if the data are missing."""
     try:
         experiment = run.experiment
-        return load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
+        return load_dataset(experiment.dataset).feature_names
     except (ValueError, OSError) as error:
         st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
         return [str(j) for j in range(1, d + 1)]

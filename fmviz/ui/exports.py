@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.models import MODELS
 from fmviz.figures.tabular import defused
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.task import TaskState
@@ -31,11 +30,11 @@ def draw_exports(view: JobView) -> None:
     dataset, parameters, experiment = view.dataset, view.parameters, view.experiment
     # If the penalty acts on V, P holds the bases.
     shared = parameters.get("V")
-    letter = "P" if shared is not None else MODELS[experiment.model].notation.matrix
+    letter = "P" if shared is not None else experiment.model.notation.matrix
     matrix = parameters.P if parameters.W is None else parameters.W
     several, columns = matrix.ndim == 3, matrix.shape[-1]
-    machine = experiment.machine
-    kind = f"{experiment.model}-{experiment.regularizer}".removeprefix("fm-")
+    machine = experiment.model
+    kind = f"{experiment.model.name}-{experiment.regularizer.name}".removeprefix("fm-")
     headings = dataset.feature_names if letter == "W" else column_headings(machine, columns)
     more, said = {}, ""
     if machine.columnar:
@@ -59,7 +58,7 @@ def draw_exports(view: JobView) -> None:
         script(view),
         f"{title_of_settings(experiment.to_dict(), view.epoch)}, {view.epoch:,} epochs: objective "
         f"{view.last['objective']:.10g}",
-        data={experiment.dataset: data_hash(dataset)},
+        data={experiment.dataset.name: data_hash(dataset)},
     )
     st.markdown("**Take it with you**")
     with st.container(horizontal=True, key="train_exports"):

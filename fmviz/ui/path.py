@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.losses import LOSSES
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path as figures
@@ -154,13 +153,14 @@ def base_of(settings: Settings) -> Experiment:
         "start": "informed" if settings["order"] == "informed" else "random",
     }
     own = settings.as_dict(*_SHARED, "validation")
-    return Experiment(**values | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
+    return Experiment.from_dict(values | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
 
 
 def load_suggested(settings: Settings, linked: bool = False) -> None:
     """Load the suggested settings of the chosen data set; links keep their original defaults."""
     wanted = suggested(settings["dataset"], "fm")
-    settings.set(**{name: getattr(wanted, name) for name in _SHARED})
+    values = wanted.to_dict()
+    settings.set(**{name: values[name] for name in _SHARED})
     if linked:
         low, high = suggested_range(settings["dataset"])
     else:
@@ -198,7 +198,7 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
             widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$", place=right)
         st.latex(r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\lambda\,\Omega(P)")
         terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
-        loss, title = LOSSES[base.loss].label.lower(), plain(dataset_spec(base.dataset).title)
+        loss, title = base.loss.label.lower(), plain(base.dataset.spec.title)
         st.caption(
             f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
             f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
@@ -316,7 +316,7 @@ def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
         if fits:
             last = fits[-1].experiment
             words = (
-                f"{PENALTIES[last.regularizer].label} at λ = {last.lambda_sparse:.4g} uses "
+                f"{last.regularizer.label} at λ = {last.lambda_sparse:.4g} uses "
                 f"{fits[-1].values['used_interactions']:,} interactions."
             )
         done = f"{len(fits):,} of {plan.total:,} fits in {pace(view, len(fits), plan.total)}. {words}"
@@ -331,7 +331,7 @@ def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
         return
     table = path_table(fits)
     metrics = metrics_in(table)
-    d = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params)).X.shape[1]
+    d = load_dataset(plan.base.dataset).X.shape[1]
     if settings["metric"] not in metrics:
         settings.set(metric=next(iter(metrics)))
     with st.container(horizontal=True, vertical_alignment="bottom", key="path_view"):
@@ -423,7 +423,7 @@ def _drawable(chosen: tuple[str, float], view: TaskView) -> PathFit | None:
     """Return the chosen fit of the path, if its matrix can be drawn."""
     for fit in view.items:
         experiment: Experiment = fit.experiment
-        if (experiment.regularizer, experiment.lambda_sparse) == chosen and fit.parameters is not None:
+        if (experiment.regularizer.name, experiment.lambda_sparse) == chosen and fit.parameters is not None:
             P = fit.parameters.P
             return fit if P.ndim == 2 and P.shape[0] <= EXACT_FEATURES else None
     return None
@@ -431,8 +431,8 @@ def _drawable(chosen: tuple[str, float], view: TaskView) -> PathFit | None:
 
 def _matrix(plan: PathPlan, fit: PathFit) -> None:
     assert fit.parameters is not None, "a fit that can be drawn has parameters"
-    dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
-    name = fit.experiment.regularizer
+    dataset = load_dataset(plan.base.dataset)
+    name = fit.experiment.regularizer.name
     st.markdown(f"**The fit at λ = {fit.experiment.lambda_sparse:.4g}**")
     picture = arena.fitted(fit.parameters.P, "", dataset, compared=True)
     arena.draw_panels({name: [picture]}, dataset, "path_matrix", _HEIGHT)
@@ -569,12 +569,12 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> N
         key="path_csv",
         help="One row a fit, all figures in full precision.",
     )
-    dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
+    dataset = load_dataset(plan.base.dataset)
     widgets.python_block(
         widgets.linked(
             path_program(plan),
             f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
-            data={plan.base.dataset: data_hash(dataset)},
+            data={plan.base.dataset.name: data_hash(dataset)},
         ),
         "Makes the same fits and prints the same counts.",
     )

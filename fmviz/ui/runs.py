@@ -253,7 +253,7 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
             st.warning(plain(error), icon=":material/history:")
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
-        name = experiment.dataset
+        name = experiment.dataset.name
         source = widgets.linked(
             program(experiment, run.epoch if halted else None),
             f"{title_of_run(run)}: {run.message}",

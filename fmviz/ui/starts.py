@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from fmviz.engine.penalties import ALL_PENALTIES
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment
 from fmviz.lab.interpretation.threshold import lambda_max
 from fmviz.ui.settings.state import Settings
@@ -47,7 +45,7 @@ def draw_thresholds(*experiments: Experiment) -> None:
     reasons: dict[str, list[str]] = {}
     for experiment in experiments:
         if words := _threshold(experiment):
-            reasons.setdefault(words, []).append(ALL_PENALTIES[experiment.regularizer].label)
+            reasons.setdefault(words, []).append(experiment.regularizer.label)
     if len(experiments) == 1:
         lines = list(reasons)
     else:
@@ -58,13 +56,13 @@ def draw_thresholds(*experiments: Experiment) -> None:
 
 def _threshold(experiment: Experiment) -> str | None:
     """Return in words from which λ on there is no interaction, or None where that cannot be said."""
-    if dataset_spec(experiment.dataset).unavailable() is not None:
+    if experiment.dataset.spec.unavailable() is not None:
         return None
     bound = lambda_max(experiment)
     if bound is None:
         return None
     low, high = bound
-    if experiment.machine.multi_output:
+    if experiment.model.multi_output:
         return f"No basis remains from $\\lambda = {low:.3g}$ on."
     if high == 0.0:
         return "No interaction remains at any $\\lambda$: lower $\\lambda_p$."

@@ -111,9 +111,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
             widgets.param(settings, name, label, place=column)
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
         base = _base(settings)
-        draw_thresholds(
-            *(replace(base, regularizer=name, regularizer_params=()) for name in settings["penalties"])
-        )
+        draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
         return _form_plan(settings)
     except ValueError as error:
         st.error(plain(error), icon=":material/block:")
@@ -134,7 +132,7 @@ def _name(plan: SweepPlan) -> str:
 
 def _base(settings: Settings) -> Experiment:
     """Return what all fits share."""
-    return replace(suggested(settings["dataset"]), solver_params=(), **_BASE)
+    return replace(suggested(settings["dataset"]), **_BASE)
 
 
 def _load_range(settings: Settings, linked: bool) -> None:

@@ -77,7 +77,7 @@ def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):
 def test_a_duel_brings_all_to_the_same_number():
     base = Experiment(rank=5, validation=0.2, max_epochs=200, lambda_p=0.1)
     fits = list(at_equal_sparsity(base, ["ti", "cs"], 300))
-    last = {fit.experiment.regularizer: fit for fit in fits}
+    last = {fit.experiment.regularizer.name: fit for fit in fits}
     for name in ("ti", "cs"):
         fit = last[name]
         assert fit.status == "found"

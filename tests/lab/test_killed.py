@@ -26,19 +26,19 @@ KILLS = int(os.environ.get("FMVIZ_KILLS", "1"))
 # Ten runs of all kinds: some end within the time, most do not. What has ended for its readers is printed.
 VICTIM = """
     import sys, time
+    from fmviz.engine.solvers import PSGD, Katyusha
     from fmviz.lab.store import recorder
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.background.tasks import Limits, TaskManager
     from fmviz.lab.store import RunStore
     recorder.CHECKPOINT_SECONDS, recorder.FLUSH_SECONDS = 0.2, 0.1
-    small = dict(solver_params=(("eta0", 1e-4),))
     base = dict(tol=0.0, rank=10, lambda_sparse=0.1, lambda_p=0.1)
     experiments = [Experiment(**base, max_epochs=40 * 5 ** i, seed=i) for i in range(3)]
     experiments += [
         Experiment(**base, max_epochs=1000, regularizer="cs"),
         Experiment(**base, max_epochs=1000, regularizer="ti", solver="apgd"),
-        Experiment(**base, **small, max_epochs=400, regularizer="ti", solver="psgd"),
-        Experiment(**base, **small, max_epochs=400, regularizer="cs", solver="katyusha"),
+        Experiment(**base, max_epochs=400, regularizer="ti", solver=PSGD(eta0=1e-4)),
+        Experiment(**base, max_epochs=400, regularizer="cs", solver=Katyusha(eta0=1e-4)),
         Experiment(**{**base, "lambda_sparse": 0.0}, max_epochs=400, regularizer="l2", solver="lbfgs"),
         Experiment(**base, max_epochs=600, model="hofm", regularizer="omega_ti", init_scale=0.1),
         Experiment(**base, max_epochs=600, dataset="balance_scale", loss="logistic"),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fmviz.engine.models import get_model
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 
-SETTINGS = {"model": "lifted", "regularizer": "l2", "solver": "cd", "lambda_sparse": 0.0, "rank": 3}
+SETTINGS = {"regularizer": "l2", "solver": "cd", "lambda_sparse": 0.0, "rank": 3}
 
 
 def run_of(**params) -> Run:
-    return Run.prepare(Experiment(**SETTINGS, model_params=params, max_epochs=2))
+    return Run.prepare(Experiment(**SETTINGS, model=get_model("lifted", params), max_epochs=2))
 
 
 @pytest.mark.parametrize("kernel", ["anova", "polynomial"])

@@ -11,6 +11,7 @@ import pytest
 from fmviz.engine.errors import StoppedError
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
+from fmviz.lab.catalog import Source
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.outliers import rows_table, suspicious_rows
@@ -27,7 +28,8 @@ SMALL = (
     ("d_noise", 1),
     ("gross", 0.1),
 )
-ROBUST = replace(suggested("synthetic", "robust"), dataset_params=SMALL, validation=0.2)
+SOURCE = Source.of("synthetic", dict(SMALL))
+ROBUST = replace(suggested(SOURCE, "robust"), validation=0.2)
 
 
 @pytest.mark.parametrize("task", ["regression", "binary", "class", "several"])
@@ -70,7 +72,7 @@ def test_caps_from_the_data_travel_in_links_programs_and_records():
     assert "caps" not in given.to_json()
     sets = [{"dataset": "diabetes"}, {"dataset": "monks1"}]
     plan = SweepPlan.from_dict({"dataset": sets, "base": {"model": "robust"}, "suggested": True})
-    assert {cell.loss for cell in plan.cells} == {"capped", "capped_hinge"}
+    assert {cell.loss.name for cell in plan.cells} == {"capped", "capped_hinge"}
     assert all(cell.finds_caps for cell in plan.cells)
 
 
@@ -116,7 +118,7 @@ def test_caps_that_a_record_tells_are_not_searched_again(monkeypatch):
 def test_strengths_go_along_with_another_loss():
     squared = Experiment(dataset="diabetes", lambda_sparse=20.0, lambda_p=10.0, lambda_w=0.0)
     capped = under_loss(squared, "capped")
-    assert (capped.loss, capped.caps, capped.lambda_w) == ("capped", "auto", 0.0)
+    assert (capped.loss.name, capped.caps, capped.lambda_w) == ("capped", "auto", 0.0)
     assert 0.1 < capped.lambda_sparse < 1.0
     assert capped.lambda_sparse == pytest.approx(2 * capped.lambda_p, rel=0.3)
     back = under_loss(capped, "squared")
@@ -144,8 +146,7 @@ def test_what_a_robust_run_sets_aside_is_wrong_and_rows_are_told_in_their_units(
 
 def test_any_machine_is_asked_with_a_cap_whose_strengths_weigh_as_much():
     experiment = Experiment(
-        dataset="synthetic",
-        dataset_params=SMALL,
+        dataset=SOURCE,
         rank=4,
         lambda_p=0.01,
         lambda_sparse=0.01,
@@ -161,8 +162,8 @@ def test_any_machine_is_asked_with_a_cap_whose_strengths_weigh_as_much():
 
 
 def test_flipped_labels_are_ranked_by_a_fit_to_the_rows_that_are_kept():
-    errors = (("flipped", 0.05), ("errors_seed", 1))
-    experiment = replace(suggested("breast_cancer", "fm"), dataset_params=errors)
+    errors = Source.of("breast_cancer", {"flipped": 0.05, "errors_seed": 1})
+    experiment = suggested(errors, "fm")
     suspicion = suspicious_rows(experiment, Run.prepare(experiment).end().parameters)
     assert suspicion.logistic
     assert "A logistic fit to the others ranks the rows" in suspicion.message

@@ -9,10 +9,12 @@ import pytest
 
 from fmviz.engine.design import Design
 from fmviz.engine.losses import get_loss, loss_of_outputs
+from fmviz.engine.models import SharedBasis
 from fmviz.engine.outputs.side_by_side import contrast
+from fmviz.engine.solvers import ConditionalGradient
 from fmviz.engine.target import Target
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.experiment import Experiment, changed_of, suggested
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runner import Run, prepare
 from fmviz.lab.search.tuning import can_be_tuned, tuned
@@ -20,7 +22,7 @@ from fmviz.lab.store.packing import pack_parameters, unpack_parameters, unpacked
 from fmviz.paths.validation import finished
 from fmviz.report import Outcome, html
 
-FEW = {"max_epochs": 2, "rank": 3, "validation": 0.25, "solver_params": (("bases", 1),)}
+FEW = {"max_epochs": 2, "rank": 3, "validation": 0.25, "solver": ConditionalGradient(bases=1)}
 NAMES = ("a", "b", "c", "d")
 
 
@@ -82,7 +84,7 @@ def test_the_loss_of_levels_is_that_of_their_labels():
 @pytest.mark.parametrize("model", ["shared_basis", "fm"])
 def test_a_contrast_is_the_difference_of_two_outputs(model):
     data = dataset("class")
-    experiment = replace(suggested("iris", model), **{**FEW, "solver_params": ()})
+    experiment = replace(suggested("iris", model), **{**FEW, "solver": "auto"})
     run = prepare(data, experiment, np.arange(80))
     result = run.end().parameters
     machine = run.problem.model
@@ -94,15 +96,18 @@ def test_a_contrast_is_the_difference_of_two_outputs(model):
 
 def test_settings_go_through_links_and_json_and_back():
     experiment = Experiment(
-        dataset="iris", model="shared_basis", regularizer="l1_linf", loss="logistic", lambda_p=0.0,
-        model_params=(("kernel", "anova"),), solver="conditional_gradient",
-        solver_params=(("bases", 2), ("refit", "full")),
-    )  # fmt: skip
+        dataset="iris",
+        model=SharedBasis(kernel="anova"),
+        regularizer="l1_linf",
+        loss="logistic",
+        lambda_p=0.0,
+        solver=ConditionalGradient(bases=2, refit="full"),
+    )
     assert experiment.why_not() is None
     assert Experiment.from_json(experiment.to_json()) == experiment
     assert Experiment.from_query(experiment.to_query()) == (experiment, [])
     assert "no form for several classes" in replace(experiment, loss="squared").why_not()
-    assert suggested("planted_classes", "shared_basis").model_params == (("kernel", "anova"),)
+    assert changed_of(suggested("planted_classes", "shared_basis").model) == {"kernel": "anova"}
 
 
 def test_its_strength_is_chosen_by_validation():

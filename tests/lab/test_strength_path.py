@@ -33,7 +33,7 @@ PLAN = PathPlan(BASE, ("ti", "cs", "l1"), (0.001, 0.01, 0.1), "cold")
 def test_a_cold_path_is_made_of_the_runs_that_its_settings_describe():
     fits = list(trace(PLAN))
     for name in PLAN.regularizers:
-        mine = [fit for fit in fits if fit.experiment.regularizer == name]
+        mine = [fit for fit in fits if fit.experiment.regularizer.name == name]
         assert tuple(fit.experiment.lambda_sparse for fit in mine) == PLAN.lambdas
         assert all(fit.parameters is not None for fit in mine)
     for fit in fits:
@@ -58,7 +58,7 @@ def test_an_informed_path_goes_the_way_its_regularizer_needs_and_a_search_along_
     base = replace(suggested("planted_interactions"), validation=0.2, start="informed", max_epochs=200)
     plan = PathPlan(base, ("ti", "l1"), strengths(0.2, 20.0, 7), "onwards")
     fits = list(trace(plan))
-    first = {fit.experiment.regularizer: fit.experiment.lambda_sparse for fit in reversed(fits)}
+    first = {fit.experiment.regularizer.name: fit.experiment.lambda_sparse for fit in reversed(fits)}
     assert first == {"ti": 20.0, "l1": 0.2}
     table = path_table(fits)
     best = table.groupby("regularizer")["support_f1"].max()
@@ -73,12 +73,12 @@ def test_whole_paths_are_taken_over_and_others_are_not():
     fits = list(trace(PLAN))
     fewer = replace(PLAN, regularizers=("cs", "l21"))
     known = fewer.known(PLAN, fits)
-    assert [fit.experiment.regularizer for fit in known] == ["cs"] * 3
+    assert [fit.experiment.regularizer.name for fit in known] == ["cs"] * 3
     assert fewer.known(PLAN, [fit for fit in fits if fit is not known[0]]) == ()
     assert replace(fewer, order="up").known(PLAN, fits) == ()
     both = list(trace(fewer, known=known))
     assert both[:3] == list(known)
-    assert [fit.experiment.regularizer for fit in both[3:]] == ["l21"] * 3
+    assert [fit.experiment.regularizer.name for fit in both[3:]] == ["l21"] * 3
 
 
 def test_a_stopped_path_holds_no_half_fit():

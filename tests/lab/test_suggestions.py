@@ -41,7 +41,7 @@ def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
         shape = (y.size,) if m == 1 else (y.size, m)
         best.append(min(problem.empirical_risk(np.full(shape, rate)) for rate in rates))
     # A loss that grows in proportion to errors is the root of what squares are.
-    share = 0.7 if run.experiment.criterion.smooth else 0.7**0.5
+    share = 0.7 if run.experiment.loss.smooth else 0.7**0.5
     assert last.loss < share * np.mean(best)
     assert last.status.converged, last.status.message
     if run.problem.model.certificate == "gap":
@@ -50,7 +50,7 @@ def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
 
 def test_what_is_planted_for_a_model_is_found_by_it():
     last = Run.prepare(suggested("planted_subsets")).end()
-    assert suggested("planted_subsets").model == "all_subsets"
+    assert suggested("planted_subsets").model.name == "all_subsets"
     for order, count in ((2, 24), (3, 16)):
         assert last.metrics[f"used_interactions_{order}"] == count
     assert last.metrics["support_recovered"] == last.metrics["support_recovered_3"] == 1.0

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_info
 
 import fmviz
 from fmviz.engine._jit import KERNELS
+from fmviz.engine.solvers import PSGD
 from fmviz.lab.background import workers
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -131,8 +132,8 @@ def test_a_fit_ends_at_its_seconds():
 
 def test_a_fit_that_cannot_be_done_leaves_the_others_alone():
     impossible = dataclasses.replace(SMALL, loss="logistic")
-    rising = (("eta0", 1e6), ("monotone", False))
-    diverging = dataclasses.replace(SMALL, solver="psgd", solver_params=rising, init_scale=10.0)
+    rising = PSGD(eta0=1e6, monotone=False)
+    diverging = dataclasses.replace(SMALL, solver=rising, init_scale=10.0)
     rows = {row.index: row for row in fmviz.sweep([impossible, SMALL, diverging], n_jobs=2)}
     assert rows[0].status == "failed"
     assert "needs classes" in rows[0].message

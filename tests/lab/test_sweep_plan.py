@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fmviz.lab.experiment import suggested
+from fmviz.lab.experiment import name_of, suggested
 from fmviz.lab.search import sweep_plan
 from fmviz.lab.search.sweep_plan import SweepPlan
 
@@ -35,7 +35,10 @@ def test_a_plan_is_the_product_of_its_parts():
     assert len(plan.cells) == len(set(plan.cells)) == 2 * 2 * 2 * 3 * 3
     assert {cell.seed for cell in plan.cells} == {0, 1, 2}
     assert {cell.rank for cell in plan.cells} == {5}
-    assert {(cell.regularizer, cell.solver) for cell in plan.cells} == {("ti", "auto"), ("cs", "pbcd")}
+    assert {(cell.regularizer.name, name_of(cell.solver)) for cell in plan.cells} == {
+        ("ti", "auto"),
+        ("cs", "pbcd"),
+    }
     assert sorted({cell.lambda_p for cell in plan.cells}) == pytest.approx([1e-3, 1e-2, 1e-1])
 
 

@@ -227,7 +227,7 @@ def test_a_first_fit_suggests_its_strengths_for_its_model(here):
     assert suggested(upload.name) == dataclasses.replace(chosen, rank=first.rank)
     shared = suggested(upload.name, "shared_basis")
     importing.suggest(dataclasses.replace(shared, lambda_sparse=0.125))
-    assert suggested(upload.name).model == "shared_basis"
+    assert suggested(upload.name).model.name == "shared_basis"
     assert suggested(upload.name).lambda_sparse == 0.125
     assert suggested(upload.name, "fm").lambda_sparse == 0.25
 
@@ -244,13 +244,13 @@ def test_a_set_is_found_by_its_name_everywhere(here):
     data = load(upload.name)
     assert data.X.shape == (upload.rows, upload.features) == (200, 5)
     experiment = suggested(upload.name)
-    assert (experiment.dataset, experiment.loss) == (upload.name, "squared")
+    assert (experiment.dataset.name, experiment.loss.name) == (upload.name, "squared")
     assert Experiment.from_json(experiment.to_json()) == experiment
     assert Experiment.from_query(experiment.to_query()) == (experiment, [])
     end = Run.prepare(experiment).end()
     assert end.used_interactions > 0
     plan = SweepPlan(datasets=({"dataset": upload.name},), grid={"lambda_sparse": [0.1, 1.0]}, suggested=True)
-    assert {cell.dataset for cell in plan.cells} == {upload.name}
+    assert {cell.dataset.name for cell in plan.cells} == {upload.name}
     # The same file and decisions are the same set, others are not.
     assert entered().name == upload.name
     assert entered(rare=2).name != upload.name
@@ -313,7 +313,7 @@ def test_runs_on_own_data_are_kept_and_reopened(here, request):
     request.addfinalizer(lambda: tasks.install(before))
     job = tasks.manager().start(dataclasses.replace(suggested(upload.name), max_epochs=5))
     run = store.get(job.id)
-    assert run.experiment.dataset == upload.name
+    assert run.experiment.dataset.name == upload.name
     assert title_of_run(run).startswith("my table.csv · TI")
     assert len(run.data_hash) == 16
     tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))  # as after a restart

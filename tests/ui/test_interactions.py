@@ -10,6 +10,7 @@ from inline_executor import InlineExecutor
 from ui.driving import metrics, page, words
 
 from fmviz.lab.background import tasks
+from fmviz.lab.catalog import Source
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.search import averaged, by_columns
 from fmviz.lab.store import Growth
@@ -24,7 +25,7 @@ MONKS = {**SMALL, "dataset": "monks1", "loss": "logistic", "validation": 0.2}
 
 def trained(**settings) -> str:
     """Train a model and return its run."""
-    return tasks.manager().start(Experiment(**{**SMALL, **settings})).id
+    return tasks.manager().start(Experiment.from_dict({**SMALL, **settings})).id
 
 
 def test_without_a_run_the_example_is_one_click(store, sentences):
@@ -122,8 +123,8 @@ def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypa
 
 
 def test_the_rows_that_look_wrong_are_listed(store, sentences):
-    wrong = (("n_samples", 150), ("d_true", 4), ("b", 2), ("d_noise", 1), ("gross", 0.1))
-    run = trained(dataset="synthetic", dataset_params=wrong)
+    wrong = {"n_samples": 150, "d_true": 4, "b": 2, "d_noise": 1, "gross": 0.1}
+    run = trained(dataset=Source.of("synthetic", wrong))
     app = page("interactions", run=run, view="suspects", by="huber")
     sentences(app, "interactions", "wrong rows")
     assert len(app.dataframe[0].value) >= 10
@@ -141,7 +142,7 @@ def test_the_rows_that_look_wrong_are_listed(store, sentences):
         {"model": "hofm", "regularizer": "omega_ti", "dataset": "planted_triples", "init_scale": 0.3},
         {"model": "all_subsets", "regularizer": "omega_ti", "dataset": "monks1", "max_epochs": 4},
         {"model": "expansion", "regularizer": "l2", "lambda_sparse": 0.0, "dataset": "diabetes"},
-        {"model": "lifted", "regularizer": "l2", "model_params": (("degree", 3),), "max_epochs": 4},
+        {"model": "lifted", "regularizer": "l2", "model_degree": 3, "max_epochs": 4},
         {"model": "qr", "regularizer": "l1", "lambda_sparse": 1.0, "lambda_p": 0.0, "max_epochs": 3},
         {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.0, "max_epochs": 4, "lambda_p": 5.0},
     ],

@@ -67,7 +67,7 @@ def test_a_shared_basis_shows_its_slices_its_bases_and_its_gap(store):
         **{"max_epochs": 3, "lambda_sparse": 1e-3, "lambda_p": 0.0, "validation": 0.2},
         "solver": "conditional_gradient",
     }
-    job = tasks.manager().start(Experiment(**shared, solver_params=(("bases", 1),)))
+    job = tasks.manager().start(Experiment.from_dict({**shared, "solver_bases": 1}))
     app = page("train", **{name: str(value) for name, value in shared.items()}, solver_bases="1", run=job.id)
     said = words(app)
     assert "one slice a class" in said

@@ -11,7 +11,7 @@ from ui.driving import address, figures, press, stage, values, words
 from fmviz.engine.interactions.of_order import interactions_of
 from fmviz.engine.models import get_model
 from fmviz.lab.catalog import load
-from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.experiment import Experiment, changed_of, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
 from fmviz.ui.train import interactions
@@ -73,7 +73,7 @@ def test_triples_are_trained_looked_at_and_linked(open_train, manager, sentences
     app.number_input(key="train_model_order").set_value(2).run()
     assert address(app)["model_order"] == "2"
     sentences(app, "train", "another order")
-    assert said(app).model_params == (("order", 2),)
+    assert changed_of(said(app).model) == {"order": 2}
 
 
 def test_what_does_not_apply_is_listed_with_its_reason(open_train, sentences):
@@ -101,7 +101,7 @@ def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_trai
     app.segmented_control(key="train_model_coefficients").set_value("signs").run()
     assert app.selectbox(key="train_regularizer").value == "omega_ti"
     assert app.select_slider(key="train_lambda_sparse").value > 0
-    assert said(app).model_params == (("coefficients", "signs"), ("kernel", "anova"))
+    assert changed_of(said(app).model) == {"coefficients": "signs", "kernel": "anova"}
     assert Experiment.from_json(said(app).to_json()) == said(app)
     app.segmented_control(key="train_model_coefficients").set_value("fitted").run()
     assert app.selectbox(key="train_regularizer").value == "l2"
@@ -136,7 +136,7 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_train, manager, diagonal)
     assert "The pairs: PΛPᵀ" in words(app)
     (job,) = manager.jobs()
     view = job.view()
-    look = Look(view.experiment.machine, 2)
+    look = Look(view.experiment.model, 2)
     assert factors_repeat(look.model) == (diagonal == "1")
     parameters = view.parameters
     W = (parameters.P * parameters.coefficients) @ parameters.P.T
@@ -158,7 +158,7 @@ def test_both_orders_are_recovered_and_measured():
     assert last.metrics["used_interactions_2"] == last.metrics["used_interactions_3"] == 12
     assert (last.metrics["used_features_2"], last.metrics["used_features_3"]) == (8, 12)
     assert last.metrics["estimation_error"] < 0.1
-    dataset, model = load("planted_triples"), suggested("planted_triples").machine
+    dataset, model = load("planted_triples"), suggested("planted_triples").model
     factors = interactions_of(model, last.parameters, 3)
     table = sets_table(*factors.ranked(20), dataset)
     assert table["In truth"].all()
@@ -196,9 +196,9 @@ def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_train, manager,
     sentences(app, "train", "a lifted model")
     (table,) = app.dataframe
     assert len(table.value) == view.last["used_interactions"]
-    headings = interactions.column_headings(view.experiment.machine, 4)
+    headings = interactions.column_headings(view.experiment.model, 4)
     assert headings == ["u1_1", "u1_2", "u2_1", "u2_2"]
-    assert interactions.column_factors(view.experiment.machine, 4) == [1, 1, 2, 2]
+    assert interactions.column_factors(view.experiment.model, 4) == [1, 1, 2, 2]
     text = exports.matrix_csv(view.dataset.feature_names, view.parameters.P, headings)
     assert text.splitlines()[0] == "feature,u1_1,u1_2,u2_1,u2_2"
     assert f"used interactions {view.last['used_interactions']}" in printed(exports.script(view))

@@ -101,7 +101,7 @@ class SharedBasis(Model):
         "rank": 30,
         "regularizer": "l21",
         "solver": "conditional_gradient",
-        "solver_params": (("bases", 1),),
+        "solver_bases": 1,
     }
 
     @property

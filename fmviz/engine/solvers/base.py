@@ -114,6 +114,12 @@ class Solver:
         given = [spec.name for spec in self.params if self.settings[spec.name] != spec.default]
         return f"{type(self).__name__}({', '.join(f'{name}={self.settings[name]!r}' for name in given)})"
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other).get("settings") == self.settings
+
+    def __hash__(self) -> int:
+        return hash((self.name, *sorted(self.settings.items())))
+
     def on(self, problem: Problem) -> Self:
         """Return a solver with the same settings, prepared for a problem; `start` comes next.
 

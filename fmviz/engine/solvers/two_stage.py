@@ -131,6 +131,7 @@ class TwoStage(ConeSolver):
     )
     most_features: ClassVar[float] = _MOST_FEATURES
     memory: ClassVar[tuple[str, ...]] = ("_state", "_slope", "_moved")
+    _now: Point
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         loss = problem.loss

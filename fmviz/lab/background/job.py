@@ -103,7 +103,7 @@ class JobView(TaskView):
     @property
     def machine(self) -> Model:
         """The model that its parameters are of."""
-        return self.model or self.experiment.machine
+        return self.model or self.experiment.model
 
     @property
     def n_outputs(self) -> int:

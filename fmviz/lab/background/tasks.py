@@ -234,7 +234,7 @@ class TaskManager:
         if stored is None or not stored.ended or stored.resumable:
             return None
         experiment = stored.experiment
-        dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+        dataset = load_dataset(experiment.dataset)
         job = Job.reopened(stored, store.trace(run), store.parameters(run), dataset, owner, self.executor)
         with self._lock:
             self._enter(job)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.losses import Loss
+from fmviz.engine.losses import LOSSES, Loss
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -187,12 +187,13 @@ def _logistic(run: Run, output: int) -> Run:
     squares = problem.design.power(2)
     size = float(np.square(problem.mean(squares @ np.ones(squares.shape[1])) / squares.shape[1]))
     # A small share of the typical squared product hardly shrinks.
-    return _with(run, output, "logistic", lambda_p=1e-4 * size, model_params=(("spectrum", "squared"),))
+    return _with(run, output, "logistic", lambda_p=1e-4 * size, model=RobustFM("squared"))
 
 
 def _with(run: Run, output: int, loss: str, **changes: Any) -> Run:
-    plain: dict[str, Any] = {"loss_params": (), "caps": "given", "solver": "auto", "solver_params": ()}
-    experiment = replace(run.experiment, loss=loss, changes=(), **(plain | changes))
+    experiment = replace(
+        run.experiment, loss=LOSSES[loss], caps="given", solver="auto", changes=(), **changes
+    )
     return Run.prepare(experiment.applicable()).of_output(output)
 
 

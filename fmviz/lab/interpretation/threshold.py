@@ -13,7 +13,6 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.starts.zero_threshold import why_no_threshold
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, load_dataset
 
@@ -46,7 +45,7 @@ def following_data(experiment: Experiment) -> Experiment:
 
     That is a share of λ_max for a machine on a shared basis, whose λ does not carry over from other models.
     """
-    if not experiment.machine.multi_output or experiment.model in dataset_spec(experiment.dataset).suited:
+    if not experiment.model.multi_output or experiment.model.name in experiment.dataset.spec.suited:
         return experiment
     top = emptying_strength(experiment)
     return replace(experiment, lambda_sparse=float(f"{_BASIS_SHARE * top:.1g}")) if top else experiment
@@ -65,18 +64,14 @@ def under_loss(experiment: Experiment, loss: str) -> Experiment:
     loss : str
         The other loss.
     """
-    spec = dataset_spec(experiment.dataset)
-    capped = any(spec.name == "cap" for spec in LOSSES[loss].params)
-    changed = replace(
-        experiment,
-        loss=loss,
-        loss_params=(),
-        caps="auto" if capped and spec.task in ("regression", "binary") else "given",
-    )
-    before, after = (LOSSES[name].majoriser is None for name in (experiment.loss, loss))
+    spec = experiment.dataset.spec
+    changed = replace(experiment, loss=LOSSES[loss], caps="auto")
+    if not changed.finds_caps or spec.task not in ("regression", "binary"):
+        changed = replace(changed, caps="given")
+    before, after = (value.majoriser is None for value in (experiment.loss, changed.loss))
     if spec.task != "regression" or before == after:
         return changed
-    unit = typical_size(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).y)
+    unit = typical_size(load_dataset(experiment.dataset).y)
     factor = 1.0 / unit if before else unit
     weighed: dict[str, Any] = {name: float(f"{getattr(changed, name) * factor:.1g}") for name in STRENGTHS}
     return replace(changed, **weighed)
@@ -84,17 +79,16 @@ def under_loss(experiment: Experiment, loss: str) -> Experiment:
 
 def _core(experiment: Experiment) -> Experiment:
     """Return the experiment with irrelevant settings normalised, as a cache key."""
-    if experiment.machine.why_no_threshold() is None:
+    if experiment.model.why_no_threshold() is None:
         # λ_max depends only on the regularizer as a function of W.
-        kind = experiment.penalty.in_weights
-        same = next(name for name, penalty in PENALTIES.items() if penalty.in_weights == kind)
-        experiment = replace(experiment, regularizer=same, regularizer_params=())
+        kind = experiment.regularizer.in_weights
+        same = next(penalty for penalty in PENALTIES.values() if penalty.in_weights == kind)
+        experiment = replace(experiment, regularizer=same)
     return replace(
         experiment,
         rank=1,
         lambda_sparse=0.0,
         solver="auto",
-        solver_params=(),
         changes=(),
         max_epochs=1,
         tol=0.0,

@@ -143,7 +143,7 @@ def of_seeds(query: Query, *, seeds: int, least: int, **changes: Any) -> float:
 def of_siblings(query: Query, *, used: bool, **changes: Any) -> float:
     """Return how many pairs of levels of one attribute there are, or how many of them a run uses."""
     experiment = _experiment(query, changes)
-    groups = np.array(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).groups)
+    groups = np.array(load_dataset(experiment.dataset).groups)
     same = np.triu(groups[:, None] == groups[None, :], 1)
     return float(np.count_nonzero(same & _used(query, changes) if used else same))
 
@@ -154,14 +154,14 @@ def of_weight(query: Query, *, first: str = "", second: str = "", **changes: Any
     W = interaction_weights(_end(experiment).parameters)
     if not first:
         return float(W[np.triu_indices(len(W), 1)].min())
-    names = load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
+    names = load_dataset(experiment.dataset).feature_names
     return float(W[names.index(first), names.index(second)])
 
 
 def of_rows(query: Query, *, first: str, second: str = "", **changes: Any) -> float:
     """Return in how many rows of the data one feature, or two at once, are not zero."""
     experiment = _experiment(query, changes)
-    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    dataset = load_dataset(experiment.dataset)
     i, j = (dataset.feature_names.index(name) for name in (first, second or first))
     return float(rows_with_all(dataset, np.array([[i, j]]))[0])
 

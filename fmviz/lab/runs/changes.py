@@ -31,7 +31,7 @@ def change_words(experiment: Experiment, epoch: int) -> dict[int, str]:
     """Return the changes up to `epoch` by epoch, for instance ``{50: "λ = 0.1"}``."""
     due = [change for change in experiment.changes if change.epoch <= epoch]
     groups = itertools.groupby(due, key=lambda change: change.epoch)
-    return {when: in_words(tuple(changes), experiment.model) for when, changes in groups}
+    return {when: in_words(tuple(changes), experiment.model.name) for when, changes in groups}
 
 
 def changes_listed(experiment: Experiment, epoch: int) -> str:

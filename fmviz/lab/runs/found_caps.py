@@ -30,7 +30,7 @@ _WAIT_SECONDS = 0.1
 def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> EstimatedCaps:
     """Estimate the caps of a run from its data, and its start; raises StoppedError if `should_stop`."""
     rng = np.random.default_rng([experiment.seed, 4])
-    solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
+    solver = chosen_solver(problem, experiment.solver)
     if _robust(problem):
         return estimate_caps(problem, Caps(), solver, rng, should_stop)
     start = problem.start(experiment.init_scale, rng)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from fmviz.engine.models import MODELS
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import SPECS, Experiment
 from fmviz.lab.runs.provenance import versions as present_versions
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import to_python
@@ -51,13 +49,14 @@ def with_header(
 def experiment_source(experiment: Experiment) -> str:
     """Return the constructor call of an experiment as Python source."""
     given = {
-        field.name: getattr(experiment, field.name)
-        for field in dataclasses.fields(experiment)
-        if getattr(experiment, field.name) != field.default
+        "dataset": experiment.dataset.name,
+        "seed": experiment.seed,
+        **experiment.to_dict(defaults=False),
     }
-    given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
     arguments = "\n".join(f"    {name}={to_python(value)}," for name, value in given.items())
-    return f"Experiment(\n{arguments}\n)"
+    if given.keys() <= {spec.name for spec in SPECS}:
+        return f"Experiment(\n{arguments}\n)"
+    return f"Experiment.from_dict(dict(\n{arguments}\n))"
 
 
 def _data(name: str) -> str:
@@ -104,7 +103,7 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     halted = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
     return (
         opening(
-            [experiment.dataset],
+            [experiment.dataset.name],
             "from fmviz.lab.experiment import Experiment",
             "from fmviz.lab.runner import Run",
         )
@@ -115,8 +114,8 @@ def program(experiment: Experiment, until: int | None = None) -> str:
         'print(f"objective {snapshot.objective:.10g}")\n'
         'print(f"used features {snapshot.used_features}")\n'
         'print(f"used interactions {snapshot.used_interactions}")\n'
-        f"# {MODELS[experiment.model].notation.matrix}, w and the bias"
-        + (" and λ" if "coefficients" in experiment.machine.shapes(1, 1) else "")
+        f"# {experiment.model.notation.matrix}, w and the bias"
+        + (" and λ" if "coefficients" in experiment.model.shapes(1, 1) else "")
         + ": snapshot.parameters\n"
     )
 
@@ -128,14 +127,14 @@ def equal_sparsity_program(
     names = to_python(list(regularizers))
     return (
         opening(
-            [experiment.dataset],
+            [experiment.dataset.name],
             "from fmviz.lab.search.equal_sparsity import at_equal_sparsity",
             "from fmviz.lab.experiment import Experiment",
         )
         + f"experiment = {experiment_source(experiment)}\n"
         "last = {}\n"
         f"for fit in at_equal_sparsity(experiment, {names}, {target}, accept={accept!r}):\n"
-        "    last[fit.experiment.regularizer] = fit\n"
+        "    last[fit.experiment.regularizer.name] = fit\n"
         # Two are searched at a time: which is met first differs.
         f"for name in {names}:\n"
         "    fit = last[name]\n"

@@ -97,7 +97,7 @@ class ByColumns:
 def effects_of(run: Run, machine: Posterior) -> Effects:
     """Return the effects of samples, or of a fit as one, in the target's unit; of classes in log-odds."""
     attributes = Attributes(run.dataset)
-    wording = Wording(attributes, run.experiment.loss)
+    wording = Wording(attributes, run.experiment.loss.name)
     scale, unit = wording.scale, wording.unit
     if wording.log_odds:
         unit = f"log-odds of {wording.positive}"

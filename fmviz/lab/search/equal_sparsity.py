@@ -12,7 +12,7 @@ import numpy as np
 from fmviz.engine.drive import Budget, never
 from fmviz.engine.outputs.side_by_side import references
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.solvers import get_solver
+from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
@@ -124,10 +124,7 @@ def at_equal_sparsity(
     ValueError
         If a regularizer does not suit the model and loss.
     """
-    each = [
-        replace(experiment, regularizer=name, solver="auto", regularizer_params=(), solver_params=())
-        for name in regularizers
-    ]
+    each = [replace(experiment, regularizer=PENALTIES[name], solver="auto") for name in regularizers]
     return two_at_a_time(
         lambda ends: [nearest(Run.prepare(candidate), target, accept, ends) for candidate in each],
         should_stop,
@@ -156,7 +153,7 @@ def nearest(
         # Along these strengths a path does not lose the interactions that it has chosen.
         grid=references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if warm else _GRID,
         narrowest=_NARROWEST,
-        solver=solver if solver == "auto" else get_solver(solver, dict(experiment.solver_params)),
+        solver=solver,
         budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
         start=experiment.start,
         order=onwards(run.problem) if warm else "cold",

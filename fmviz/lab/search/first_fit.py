@@ -10,7 +10,7 @@ from fmviz.engine.drive import never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import Experiment, changed_of
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.saved_model import SavedModel
@@ -69,12 +69,12 @@ class FirstFit:
         target = Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
         return SavedModel(
             self.end.parameters,
-            experiment.model,
+            experiment.model.name,
             target if encoded is None else encoded.target,
             dataset.feature_names,
             None if encoded is None else encoded.encoder,
-            dict(experiment.model_params),
-            experiment.loss,
+            changed_of(experiment.model),
+            experiment.loss.name,
             self.posterior,
             base,
         )
@@ -249,7 +249,7 @@ def first_fit_program(experiment: Experiment, sparsest: bool = True) -> str:
     """Return a program that searches, fits and averages as `first_fit` does, and prints every step."""
     return (
         opening(
-            [experiment.dataset],
+            [experiment.dataset.name],
             "from fmviz.lab.experiment import Experiment",
             "from fmviz.lab.runner import Run",
             "from fmviz.lab.search.first_fit import first_fit",

@@ -17,17 +17,19 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.compatibility import best_solver, why_not
+from fmviz.engine.compatibility import why_not
 from fmviz.engine.drive import Budget, never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation
-from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.catalog import Source
+from fmviz.lab.experiment import Experiment, name_of, suggested
 from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.store.table import METRICS
-from fmviz.paths import Order, iterate_path, onwards, path_params
+from fmviz.paths import Order, iterate_path, onwards
+from fmviz.paths.path import path_solver
 
 _Fit = TypeVar("_Fit")
 
@@ -58,7 +60,7 @@ def strengths(low: float, high: float, count: int) -> tuple[float, ...]:
     return tuple(dict.fromkeys(float(f"{x:.4g}") for x in np.geomspace(low, high, count)))
 
 
-def suggested_range(dataset: str) -> tuple[float, float]:
+def suggested_range(dataset: str | Source) -> tuple[float, float]:
     """Return powers of ten about two decades below and above the strength suggested for a data set."""
     middle = math.log10(suggested(dataset, "fm").lambda_sparse or 1.0)
     return 10.0 ** round(middle - 2), 10.0 ** round(middle + 2)
@@ -70,7 +72,7 @@ def range_to_empty(base: Experiment, regularizers: Sequence[str]) -> tuple[float
     It is the largest λ_max of the regularizers, or where they have none, what comes near it. Where nothing
     is known the ends are those of `suggested_range`.
     """
-    each = [replace(base, regularizer=name, regularizer_params=()) for name in regularizers]
+    each = [replace(base, regularizer=PENALTIES[name]) for name in regularizers]
     known = [bound[1] for variant in each if (bound := lambda_max(variant)) and bound[1]]
     known = known or [top for variant in each if (top := emptying_strength(variant))]
     if not known:
@@ -116,21 +118,18 @@ class PathPlan:
 
     def method(self, regularizer: str) -> Experiment:
         """Return the settings of a path, with the solver and the parameters that it takes along a path."""
-        own = replace(
-            self.base, regularizer=regularizer, solver="auto", regularizer_params=(), solver_params=()
-        )
+        own = replace(self.base, regularizer=PENALTIES[regularizer], solver="auto")
         if (reason := own.why_not()) is not None:
             raise ValueError(reason)
-        solver = best_solver(own.formulation)
-        return replace(own, solver=solver, solver_params=tuple(path_params(solver, {}).items()))
+        return replace(own, solver=path_solver(own.formulation, "auto"))
 
     def known(self, other: PathPlan, fits: Sequence[PathFit]) -> tuple[PathFit, ...]:
         """Return those fits of another plan that belong to this one, too: whole paths alone."""
         if (self.base, self.lambdas, self.order) != (other.base, other.lambdas, other.order):
             return ()
-        count = Counter(fit.experiment.regularizer for fit in fits)
+        count = Counter(fit.experiment.regularizer.name for fit in fits)
         complete = [name for name in self.regularizers if count[name] == len(self.lambdas)]
-        return tuple(fit for name in complete for fit in fits if fit.experiment.regularizer == name)
+        return tuple(fit for name in complete for fit in fits if fit.experiment.regularizer.name == name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +171,8 @@ def trace(
         If a regularizer does not suit the loss, or the data cannot be had.
     """
     yield from known
-    there = {fit.experiment.regularizer for fit in known}
-    d = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params)).X.shape[1]
+    there = {fit.experiment.regularizer.name for fit in known}
+    d = load_dataset(plan.base.dataset).X.shape[1]
     kept = plan.total * plan.base.rank * d <= MOST_NUMBERS
     names = [name for name in plan.regularizers if name not in there]
     yield from two_at_a_time(lambda ends: [_path(plan, name, kept, ends) for name in names], should_stop)
@@ -233,7 +232,6 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
         init_scale=experiment.init_scale,
         random_state=[experiment.seed, 1],
         should_stop=should_stop,
-        **dict(experiment.solver_params),
     ):
         record = point.record()
         del record["validation_loss"], record["order"]
@@ -248,8 +246,8 @@ def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
     """Return one row a fit: ``regularizer``, ``label``, ``lambda_sparse``, then what the fit reached."""
     rows = [
         {
-            "regularizer": (name := fit.experiment.regularizer),
-            "label": PENALTIES[name].label,
+            "regularizer": fit.experiment.regularizer.name,
+            "label": fit.experiment.regularizer.label,
             **fit.values,
         }
         for fit in fits
@@ -268,7 +266,7 @@ def path_program(plan: PathPlan) -> str:
     """Return a program that makes the paths of a plan and prints their figures."""
     return (
         opening(
-            [plan.base.dataset],
+            [plan.base.dataset.name],
             "from fmviz.lab.experiment import Experiment",
             "from fmviz.lab.search.strength_path import PathPlan, path_table, trace",
         )
@@ -310,7 +308,8 @@ def learn(
         If a regularizer does not suit the loss, or the data cannot be had.
     """
     for name in plan.regularizers:
-        fit = replace(plan.method(name), lambda_sparse=strength, start="random", solver_params=())
+        fit = replace(plan.method(name), lambda_sparse=strength, start="random")
+        fit = replace(fit, solver=name_of(fit.solver))
         fit = replace(fit, max_epochs=min(fit.max_epochs, EPOCHS[-1]))
         # The end stands for the next frame, if there is none of its epoch.
         factors = [

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fmviz.engine.models import get_model
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.input_files import read_input
 from fmviz.lab.runs.program import opening
@@ -109,8 +110,9 @@ class SweepPlan:
     def _cell(self, settings: dict[str, Any]) -> Experiment:
         if self.suggested:
             name = str(settings.get("dataset", "planted_interactions"))
-            own = tuple((k.removeprefix("model_"), v) for k, v in settings.items() if k.startswith("model_"))
-            settings = suggested(name, settings.get("model"), own).to_dict() | settings
+            own = {k.removeprefix("model_"): v for k, v in settings.items() if k.startswith("model_")}
+            model = get_model(settings["model"], own) if "model" in settings else None
+            settings = suggested(name, model).to_dict() | settings
         cell = Experiment.from_dict(settings)
         reason = cell.why_not()
         if reason is not None:
@@ -239,7 +241,7 @@ def sweep_program(plan: SweepPlan) -> str:
     """Return a program that carries out a sweep and prints its means over the seeds."""
     return (
         opening(
-            (cell.dataset for cell in plan.cells),
+            (cell.dataset.name for cell in plan.cells),
             "from fmviz.lab.store import RunStore",
             "from fmviz.lab.search.sweep_plan import SweepPlan",
             "from fmviz.lab.search.sweep_run import carry_out",

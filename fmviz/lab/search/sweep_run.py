@@ -204,7 +204,7 @@ def results(plan: SweepPlan, store: RunStore) -> dict[int, StoredRun]:
         run = stored.get(cell.digest)
         if run is None or run.versions.get("fmviz") != versions()["fmviz"]:
             continue
-        dataset, _, _ = attempt(partial(load_dataset, cell.dataset, **dict(cell.dataset_params)))
+        dataset, _, _ = attempt(partial(load_dataset, cell.dataset))
         if dataset is not None and data_hash(dataset) == run.data_hash:
             known[index] = run
     return known

@@ -11,6 +11,7 @@ import numpy as np
 from fmviz.engine.drive import chosen_solver, never
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS
+from fmviz.engine.solvers import get_solver
 from fmviz.engine.starts.informed import quick_settings
 from fmviz.lab.runner import Run, prepare
 from fmviz.lab.search.averaged import can_be_averaged
@@ -61,12 +62,12 @@ def tuned(
         size = {"count": 8, "patience": 3}
         if len(problem.machines) > 1 and y.shape[0] * len(problem.machines) >= _MANY:
             folds = folds[:1]
-    solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
+    solver = chosen_solver(problem, experiment.solver)
     # Whether it takes the problem is said before a minute of fits.
     solver.on(problem.machines[0])
     suited: dict[str, Any] = {}
     if experiment.solver == "auto" and (quick := quick_settings(solver.name)):
-        suited = {"solver": solver.name, "solver_params": tuple(quick.items())}
+        suited = {"solver": get_solver(solver.name, quick)}
     if together:
         (machine,) = problem.machines
         basis = yield from search_basis_strength(machine, folds, rng, solver=solver, should_stop=should_stop)

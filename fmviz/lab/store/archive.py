@@ -198,7 +198,7 @@ def _check_shapes(name: str, settings: dict[str, Any], shapes: Mapping[str, tupl
     """Raise ValueError if the shapes of the parameters do not match the model of the settings."""
     try:
         experiment = Experiment.from_dict(settings)
-        model: Any = experiment.machine
+        model: Any = experiment.model
     except (LookupError, TypeError, ValueError):
         return  # Listed as an unreadable run.
     *outputs, d = shapes["w"] or (0,)

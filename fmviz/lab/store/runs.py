@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import Experiment, name_of
 from fmviz.lab.places import default_path
 from fmviz.lab.runs.provenance import versions
 from fmviz.lab.store.database import Database, StoreError, insert
@@ -91,10 +91,10 @@ class RunStore:
                 title=title,
                 experiment=experiment.to_json(),
                 digest=experiment.digest,
-                dataset=experiment.dataset,
-                model=experiment.model,
-                regularizer=experiment.regularizer,
-                solver=experiment.solver,
+                dataset=experiment.dataset.name,
+                model=experiment.model.name,
+                regularizer=experiment.regularizer.name,
+                solver=name_of(experiment.solver),
                 seed=experiment.seed,
                 versions=json.dumps(versions()),
                 owner=this_process(),

@@ -15,7 +15,7 @@ from fmviz.engine.models import SharedBasis
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
-from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.experiment import suggested
 from fmviz.lab.importing import import_upload, suggest
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.provenance import data_hash
@@ -106,7 +106,7 @@ def _fitted(
     """Enter the data set where it is not there yet, and fit."""
     name = import_upload(file, recipe, title, should_stop, owner).name
     changes = {name: own[name] for name in ("rank", "validation", "seed")}
-    model = Experiment.model
+    model = "fm"
     if own["outputs"] == "shared" and load_dataset(name).outputs:
         # Bases are as many as that model suggests.
         model = SharedBasis.name
@@ -146,7 +146,7 @@ def _draw(settings: Settings, key: str, view: TaskView) -> None:
 
 def _model(fit: FirstFit) -> bytes:
     """Return what `fmviz fit` writes as model.npz."""
-    upload = library.find(fit.asked.dataset)
+    upload = library.find(fit.asked.dataset.name)
     assert upload is not None, "the data set was entered"
     sink = io.BytesIO()
     encoded = library.encoded(upload.file, upload.recipe)
@@ -160,7 +160,7 @@ def _takeaway(fit: FirstFit, last: FirstFit, strengths: str) -> None:
         first_fit_program(fit.asked, strengths == "sparsest"),
         f"Strengths for {dataset.title}, seed {experiment.seed}: λ = {experiment.lambda_sparse:.4g}, "
         f"objective {fit.end.objective:.10g}",
-        data={experiment.dataset: data_hash(dataset)},
+        data={experiment.dataset.name: data_hash(dataset)},
     )
 
     with st.container(horizontal=True, vertical_alignment="center", key="data_search_links"):

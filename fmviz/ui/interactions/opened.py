@@ -128,20 +128,20 @@ def opened(
             f"{title_of_run(stored)} has diverged: its parameters are no finite numbers. Train it with "
             "stronger penalties or another solver."
         )
-    full_dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    full_dataset = load_dataset(experiment.dataset)
     if full_dataset.X.shape[1] != parameters.w.shape[-1]:
         raise ValueError(
             f"{title_of_run(stored)} has {parameters.w.shape[-1]:,} features, but its data set has "
             f"{full_dataset.X.shape[1]:,} now. Train it anew."
         )
-    m = experiment.machine.n_outputs_of(parameters)
+    m = experiment.model.n_outputs_of(parameters)
     if m != max(1, len(full_dataset.outputs)):
         raise ValueError(
             f"{title_of_run(stored)} has {m:,} outputs, but its data set has {len(full_dataset.outputs):,} "
             "now. Train it anew."
         )
     output = min(output, m - 1)
-    model, every = experiment.machine, parameters
+    model, every = experiment.model, parameters
     if 0 <= against < m and against != output and full_dataset.task == "class":
         single, parameters = contrast(model, every, output, against)
         dataset = full_dataset.of_contrast(output, against)
@@ -164,7 +164,7 @@ def opened(
         single,
         parameters,
         attributes,
-        Wording(attributes, experiment.loss, compared),
+        Wording(attributes, experiment.loss.name, compared),
         pairs,
         why,
         full_dataset,

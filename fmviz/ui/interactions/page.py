@@ -239,7 +239,7 @@ def _wait(job: Job) -> None:
     def draw(view: JobView) -> None:
         epochs = f"epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}"
         with st.container(border=True, key="interactions_training"):
-            st.markdown(f"**Training** {plain(dataset_spec(view.experiment.dataset).title)}: {epochs}.")
+            st.markdown(f"**Training** {plain(view.experiment.dataset.spec.title)}: {epochs}.")
             st.progress(min(1.0, view.epoch / view.experiment.max_epochs))
             st.caption(f"{view.elapsed:.1f} s so far. Its interactions are shown when it ends.")
 

@@ -60,7 +60,7 @@ def main_settings(settings: Settings, job: Job | None) -> None:
     job : Job or None
         The run that has these settings: λ acts on it from now on, unless it has ended or not begun.
     """
-    model = experiment_of(settings).machine
+    model = experiment_of(settings).model
     if not settings.shows("settings", "All settings"):
         if job is not None and acts_now(job) and not takes_no_penalty(model):
             draw_now(settings, job, "lambda_sparse")
@@ -98,7 +98,7 @@ def _has_regularizers(settings: Settings, model: Model) -> bool:
 
 def _strength(settings: Settings, job: Job | None) -> None:
     """Draw the slider of λ."""
-    model = experiment_of(settings).machine
+    model = experiment_of(settings).model
     with st.container(key="train_strength"):
         if job is not None and acts_now(job):
             draw_now(settings, job, "lambda_sparse")
@@ -116,7 +116,7 @@ def _drawer(settings: Settings, job: Job | None) -> None:
             st.markdown("**Data**")
             _own(settings, "dataset")
             draw_wrong_rows(settings)
-    model = experiment_of(settings).machine
+    model = experiment_of(settings).model
     notation = model.notation
     if settings.shows_any("model", "rank", *own_names(settings, "model")):
         with st.container(border=True, key="train_model_box"):
@@ -194,7 +194,7 @@ def _formulas(settings: Settings, model: Model) -> None:
     if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return
-    penalty = experiment_of(settings).penalty
+    penalty = experiment_of(settings).regularizer
     formula, selects = model.penalty_words(penalty)
     forms = penalty_forms(model, penalty)
     if len({text for _, text, _ in forms}) == 1:
@@ -216,8 +216,8 @@ def penalty_forms(model: Model, penalty: Penalty) -> list[tuple[int | None, str,
 def _regularizers(settings: Settings) -> tuple[Mapping[str, str | None], dict[str, str]]:
     """Return why each regularizer is unavailable, or None, and the label of each."""
     now = experiment_of(settings)
-    known = ALL_PENALTIES if now.machine.multi_output else PENALTIES
-    reasons = {name: why_not(name, loss=now.criterion, model=now.machine) for name in known}
+    known = ALL_PENALTIES if now.model.multi_output else PENALTIES
+    reasons = {name: why_not(name, loss=now.loss, model=now.model) for name in known}
     return reasons, {name: penalty.label for name, penalty in ALL_PENALTIES.items()}
 
 
@@ -237,7 +237,7 @@ def _loss(settings: Settings) -> None:
     _select(settings, "loss", "Loss", fits, labels, then=loss_suited(settings))
     if missing and settings.shows("loss"):
         st.caption(f"Not available here: {', '.join(missing)}. They need classes; this target is a number.")
-    above = _first_strength(settings, experiment_of(settings).machine) == "caps"
+    above = _first_strength(settings, experiment_of(settings).model) == "caps"
     if not above:
         draw_caps(settings)
     _own(settings, "loss", apart=("loss_cap",) if above else ())
@@ -275,7 +275,7 @@ def _own(
 def _solver(settings: Settings) -> None:
     now = experiment_of(settings)
     reasons = {
-        name: why_not(now.penalty, name, loss=now.criterion, model=now.machine) for name in ("auto", *SOLVERS)
+        name: why_not(now.regularizer, name, loss=now.loss, model=now.model) for name in ("auto", *SOLVERS)
     }
     fits = [name for name, why in reasons.items() if why is None]
     labels = {name: solver.label for name, solver in SOLVERS.items()}
@@ -351,7 +351,7 @@ def found_caps(experiment: Experiment) -> tuple[str, ...]:
     if not experiment.finds_caps:
         return ()
     loss = ("loss_epsilon", "loss_cap")
-    robust = any(spec.name == "cap" for spec in experiment.machine.params)
+    robust = any(spec.name == "cap" for spec in experiment.model.params)
     return (*loss, "model_cap", "lambda_p") if robust else loss
 
 

@@ -23,7 +23,6 @@ from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job import Job, JobView
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.thinned import EXACT_FEATURES
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, load_dataset, truth_of
@@ -208,14 +207,14 @@ def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -
 
 def _loading(experiment: Experiment) -> Task | None:
     """Return the task that loads the data before a run, or None where they are not available."""
-    name, params = experiment.dataset, dict(experiment.dataset_params)
-    if dataset_spec(name).unavailable() is not None:
+    source = experiment.dataset
+    if source.spec.unavailable() is not None:
         return None
 
     def make(should_stop: Callable[[], bool]) -> Iterator[Dataset]:
-        yield load_dataset(name, **params)
+        yield load_dataset(source)
 
-    return shared_task(f"data:{name}:{sorted(params.items())}", make, again=False)
+    return shared_task(f"data:{source.name}:{source.given}", make, again=False)
 
 
 def _ready_words(loading: Task | None, settings: Settings) -> str:
@@ -246,7 +245,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
                 x,
                 parts=settings["parts"],
                 terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
-                color=regularizer_color(view.experiment.regularizer),
+                color=regularizer_color(view.experiment.regularizer.name),
                 revision=view.id,
             ),
             view,
@@ -550,7 +549,7 @@ def _panels(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
         return []
     truth = truth_of(dataset)
     # Before the first epoch, too: the truth does not depend on the run.
-    sized = dataset.truth is not None and not factors_repeat(scene.experiment.machine)
+    sized = dataset.truth is not None and not factors_repeat(scene.experiment.model)
     if look is not None:
         truth, sized = look.truth(dataset)
     compared = scene.compared and truth is not None and dataset.X.shape[1] <= EXACT_FEATURES
@@ -700,7 +699,7 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
     experiment, metric = scene.experiment, scene.metric
     history = scene.view.history if scene.view is not None else ()
     names = set(history[-1]) if history else None
-    machine = experiment.machine if scene.view is None else scene.view.machine
+    machine = experiment.model if scene.view is None else scene.view.machine
     counts = interactions.interaction_columns(machine, names or ()) or {"used_interactions": "interactions"}
     true = interactions.true_counts(machine, scene.dataset, len(counts) > 1)
     levels = true.get("true_interactions", {})
@@ -719,7 +718,7 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
     if experiment.validation > 0:
         error.append(_series(f"validation_{metric}", "validation", figures.ORANGE))
     share = metric in ("accuracy", "auc")
-    objective = _series("objective", "", regularizer_color(experiment.regularizer))
+    objective = _series("objective", "", regularizer_color(experiment.regularizer.name))
     charts = [
         ("Objective", [{"series": [objective], "log": True}]),
         ("What the model uses", used),

@@ -54,7 +54,7 @@ def draw(view: JobView) -> None:
     parameters, dataset = view.parameters, view.dataset
     if view.state.active or parameters is None or dataset is None or not np.isfinite(parameters.P).all():
         return
-    if view.experiment.machine.multi_output:
+    if view.experiment.model.multi_output:
         return
     fit = _fit(view.id, view.epoch, view.output or 0, view.experiment, parameters)
     if fit is None:
@@ -118,7 +118,7 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
 
 def draw_squares(view: JobView, dataset: Dataset) -> None:
     """Draw the weights of squared features, for models that fit them separately."""
-    model = view.experiment.machine
+    model = view.experiment.model
     if view.parameters is None or view.state.active or not isinstance(model, EigenModel):
         return
     pairs = pairs_of(model, view.parameters)

@@ -9,7 +9,6 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.training import METRICS
 from fmviz.lab.background.job import Job
@@ -426,33 +425,32 @@ def _impossible(settings: Settings, reason: str) -> None:
 
 def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
     """Return the smallest change that makes the run possible, in words and as settings."""
-    experiment = dataclasses.replace(experiment_of(settings), solver_params=())
-    suits = dataclasses.replace(experiment, solver="auto").applicable()
-    penalty = {"regularizer": suits.regularizer, "lambda_sparse": suits.lambda_sparse}
-    own = dict(experiment.model_params)
-    resets = tuple(
+    experiment = dataclasses.replace(experiment_of(settings), solver="auto")
+    suits = experiment.applicable()
+    model = experiment.model
+    fixes: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("the solver that fits", {}),
+        ("the strength λ = 0", {"lambda_sparse": 0.0}),
+        ("the squared loss", {"loss": "squared"}),
         (
-            f"the {spec.name} {spec.default}",
-            {f"model_{spec.name}": spec.default},
-            {"model_params": tuple((name, value) for name, value in own.items() if name != spec.name)},
-        )
-        for spec in experiment.machine.params
-        if spec.name in own and spec.kind == "int"
+            suits.regularizer.label,
+            {"regularizer": suits.regularizer.name, "lambda_sparse": suits.lambda_sparse},
+        ),
+        *(
+            (f"the {spec.name} {spec.default}", {f"model_{spec.name}": spec.default})
+            for spec in model.params
+            if spec.kind == "int" and model.settings[spec.name] != spec.default
+        ),
+        ("a factorization machine", {"model": "fm"}),
     )
-    fixes: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
-        ("the solver that fits", {}, {}),
-        ("the strength λ = 0", {"lambda_sparse": 0.0}, {}),
-        ("the squared loss", {"loss": "squared"}, {"loss_params": ()}),
-        (ALL_PENALTIES[suits.regularizer].label, penalty, {"regularizer_params": ()}),
-        *resets,
-        ("a factorization machine", {"model": "fm"}, {"model_params": ()}),
-    )
-    for words, change, params in fixes:
-        changes = {**change, "solver": "auto"}
-        known = {name: value for name, value in changes.items() if not name.startswith("model_")}
-        changed = dataclasses.replace(experiment, **known, **params)
+    for words, changes in fixes:
+        reset = {
+            name.removeprefix("model_"): value for name, value in changes.items() if name.startswith("model_")
+        }
+        fields = {"model": dataclasses.replace(model, **reset)} if reset else changes
+        changed = dataclasses.replace(experiment, **fields)
         if (changed.why_not() or too_large(changed)) is None:
-            return words, changes
+            return words, {**changes, "solver": "auto"}
     return "", {}
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from fmviz.engine.counting import used_mask
 from fmviz.engine.interactions.of_order import Interactions, interactions_of
 from fmviz.engine.interactions.pairs import GivenPairs
-from fmviz.engine.models import MODELS, Model
+from fmviz.engine.models import Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.figures.operators import superscript
@@ -217,7 +217,7 @@ def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Lo
     return Panel(
         _LEARNED,
         drawn,
-        color=regularizer_color(view.experiment.regularizer),
+        color=regularizer_color(view.experiment.regularizer.name),
         row_labels=labels,
         col_labels=labels,
         factor_label=notation.matrix,
@@ -233,14 +233,14 @@ def _named(label: str, d: int) -> dict[str, Any]:
 def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Panel:
     """Return the panel of a run that has not started: all zero, with a notice."""
     d = dataset.X.shape[1]
-    notation = MODELS[experiment.model].notation
+    notation = experiment.model.notation
     frame: FactorFrame | CodesFrame = FactorFrame(np.zeros((d, 1)), caption="No epoch yet", notice=words)
     if d > EXACT_FEATURES:
         frame = CodesFrame(np.zeros((N_TILES, N_TILES), dtype=np.int8), 1.0, caption=words)
     return Panel(
         _LEARNED,
         [frame],
-        color=regularizer_color(experiment.regularizer),
+        color=regularizer_color(experiment.regularizer.name),
         **_named(notation.weights, d),
     )
 

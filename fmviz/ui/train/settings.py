@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.models import MODELS, Model
+from fmviz.engine.models import MODELS, Model, get_model
 from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job
 from fmviz.lab.catalog import dataset_spec
-from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
+from fmviz.lab.experiment import OWNERS, SPECS, Experiment, specs_of, suggested
 from fmviz.lab.interpretation.threshold import following_data, under_loss
 from fmviz.lab.runner import too_large
 from fmviz.lab.runs.changes import change_words
@@ -63,8 +63,8 @@ def draw_now(settings: Settings, job: Job, name: str) -> None:
     if settings[f"now_{name}"] != present:
         settings.set(**{f"now_{name}": present})
     symbols = {
-        "lambda_sparse": job.experiment.machine.notation.lambda_sparse,
-        "lambda_p": job.experiment.machine.notation.lambda_p,
+        "lambda_sparse": job.experiment.model.notation.lambda_sparse,
+        "lambda_p": job.experiment.model.notation.lambda_p,
         "lambda_w": r"\lambda_w",
     }
 
@@ -152,13 +152,13 @@ def own_specs() -> tuple[ParamSpec, ...]:
     given, present = st.query_params.to_dict(), Settings("train", OWN)
     given.pop("level", None)
     specs_found: list[ParamSpec] = []
-    for owner, specs_of in OWNERS.items():
+    for owner, bound in OWNERS.items():
         spec = present.spec(owner)
         name = given.get(owner, str(spec.default)) if given else str(present[owner])
         try:
-            specs = specs_of(spec.check(name))
+            specs = specs_of(bound(spec.check(name)))
         except ValueError:
-            specs = specs_of(str(spec.default))
+            specs = specs_of(bound(str(spec.default)))
         specs_found += [
             dataclasses.replace(spec_of_owner, name=f"{owner}_{spec_of_owner.name}")
             for spec_of_owner in specs
@@ -168,19 +168,14 @@ def own_specs() -> tuple[ParamSpec, ...]:
 
 def own_names(settings: Settings, owner: str) -> list[str]:
     """Return the names of the parameters of a choice that the table of settings contains."""
-    wanted = {f"{owner}_{spec.name}" for spec in OWNERS[owner](settings[owner])}
+    wanted = {f"{owner}_{spec.name}" for spec in specs_of(OWNERS[owner](settings[owner]))}
     return [name for name in settings.own if name in wanted]
 
 
 def experiment_of(settings: Settings, **changes: Any) -> Experiment:
     """Return the experiment of the settings with some changes; ValueError if they contradict each other."""
-    own: dict[str, Any] = {
-        f"{owner}_params": tuple(
-            (name.removeprefix(f"{owner}_"), settings[name]) for name in own_names(settings, owner)
-        )
-        for owner in OWNERS
-    }
-    return Experiment(**settings.as_dict("dataset", "seed", *NAMES) | own | changes)
+    own = [name for owner in OWNERS for name in own_names(settings, owner)]
+    return Experiment.from_dict(settings.as_dict("dataset", "seed", *NAMES, *own) | changes)
 
 
 def unavailable(settings: Settings) -> str | None:
@@ -192,7 +187,11 @@ def unavailable(settings: Settings) -> str | None:
 def train_query(experiment: Experiment) -> dict[str, str]:
     """Return the query of a link that opens exactly this run on the page Train and starts it."""
     # Given even if they are defaults: suggestions do not replace what a link names.
-    named = {"regularizer": experiment.regularizer, "lambda_sparse": experiment.lambda_sparse, "play": True}
+    named = {
+        "regularizer": experiment.regularizer.name,
+        "lambda_sparse": experiment.lambda_sparse,
+        "play": True,
+    }
     return experiment.to_query() | to_query(named)
 
 
@@ -206,7 +205,7 @@ def suggest(settings: Settings, linked: bool) -> None:
     st.session_state.pop(_LEFT, None)
     # Defaults are left out of the URL even if the link set them.
     given = settings.brought if linked else settings.query().keys()
-    made_for = suggested(dataset).model
+    made_for = suggested(dataset).model.name
     model = settings["model"] if "model" in given or made_for == Experiment.model else made_for
     # Invalid values were replaced by defaults, with a notice: keep those.
     brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
@@ -214,32 +213,37 @@ def suggest(settings: Settings, linked: bool) -> None:
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
-    own = experiment_of(settings).model_params if model == settings["model"] else ()
+    own = experiment_of(settings).model if model == settings["model"] else model
     # A link without a start means the original one, at random.
     fresh = _suggested if not (linked and given) or MODELS[model].multi_output else suggested
-    wanted = fresh(dataset, model, own)
-    new = {name: getattr(wanted, name) for name in NAMES}
+    wanted = fresh(dataset, own)
+    new = _settings_of(wanted)
     _take(settings, wanted)
     st.session_state.pop(_NOTE, None)
-    if before is not None and kept != new:
+    if before is not None and any(kept[name] != new[name] for name in NAMES):
         st.session_state[_NOTE] = kept
+
+
+def _settings_of(experiment: Experiment) -> dict[str, Any]:
+    """Return the settings of an experiment as the session holds them."""
+    return {**experiment.to_dict(), "changes": experiment.changes}
 
 
 def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) -> None:
     """Set the named settings to those of an experiment, with the parameters of its model and solver."""
-    for owner in ("model", "solver"):
-        given = dict(getattr(wanted, f"{owner}_params"))
-        specs = OWNERS[owner](getattr(wanted, owner))
+    owned: dict[str, Any] = {"model": wanted.model, "solver": wanted.solver}
+    for owner, value in owned.items():
         # The present table of settings may not contain them yet.
-        table = [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs]
-        values = {f"{owner}_{spec.name}": given.get(spec.name, spec.default) for spec in specs}
-        Settings("train", table).hold(**values)
-    settings.set(**{name: getattr(wanted, name) for name in names})
+        table = [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs_of(value)]
+        given = {spec.name: value.settings[spec.name.removeprefix(f"{owner}_")] for spec in table}
+        Settings("train", table).hold(**given)
+    values = _settings_of(wanted)
+    settings.set(**{name: values[name] for name in names})
 
 
-def _suggested(dataset: str, model: str, own: tuple[tuple[str, Any], ...]) -> Experiment:
+def _suggested(dataset: str, model: str | Model) -> Experiment:
     """Return the suggested experiment, with an informed start."""
-    return following_data(dataclasses.replace(suggested(dataset, model, own), start="informed"))
+    return following_data(dataclasses.replace(suggested(dataset, model), start="informed"))
 
 
 def draw_suggested(settings: Settings) -> None:
@@ -275,18 +279,18 @@ def suited(settings: Settings) -> Callable[[], None]:
     def suit() -> None:
         """Restore the settings that the model had before, or load those that suit it."""
         settings_before = st.session_state.setdefault(_LEFT, {})
-        settings_before[before.model, before.model_params] = before
-        model = settings["model"]
-        own = experiment_of(settings).model_params if model == before.model else _remembered(model)
-        wanted = settings_before.get((model, own)) or _suggested(settings["dataset"], model, own)
+        settings_before[before.model] = before
+        same = settings["model"] == before.model.name
+        model = experiment_of(settings).model if same else _remembered(settings["model"])
+        wanted = settings_before.get(model) or _suggested(settings["dataset"], model)
         now = experiment_of(settings)
-        freed = before.machine.fits_coefficients and not now.machine.fits_coefficients
-        if model == before.model and not freed and now.why_not() is None:
+        freed = before.model.fits_coefficients and not now.model.fits_coefficients
+        if same and not freed and now.why_not() is None:
             return
-        together = now.machine.multi_output or before.machine.multi_output
+        together = now.model.multi_output or before.model.multi_output
         # A model with its own loss changes the loss. Rank and loss change, too, where one model fits all
         # outputs together and the other fits a machine for each.
-        own_loss = ("loss", "caps") if before.machine.suited_loss or now.machine.suited_loss else ()
+        own_loss = ("loss", "caps") if before.model.suited_loss or now.model.suited_loss else ()
         _take(settings, wanted, (*_OF_MODEL, *(("rank", "loss") if together else own_loss)))
 
     return suit
@@ -303,16 +307,15 @@ def loss_suited(settings: Settings) -> Callable[[], None]:
     return suit
 
 
-def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
-    """Return the non-default parameters that a model had when it was last chosen on this page."""
+def _remembered(model: str) -> Model:
+    """Return a model with the parameters that it had when it was last chosen on this page."""
     specs = MODELS[model].params
     present = Settings("train", [dataclasses.replace(s, name=f"model_{s.name}") for s in specs])
-    values = ((s.name, present[f"model_{s.name}"], s.default) for s in specs)
-    return tuple(sorted((name, value) for name, value, default in values if value != default))
+    return get_model(model, {s.name: present[f"model_{s.name}"] for s in specs})
 
 
 def load_suggested(settings: Settings) -> None:
     """Load the suggested settings of the chosen data set."""
-    _take(settings, _suggested(settings["dataset"], settings["model"], experiment_of(settings).model_params))
+    _take(settings, _suggested(settings["dataset"], experiment_of(settings).model))
     st.session_state[_SEEN] = settings["dataset"]
     st.session_state.pop(_NOTE, None)
