@@ -3,7 +3,7 @@
     python -m tools.walked          # the counts
     python -m tools.walked --names  # and every function, by file
 
-Counted are distinct code objects under fmviz/ with a name of their own, the second time, when caches are warm.
+Counted are distinct code objects under fmviz/ with a name of their own, the second time, with warm caches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def walked(function: Callable[..., Any], *args: Any) -> Counter[CodeType]:
 
 
 def first_row() -> Counter[CodeType]:
-    """Return what drawing the first row of Train's controls enters, the second time that the page is drawn."""
+    """Return what drawing the first row of Train's controls enters, the second time."""
     drawn: list[Counter[CodeType]] = []
     original = page.main_settings
     page.main_settings = lambda *args: drawn.append(walked(original, *args))
@@ -58,8 +58,9 @@ def first_row() -> Counter[CodeType]:
 
 def prepare() -> Counter[CodeType]:
     """Return what preparing the default run enters, the second time."""
-    Run.prepare(Experiment())
-    return walked(Run.prepare, Experiment())
+    experiment = Experiment()
+    Run.prepare(experiment)
+    return walked(Run.prepare, experiment)
 
 
 def main() -> int:
@@ -67,7 +68,9 @@ def main() -> int:
     for title, entered in (("Train's first row", first_row()), ("Run.prepare", prepare())):
         print(f"{title}: {len(entered)} functions, {entered.total()} calls")
         if "--names" in sys.argv:
-            for code, calls in sorted(entered.items(), key=lambda item: (item[0].co_filename, item[0].co_name)):
+            for code, calls in sorted(
+                entered.items(), key=lambda item: (item[0].co_filename, item[0].co_name)
+            ):
                 print(f"    {Path(code.co_filename).relative_to(ROOT)}: {code.co_qualname} {calls}")
     return 0
 

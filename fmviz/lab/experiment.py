@@ -214,6 +214,10 @@ class Experiment:
 
     def why_not(self) -> str | None:
         """Return the reason why the run is impossible, or None."""
+        return self._reason
+
+    @cached_property
+    def _reason(self) -> str | None:
         data = self.dataset.spec
         if self.loss.task == "binary" and data.task == "regression":
             return (
@@ -276,6 +280,11 @@ class Experiment:
             raise ValueError(f"This is not JSON: {error}.") from None
         if not isinstance(given, dict):
             raise ValueError("An experiment is a JSON object of settings.")
+        for owner, bound in OWNERS.items():
+            # Runs that are stored may have parameters that a choice has no longer.
+            value = bound(_BY_NAME[owner].check(given.get(owner, _BY_NAME[owner].default)))
+            known = {f"{owner}_{spec.name}" for spec in specs_of(value)}
+            given = {k: v for k, v in given.items() if not k.startswith(f"{owner}_") or k in known}
         return cls.from_dict(given)
 
     @classmethod

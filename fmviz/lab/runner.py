@@ -138,11 +138,11 @@ class Run:
     def prepare(cls, experiment: Experiment) -> Run:
         """Load the data of an experiment and build its problem, with estimated caps if it asks for them."""
         run = cls.loaded(experiment)
-        if run.caps_missing:
-            assert isinstance(run.problem, Problem)
-            if (problem := found_caps.known(experiment, run.problem)) is not None:
-                return replace(run, problem=problem)
-        return run.with_caps()
+        if not run.caps_missing:
+            return run
+        assert isinstance(run.problem, Problem)
+        problem = found_caps.known(experiment, run.problem)
+        return run.with_caps() if problem is None else replace(run, problem=problem)
 
     @classmethod
     def loaded(cls, experiment: Experiment) -> Run:

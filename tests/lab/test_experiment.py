@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -63,6 +64,12 @@ def test_own_parameters_of_every_choice_travel():
     assert changed_of(line_search.solver) == {"rho": 0.25}
     with pytest.raises(ValueError, match="has no parameter 'axis'"):
         Experiment.from_dict({"regularizer": "l1", "regularizer_axis": "rows"})
+
+
+def test_stored_runs_may_have_parameters_that_went():
+    known = {"model": "robust", "loss": "capped", "regularizer": "l2", "solver": "two_stage"}
+    stored = json.dumps({**known, "solver_scheme": "quadratic", "solver_rounds": 50})
+    assert Experiment.from_json(stored) == Experiment.from_dict({**known, "solver_rounds": 50})
 
 
 def test_bad_links_are_mended_and_said():

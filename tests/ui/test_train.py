@@ -141,7 +141,7 @@ def test_another_data_set_brings_its_settings_and_a_way_back(open_train, sentenc
     app = open_train(**SMALL)
     app.selectbox(key="shared_dataset").select("breast_cancer").run()
     wanted = informed("breast_cancer")
-    assert app.selectbox(key="train_regularizer").value == wanted.regularizer
+    assert app.selectbox(key="train_regularizer").value == wanted.regularizer.name
     assert app.number_input(key="train_rank").value == wanted.rank != 3
     sentences(app, "train", "suggested settings")
     press(app, "train_suggested_back")
@@ -155,7 +155,7 @@ def test_a_link_with_a_data_set_alone_takes_its_suggestion(open_train, dataset):
     app = open_train(dataset=dataset)
     wanted = suggested(dataset)
     assert values(app, "train_regularizer", "train_rank", "train_lambda_sparse") == (
-        wanted.regularizer,
+        wanted.regularizer.name,
         wanted.rank,
         wanted.lambda_sparse,
     )
@@ -332,7 +332,7 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_train, man
     assert not [item for item in app.number_input if item.key == "train_rank"]
     reason = next(item.value for item in app.caption if "function of the factors P" in item.value)
     assert reason.startswith(
-        r"**ℓ₂², ℓ₂,₁, TI, CS, Ω_TI, Ω_CS, Ω\_\*, TI, order m, CS, order m, Elastic net**. Each"
+        r"**ℓ₂², ℓ₂,₁, TI, CS, Ω_TI, Ω_CS, Ω\_\*, TI, order m, CS, order m, Elastic net, MCP**. Each"
     )
     assert sum("has no factors" in item.value for item in app.caption) == 1
     assert {"136", "17"} <= numbers(app)

@@ -111,7 +111,7 @@ def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_trai
     app = open_train(dataset="balance_scale", model="expansion", regularizer="ti", max_epochs="3")
     assert "could be made as small as one likes" in words(app)
     press(app, "train_fix")
-    assert (said(app).regularizer, said(app).lambda_sparse) == ("l2", 0)
+    assert (said(app).regularizer.name, said(app).lambda_sparse) == ("l2", 0)
     assert said(app).why_not() is None
     app = open_train(dataset="balance_scale", model="expansion", regularizer="l2", max_epochs="3")
     assert "lambda_sparse = 1 would multiply" in words(app)

@@ -225,7 +225,7 @@ class DatasetSpec:
     suggested: Mapping[str, Any] = field(default_factory=dict)
     suited: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def params(self) -> tuple[ParamSpec, ...]:
         """All parameters: the keywords of `load`, and those of the contamination."""
         return (*self.own_params, *contamination_params(self.task))

@@ -22,6 +22,7 @@ _MOST_ENTRIES = 3_000_000
 _BASIS_SHARE = 0.05
 
 
+@lru_cache(maxsize=256)
 def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
     """Return an interval that contains λ_max, or None if there is none or it would take too long.
 

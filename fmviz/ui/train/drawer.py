@@ -7,16 +7,14 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from fmviz.choices import why_not
-from fmviz.engine.compatibility import best_solver
+from fmviz.engine.compatibility import best_solver, why_not_together
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model
 from fmviz.engine.penalties import ALL_PENALTIES, PENALTIES, Penalty
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.background.job import Job
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.contamination import CONTAMINATION
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import OWNERS, Experiment
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.lab.runs.found_caps import numbers
 from fmviz.ui import widgets
@@ -28,7 +26,6 @@ from fmviz.ui.train.settings import (
     MORE,
     acts_now,
     draw_now,
-    experiment_of,
     load_suggested,
     loss_suited,
     own_names,
@@ -50,7 +47,7 @@ _LABELS = {
 }
 
 
-def main_settings(settings: Settings, job: Job | None) -> None:
+def main_settings(settings: Settings, job: Job | None, now: Experiment) -> None:
     """Draw the main settings in one row, and a popover with all others.
 
     Parameters
@@ -59,35 +56,37 @@ def main_settings(settings: Settings, job: Job | None) -> None:
         The page's.
     job : Job or None
         The run that has these settings: λ acts on it from now on, unless it has ended or not begun.
+    now : Experiment
+        What the settings describe.
     """
-    model = experiment_of(settings).model
+    model = now.model
     if not settings.shows("settings", "All settings"):
         if job is not None and acts_now(job) and not takes_no_penalty(model):
             draw_now(settings, job, "lambda_sparse")
         return
     with st.container(key="train_main", horizontal=True, vertical_alignment="bottom", gap="medium"):
         if _has_regularizers(settings, model):
-            _regularizer(settings)
+            _regularizer(settings, now)
         if model.factorised:
             widgets.param(settings, "rank", f"{model.notation.rank} $k$", style="number", width=110)
-        match _first_strength(settings, model):
+        match _first_strength(settings, now):
             case "lambda_sparse":
-                _strength(settings, job)
+                _strength(settings, job, model)
             case "caps":
-                draw_caps(settings)
+                draw_caps(settings, now)
                 if settings["caps"] == "given":
-                    _own(settings, "loss", only="loss_cap")
+                    _own(settings, "loss", now, only="loss_cap")
             case "lambda_p":
                 _shrinkage(settings, job, model)
         with st.popover("Settings", icon=":material/tune:", key="train_settings"):
-            _drawer(settings, job)
+            _drawer(settings, job, now)
 
 
-def _first_strength(settings: Settings, model: Model) -> str:
+def _first_strength(settings: Settings, now: Experiment) -> str:
     """Return the strength shown in the main row: λ, or without Ω the cap of the loss, or else λ_p."""
-    if settings["lambda_sparse"] != 0 or not takes_no_penalty(model):
+    if now.lambda_sparse != 0 or not takes_no_penalty(now.model):
         return "lambda_sparse"
-    return "caps" if "loss_cap" in own_names(settings, "loss") else "lambda_p"
+    return "caps" if any(spec.name == "cap" for spec in now.loss.params) else "lambda_p"
 
 
 def _has_regularizers(settings: Settings, model: Model) -> bool:
@@ -96,9 +95,8 @@ def _has_regularizers(settings: Settings, model: Model) -> bool:
     return not (alone and ALL_PENALTIES[settings["regularizer"]].smooth)
 
 
-def _strength(settings: Settings, job: Job | None) -> None:
+def _strength(settings: Settings, job: Job | None, model: Model) -> None:
     """Draw the slider of λ."""
-    model = experiment_of(settings).model
     with st.container(key="train_strength"):
         if job is not None and acts_now(job):
             draw_now(settings, job, "lambda_sparse")
@@ -109,16 +107,16 @@ def _strength(settings: Settings, job: Job | None) -> None:
         widgets.scale(settings, "lambda_sparse", label, help=words)
 
 
-def _drawer(settings: Settings, job: Job | None) -> None:
+def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
     """Draw all other settings of a run."""
-    if settings.shows_any(*own_names(settings, "dataset")):
+    own = {owner: own_names(settings, owner, now) for owner in OWNERS}
+    if settings.shows_any(*own["dataset"]):
         with st.container(border=True):
             st.markdown("**Data**")
-            _own(settings, "dataset")
+            _own(settings, "dataset", now)
             draw_wrong_rows(settings)
-    model = experiment_of(settings).model
-    notation = model.notation
-    if settings.shows_any("model", "rank", *own_names(settings, "model")):
+    model, notation = now.model, now.model.notation
+    if settings.shows_any("model", "rank", *own["model"]):
         with st.container(border=True, key="train_model_box"):
             widgets.control(
                 settings,
@@ -127,31 +125,30 @@ def _drawer(settings: Settings, job: Job | None) -> None:
                 "Model",
                 list(MODELS),
                 format_func=lambda name: MODELS[name].label,
-                then=suited(settings),
+                then=suited(settings, now),
             )
-            _own(settings, "model", then=suited(settings))
-            there = dataset_spec(settings["dataset"]).unavailable() is None
-            if there and (note := cost_note(experiment_of(settings))) is not None:
+            _own(settings, "model", now, then=suited(settings, now))
+            if now.dataset.spec.unavailable() is None and (note := cost_note(now)) is not None:
                 st.caption(f":material/timer: {plain(note)}")
-    if settings.shows_any("regularizer", "lambda_p", *own_names(settings, "regularizer")):
+    if settings.shows_any("regularizer", "lambda_p", *own["regularizer"]):
         with st.container(border=True, key="train_penalty"):
             st.markdown("**Regularization**")
             if _has_regularizers(settings, model):
-                _missing(settings, "regularizer", *_regularizers(settings), key="train_why_not_penalty")
-            _own(settings, "regularizer")
-            _formulas(settings, model)
-            if settings["lambda_sparse"] == 0 and (locked := takes_no_penalty(model)):
+                _missing(settings, "regularizer", *_regularizers(now), key="train_why_not_penalty")
+            _own(settings, "regularizer", now)
+            _formulas(now)
+            if now.lambda_sparse == 0 and (locked := takes_no_penalty(model)):
                 st.caption(f":material/lock: {locked}")
-            elif too_large(now := experiment_of(settings)) is None:
+            elif too_large(now) is None:
                 draw_thresholds(now)
-            if "lambda_p" in found_caps(experiment_of(settings)):
+            if "lambda_p" in found_caps(now):
                 st.caption(f":material/auto_fix: ${notation.lambda_p}$ is found from the data.")
-            elif _first_strength(settings, model) != "lambda_p":
+            elif _first_strength(settings, now) != "lambda_p":
                 _shrinkage(settings, job, model)
-    if settings.shows_any("loss", *LINEAR, *own_names(settings, "loss")):
+    if settings.shows_any("loss", *LINEAR, *own["loss"]):
         with st.container(border=True):
             st.markdown("**Loss and linear term**")
-            _loss(settings)
+            _loss(settings, now)
             widgets.param(settings, "fit_linear", "Linear term ⟨w, x⟩")
             if job is not None and acts_now(job) and job.experiment.fit_linear:
                 draw_now(settings, job, "lambda_w")
@@ -159,10 +156,10 @@ def _drawer(settings: Settings, job: Job | None) -> None:
                 label = r"Strength $\lambda_w$ of $\|w\|^2$"
                 widgets.scale(settings, "lambda_w", label, disabled=not settings["fit_linear"])
             widgets.param(settings, "fit_intercept", "Bias $b$")
-    if settings.shows_any("solver", "max_epochs", *own_names(settings, "solver")):
+    if settings.shows_any("solver", "max_epochs", *own["solver"]):
         with st.container(border=True):
             st.markdown("**Solver**")
-            _solver(settings)
+            _solver(settings, now)
             widgets.param(settings, "max_epochs", "Most epochs", style="number")
     if settings.shows_any(*MORE):
         with st.expander("More", icon=":material/tune:", key="train_more"):
@@ -174,7 +171,7 @@ def _drawer(settings: Settings, job: Job | None) -> None:
     with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
         st.latex(notation.objective)
         st.latex(model.formula)
-        st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
+        st.latex(rf"\ell(f,y)={now.loss.formula}")
     widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
 
 
@@ -189,12 +186,12 @@ def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
         widgets.scale(settings, "lambda_p", label, help=words)
 
 
-def _formulas(settings: Settings, model: Model) -> None:
+def _formulas(now: Experiment) -> None:
     """Draw the formula of the regularizer for the columns of each order, and what it selects."""
-    if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
+    model, penalty = now.model, now.regularizer
+    if now.lambda_sparse == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return
-    penalty = experiment_of(settings).regularizer
     formula, selects = model.penalty_words(penalty)
     forms = penalty_forms(model, penalty)
     if len({text for _, text, _ in forms}) == 1:
@@ -213,39 +210,39 @@ def penalty_forms(model: Model, penalty: Penalty) -> list[tuple[int | None, str,
     return [(order, *form.words()[::2]) for order, form in model.forms(penalty)]
 
 
-def _regularizers(settings: Settings) -> tuple[Mapping[str, str | None], dict[str, str]]:
+def _regularizers(now: Experiment) -> tuple[Mapping[str, str | None], dict[str, str]]:
     """Return why each regularizer is unavailable, or None, and the label of each."""
-    now = experiment_of(settings)
     known = ALL_PENALTIES if now.model.multi_output else PENALTIES
-    reasons = {name: why_not(name, loss=now.loss, model=now.model) for name in known}
+    reasons = {name: why_not_together(now.model, penalty, now.loss) for name, penalty in known.items()}
     return reasons, {name: penalty.label for name, penalty in ALL_PENALTIES.items()}
 
 
-def _regularizer(settings: Settings) -> None:
-    reasons, labels = _regularizers(settings)
+def _regularizer(settings: Settings, now: Experiment) -> None:
+    reasons, labels = _regularizers(now)
     fits = [name for name, why in reasons.items() if why is None]
     _select(
         settings, "regularizer", "Regularizer Ω", fits, labels, first=widgets.FIRST_REGULARIZERS, width=220
     )
 
 
-def _loss(settings: Settings) -> None:
-    spec = dataset_spec(settings["dataset"])
-    fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or spec.task != "regression"]
+def _loss(settings: Settings, now: Experiment) -> None:
+    task = now.dataset.spec.task
+    fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or task != "regression"]
     missing = [LOSSES[name].label for name in LOSSES if name not in fits]
     labels = {name: loss.label for name, loss in LOSSES.items()}
-    _select(settings, "loss", "Loss", fits, labels, then=loss_suited(settings))
+    _select(settings, "loss", "Loss", fits, labels, then=loss_suited(settings, now))
     if missing and settings.shows("loss"):
         st.caption(f"Not available here: {', '.join(missing)}. They need classes; this target is a number.")
-    above = _first_strength(settings, experiment_of(settings).model) == "caps"
+    above = _first_strength(settings, now) == "caps"
     if not above:
-        draw_caps(settings)
-    _own(settings, "loss", apart=("loss_cap",) if above else ())
+        draw_caps(settings, now)
+    _own(settings, "loss", now, apart=("loss_cap",) if above else ())
 
 
 def _own(
     settings: Settings,
     owner: str,
+    now: Experiment,
     then: Callable[[], None] | None = None,
     *,
     only: str = "",
@@ -255,8 +252,8 @@ def _own(
 
     With `only`, draw that parameter alone; leave out those in `apart`.
     """
-    elsewhere = (*WRONG_ROWS, *found_caps(experiment_of(settings)), *apart)
-    for name in (name for name in own_names(settings, owner) if name not in elsewhere):
+    elsewhere = (*WRONG_ROWS, *found_caps(now), *apart)
+    for name in (name for name in own_names(settings, owner, now) if name not in elsewhere):
         if only and name != only:
             continue
         spec = settings.spec(name)
@@ -272,16 +269,15 @@ def _own(
             widgets.param(settings, name, label, style=style, labels=labels or None, then=then)
 
 
-def _solver(settings: Settings) -> None:
-    now = experiment_of(settings)
-    reasons = {
-        name: why_not(now.regularizer, name, loss=now.loss, model=now.model) for name in ("auto", *SOLVERS)
-    }
+def _solver(settings: Settings, now: Experiment) -> None:
+    parts = now.model, now.regularizer, now.loss
+    solvers: dict[str, Any] = {"auto": "auto", **SOLVERS}
+    reasons = {name: why_not_together(*parts, solver) for name, solver in solvers.items()}
     fits = [name for name, why in reasons.items() if why is None]
     labels = {name: solver.label for name, solver in SOLVERS.items()}
     labels["auto"] = f"Auto: {SOLVERS[best_solver(now.formulation)].label}" if "auto" in fits else "Auto"
     _select(settings, "solver", "Solver", fits, labels)
-    _own(settings, "solver")
+    _own(settings, "solver", now)
     _missing(settings, "solver", reasons, labels, key="train_why_not")
 
 
@@ -355,16 +351,15 @@ def found_caps(experiment: Experiment) -> tuple[str, ...]:
     return (*loss, "model_cap", "lambda_p") if robust else loss
 
 
-def draw_caps(settings: Settings) -> None:
+def draw_caps(settings: Settings, now: Experiment) -> None:
     """Draw the switch for caps estimated from the data, where the loss has a cap."""
-    if any(spec.name == "cap" for spec in LOSSES[settings["loss"]].params):
+    if any(spec.name == "cap" for spec in now.loss.params):
         labels = {"given": "As set", "auto": "From the data"}
-        widgets.param(settings, "caps", "Caps", labels=labels, then=_taken_over(settings))
+        widgets.param(settings, "caps", "Caps", labels=labels, then=_taken_over(settings, now))
 
 
-def _taken_over(settings: Settings) -> Callable[[], None]:
+def _taken_over(settings: Settings, before: Experiment) -> Callable[[], None]:
     """Return a callback that starts manual caps at the values estimated before."""
-    before = experiment_of(settings)
 
     def take() -> None:
         caps = numbers(before) if before.finds_caps else None

@@ -14,7 +14,6 @@ from fmviz.figures.training import METRICS
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TooManyJobsError, manager
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
@@ -284,11 +283,12 @@ def render() -> None:
             "in the address bar: the same link gives the same numbers.",
             folded=True,
         )
-        reason = unavailable(settings)
+        experiment = experiment_of(settings)
+        reason = unavailable(experiment)
         _autostart(settings, reason)
         st.html(_STYLE)
         with st.container(gap="xsmall"):
-            _body(settings, reason)
+            _body(settings, experiment, reason)
 
 
 def _owner() -> str:
@@ -363,21 +363,20 @@ def _found_in_store(run: str) -> bool:
     return True
 
 
-def _body(settings: Settings, reason: str | None) -> None:
+def _body(settings: Settings, experiment: Experiment, reason: str | None) -> None:
     job = _job(settings)
     if job is not None and adopt(settings, job):
         st.rerun()
     others = job is not None and watched(job)
-    experiment = experiment_of(settings)
     stale = job is not None and job.experiment != experiment
     draw_controls(settings, job, stale, reason is None, _start, others=others)
-    main_settings(settings, None if stale or others else job)
+    main_settings(settings, None if stale or others else job, experiment)
     # Always one element: a fragment that changed its position would lose clicks.
     with st.container(key="train_above", gap="small"):
         draw_schedule(settings, experiment)
         draw_suggested(settings)
         if reason is not None:
-            _impossible(settings, reason)
+            _impossible(settings, reason, experiment)
         if (said := st.session_state.get(_LOST)) is not None:
             kind, sentence = said
             (st.warning if kind == "warning" else st.info)(sentence, icon=":material/info:")
@@ -403,9 +402,9 @@ def _body(settings: Settings, reason: str | None) -> None:
         draw_exports(job.view())
 
 
-def _impossible(settings: Settings, reason: str) -> None:
+def _impossible(settings: Settings, reason: str, experiment: Experiment) -> None:
     st.error(plain(reason), icon=":material/block:")
-    if dataset_spec(settings["dataset"]).unavailable() is not None:
+    if experiment.dataset.spec.unavailable() is not None:
         st.button(
             "Take the planted interactions instead",
             key="train_other_data",
@@ -413,7 +412,7 @@ def _impossible(settings: Settings, reason: str) -> None:
             on_click=lambda: settings.set(dataset="planted_interactions"),
         )
     else:
-        words, changes = _fix(settings)
+        words, changes = _fix(dataclasses.replace(experiment, solver="auto"))
         if changes:
             st.button(
                 f"Take {plain(words)}",
@@ -423,9 +422,8 @@ def _impossible(settings: Settings, reason: str) -> None:
             )
 
 
-def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
+def _fix(experiment: Experiment) -> tuple[str, dict[str, Any]]:
     """Return the smallest change that makes the run possible, in words and as settings."""
-    experiment = dataclasses.replace(experiment_of(settings), solver="auto")
     suits = experiment.applicable()
     model = experiment.model
     fixes: tuple[tuple[str, dict[str, Any]], ...] = (

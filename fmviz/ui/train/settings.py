@@ -166,9 +166,10 @@ def own_specs() -> tuple[ParamSpec, ...]:
     return tuple(specs_found)
 
 
-def own_names(settings: Settings, owner: str) -> list[str]:
+def own_names(settings: Settings, owner: str, now: Experiment | None = None) -> list[str]:
     """Return the names of the parameters of a choice that the table of settings contains."""
-    wanted = {f"{owner}_{spec.name}" for spec in specs_of(OWNERS[owner](settings[owner]))}
+    value = OWNERS[owner](settings[owner]) if now is None else getattr(now, owner)
+    wanted = {f"{owner}_{spec.name}" for spec in specs_of(value)}
     return [name for name in settings.own if name in wanted]
 
 
@@ -178,10 +179,9 @@ def experiment_of(settings: Settings, **changes: Any) -> Experiment:
     return Experiment.from_dict(settings.as_dict("dataset", "seed", *NAMES, *own) | changes)
 
 
-def unavailable(settings: Settings) -> str | None:
-    """Return why these settings cannot be run, or None."""
-    experiment = experiment_of(settings)
-    return dataset_spec(settings["dataset"]).unavailable() or experiment.why_not() or too_large(experiment)
+def unavailable(experiment: Experiment) -> str | None:
+    """Return why an experiment cannot be run, or None."""
+    return experiment.dataset.spec.unavailable() or experiment.why_not() or too_large(experiment)
 
 
 def train_query(experiment: Experiment) -> dict[str, str]:
@@ -272,9 +272,8 @@ def draw_suggested(settings: Settings) -> None:
             )
 
 
-def suited(settings: Settings) -> Callable[[], None]:
+def suited(settings: Settings, before: Experiment) -> Callable[[], None]:
     """Return a callback that adapts the other settings to a changed model."""
-    before = experiment_of(settings)
 
     def suit() -> None:
         """Restore the settings that the model had before, or load those that suit it."""
@@ -296,9 +295,8 @@ def suited(settings: Settings) -> Callable[[], None]:
     return suit
 
 
-def loss_suited(settings: Settings) -> Callable[[], None]:
+def loss_suited(settings: Settings, before: Experiment) -> Callable[[], None]:
     """Return a callback that adapts caps and strengths to a changed loss."""
-    before = experiment_of(settings)
 
     def suit() -> None:
         wanted = under_loss(before, settings["loss"])
