@@ -287,10 +287,10 @@ def check_optimum(problem: Problem, **own) -> Parameters:
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("kind", ["machine", "squares"])
-@pytest.mark.parametrize("refit", ["factors", "matrix"])
-def test_optimum_of_machines_is_that_of_a_generic_solver(loss, kind, refit):
-    problem = build(kind, loss, d=6, rank=6, storage="sparse" if refit == "matrix" else "dense")
-    result = check_optimum(problem, refit=refit)
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_optimum_of_machines_is_that_of_a_generic_solver(loss, kind, storage):
+    problem = build(kind, loss, d=6, rank=6, storage=storage)
+    result = check_optimum(problem)
     used = result.multipliers != 0
     assert result.P[:, used].T @ result.P[:, used] == pytest.approx(np.eye(used.sum()), abs=1e-12)
     assert not result.P[:, ~used].any()
@@ -341,13 +341,8 @@ def test_variants_agree_with_a_generic_solver(loss, kind, more):
             6,
         ),
         (
-            [
-                (kind, loss, "gcd", {"refit": refit, "bases": 2})
-                for kind in ("machine", "squares")
-                for loss in SMOOTH
-                for refit in ("factors", "matrix", "diagonal")
-            ],
-            5,
+            [(kind, loss, "gcd", {"bases": 2}) for kind in ("machine", "squares") for loss in SMOOTH],
+            3,
         ),
     ),
 )
@@ -528,13 +523,13 @@ def test_the_strongest_of_many_pairs_are_the_first_of_all(rng):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("diagonal", READINGS)
-def test_one_new_column_an_epoch_and_its_weights_alone_get_near(diagonal):
+def test_at_most_one_new_column_an_epoch_reaches_the_optimum(diagonal):
     problem = build("squares" if diagonal else "machine")
     best = solve(problem)[-1].objective
-    snapshots = solve(problem, refit="diagonal", bases=1, epochs=60)
+    snapshots = solve(problem, bases=1, epochs=60)
     ranks = [np.count_nonzero(s.parameters.coefficients) for s in snapshots]
     assert all(b <= a + 1 for a, b in itertools.pairwise(ranks))
-    assert best <= snapshots[-1].objective <= best * 1.02
+    assert snapshots[-1].objective == pytest.approx(best, rel=1e-6)
 
 
 def test_where_a_run_starts_does_not_matter():
@@ -579,12 +574,11 @@ def test_many_features_need_no_matrix_of_theirs(rng):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("refit", ["factors", "matrix", "diagonal"])
-def test_a_rank_below_the_optimum_still_descends_and_is_told(refit):
+def test_a_rank_below_the_optimum_still_descends_and_is_told():
     full = solve(build())[-1]
     assert np.count_nonzero(full.parameters.coefficients) == 4
     problem = build(rank=2)
-    snapshots = solve(problem, refit=refit)
+    snapshots = solve(problem)
     last = snapshots[-1]
     objective = np.array([s.objective for s in snapshots])
     assert (np.diff(objective) <= 1e-14 * objective[:-1]).all()

@@ -195,8 +195,8 @@ def _two_loops(gradient: np.ndarray, pairs: Sequence[tuple[np.ndarray, np.ndarra
     return direction
 
 
-# The most iterations of a refit: on its own, and before a local search.
-_INNER_ALONE, _INNER = 200, 20
+# The most iterations of a refit, before a local search.
+_INNER = 20
 # Newton steps follow an epoch that changed no more than this.
 _NEAR = 1e-2
 _ROUNDING = 1e-15
@@ -205,13 +205,10 @@ _LANCZOS = 1e-4
 
 
 class _Subspace(QuadraticRegression):
-    """f of W = Q S Qᵀ as a function of the small symmetric S, under the trace norm of S.
+    """f of W = Q S Qᵀ as a function of the small symmetric S, under the trace norm of S."""
 
-    With `diagonal_only` S stays diagonal, and its trace norm is the ℓ1 norm of the columns' weights.
-    """
-
-    def __init__(self, design: Design, Q: np.ndarray, diagonal: bool, diagonal_only: bool) -> None:
-        self._Q, self._A, self._diagonal, self._only = Q, design.dot(Q), diagonal, diagonal_only
+    def __init__(self, design: Design, Q: np.ndarray, diagonal: bool) -> None:
+        self._Q, self._A, self._diagonal = Q, design.dot(Q), diagonal
         self._squares = None if diagonal else design.power(2)
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
@@ -228,31 +225,27 @@ class _Subspace(QuadraticRegression):
         G = self._A.T @ (slope[:, None] * self._A)
         if self._squares is not None:
             G = 0.5 * (G - self._Q.T @ (np.asarray(self._squares.T @ slope)[:, None] * self._Q))
-        G = np.diag(np.diagonal(G)) if self._only else 0.5 * (G + G.T)
-        return G, design.transpose_dot(slope), float(slope.sum())
+        return 0.5 * (G + G.T), design.transpose_dot(slope), float(slope.sum())
 
 
 class GCD(Solver):
-    r"""Add eigenvectors of the gradient as columns of P, one or a few an epoch, and refit all weights.
+    r"""Add eigenvectors of the gradient as columns of P, one or a few an epoch, and refit all of them.
 
     W = P diag(λ) Pᵀ is a combination of the coordinates p pᵀ, ‖p‖ = 1, of which there are infinitely many;
     the one along which the objective falls most steeply is the eigenvector of the gradient with the largest
     |eigenvalue|, and the optimum is reached just where that is at most λ_tr. An epoch
 
-    1. finds the `bases` leading eigenvectors by Lanczos iterations, and takes those beyond λ_tr;
-    2. refits the weights of all columns, w and the bias, by accelerated proximal gradient descent: λ alone
-       under λ_tr‖λ‖₁ (refit "diagonal"), or the whole symmetric matrix between the columns under its trace
-       norm ("matrix"); weights of 0 are exact, and remove their columns;
-    3. writes the result in its eigenvectors, which does not raise the trace norm.
+    1. makes L-BFGS iterations on the columns √|λ_s| p_s with their signs fixed, under λ_tr Σ‖·‖², which is
+       ‖W‖_tr at the least ([B] Theorem 2), and Newton steps near the end: the local search of Laue (2012),
+       which turns all columns at once;
+    2. finds the `bases` leading eigenvectors by Lanczos iterations, and takes those beyond λ_tr;
+    3. refits the symmetric matrix between all columns under its trace norm, w and the bias, by accelerated
+       proximal gradient descent; weights of 0 are exact, and remove their columns;
+    4. writes the result in its eigenvectors, which does not raise the trace norm.
 
-    Refit "factors" puts L-BFGS iterations before these steps, on the columns √|λ_s| p_s themselves with
-    their signs fixed, under λ_tr Σ‖·‖², which is ‖W‖_tr at the least ([B] Theorem 2), and Newton steps near
-    the end: the local search of Laue (2012), which turns all columns at once. The greedy step
-    determines its rank and signs, and proves the optimum.
-
-    Without a limit all three converge to the optimum, "diagonal" slowly. Where `rank` is smaller than the
-    rank of the optimum, the columns of least weight make room as long as the objective falls; then the result
-    is not optimal, and the duality gap bounds by how much. The objective never rises.
+    The greedy step determines rank and signs of the local search, and proves the optimum. Where `rank` is
+    smaller than the rank of the optimum, the columns of least weight make room as long as the objective
+    falls; then the result is not optimal, and the duality gap bounds by how much. The objective never rises.
     """
 
     name: ClassVar[str] = "gcd"
@@ -264,13 +257,6 @@ class GCD(Solver):
         "it."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
-        ParamSpec(
-            "refit",
-            "choice",
-            "factors",
-            choices=("factors", "matrix", "diagonal"),
-            help="Whether to refit all columns after a new one, the matrix between them, or their weights.",
-        ),
         ParamSpec("bases", "int", 5, 1, 100, help="The most new columns of an epoch."),
     )
 
@@ -323,13 +309,12 @@ class GCD(Solver):
         return True
 
     def epoch(self) -> float:
-        before, factors = self._now, self.settings["refit"] == "factors"
-        if factors or not before.multipliers.size:
-            self._take(self._local_search(before))
+        before = self._now
+        self._take(self._local_search(before))
         V = self._steepest()
         free = self.problem.rank - self._now.multipliers.size
         new = self._refitted(V)
-        if V.shape[1] > free and factors:
+        if V.shape[1] > free:
             # Columns were dropped: the others compensate for them.
             new = self._local_search(new)
         if not self._take(new) and V.shape[1] > free:
@@ -353,19 +338,18 @@ class GCD(Solver):
 
     def _refitted(self, V: np.ndarray) -> Parameters:
         """Return the present point with the columns V, shape (d, m), added and the weights refitted."""
-        problem, here, refit = self.problem, self._now, self.settings["refit"]
+        problem, here = self.problem, self._now
         P = here.P
-        only = refit == "diagonal"
-        if not only and V.shape[1]:
+        if V.shape[1]:
             V = _orthogonal_part(P, V)
         Q = np.hstack([P, V])
         if Q.shape[1] == 0:
             return here
-        small = replace(problem, model=_Subspace(problem.design, Q, self._diagonal, only), lambda_sparse=0.0)
+        small = replace(problem, model=_Subspace(problem.design, Q, self._diagonal), lambda_sparse=0.0)
         method = IncrementalPGD().within(small)
         S = np.diag(np.concatenate([here.multipliers, np.zeros(V.shape[1])]))
         method.start(Parameters.of_weights(S, here.w, here.intercept), self._rng)
-        for _ in range(_INNER if refit == "factors" else _INNER_ALONE):
+        for _ in range(_INNER):
             if method.epoch() <= 1e-9:
                 break
         fitted = method.parameters()
