@@ -119,7 +119,7 @@ def test_the_objective_before_a_restart_is_not_taken_for_that_after():
     restarts = 0
     for _ in range(200):
         method.epoch()
-        restarts += method._momentum == 0.0
+        restarts += method._t_before == 1.0
         assert method._value == pytest.approx(problem.objective(method.parameters()), rel=1e-12)
     assert restarts
 

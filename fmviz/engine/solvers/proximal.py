@@ -29,15 +29,19 @@ MOST_TRIALS = 200
 
 
 class PGD(JointSolver):
-    r"""Proximal gradient descent with backtracking.
+    r"""Proximal gradient descent with backtracking, plain or accelerated.
 
-    An epoch is one step θ⁺ = prox_{η·penalty}(θ − η∇risk(θ)) on (P, w, bias), with the penalty as in
-    [A] Eq. 28. The step size η of the last epoch, times `growth`, is multiplied by `rho` until
+    An epoch is a step θ⁺ = prox_{η·penalty}(y − η∇risk(y)) on (P, w, bias), with the penalty as in [A] Eq.
+    28, from y = θ. The step size η of the last epoch, times `growth`, is multiplied by `rho` until
 
-    risk(θ⁺) ≤ risk(θ) + ⟨∇risk(θ), θ⁺ − θ⟩ + ‖θ⁺ − θ‖²/(2η)    (Beck and Teboulle, 2009, Eq. 2.7).
+    risk(θ⁺) ≤ risk(y) + ⟨∇risk(y), θ⁺ − y⟩ + ‖θ⁺ − y‖²/(2η)    (Beck and Teboulle, 2009, Eq. 2.7).
 
     θ⁺ is a global minimiser of the right-hand side plus the penalty, so the objective never rises (up to
-    rounding), whether or not it is convex.
+    rounding), whether or not it is convex. The accelerated variants extrapolate,
+
+    y = θ + (t₋/t)(z − θ) + ((t₋ − 1)/t)(θ − θ₋),    t⁺ = (1 + √(1 + 4t²))/2,
+
+    z being the last step, and make a plain step from θ, too, where that from y does not lower the objective.
     """
 
     name: ClassVar[str] = "pgd"
@@ -48,14 +52,16 @@ class PGD(JointSolver):
         "finds. The objective never rises."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (STEP, SHRINK, GROW)
-
-    memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_first")
+    memory: ClassVar[tuple[str, ...]] = (
+        *("_joint", "_x", "_previous", "_z", "_t_before", "_t", "_eta", "_first", "_value"),
+    )
+    accelerated: ClassVar[bool] = False
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         penalty = problem.penalty
         if penalty.why_no_operator:
             return WhyNot("no_operator", penalty.why_no_operator)
-        if not penalty.exact_prox:
+        if self.monotone and not penalty.exact_prox:
             return WhyNot(
                 "inexact_operator",
                 f"{self.label} owes its descent to an exact proximal operator, and that of "
@@ -66,56 +72,86 @@ class PGD(JointSolver):
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         super().start(parameters, rng)
-        self._eta = self.settings["step"]
-        self._first = True
+        self._eta, self._first = self.settings["step"], True
+        self._value = self._objective() if self.accelerated else np.nan
+        self._restart()
 
     def resume(self, parameters: Parameters) -> None:
         """Continue from another point, with the present step size of the line search."""
         self._x = self._joint.pack(parameters)
 
+    def _restart(self) -> None:
+        """Drop the momentum."""
+        self._previous = self._z = self._x
+        self._t_before = self._t = 1.0
+
     def _move(self) -> float:
-        """Make a step; the change is the length of the proximal step, 0 just where θ is stationary."""
-        before, self._x = self._x, self._step(self._x, self._longer())[0]
-        return self._joint.change(self._x, self._x - before)
+        """Make a step; the change is the largest of the iterate's move and of the proximal steps."""
+        x, y, ahead = self._x, self._x, (self._t_before - 1.0) / self._t
+        if self.accelerated:
+            y = x + (self._t_before / self._t) * (self._z - x)
+            y += ahead * (x - self._previous)
+        z, value, fell = self._search(y)
+        if np.isnan(value) and self._t != 1.0:
+            # The extrapolation alone went too far.
+            self._restart()
+            return PGD._move(self)
+        new, steps = z, [z - y]
+        if self.accelerated:
+            if not fell and (ahead or not self.monotone):
+                v, plain, _ = self._search(x, plain=True)
+                new, z, steps = self._chosen(z, value, v, plain, [*steps, v - x])
+                value = plain if new is v else value
+            elif self.settings.get("restart") == "gradient" and float((y - z) @ (z - x)) > 0.0:
+                self._t = 1.0
+            self._t_before, self._t = self._t, 0.5 * (1.0 + sqrt(1.0 + 4.0 * self._t * self._t))
+        self._previous, self._x, self._z, self._value = x, new, z, value
+        return self._joint.change(new, new - x, *steps)
 
-    def _longer(self) -> float:
-        longer = self._eta if self._first else self._eta * self.settings["growth"]
-        self._first = False
-        return float(min(longer, 1e100))
+    def _chosen(
+        self, z: np.ndarray, value: float, v: np.ndarray, plain: float, steps: list[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Return the next iterate of a step z from y and a plain step v, the next z, and the steps made."""
+        # The momentum restarts.
+        self._t = 1.0
+        return v, v, steps[1:]
 
-    def _step(self, y: np.ndarray, eta: float) -> tuple[np.ndarray, float]:
-        """Return prox(y − η∇risk(y)) for the first η that passes, and its risk; y where none passes."""
+    def _search(self, y: np.ndarray, plain: bool = False) -> tuple[np.ndarray, float, bool]:
+        """Return the step from y, the objective there, and whether it is low enough; y where none passes."""
         joint = self._joint
+        eta = self._eta if plain or self._first else self._eta * self.settings["growth"]
+        self._first, eta = False, float(min(eta, 1e100))
         before, gradient = joint.risk_and_gradient(y)
         if not (np.isfinite(before) and np.isfinite(gradient).all()):
-            return np.full_like(y, np.nan), np.nan
+            return np.full_like(y, np.nan), np.nan, False
+        x, risk = y.copy(), before
         for _ in range(MOST_TRIALS):
-            x = joint.prox(y - eta * gradient, eta)
-            step = x - y
+            trial = joint.prox(y - eta * gradient, eta)
+            step = trial - y
             room = float(step @ step) / (2.0 * eta)
-            risk = joint.risk(x)
-            if room <= _FLAT * abs(before) and np.isfinite(risk):
+            reached = joint.risk(trial)
+            if room <= _FLAT * abs(before) and np.isfinite(reached):
                 # The difference of the risks is below rounding; to second order it is half of this one.
-                bend = 0.5 * float((joint.risk_and_gradient(x)[1] - gradient) @ step)
+                bend = 0.5 * float((joint.risk_and_gradient(trial)[1] - gradient) @ step)
             else:
-                bend = risk - before - float(gradient @ step)
+                bend = reached - before - float(gradient @ step)
             if bend <= room:
-                self._eta = eta
-                return x, risk
+                self._eta, x, risk = eta, trial, reached
+                break
             eta *= self.settings["rho"]
-        return y.copy(), before
+        value = risk + joint.penalty(x) if self.accelerated else risk
+        return x, value, value <= self._value + ROUNDING * abs(self._value)
 
 
 class APGD(PGD):
     r"""FISTA with adaptive restart.
 
-    The step of PGD is taken from y = θ_t + (t_{i−1} − 1)/t_i·(θ_t − θ_{t−1}), with
-    t_{i+1} = (1 + √(1 + 4t_i²))/2. The momentum restarts from t = 1
+    As `PGD`, from the extrapolated point with z = θ. The momentum restarts from t = 1
 
     - function scheme: where the objective would rise;
-    - gradient scheme: also where ⟨y − θ_{t+1}, θ_{t+1} − θ_t⟩ > 0.
+    - gradient scheme: also where ⟨y − θ⁺, θ⁺ − θ⟩ > 0.
 
-    A step that would raise the objective is not taken; a plain step from θ_t takes its place within the
+    A step that would raise the objective is not taken; a plain step from θ takes its place within the
     same epoch. So the objective never rises (up to rounding), which momentum alone would not ensure, least of
     all since the objective is not convex.
     """
@@ -142,49 +178,17 @@ class APGD(PGD):
             help="Restart the momentum where the objective rises, or already where the step turns back.",
         ),
     )
-    memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_previous", "_t", "_momentum", "_value")
-
-    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        super().start(parameters, rng)
-        self._previous = self._x
-        self._t = 1.0
-        self._momentum = 0.0
-        self._value = self._objective()
-
-    def _move(self) -> float:
-        """Make a step; the change is the larger of the iterate's move and of the proximal step."""
-        joint = self._joint
-        y = self._x + self._momentum * (self._x - self._previous)
-        x, risk = self._step(y, self._longer())
-        value = risk + joint.penalty(x)
-        # Written with <=, so that NaN restarts, too.
-        fell = value <= self._value + ROUNDING * abs(self._value)
-        if self._momentum and not fell:
-            self._t = 1.0
-            y = self._x
-            x, risk = self._step(y, self._eta)
-            value = risk + joint.penalty(x)
-        elif self.settings["restart"] == "gradient" and float((y - x) @ (x - self._x)) > 0.0:
-            self._t = 1.0
-        self._previous, self._x, self._value = self._x, x, value
-        following = 0.5 * (1.0 + sqrt(1.0 + 4.0 * self._t * self._t))
-        self._momentum = (self._t - 1.0) / following
-        self._t = following
-        return joint.change(x, x - self._previous, x - y)
+    accelerated: ClassVar[bool] = True
 
 
-class NmAPGD(JointSolver):
+class NmAPGD(PGD):
     r"""Accelerated proximal gradient descent for objectives that are not convex.
 
-    With F the objective, an epoch extrapolates,
-
-    y = x + (t₋/t)(z − x) + ((t₋ − 1)/t)(x − x₋),
-
-    steps to z⁺ = prox_{α·penalty}(y − α∇risk(y)), and shortens α by `rho` until F(z⁺) is at most F(y) or c,
-    less δ‖z⁺ − y‖². If F(z⁺) ≤ c − δ‖z⁺ − y‖² then x⁺ = z⁺. Else a plain step v⁺ from x is made until
-    F(v⁺) ≤ c − δ‖v⁺ − x‖², and x⁺ is the better of z⁺ and v⁺. Each α starts from the step size of Barzilai
-    and Borwein, ⟨s, s⟩/⟨s, r⟩, with s and r the differences of points and of gradients since the last y.
-    t⁺ = (1 + √(1 + 4t²))/2, q⁺ = ηq + 1 and c⁺ = (ηq·c + F(x⁺))/q⁺.
+    With F the objective, an epoch extrapolates as `PGD` says, steps to z⁺ = prox_{α·penalty}(y − α∇risk(y)),
+    and shortens α by `rho` until F(z⁺) is at most F(y) or c, less δ‖z⁺ − y‖². If F(z⁺) ≤ c − δ‖z⁺ − y‖² then
+    x⁺ = z⁺. Else a plain step v⁺ from x is made until F(v⁺) ≤ c − δ‖v⁺ − x‖², and x⁺ is the better of z⁺ and
+    v⁺. Each α starts from the step size of Barzilai and Borwein, ⟨s, s⟩/⟨s, r⟩, with s and r the differences
+    of points and of gradients since the last y. q⁺ = ηq + 1 and c⁺ = (ηq·c + F(x⁺))/q⁺.
 
     c is a mean of past values with F(x) ≤ c ≤ F(start) at all times. So the objective may rise from one
     epoch to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises.
@@ -202,6 +206,7 @@ class NmAPGD(JointSolver):
         "The objective may rise for a while, but never above its start."
     )
     monotone: ClassVar[bool] = False
+    accelerated: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,
@@ -218,84 +223,62 @@ class NmAPGD(JointSolver):
             help="How long the mean c remembers; 0: not at all.",
         ),
     )
-
-    memory: ClassVar[tuple[str, ...]] = (
-        *("_joint", "_x", "_previous", "_z", "_t_before", "_t", "_q", "_c", "_value", "_last", "_alpha"),
-    )
-
-    def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return why there is no operator, exact or not."""
-        reason = problem.penalty.why_no_operator
-        return WhyNot("no_operator", reason) if reason else None
+    memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_q", "_c", "_last")
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         super().start(parameters, rng)
-        self._previous = self._z = self._x
-        self._t_before, self._t, self._q = 0.0, 1.0, 1.0
+        self._q, self._c = 1.0, self._value
+
+    def _restart(self) -> None:
+        super()._restart()
         self._last: tuple[np.ndarray, np.ndarray] | None = None
-        self._alpha = self.settings["step"]
-        self._c = self._value = self._objective()
 
     def _move(self) -> float:
-        """Make a step; the change is the largest of the iterate's move and of the proximal steps."""
-        joint, x = self._joint, self._x
-        y = x + (self._t_before / self._t) * (self._z - x)
-        y += ((self._t_before - 1.0) / self._t) * (x - self._previous)
-        risk, gradient = joint.risk_and_gradient(y)
-        value = risk + joint.penalty(y)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            if self._t == 1.0:
-                return float("inf")
-            # The extrapolation alone went too far.
-            self._previous = self._z = self._x
-            self._t_before, self._t, self._last = 0.0, 1.0, None
-            return self._move()
-        z, value_z, enough = self._search(y, gradient, value)
-        steps = [z - y]
-        new, value_new = z, value_z
-        if not enough:
-            in_x = joint.risk_and_gradient(x)[1]
-            v, value_v, _ = self._search(x, in_x, self._value, plain=True)
-            steps.append(v - x)
-            if not value_z <= value_v:
-                new, value_new = v, value_v
-        self._last = y, gradient
-        self._previous, self._x, self._z, self._value = x, new, z, value_new
-        self._t_before, self._t = self._t, 0.5 * (1.0 + sqrt(1.0 + 4.0 * self._t * self._t))
+        change = super()._move()
+        self._last = self._here
         memory = self.settings["eta"] * self._q
         self._q = memory + 1.0
-        self._c = (memory * self._c + value_new) / self._q
-        return joint.change(new, new - x, *steps)
+        self._c = (memory * self._c + self._value) / self._q
+        return change
 
-    def _search(
-        self, point: np.ndarray, gradient: np.ndarray, value: float, plain: bool = False
-    ) -> tuple[np.ndarray, float, bool]:
-        """Return the accepted step from `point`, its objective, and whether that is well below c.
+    def _chosen(
+        self, z: np.ndarray, value: float, v: np.ndarray, plain: float, steps: list[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        return (z if value <= plain else v), z, steps
+
+    def _search(self, y: np.ndarray, plain: bool = False) -> tuple[np.ndarray, float, bool]:
+        """Return the accepted step from y, its objective, and whether it is well below c.
 
         A plain step must get below c; another one may as well get below the value at its own point.
         """
         joint, slack = self._joint, ROUNDING * abs(self._c)
-        alpha = self._barzilai_borwein(point, gradient)
+        risk, gradient = joint.risk_and_gradient(y)
+        value = self._value if plain else risk + joint.penalty(y)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return np.full_like(y, np.nan), np.nan, True
+        if not plain:
+            self._here = y, gradient
+        alpha = self._barzilai_borwein(y, gradient)
         for _ in range(MOST_TRIALS):
-            z = joint.prox(point - alpha * gradient, alpha)
-            step = z - point
+            z = joint.prox(y - alpha * gradient, alpha)
+            step = z - y
             fall = self.settings["delta"] * float(step @ step)
             reached = joint.objective(z)
             enough = reached <= self._c - fall + slack
             if enough or (not plain and reached <= value - fall + slack):
-                self._alpha = alpha
+                self._eta = alpha
                 return z, reached, enough
             alpha *= self.settings["rho"]
-        return point.copy(), value, value <= self._c
+        return y.copy(), value, value <= self._c
 
     def _barzilai_borwein(self, point: np.ndarray, gradient: np.ndarray) -> float:
         if self._last is None:
-            return self._alpha
+            return self._eta
         s, r = point - self._last[0], gradient - self._last[1]
         along, squared = float(s @ r), float(s @ s)
         # Without positive curvature along s the formula says nothing.
         if not (np.isfinite(along) and along > 1e-12 * squared):
-            return self._alpha
+            return self._eta
         return min(squared / along, 1e12)
 
     def trusts_change(self, change: float) -> bool:
