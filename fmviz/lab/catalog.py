@@ -14,16 +14,16 @@ from fmviz.lab.uploads import is_upload
 
 
 @dataclass(frozen=True)
-class Source:
+class DataChoice:
     """A data set to load: its name, and the parameters that differ from their defaults."""
 
     name: str
     given: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, name: str | Source, params: Mapping[str, Any] | None = None) -> Source:
+    def of(cls, name: str | DataChoice, params: Mapping[str, Any] | None = None) -> DataChoice:
         """Return a data set of this name with checked parameters; a value is returned unchanged."""
-        if isinstance(name, Source):
+        if isinstance(name, DataChoice):
             return name
         specs = dataset_spec(name).params
         checked = check_params(f"Dataset {name!r}", specs, params or {})
@@ -106,7 +106,7 @@ def load(name: str, **params: Any) -> Dataset:
     >>> monks.feature_names[:3]
     ('head_shape=round', 'head_shape=square', 'head_shape=octagon')
     """
-    return Source.of(name, params).load()
+    return DataChoice.of(name, params).load()
 
 
 def _upload_spec(name: str) -> DatasetSpec:

@@ -18,7 +18,7 @@ from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.settings import ParamSpec, declared, setting, specs_of_fields
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.starts.informed import STARTS
-from fmviz.lab.catalog import DatasetParam, Source
+from fmviz.lab.catalog import DataChoice, DatasetParam
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.values import TYPES, changes_from_text, changes_to_text, to_query
 from fmviz.tables.target import Task
@@ -30,7 +30,7 @@ def _strength(default: float, symbol: str, of: str) -> Any:
 
 
 OWNERS: dict[str, Callable[..., Any]] = {
-    "dataset": Source.of,
+    "dataset": DataChoice.of,
     "model": get_model,
     "regularizer": get_penalty,
     "loss": get_loss,
@@ -85,7 +85,7 @@ class Experiment:
     True
     """
 
-    dataset: Source = declared(
+    dataset: DataChoice = declared(
         DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data.")
     )
     seed: int = setting(
@@ -351,7 +351,7 @@ def _read(
     return settings
 
 
-def suggested(dataset: str | Source, model: str | Model | None = None) -> Experiment:
+def suggested(dataset: str | DataChoice, model: str | Model | None = None) -> Experiment:
     """Return the experiment that the registry entry of a data set suggests.
 
     The strengths are the same for every model: those of quadratic regression weigh W as those of a
@@ -359,13 +359,13 @@ def suggested(dataset: str | Source, model: str | Model | None = None) -> Experi
 
     Parameters
     ----------
-    dataset : str or Source
+    dataset : str or DataChoice
         A key of `DATASETS`.
     model : str or Model, optional
         The model; by default that of the registry entry, or a factorization machine. Given by name it has the
         parameters that suit the data.
     """
-    source = Source.of(dataset)
+    source = DataChoice.of(dataset)
     spec = source.spec
     known = {k: v for k, v in spec.suggested.items() if k in _BY_NAME}
     made_for = known.pop("model", "fm")

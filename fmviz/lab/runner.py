@@ -24,7 +24,7 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.robust import EstimatedCaps
 from fmviz.engine.target import Target
-from fmviz.lab.catalog import Source
+from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
@@ -43,9 +43,9 @@ _splits: WeighedCache[Split] = WeighedCache(
 _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_bytes)
 
 
-def load_dataset(dataset: str | Source, **params: Any) -> Dataset:
+def load_dataset(dataset: str | DataChoice, **params: Any) -> Dataset:
     """Load a data set by name or by its value, cached in memory."""
-    source = Source.of(dataset, params)
+    source = DataChoice.of(dataset, params)
     return _datasets.get(source, source.load)
 
 
@@ -78,7 +78,7 @@ def _n_features(experiment: Experiment) -> int | None:
         return None  # Reported when the run is started.
 
 
-def _rows(source: Source, share: float, seed: int) -> Split:
+def _rows(source: DataChoice, share: float, seed: int) -> Split:
     dataset = load_dataset(source)
     train, held_out = split(len(dataset.y), share, seed)
     if not held_out.size:

@@ -13,7 +13,7 @@ from fmviz.engine.losses import Huber
 from fmviz.engine.models import MODELS
 from fmviz.engine.penalties import TI
 from fmviz.engine.solvers import PBCDLineSearch
-from fmviz.lab.catalog import Source
+from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import SPECS, Experiment, changed_of, suggested
 from fmviz.lab.runner import Run, cost_note, pairs_matrix, roc_auc, split, too_large
@@ -37,7 +37,7 @@ def test_suggestions_can_be_run_and_survive_url_and_json(name, model):
 
 
 def test_data_set_parameters_travel_too():
-    experiment = Experiment(dataset=Source.of("synthetic", {"n_samples": 120, "d_noise": 5, "b": 8}))
+    experiment = Experiment(dataset=DataChoice.of("synthetic", {"n_samples": 120, "d_noise": 5, "b": 8}))
     assert changed_of(experiment.dataset) == {"n_samples": 120, "d_noise": 5}  # b = 8 is the default
     assert experiment.to_query()["dataset_n_samples"] == "120"
     assert Experiment.from_query(experiment.to_query())[0] == experiment

@@ -11,7 +11,7 @@ import pytest
 from fmviz.engine.errors import StoppedError
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
-from fmviz.lab.catalog import Source
+from fmviz.lab.catalog import DataChoice
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.outliers import rows_table, suspicious_rows
@@ -28,7 +28,7 @@ SMALL = (
     ("d_noise", 1),
     ("gross", 0.1),
 )
-SOURCE = Source.of("synthetic", dict(SMALL))
+SOURCE = DataChoice.of("synthetic", dict(SMALL))
 ROBUST = replace(suggested(SOURCE, "robust"), validation=0.2)
 
 
@@ -162,7 +162,7 @@ def test_any_machine_is_asked_with_a_cap_whose_strengths_weigh_as_much():
 
 
 def test_flipped_labels_are_ranked_by_a_fit_to_the_rows_that_are_kept():
-    errors = Source.of("breast_cancer", {"flipped": 0.05, "errors_seed": 1})
+    errors = DataChoice.of("breast_cancer", {"flipped": 0.05, "errors_seed": 1})
     experiment = suggested(errors, "fm")
     suspicion = suspicious_rows(experiment, Run.prepare(experiment).end().parameters)
     assert suspicion.logistic

@@ -10,7 +10,7 @@ from inline_executor import InlineExecutor
 from ui.driving import metrics, page, words
 
 from fmviz.lab.background import tasks
-from fmviz.lab.catalog import Source
+from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.search import averaged, by_columns
 from fmviz.lab.store import Growth
@@ -124,7 +124,7 @@ def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypa
 
 def test_the_rows_that_look_wrong_are_listed(store, sentences):
     wrong = {"n_samples": 150, "d_true": 4, "b": 2, "d_noise": 1, "gross": 0.1}
-    run = trained(dataset=Source.of("synthetic", wrong))
+    run = trained(dataset=DataChoice.of("synthetic", wrong))
     app = page("interactions", run=run, view="suspects", by="huber")
     sentences(app, "interactions", "wrong rows")
     assert len(app.dataframe[0].value) >= 10

@@ -24,7 +24,7 @@ from fmviz.engine.penalties import get_penalty
 from fmviz.engine.penalties.operators.squared_norm import prox_squared_l1
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
-from fmviz.lab.catalog import Source
+from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import make_sparse_interactions
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.operators import VARIANTS, pairs, sample, study
@@ -249,7 +249,7 @@ def experiment(method: str, data: Row, pair: Pair, *, start: int = 0, **limits: 
     own = METHODS[method]
     about = {"model": own.model, "regularizer": own.regularizer, "solver": own.solver}
     strengths = {"lambda_w": 0.0, "lambda_p": pair[0], "lambda_sparse": pair[1]}
-    place = {"dataset": Source.of("synthetic", data)}
+    place = {"dataset": DataChoice.of("synthetic", data)}
     seed = 100_000 * start + data["seed"]
     return Experiment(**{**_BARE, **about, **strengths, **place, **limits}, seed=seed)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from fmviz.engine.drive import never
-from fmviz.lab.catalog import Source
+from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.strength_path import PathFit, PathPlan, trace
@@ -27,7 +27,7 @@ PAIR = (0, 15)
 
 def arena_plan() -> PathPlan:
     """Return what is fitted: two groups of 15 features and 10 that are noise, small enough to be quick."""
-    data = Source.of("synthetic", {"n_samples": 200, "d_true": 30, "b": 2, "d_noise": 10})
+    data = DataChoice.of("synthetic", {"n_samples": 200, "d_true": 30, "b": 2, "d_noise": 10})
     base = replace(suggested(data, "fm"), start="informed")
     return PathPlan(base, REGULARIZERS, STRENGTHS, "up")
 

@@ -22,7 +22,7 @@ from fmviz.engine.drive import Budget, never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation
-from fmviz.lab.catalog import Source
+from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import Experiment, name_of, suggested
 from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
@@ -60,7 +60,7 @@ def strengths(low: float, high: float, count: int) -> tuple[float, ...]:
     return tuple(dict.fromkeys(float(f"{x:.4g}") for x in np.geomspace(low, high, count)))
 
 
-def suggested_range(dataset: str | Source) -> tuple[float, float]:
+def suggested_range(dataset: str | DataChoice) -> tuple[float, float]:
     """Return powers of ten about two decades below and above the strength suggested for a data set."""
     middle = math.log10(suggested(dataset, "fm").lambda_sparse or 1.0)
     return 10.0 ** round(middle - 2), 10.0 ** round(middle + 2)
