@@ -45,9 +45,10 @@ from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, 
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, unit_of
+from fmviz.lab.store.table import label_of, name_of, title_of_run
 from fmviz.lab.typography import cell, with_minus
 from fmviz.lab.uploads import is_upload, library
+from fmviz.metrics import COLUMNS, in_units
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.scaling import Scaling
 from fmviz.tables.source import Source
@@ -127,6 +128,11 @@ class Outcome:
     def epoch(self) -> int:
         """The number of finished epochs."""
         return int(self.history[-1]["epoch"]) if self.history else 0
+
+    @property
+    def unit(self) -> tuple[float, str]:
+        """The factor that converts errors to the unit of the target, and that unit."""
+        return (1.0, "") if self.dataset is None else self.dataset.unit
 
     @cached_property
     def wording(self) -> Wording:
@@ -258,10 +264,8 @@ def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str
     yield "Used features", cell(last.get("used_features")) + of, ""
     yield "Epochs", cell(last.get("epoch")), ""
     yield "Solver time", f"{float(last.get('seconds', 0.0)):.3g} s", ""
-    for name, words in METRICS.items():
-        if (value := last.get(name)) is not None and math.isfinite(value):
-            scale, unit = unit_of(name, outcome.dataset)
-            yield f"{words}{unit and f' (in {unit})'}", cell(value * scale), ""
+    for label, value in in_units(last, outcome.unit).items():
+        yield label, cell(value), ""
 
 
 def _units(dataset: Dataset | None) -> str:
@@ -363,17 +367,18 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
     notation = outcome.model.notation
     terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
     color = regularizer_color(outcome.experiment.regularizer)
-    errors = [name for name in history if str(name).endswith("rmse")]
-    history[errors] *= unit_of("rmse", outcome.dataset)[0]
+    for name, column in COLUMNS.items():
+        if name in history:
+            history[name] *= column.within(outcome.unit)[0]
     course = with_jumps(history, outcome.experiment)
     drawn = [
         ("Objective", training.objective(course, parts=True, terms=terms, color=color)),
         ("Used interactions and features", training.sparsity(history)),
     ]
-    for metric in training.metric_names(history):
-        unit = unit_of(metric, outcome.dataset)[1]
-        title = f"{training.METRICS[metric]}{unit and f' (in {unit})'}"
-        drawn.append((title, training.prediction(history, metric)))
+    drawn += [
+        (metric.within(outcome.unit)[1], training.prediction(history, metric))
+        for metric in training.metrics_in(history)
+    ]
     if "support_f1" in history or "support_f1_3" in history:
         drawn.append(("Recovery of the truth", training.recovery(history)))
     words = change_words(outcome.experiment, outcome.epoch - 1)

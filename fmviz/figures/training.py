@@ -17,6 +17,7 @@ from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
 from fmviz.figures.palette import NEUTRAL
+from fmviz.metrics import METRICS, Metric
 
 X = Literal["epoch", "seconds", "used_bases"]
 X_TITLES: dict[str, str] = {
@@ -43,14 +44,6 @@ PARTS: dict[str, tuple[str, str]] = {
     "penalty_p": ("λₚ ‖P‖²", GREEN),
     "penalty_w": ("λ_w ‖w‖²", PURPLE),
 }
-METRICS: dict[str, str] = {
-    "rmse": "RMSE",
-    "accuracy": "Accuracy",
-    "auc": "ROC-AUC",
-    "log_loss": "Log loss",
-    "loss": "Loss",
-}
-"""The prediction metrics: the column is ``train_<name>`` or ``validation_<name>``."""
 
 
 def evenly(n: int, most: int) -> np.ndarray:
@@ -63,12 +56,12 @@ def thin(history: pd.DataFrame) -> pd.DataFrame:
     return history.iloc[evenly(len(history), MOST_POINTS)]
 
 
-def metric_axis(name: str, values: Sequence[float] | np.ndarray) -> dict[str, object]:
-    """Return an axis limited to the range of a metric: shares from 0 to 1, others from 0."""
-    if any(share in name for share in ("auc", "accuracy", "f1")):
-        return {"type": "linear", "minallowed": 0.0, "maxallowed": 1.0}
-    axis = axis_type(values)
-    return axis if axis["type"] == "log" else {**axis, "minallowed": 0.0}
+def metric_axis(metric: Metric, values: Sequence[float] | np.ndarray) -> dict[str, object]:
+    """Return the titled axis of a metric, limited to its range."""
+    low, high = metric.limits
+    axis = axis_type(values) if metric.axis == "log" else {"type": "linear"}
+    limits = {} if axis["type"] == "log" else {"minallowed": low, "maxallowed": high}
+    return {**axis, **limits, "title": metric.label}
 
 
 def axis_type(values: Sequence[float] | np.ndarray) -> dict[str, object]:
@@ -248,14 +241,14 @@ def sparsity(
     return _finish(figure, x, revision, row=2, col=1)
 
 
-def metric_names(history: Container[str]) -> list[str]:
-    """Return the prediction metrics in the columns of a history, in the order of `METRICS`."""
-    return [name for name in METRICS if f"train_{name}" in history]
+def metrics_in(history: Container[str]) -> list[Metric]:
+    """Return the metrics of predictions in the columns of a history, the most telling first."""
+    return [metric for name, metric in METRICS.items() if f"train_{name}" in history]
 
 
 def prediction(
     history: pd.DataFrame,
-    metric: str,
+    metric: Metric,
     x: X = "epoch",
     *,
     revision: str = "",
@@ -266,8 +259,8 @@ def prediction(
     ----------
     history : DataFrame
         Columns ``epoch``, ``seconds``, ``train_<metric>`` and perhaps ``validation_<metric>``.
-    metric : str
-        A key of `METRICS`.
+    metric : Metric
+        What is drawn.
     x, revision
         As in `objective`.
 
@@ -277,12 +270,15 @@ def prediction(
     """
     history = thin(history)
     figure = go.Figure()
-    columns = [(f"train_{metric}", "training", GREY), (f"validation_{metric}", "validation", ORANGE)]
+    columns = [
+        (f"train_{metric.name}", "training", GREY),
+        (f"validation_{metric.name}", "validation", ORANGE),
+    ]
     present = [item for item in columns if item[0] in history]
     for column, name, color in present:
         figure.add_trace(_line(history, x, column, name, color))
     values = np.concatenate([history[column].to_numpy(dtype=float) for column, _, _ in present])
-    figure.update_yaxes(metric_axis(metric, values), title_text=METRICS[metric])
+    figure.update_yaxes(metric_axis(metric, values))
     return _finish(figure, x, revision)
 
 

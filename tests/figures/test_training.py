@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from fmviz.figures import training
+from fmviz.metrics import LOSS, RMSE
 
 
 def frame(n: int, **columns: object) -> pd.DataFrame:
@@ -109,9 +110,9 @@ def test_recovery_of_pairs_and_of_triples():
 
 def test_the_metrics_present_are_offered_and_drawn():
     history = frame(30)
-    assert training.metric_names(history) == ["rmse", "loss"]
-    assert names(training.prediction(history, "rmse")) == ["training", "validation"]
-    assert names(training.prediction(history, "loss")) == ["training"]
+    assert training.metrics_in(history) == [RMSE, LOSS]
+    assert names(training.prediction(history, RMSE)) == ["training", "validation"]
+    assert names(training.prediction(history, LOSS)) == ["training"]
 
 
 def test_recovery_marks_where_the_support_is_exact():

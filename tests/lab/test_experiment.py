@@ -13,7 +13,8 @@ from fmviz.engine.models import MODELS
 from fmviz.engine.penalties import TI
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
-from fmviz.lab.runner import Run, cost_note, pairs_matrix, roc_auc, split, too_large
+from fmviz.lab.runner import Run, cost_note, pairs_matrix, split, too_large
+from fmviz.metrics.prediction import roc_auc
 
 
 def test_settings_and_specs_agree():

@@ -16,31 +16,18 @@ from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
-from fmviz.lab.datasets import DATASETS, Dataset
+from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
-
-METRICS: dict[str, str] = {
-    "validation_rmse": "RMSE, validation",
-    "validation_auc": "AUC, validation",
-    "validation_accuracy": "Accuracy, validation",
-    "validation_log_loss": "Log loss, validation",
-    "train_rmse": "RMSE, training",
-    "train_auc": "AUC, training",
-    "train_accuracy": "Accuracy, training",
-    "train_log_loss": "Log loss, training",
-    "support_f1": "Support F1",
-    "estimation_error": "Estimation error",
-}
-"""Labels of the metrics that runs are compared by, the most informative first."""
+from fmviz.metrics import COLUMNS, listed
 
 _WORDS = {
     **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
     **{"fit_linear": "Linear term", "fit_intercept": "Bias", "init_scale": "Scale σ of the start"},
     **{"max_epochs": "Most epochs", "validation": "Validation share", "tol": "Tolerance"},
-    **METRICS,
+    **{name: column.label for name, column in COLUMNS.items()},
 }
 # Registries with labels, by setting.
 _NAMED: dict[str, Mapping[str, Any]] = {
@@ -90,39 +77,16 @@ def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
     return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
 
 
-def metrics_of(run: StoredRun) -> dict[str, float]:
-    """Return the final metrics of a run, among `METRICS`."""
-    values = {name: run.last.get(name) for name in METRICS}
-    return {
-        name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)
-    }
-
-
-def metrics_in_words(metrics: Mapping[str, float], dataset: Dataset) -> list[str]:
-    """Return labelled metrics, with errors of a scaled target in its unit."""
-    lines = []
-    for name, words in METRICS.items():
-        if name in metrics:
-            scale, unit = unit_of(name, dataset)
-            lines.append(f"{words} {metrics[name] * scale:.4g}{unit and f' (in {unit})'}")
-    return lines
-
-
-def unit_of(metric: str, dataset: Dataset | None) -> tuple[float, str]:
-    """Return the factor that converts a metric to the unit of the target, and that unit; or 1 and ""."""
-    return dataset.unit if dataset is not None and metric.endswith("rmse") else (1.0, "")
-
-
 def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
     """Return a table with one run a row.
 
     Columns: id, run, status, when (in UTC), dataset, model, regularizer, solver, rank, seed, the three
     strengths, epochs, objective, spark (the objective during the run), features, interactions, certificate,
-    seconds, metric (label and value of the first of `METRICS`), origin.
+    seconds, metric (label and value of the most telling one), origin.
     """
     rows: list[dict[str, Any]] = []
     for run in runs:
-        settings, last, metrics = run.settings, run.last, metrics_of(run)
+        settings, last, metrics = run.settings, run.last, listed(run.last)
         name = next(iter(metrics), None)
         rows.append(
             {
@@ -138,7 +102,7 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
                 "interactions": last.get("used_interactions"),
                 "certificate": last.get("certificate"),
                 "seconds": run.seconds,
-                "metric": "" if name is None else f"{METRICS[name]} {metrics[name]:.4g}",
+                "metric": "" if name is None else f"{COLUMNS[name].label} {metrics[name]:.4g}",
                 "origin": run.origin,
             }
         )
@@ -185,8 +149,8 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
         Columns ``what`` and the ids of the first runs; all values are strings.
     """
     names = list(dict.fromkeys(name for group in groups for name in group[0].settings))
-    figures = ["epoch", "objective", "used_features", "used_interactions"]
-    figures += ["used_bases", "certificate", *METRICS]
+    figures = ["epoch", "objective", "used_features", "used_interactions", "used_bases", "certificate"]
+    figures += [name for name, column in COLUMNS.items() if column.listed]
     rows = []
     for what, table in (*((n, "settings") for n in names), *((n, "last") for n in figures)):
         texts = [

@@ -12,11 +12,12 @@ from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import training as figures
+from fmviz.figures.training import metrics_in
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.runner import truth_of
+from fmviz.metrics import METRICS
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
@@ -224,7 +225,7 @@ def axis_of(view: JobView | None) -> str:
 
 
 def _curve_options(view: JobView | None, settings: Settings) -> None:
-    names = figures.metric_names(view.last) if view is not None else []
+    names = [metric.name for metric in metrics_in(view.last)] if view is not None else []
     words = {"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"}
     widgets.param(settings, axis_of(view), "Curves against", labels=words)
     if not names:
@@ -237,7 +238,7 @@ def _curve_options(view: JobView | None, settings: Settings) -> None:
         st.segmented_control,
         "Prediction measured by",
         names,
-        format_func=figures.METRICS.__getitem__,
+        format_func=lambda name: METRICS[name].label,
         required=True,
     )
 

@@ -28,6 +28,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, load_dataset, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
+from fmviz.metrics import METRICS, RMSE, Metric, in_units
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components import stage
@@ -196,14 +197,15 @@ def _scene(
     )
 
 
-def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -> str:
+def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -> Metric:
     """Return the chosen metric, or a default that applies to these data."""
-    metric: str = settings["metric"]
+    chosen = METRICS[settings["metric"]]
     if view is not None and view.history:
-        names = figures.metric_names(view.last)
-        return metric if metric in names or not names else names[0]
-    numbers = dataset is None or dataset.task == "regression"
-    return metric if numbers or metric != "rmse" else "accuracy"
+        offered = figures.metrics_in(view.last)
+    else:
+        kind = "real" if dataset is None or dataset.task == "regression" else dataset.task
+        offered = [metric for metric in METRICS.values() if kind in metric.on]
+    return chosen if chosen in offered or not offered else offered[0]
 
 
 def _loading(experiment: Experiment) -> Task | None:
@@ -288,16 +290,16 @@ def _draw_curve(
 
 
 def _prediction(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    metric = settings["metric"]
+    metric = METRICS[settings["metric"]]
     st.markdown("**Prediction**")
     _draw_curve(
-        figures.prediction(history, metric, settings[axis_of(view)], revision=f"{view.id}:{metric}"),
+        figures.prediction(history, metric, settings[axis_of(view)], revision=f"{view.id}:{metric.name}"),
         view,
         history,
         settings,
         key="train_prediction",
-        alt=f"{figures.METRICS[metric]} on the training rows"
-        + (" and the validation rows." if f"validation_{metric}" in history else "."),
+        alt=f"{metric.label} on the training rows"
+        + (" and the validation rows." if f"validation_{metric.name}" in history else "."),
     )
     if view.experiment.validation == 0:
         st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
@@ -400,8 +402,10 @@ class Scene:
         The order that is looked at.
     compared : bool
         Whether the support is compared with the true one, pair by pair.
-    x, metric : str
-        The axis of the curves, and how predictions are measured.
+    x : str
+        The axis of the curves.
+    metric : Metric
+        How predictions are measured.
     mark : Mark or None
         The cell that is explained.
     clickable : bool
@@ -417,7 +421,7 @@ class Scene:
     look: Look | None = None
     compared: bool = False
     x: str = "epoch"
-    metric: str = "rmse"
+    metric: Metric = RMSE
     mark: Mark | None = None
     clickable: bool = False
     n_outputs: int = 1
@@ -684,12 +688,8 @@ def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
     """Return a prediction metric over all outputs, where there are several."""
     if scene.view is None or scene.n_outputs < 2:
         return []
-    for metric in ("accuracy", "rmse"):
-        for rows, words in (("validation", "the validation rows"), ("train", "the training rows")):
-            if (value := scene.view.last.get(f"{rows}_{metric}")) is not None:
-                shown = f"{value:.1%}" if metric == "accuracy" else f"{value:.4g}"
-                return [(figures.METRICS[metric], shown, f"On {words}.", "")]
-    return []
+    label, value = next(iter(in_units(scene.view.last).items()))
+    return [(label, f"{value:.4g}", "Over all outputs.", "")]
 
 
 # ------------------------------------------------------------------------------------------------- curves
@@ -715,15 +715,14 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
     else:
         features = _series("used_features", "features", figures.BLUE, level=true.get("true_features"))
         used.append({"series": [features], "zero": True})
-    error = [_series(f"train_{metric}", "training", figures.GREY)]
+    error = [_series(f"train_{metric.name}", "training", figures.GREY)]
     if experiment.validation > 0:
-        error.append(_series(f"validation_{metric}", "validation", figures.ORANGE))
-    share = metric in ("accuracy", "auc")
+        error.append(_series(f"validation_{metric.name}", "validation", figures.ORANGE))
     objective = _series("objective", "", regularizer_color(experiment.regularizer))
     charts = [
         ("Objective", [{"series": [objective], "log": True}]),
         ("What the model uses", used),
-        (figures.METRICS[metric], [{"series": error, "log": not share, "top": float(share)}]),
+        (metric.label, [{"series": error, "log": metric.axis == "log", "top": metric.limits[1] or 0.0}]),
     ]
     recovery = [
         _series("support_f1", "F1 of pairs", figures.BLUE),

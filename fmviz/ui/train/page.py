@@ -11,7 +11,6 @@ import streamlit as st
 
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.training import METRICS
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TooManyJobsError, manager
@@ -19,6 +18,7 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
+from fmviz.metrics import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.exports import draw_exports
@@ -194,10 +194,9 @@ _VIEW: tuple[Setting, ...] = (
         "metric",
         "choice",
         "rmse",
-        choices=tuple(METRICS),
-        help="How predictions are measured. RMSE is "
-        r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$; AUC is the chance that a row of the positive class is ranked "
-        "above one of the other.",
+        choices=tuple(name for name, metric in METRICS.items() if metric.on_rows),
+        help="How predictions are measured. "
+        + " ".join(f"{metric.label} is {metric.help}." for metric in METRICS.values() if metric.on_rows),
     ),
     ParamSpec(
         "speed",
