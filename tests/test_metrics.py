@@ -5,7 +5,16 @@ import pytest
 
 from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.parameters import Parameters
-from fmviz.metrics import estimation_error, interaction_weights, support_f1, support_recovered
+from fmviz.engine.target import Target
+from fmviz.metrics import (
+    Predictions,
+    estimation_error,
+    in_units,
+    interaction_weights,
+    measured,
+    support_f1,
+    support_recovered,
+)
 
 W = np.zeros((4, 4))
 W[0, 1] = W[1, 0] = 2.0
@@ -63,3 +72,9 @@ def test_shapes_are_checked():
         support_f1(W, Parameters.of_weights(np.eye(3)))
     with pytest.raises(ValueError, match="4 rows"):
         estimation_error(W, np.zeros((3, 1)))
+
+
+def test_a_metric_that_is_imported_by_the_registry_is_measured_and_listed():
+    known = Predictions(Target.of([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0, 7.0]))
+    assert measured("real", known) == {"rmse": 1.0, "mae": 0.5}
+    assert in_units({"validation_mae": 0.5}, (10.0, "km")) == {"MAE, validation (in km)": 5.0}
