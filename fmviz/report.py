@@ -365,24 +365,26 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
     if len(history) < 2:
         return
     notation = outcome.model.notation
-    terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
     color = regularizer_color(outcome.experiment.regularizer)
     for name, column in COLUMNS.items():
         if name in history:
             history[name] *= column.within(outcome.unit)[0]
     course = with_jumps(history, outcome.experiment)
-    drawn = [
-        ("Objective", training.objective(course, parts=True, terms=terms, color=color)),
-        ("Used interactions and features", training.sparsity(history)),
-    ]
-    drawn += [
-        (metric.within(outcome.unit)[1], training.prediction(history, metric))
-        for metric in training.metrics_in(history)
-    ]
-    if "support_f1" in history or "support_f1_3" in history:
-        drawn.append(("Recovery of the truth", training.recovery(history)))
+    terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
+    drawn = {
+        "Objective": training.objective(color, course, **terms),
+        "Used interactions and features": training.uses(),
+        **{
+            metric.within(outcome.unit)[1]: training.prediction(metric)
+            for metric in training.metrics_in(history)
+        },
+        "Recovery of the truth": training.recovery(history),
+    }
     words = change_words(outcome.experiment, outcome.epoch - 1)
-    for title, figure in drawn:
+    for title, plots in drawn.items():
+        if not plots:
+            continue
+        figure = training.curves(course, plots)
         mark_epochs(figure, history, "epoch", words)
         yield title, Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
 

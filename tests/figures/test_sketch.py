@@ -16,7 +16,7 @@ NAME = "{http://www.w3.org/2000/svg}"
 
 def figure(y, log: bool = False) -> go.Figure:
     history = pd.DataFrame({"epoch": np.arange(len(y)), "seconds": np.arange(len(y)) / 2, "objective": y})
-    drawn = training.objective(history)
+    drawn = training.curves(history, training.objective("red"))
     drawn.update_yaxes(type="log" if log else "linear")
     return drawn
 
@@ -53,7 +53,8 @@ def test_long_curves_are_thinned_and_panels_stacked():
             "used_features": 5,
         }
     )
-    text = sketch.svg(training.sparsity(history, true_features=3, true_interactions={"used_interactions": 9}))
+    plots = training.uses(true_features=3, true_interactions={"used_interactions": 9})
+    text = sketch.svg(training.curves(history, plots))
     drawn = curves(text)
     assert len(drawn) == 4
     assert max(curve.count("L") for curve in drawn) < 300
@@ -62,7 +63,7 @@ def test_long_curves_are_thinned_and_panels_stacked():
 
 def test_a_vertical_axis_is_named_where_its_numbers_are():
     named = figure(np.array([3.0, 2.0, 1.0]))
-    (bare,) = curves(sketch.svg(named))
+    (bare,) = curves(sketch.svg(named.update_yaxes(title=None)))
     named.update_yaxes(title="RMSE, validation")
     text = sketch.svg(named)
     assert "RMSE, validation" in set(ET.fromstring(text).itertext())

@@ -25,7 +25,7 @@ from fmviz.lab.runner import Run
 from fmviz.ui import exports
 from fmviz.ui.train.interactions import strongest_pairs
 from fmviz.ui.train.live import _recovery_words
-from fmviz.ui.train.panels import picture, sets_table
+from fmviz.ui.train.matrices import picture, sets_table
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 

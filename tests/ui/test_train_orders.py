@@ -15,7 +15,7 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
 from fmviz.ui.train import interactions
-from fmviz.ui.train.panels import Look, completed, factors_repeat, sets_table
+from fmviz.ui.train.matrices import Look, completed, factors_repeat, sets_table
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 HOFM = {**SMALL, "model": "hofm", "regularizer": "omega_ti", "init_scale": "0.1", "max_epochs": "4"}

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.engine.interactions.of_order import orders_of
-from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
-from fmviz.figures.classes import confusion
-from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job import Job, JobView
 from fmviz.lab.background.task import Task, TaskState, TaskView
@@ -26,19 +23,21 @@ from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run, load_dataset, truth_of
+from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
-from fmviz.metrics import METRICS, RMSE, Metric, in_units
+from fmviz.metrics import METRICS, Metric, in_units
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components import stage
-from fmviz.ui.components.matrix_view import FactorFrame, Mark, Panel, encode_view
+from fmviz.ui.components.matrix_view import FactorFrame, encode_view
+from fmviz.ui.components.matrix_view import Panel as Matrix
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train import interactions, outliers, panels, slices, why_zero
-from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs
-from fmviz.ui.train.panels import Look, factors_repeat, order_name
+from fmviz.ui.train import PANELS, interactions, matrices, slices, why_zero
+from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options
+from fmviz.ui.train.matrices import factors_repeat, order_name
+from fmviz.ui.train.panels import PARTS, Scene
 from fmviz.ui.train.settings import adopt
 from fmviz.ui.watching import connected, failure, shared_task
 
@@ -106,9 +105,8 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
 
     fragment(feed, run_every=POLL_SECONDS if going or waiting else None)()
     place = st.container(key="train_stage_box")
-    output = 0
     if dataset is not None:
-        output, _ = draw_options(view if had else None, dataset, settings)
+        draw_options(view if had else None, dataset, settings)
     scene = _scene(view, experiment, dataset, settings, loading)
     with place:
         if scene.clickable and scene.dataset is not None:
@@ -124,16 +122,14 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
 
         fragment(outputs, run_every=1.0 if going else None)()
     if view is not None and view.history and not going:
-        _at_rest(view, settings, output)
+        _at_rest(scene, settings)
 
 
-def _at_rest(view: JobView, settings: Settings, output: int) -> None:
-    """Draw the tables, curves and explanations of a run that is not active."""
-    single = view.of_output(output)
-    assert single.dataset is not None, "the view has data"
-    look = interactions.looked_at(single, settings)
-    if single.thinned is not None and np.isfinite(single.thinned.values).all():
-        draw_notes(single)
+def _at_rest(scene: Scene, settings: Settings) -> None:
+    """Draw the explanations, tables and curves of a run that is not active."""
+    view = scene.fit
+    if scene.drawn:
+        draw_notes(view)
     last = view.last
     each = [
         f"{last[f'used_interactions_{m}']:,} {order_name(m)} of {last[f'used_features_{m}']:,} features"
@@ -144,15 +140,16 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
         st.caption(f"By order: {' · '.join(each)}.")
     if planted := _recovery_words(view):
         st.caption(planted)
-    why_zero.draw_why(single, single.dataset, settings)
-    outliers.draw(single)
-    if settings.shows("pairs", "The strongest interactions"):
-        draw_pairs(single, single.dataset, look)
-        outliers.draw_squares(single, single.dataset)
-    if settings.shows("quality", "Prediction and recovery"):
-        _confusion(view)
-    if settings.shows("curves", "Curves"):
-        quality = settings.shows("quality", "Prediction and recovery")
+    shown = [panel for panel in PANELS if panel.draw and panel.shown(scene, settings)]
+    narrow = [panel for panel in shown if not panel.wide]
+    columns = st.columns(2) if len(narrow) > 1 else [st.container()]
+    places = itertools.cycle(columns)
+    for panel in shown:
+        assert panel.draw is not None
+        with st.container() if panel.wide else next(places):
+            st.markdown(f"**{plain(panel.heading(scene))}**")
+            panel.draw(scene, settings)
+    if settings.shows("curves", PARTS["curves"]):
         if changes := changed_words(view.experiment, view.epoch):
             # This applies to the small curves above, too.
             st.caption(plain(changes))
@@ -162,10 +159,31 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
         )
         if box.open:
             with box:
-                history = pd.DataFrame(view.history)
-                _curves(view, history, settings)
-                if quality:
-                    _quality(view, history, settings)
+                _curves(replace(scene, parts=settings["parts"]), settings, changes)
+
+
+def _curves(scene: Scene, settings: Settings, changes: str) -> None:
+    """Draw the curves of the stage, large."""
+    view, history = scene.fit, pd.DataFrame(scene.history)
+    widgets.param(settings, "parts", "Parts of the objective")
+    course, marks = with_jumps(history, view.experiment), change_words(view.experiment, view.epoch)
+    places = itertools.cycle(st.columns(2))
+    for panel in PANELS:
+        if panel.plots is None or not (plots := panel.plots(scene)) or not panel.shown(scene, settings):
+            continue
+        title = panel.heading(scene)
+        figure = figures.curves(course, plots, scene.x, revision=f"{view.id}:{title}")  # type: ignore[arg-type]
+        with next(places):
+            st.markdown(f"**{plain(title)}**")
+            chart(
+                mark_epochs(figure, history, scene.x, marks),
+                key=f"train_{panel.name}",
+                alt=f"{title} against {figures.X_TITLES[scene.x]}. {changes}".strip(),
+            )
+    if view.stride > 1:
+        st.caption(f"The run is long: every {view.stride:,}th epoch is kept, and the last.")
+    if view.experiment.validation == 0:
+        st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
 
 
 # -------------------------------------------------------------------------------------------------- scene
@@ -184,13 +202,13 @@ def _scene(
     explains = single is not None and why_zero.explains(single)
     return Scene(
         experiment=experiment if view is None else view.experiment,
+        run=view,
         view=view if single is None else single,
         dataset=data,
         words=_ready_words(loading, settings) if view is None else "",
         look=None if single is None else interactions.looked_at(single, settings),
         compared=settings["support"],
         x=settings[axis_of(view)],
-        n_outputs=1 if dataset is None else max(1, len(dataset.outputs)),
         metric=_metric(view, dataset, settings),
         mark=why_zero.mark(settings, 0 if data is None else data.X.shape[1]) if explains else None,
         clickable=explains,
@@ -231,123 +249,6 @@ def _ready_words(loading: Task | None, settings: Settings) -> str:
     return "Press Play" if settings.shows("play") else "Not trained yet"
 
 
-# ------------------------------------------------------------------------------------------------- curves
-
-
-def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    widgets.param(settings, "parts", "Parts of the objective")
-    x = settings[axis_of(view)]
-    left, right = st.columns(2)
-    notation = view.machine.notation
-    with left:
-        st.markdown("**Objective**")
-        changes = changed_words(view.experiment, view.epoch)
-        _draw_curve(
-            figures.objective(
-                with_jumps(history, view.experiment),
-                x,
-                parts=settings["parts"],
-                terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
-                color=regularizer_color(view.experiment.regularizer),
-                revision=view.id,
-            ),
-            view,
-            history,
-            settings,
-            key="train_objective",
-            alt=f"The objective against {figures.X_TITLES[x]}. {changes}".strip(),
-        )
-    with right:
-        if "used_bases" in history:
-            # Its bases join all features; they are what is chosen.
-            _prediction(view, history, settings)
-        else:
-            _uses(view, history, settings)
-    if view.stride > 1:
-        st.caption(f"The run is long: every {view.stride:,}th epoch is kept, and the last.")
-
-
-def _uses(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    st.markdown("**What the model uses**")
-    parts = interactions.interaction_columns(view.machine, history)
-    counts = interactions.true_counts(view.machine, view.dataset, bool(parts))
-    _draw_curve(
-        figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts),
-        view,
-        history,
-        settings,
-        key="train_sparsity",
-        alt="The numbers of used interactions and of used features.",
-    )
-
-
-def _draw_curve(
-    figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings, key: str, alt: str
-) -> None:
-    """Draw a figure with marks at the epochs at which strengths changed."""
-    words = change_words(view.experiment, view.epoch)
-    chart(mark_epochs(figure, history, settings[axis_of(view)], words), key=key, alt=alt)
-
-
-def _prediction(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    metric = METRICS[settings["metric"]]
-    st.markdown("**Prediction**")
-    _draw_curve(
-        figures.prediction(history, metric, settings[axis_of(view)], revision=f"{view.id}:{metric.name}"),
-        view,
-        history,
-        settings,
-        key="train_prediction",
-        alt=f"{metric.label} on the training rows"
-        + (" and the validation rows." if f"validation_{metric.name}" in history else "."),
-    )
-    if view.experiment.validation == 0:
-        st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
-
-
-def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    planted = "support_f1" in history or "support_f1_3" in history
-    above = "used_bases" in history
-    columns = st.columns(2) if planted and not above else [st.container()]
-    if not above:
-        with columns[0]:
-            _prediction(view, history, settings)
-    if planted:
-        with columns[-1]:
-            st.markdown("**Recovery of the truth**")
-            _draw_curve(
-                figures.recovery(history, settings[axis_of(view)], revision=view.id),
-                view,
-                history,
-                settings,
-                key="train_recovery",
-                alt="The F1 score of the support, and the estimation error.",
-            )
-            st.caption(_recovery_words(view))
-
-
-def _confusion(view: JobView) -> None:
-    """Draw the confusion matrix of a run that is not active."""
-    dataset = view.dataset
-    if view.state.active or view.parameters is None or dataset is None:
-        return
-    if dataset.task not in ("class", "ordinal") or not np.isfinite(view.parameters.P).all():
-        return
-    counts, rows = _confused(view.id, view.epoch, view.experiment, view.parameters)
-    st.markdown(f"**Which classes are confused**, on the {plain(rows)} rows")
-    chart(
-        confusion(counts, dataset.class_labels or ()),
-        key="train_confusion",
-        alt=f"Confusion matrix of {len(counts)} classes: true classes against predicted ones.",
-    )
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parameters) -> Any:
-    del run, epoch
-    return Run.prepare(_experiment).confusion(_parameters)
-
-
 def _recovery_words(view: JobView) -> str:
     last, matrix = view.last, view.machine.notation.matrix
     said = []
@@ -384,60 +285,6 @@ _STATES: dict[TaskState, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """The state that the stage shows.
-
-    Attributes
-    ----------
-    experiment : Experiment
-        What runs, or would.
-    view : JobView or None
-        The run, of one output; None before there is one.
-    dataset : Dataset or None
-        The data of that output, once they are loaded.
-    words : str
-        What is to be said where there is no run.
-    look : Look or None
-        The order that is looked at.
-    compared : bool
-        Whether the support is compared with the true one, pair by pair.
-    x : str
-        The axis of the curves.
-    metric : Metric
-        How predictions are measured.
-    mark : Mark or None
-        The cell that is explained.
-    clickable : bool
-        Whether a click on a cell is taken.
-    n_outputs : int
-        How many outputs there are in all.
-    """
-
-    experiment: Experiment
-    view: JobView | None
-    dataset: Dataset | None
-    words: str = ""
-    look: Look | None = None
-    compared: bool = False
-    x: str = "epoch"
-    metric: Metric = RMSE
-    mark: Mark | None = None
-    clickable: bool = False
-    n_outputs: int = 1
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the run has parameters that can be drawn."""
-        view = self.view
-        return (
-            view is not None
-            and self.dataset is not None
-            and view.thinned is not None
-            and bool(np.isfinite(view.thinned.values).all())
-        )
-
-
 @dataclass(frozen=True)
 class Sent:
     """Which part of a scene the browser has received.
@@ -465,8 +312,7 @@ class Sent:
 
 def full_payload(scene: Scene) -> tuple[bytes, Sent]:
     """Encode a scene completely, for the first payload of a stage."""
-    shown = _panels(scene, film=True)
-    history = scene.view.history if scene.view is not None else ()
+    shown = _matrices(scene, film=True)
     played = len(shown) > 0 and len(shown[0].frames) > 1
     header = {
         **_header(scene),
@@ -475,7 +321,7 @@ def full_payload(scene: Scene) -> tuple[bytes, Sent]:
         "film": played,
         "charts": _charts(scene),
         "from": 0,
-        "columns": _columns(scene, history),
+        "columns": _columns(scene, scene.history),
     }
     options: dict[str, Any] = {"player": "rests"} if played else {}
     return _encode(scene, shown, header, **options), _sent(scene)
@@ -489,15 +335,14 @@ def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
     if now.run != sent.run or now.drawn != sent.drawn or not sent.n:
         return full_payload(scene)
     # The truth stays as it is.
-    shown = _panels(scene, film=False, beside=scene.compared)
+    shown = _matrices(scene, film=False, beside=scene.compared)
     first = max(0, sent.n - 1)
-    assert scene.view is not None
     header = {
         **_header(scene),
         "part": True,
         "places": list(range(len(shown))),
         "from": first,
-        "columns": _columns(scene, scene.view.history[first:]),
+        "columns": _columns(scene, scene.history[first:]),
     }
     return _encode(scene, shown, header), now
 
@@ -510,7 +355,7 @@ def _sent(scene: Scene) -> Sent:
     return Sent((view.id, view.stride), len(view.history), view.version, scene.drawn, said)
 
 
-def _encode(scene: Scene, shown: list[Panel], header: dict[str, Any], **options: Any) -> bytes:
+def _encode(scene: Scene, shown: list[Matrix], header: dict[str, Any], **options: Any) -> bytes:
     dataset = scene.dataset
     truth = None if dataset is None else dataset.truth
     # Fixed; otherwise the first epochs would dominate the scale.
@@ -548,7 +393,7 @@ def _header(scene: Scene) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------- pictures
 
 
-def _panels(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
+def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Matrix]:
     view, dataset, look = scene.view, scene.dataset, scene.look
     if dataset is None:
         return []
@@ -559,17 +404,17 @@ def _panels(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
         truth, sized = look.truth(dataset)
     compared = scene.compared and truth is not None and dataset.X.shape[1] <= EXACT_FEATURES
     if not scene.drawn or view is None:
-        shown = [panels.nothing_learned(scene.experiment, dataset, scene.words)]
+        shown = [matrices.nothing_learned(scene.experiment, dataset, scene.words)]
     else:
-        frames = panels.film(view, look, compared) if film and not view.state.active else ()
-        frames = frames if len(frames) > 1 else (panels.last_frame(view),)
-        shown = [panels.learned(view, dataset, frames, look)]
+        frames = matrices.film(view, look, compared) if film and not view.state.active else ()
+        frames = frames if len(frames) > 1 else (matrices.last_frame(view),)
+        shown = [matrices.learned(view, dataset, frames, look)]
         if compared and truth is not None:
-            return [*shown, panels.support_panel(dataset, truth, frames, look)]
+            return [*shown, matrices.support_panel(dataset, truth, frames, look)]
     if not beside:
         return shown
     if truth is not None:
-        shown.append(panels.truth_panel(dataset, truth, sized, look))
+        shown.append(matrices.truth_panel(dataset, truth, sized, look))
     return shown
 
 
@@ -686,7 +531,7 @@ def _certificate(view: JobView) -> tuple[str, str, str, str]:
 
 def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
     """Return a prediction metric over all outputs, where there are several."""
-    if scene.view is None or scene.n_outputs < 2:
+    if scene.view is None or scene.run is None or scene.run.n_outputs < 2:
         return []
     label, value = next(iter(in_units(scene.view.last).items()))
     return [(label, f"{value:.4g}", "Over all outputs.", "")]
@@ -696,52 +541,22 @@ def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
 
 
 def _charts(scene: Scene) -> list[dict[str, Any]]:
-    """Return the charts of the stage with their curves."""
-    experiment, metric = scene.experiment, scene.metric
-    history = scene.view.history if scene.view is not None else ()
-    names = set(history[-1]) if history else None
-    machine = experiment.machine if scene.view is None else scene.view.machine
-    counts = interactions.interaction_columns(machine, names or ()) or {"used_interactions": "interactions"}
-    true = interactions.true_counts(machine, scene.dataset, len(counts) > 1)
-    levels = true.get("true_interactions", {})
-    colors = (figures.ORANGE, figures.PURPLE, figures.GREEN)
-    used = [
-        {"series": [_series(column, name, color, level=levels.get(column))], "zero": True}
-        for (column, name), color in zip(counts.items(), colors, strict=False)
+    """Return the charts of the stage: of every panel its curves."""
+    drawn = ((panel, panel.plots(scene)) for panel in PANELS if panel.plots)
+    return [
+        {"title": panel.heading(scene), "rows": [_row(plot) for plot in plots]}
+        for panel, plots in drawn
+        if plots
     ]
-    if "used_bases" in (names or ()):
-        # Its bases join all features; they are what is chosen.
-        used = [{"series": [_series("used_bases", "bases", figures.ORANGE)], "zero": True}]
-    else:
-        features = _series("used_features", "features", figures.BLUE, level=true.get("true_features"))
-        used.append({"series": [features], "zero": True})
-    error = [_series(f"train_{metric.name}", "training", figures.GREY)]
-    if experiment.validation > 0:
-        error.append(_series(f"validation_{metric.name}", "validation", figures.ORANGE))
-    objective = _series("objective", "", regularizer_color(experiment.regularizer))
-    charts = [
-        ("Objective", [{"series": [objective], "log": True}]),
-        ("What the model uses", used),
-        (metric.label, [{"series": error, "log": metric.axis == "log", "top": metric.limits[1] or 0.0}]),
-    ]
-    recovery = [
-        _series("support_f1", "F1 of pairs", figures.BLUE),
-        _series("support_f1_3", "F1 of triples", figures.PURPLE),
-        _series("estimation_error", "error", figures.ORANGE, dash=True),
-    ]
-    if names is None:
-        recovery = [recovery[0]] if scene.dataset is not None and truth_of(scene.dataset) is not None else []
-    else:
-        recovery = [curve for curve in recovery if curve["column"] in names]
-    if recovery:
-        charts.append(("Recovery of the truth", [{"series": recovery, "zero": True, "top": 1.0}]))
-    return [{"title": title, "rows": rows} for title, rows in charts]
 
 
-def _series(
-    column: str, name: str, color: str, *, level: int | None = None, dash: bool = False
-) -> dict[str, Any]:
-    return {"column": column, "name": name, "color": color, "level": level, "dash": dash}
+def _row(plot: figures.Plot) -> dict[str, Any]:
+    return {
+        "series": [asdict(curve) for curve in plot.curves],
+        "zero": plot.zero,
+        "log": plot.metric.axis == "log",
+        "top": plot.metric.limits[1] or 0.0,
+    }
 
 
 def _columns(scene: Scene, history: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -23,7 +23,7 @@ from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.settings.state import Setting, Settings, Text
-from fmviz.ui.train import interactions, live
+from fmviz.ui.train import interactions, live, panels
 from fmviz.ui.train.drawer import main_settings
 from fmviz.ui.train.settings import (
     EXPERT,
@@ -226,7 +226,7 @@ _GONE = {
     "subset": "In Python, fmviz.subset_weight returns the weight of any set of features.",
 }
 PARTS = (
-    *("settings", "curves", "quality", "pairs", "exports"),
+    *("settings", *panels.PARTS, "exports"),
     *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget"),
 )
 _SESSION = "fmviz:train:session"
