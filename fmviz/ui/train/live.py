@@ -141,12 +141,12 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
     if planted := _recovery_words(view):
         st.caption(planted)
     shown = [panel for panel in PANELS if panel.draw and panel.shown(scene, settings)]
-    narrow = [panel for panel in shown if not panel.wide]
-    columns = st.columns(2) if len(narrow) > 1 else [st.container()]
-    places = itertools.cycle(columns)
-    for panel in shown:
+    shown.sort(key=lambda panel: not panel.wide)
+    wide = [st.container() for panel in shown if panel.wide]
+    narrow = st.columns(2) if len(shown) > len(wide) + 1 else [st.container()]
+    for panel, place in zip(shown, itertools.chain(wide, itertools.cycle(narrow)), strict=False):
         assert panel.draw is not None
-        with st.container() if panel.wide else next(places):
+        with place:
             st.markdown(f"**{plain(panel.heading(scene))}**")
             panel.draw(scene, settings)
     if settings.shows("curves", PARTS["curves"]):

@@ -127,7 +127,7 @@ class Panel:
     draw : callable, optional
         Draws a `Scene` with the page's settings below the stage, once the run does not go on.
     wide : bool
-        Whether it needs the width of the page.
+        Whether it needs the width of the page; these come first.
     """
 
     name: str
