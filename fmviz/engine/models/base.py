@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -52,6 +52,15 @@ class Notation:
             r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
             rf"{shrinkage}+{self.lambda_sparse}\,{self.penalty}"
         )
+
+
+class Steps(Protocol):
+    """What a model asks of a solver; see `fmviz.engine.solvers.Solver`."""
+
+    label: ClassVar[str]
+    factorised: ClassVar[bool]
+    fits_coefficients: ClassVar[bool]
+    takes_powers: ClassVar[bool]
 
 
 @dataclass(frozen=True)
@@ -183,6 +192,10 @@ class Model(Bound):
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         """Return the mathematical reason why the penalty does not apply to this model, or None."""
+        return None
+
+    def why_no_solver(self, solver: Steps) -> WhyNot | None:
+        """Return why the steps of a solver do not apply to the parameters of this model, or None."""
         return None
 
     def why_no_threshold(self) -> WhyNot | None:

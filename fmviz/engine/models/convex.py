@@ -36,7 +36,7 @@ from ..linalg.lowrank import PairGradient, eigenform
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Notation
+from .base import Notation, Steps
 from .columnar import ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
@@ -69,6 +69,15 @@ class EigenModel(ColumnModel):
                 f"penalty is {self.shrunk}, with the strength lambda_p. Choose ℓ₂², with lambda_sparse at 0.",
             )
         return None
+
+    def why_no_solver(self, solver: Steps) -> WhyNot:
+        moved = "the entries of a fixed number of columns" if solver.factorised else "a d × d matrix"
+        return WhyNot(
+            "convex_in_w",
+            f"{solver.label} moves {moved}, but the {self.label[0].lower()}{self.label[1:]} is a function of "
+            "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is one of its "
+            f"eigenvalues alone. Choose {self.solvers}.",
+        )
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         if lambda_sparse > 0:

@@ -13,7 +13,7 @@ from ..errors import WhyNot
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Notation
+from .base import Notation, Steps
 from .columnar import LONGER, ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
@@ -95,6 +95,25 @@ class KernelExpansion(ColumnModel):
                 "strength at 0: λ_p binds both through Σ|λ_s|‖p_s‖^m. Or fix λ_s at 1 or at signs.",
             )
         return super().why_not(penalty)
+
+    def why_no_solver(self, solver: Steps) -> WhyNot | None:
+        if not self.fits_coefficients or not solver.factorised:
+            return None
+        if not solver.fits_coefficients:
+            return WhyNot(
+                "fitted_coefficients",
+                f"{solver.label} moves P, w and the bias, but the weights λ_s of this model's columns are "
+                "fitted, too, and the objective is not smooth in them. Use CD or L-BFGS, which fit λ between "
+                "their steps on P, or fix λ at 1 or at signs.",
+            )
+        if self.shrinkage_power > 2 and not solver.takes_powers:
+            return WhyNot(
+                "powers_of_norms",
+                f"{solver.label} shrinks all entries of P alike, as squared norms do, but with fitted λ_s "
+                f"and degree {self.shrinkage_power} the norms of the columns stand to that power, or moving "
+                "their scale into λ_s would cost nothing. Use CD or L-BFGS, or fix λ at 1 or at signs.",
+            )
+        return None
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         if self.fits_coefficients and lambda_sparse > 0:

@@ -38,7 +38,7 @@ from ..memory import available_bytes, in_words
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..penalties.trace_norm import TraceNorm
-from .base import Model, Notation
+from .base import Model, Notation, Steps
 
 # Matrices of the size of W that a run holds at once, at its peak.
 _COPIES = 16
@@ -89,6 +89,17 @@ class QuadraticRegression(Model):
                 "trace norm of W (strength lambda_p).",
             )
         return None
+
+    def why_no_solver(self, solver: Steps) -> WhyNot | None:
+        if not solver.factorised:
+            return None
+        return WhyNot(
+            "no_factors",
+            f"{solver.label} moves the factors P, but the {self.label[0].lower()}{self.label[1:]} has no "
+            "factors: each pair has a weight of its own in W, and the trace norm of W is no sum over "
+            "entries or rows that could be minimised one at a time. Use exact_pgd or incremental_pgd, "
+            "which move the whole of W.",
+        )
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
         return r"\|W\|_1 = \sum_{i,j} |w_{ij}|", "interactions, each weight by itself"

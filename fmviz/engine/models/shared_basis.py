@@ -29,7 +29,7 @@ from ..settings import setting
 from ..shared_basis.bounds import largest_norm
 from ..shared_basis.gradients import BasisGradient, activations, dual_order
 from ..shared_basis.selection import select
-from .base import Model, Notation
+from .base import Model, Notation, Steps
 from .columns import Anova, ColumnKernel, Polynomial
 from .convex import ConvexFM
 
@@ -138,6 +138,14 @@ class SharedBasis(Model):
             "rows_of_v",
             f"{penalty.label} is no sum of norms of the rows of V, which is what decides which bases there "
             "are. Choose ℓ₁, ℓ₂,₁ (which is ℓ₁/ℓ₂ here) or ℓ₁/ℓ∞, or ℓ₂² for a fixed number of bases.",
+        )
+
+    def why_no_solver(self, solver: Steps) -> WhyNot:
+        return WhyNot(
+            "outputs_together",
+            f"{solver.label} fits one output, and the {self.label[0].lower()}{self.label[1:]} fits bases "
+            "that all of them share, under a penalty on its output layer. Choose conditional_gradient, or "
+            "projected_gradient on a fixed number of bases.",
         )
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
