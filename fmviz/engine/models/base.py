@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,15 +54,6 @@ class Notation:
         )
 
 
-class Steps(Protocol):
-    """What a model asks of a solver; see `fmviz.engine.solvers.Solver`."""
-
-    label: ClassVar[str]
-    factorised: ClassVar[bool]
-    fits_coefficients: ClassVar[bool]
-    takes_powers: ClassVar[bool]
-
-
 @dataclass(frozen=True)
 class Model(Bound):
     """A function f(x) of some parameters, with its settings.
@@ -106,6 +97,8 @@ class Model(Bound):
         Default settings of a run, besides those of the data set.
     suited_loss : mapping
         The default loss by the task of the data, where it differs from that of the data set.
+    no_threshold : WhyNot or None
+        What `why_no_threshold` returns.
     """
 
     noun: ClassVar[str] = "model"
@@ -123,6 +116,7 @@ class Model(Bound):
     part_name: ClassVar[str] = "orders"
     suited: ClassVar[Mapping[str, Any]] = {}
     suited_loss: ClassVar[Mapping[str, str]] = {}
+    no_threshold: ClassVar[WhyNot | None]
 
     @property
     def notation(self) -> Notation:
@@ -194,8 +188,12 @@ class Model(Bound):
         """Return the mathematical reason why the penalty does not apply to this model, or None."""
         return None
 
-    def why_no_solver(self, solver: Steps) -> WhyNot | None:
-        """Return why the steps of a solver do not apply to the parameters of this model, or None."""
+    def why_no_solver(self, solver: Any) -> WhyNot | None:
+        """Return why the steps of a solver do not apply to the parameters of this model, or None.
+
+        A `fmviz.engine.solvers.Solver` says of itself whether it moves factors, fits the weights of columns
+        and takes powers of norms.
+        """
         return None
 
     def why_no_threshold(self) -> WhyNot | None:
@@ -203,7 +201,7 @@ class Model(Bound):
 
         See `fmviz.engine.starts.zero_threshold`, for second-order machines.
         """
-        raise NotImplementedError
+        return self.no_threshold
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         """Raise ValueError where a strength has no term to multiply."""

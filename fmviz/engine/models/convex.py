@@ -36,7 +36,7 @@ from ..linalg.lowrank import PairGradient, eigenform
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Notation, Steps
+from .base import Notation
 from .columnar import ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
@@ -70,7 +70,7 @@ class EigenModel(ColumnModel):
             )
         return None
 
-    def why_no_solver(self, solver: Steps) -> WhyNot:
+    def why_no_solver(self, solver: Any) -> WhyNot:
         moved = "the entries of a fixed number of columns" if solver.factorised else "a d × d matrix"
         return WhyNot(
             "convex_in_w",
@@ -151,13 +151,11 @@ class ConvexFM(EigenModel):
         "lambda_sparse": 0.0,
         "rank": 100,
     }
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "convex",
-            "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
-            "linear fit exceeds λ_p in absolute value. λ has no part in it.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "convex",
+        "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
+        "linear fit exceeds λ_p in absolute value. λ has no part in it.",
+    )
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return ‖W‖_tr."""

@@ -13,7 +13,7 @@ from ..errors import WhyNot
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Notation, Steps
+from .base import Notation
 from .columnar import LONGER, ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
@@ -59,14 +59,12 @@ class KernelExpansion(ColumnModel):
     label = "Kernel expansion (polynomial network)"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s} \lambda_s\,\mathcal{K}(p_{:,s}, x)"
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "signed_columns",
-            "Its terms include squares of features, and its columns have weights of either sign, fixed or "
-            "fitted: what P = 0 can gain differs from column to column. Take the λ_max of the factorization "
-            "machine as a guide.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "signed_columns",
+        "Its terms include squares of features, and its columns have weights of either sign, fixed or "
+        "fitted: what P = 0 can gain differs from column to column. Take the λ_max of the factorization "
+        "machine as a guide.",
+    )
 
     @property
     def notation(self) -> Notation:
@@ -96,7 +94,7 @@ class KernelExpansion(ColumnModel):
             )
         return super().why_not(penalty)
 
-    def why_no_solver(self, solver: Steps) -> WhyNot | None:
+    def why_no_solver(self, solver: Any) -> WhyNot | None:
         if not self.fits_coefficients or not solver.factorised:
             return None
         if not solver.fits_coefficients:

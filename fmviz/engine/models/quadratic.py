@@ -38,7 +38,7 @@ from ..memory import available_bytes, in_words
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..penalties.trace_norm import TraceNorm
-from .base import Model, Notation, Steps
+from .base import Model, Notation
 
 # Matrices of the size of W that a run holds at once, at its peak.
 _COPIES = 16
@@ -71,14 +71,12 @@ class QuadraticRegression(Model):
     certificate: ClassVar[str] = "gap"
     # Gradient methods take many short iterations to a small duality gap.
     suited: ClassVar[Mapping[str, Any]] = {"max_epochs": 2_000, "tol": 1e-6}
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "convex",
-            "It is convex in W: W = 0 is the global minimum where the gradient in W at the linear fit is a "
-            "sum S + T with ‖S‖_op ≤ λ_p and max|t_ij| ≤ λ; for λ_p = 0 from λ = the largest entry of that "
-            "gradient on.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "convex",
+        "It is convex in W: W = 0 is the global minimum where the gradient in W at the linear fit is a "
+        "sum S + T with ‖S‖_op ≤ λ_p and max|t_ij| ≤ λ; for λ_p = 0 from λ = the largest entry of that "
+        "gradient on.",
+    )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         if not penalty.on_weights:
@@ -90,7 +88,7 @@ class QuadraticRegression(Model):
             )
         return None
 
-    def why_no_solver(self, solver: Steps) -> WhyNot | None:
+    def why_no_solver(self, solver: Any) -> WhyNot | None:
         if not solver.factorised:
             return None
         return WhyNot(
