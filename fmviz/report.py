@@ -45,7 +45,7 @@ from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, 
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.lab.store.table import label_of, name_of, title_of_run
+from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_run
 from fmviz.lab.typography import cell, with_minus
 from fmviz.lab.uploads import is_upload, library
 from fmviz.metrics import COLUMNS, in_units
@@ -55,7 +55,6 @@ from fmviz.tables.source import Source
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
-_SOLVED = 1e-3
 # The maximum number of heatmaps, one for each output.
 _OUTPUTS = 12
 _LEFT_OUT = (
@@ -217,6 +216,7 @@ def html(outcome: Outcome) -> str:
         A self-contained page, with all external texts escaped, in the light or dark theme of the reader.
     """
     last = outcome.history[-1] if outcome.history else {}
+    cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
     penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
     return _TEMPLATES.get_template("report.html").render(
@@ -228,8 +228,8 @@ def html(outcome: Outcome) -> str:
             _units(outcome.dataset),
             *outcome.notes,
         ],
-        cards=list(_cards(outcome, last)) if last else [],
-        solved=f"{_SOLVED:g}",
+        cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, outcome.unit).items()],
+        solved=f"{SOLVED:g}",
         columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
         model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}.",
         formulas=_formulas(outcome),
@@ -245,27 +245,6 @@ def html(outcome: Outcome) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- numbers
-
-
-def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield names, values and CSS classes of the numbers at the top."""
-    certificate = float(last.get("certificate", math.nan))
-    known = not math.isnan(certificate)
-    of = f" of {outcome.dataset.X.shape[1]:,}" if outcome.dataset is not None else ""
-    yield "Objective", cell(last.get("objective")), ""
-    yield (
-        "Duality gap" if outcome.model.certificate == "gap" else "Certificate",
-        f"{certificate:.1e}" if known else "–",
-        ("good" if certificate <= _SOLVED else "bad") if known else "",
-    )
-    if (bases := last.get("used_bases")) is not None:
-        yield "Bases", cell(bases), ""
-    yield "Used interactions", cell(last.get("used_interactions")), ""
-    yield "Used features", cell(last.get("used_features")) + of, ""
-    yield "Epochs", cell(last.get("epoch")), ""
-    yield "Solver time", f"{float(last.get('seconds', 0.0)):.3g} s", ""
-    for label, value in in_units(last, outcome.unit).items():
-        yield label, cell(value), ""
 
 
 def _units(dataset: Dataset | None) -> str:

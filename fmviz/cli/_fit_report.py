@@ -79,7 +79,10 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
         "encoding": None if encoded is None or encoded.encoder is None else encoded.encoder.to_dict(),
         "stored_run": fit.last.stored or None,
         "versions": versions(),
-        "history": [{k: _in_units(k, v, scale) for k, v in record.items()} for record in fit.last.history],
+        "history": [
+            {k: v * COLUMNS[k].within((scale, ""))[0] if k in COLUMNS else v for k, v in record.items()}
+            for record in fit.last.history
+        ],
     }
     return content, pairs
 
@@ -100,11 +103,6 @@ def _columns(fit: Fit) -> dict[str, Any] | None:
         for row in reading.named.itertuples()
     ]
     return {"mains": mains, "pairs": pairs, "message": " ".join(reading.sentences), "errors": reading.errors}
-
-
-def _in_units(name: str, value: float, scale: float) -> float:
-    """Convert a prediction error to the unit of the target; return other values unchanged."""
-    return value * COLUMNS[name].within((scale, ""))[0] if name in COLUMNS else value
 
 
 def _notes(fit: Fit) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -95,7 +94,16 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
                     ],
                 )
             )
-    out += _marks(figure, at_x, height)
+    out += [
+        f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
+        f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
+        for shape in figure.layout.shapes
+    ]
+    out += [
+        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
+        f"{escape(note.text)}</text>"
+        for note in figure.layout.annotations
+    ]
     for tick in _ticks(x_low, x_high, 5, log_x):
         value = 10**tick if log_x else tick
         out.append(
@@ -107,21 +115,6 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
         f'<text x="{(start + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
     )
     return "".join(out)
-
-
-def _marks(figure: go.Figure, at_x: Callable[[float], float], height: int) -> list[str]:
-    """Draw the vertical lines of `fmviz.figures.training.mark_epochs` and their labels."""
-    out = [
-        f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
-        f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
-        for shape in figure.layout.shapes
-    ]
-    out += [
-        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
-        f"{escape(note.text)}</text>"
-        for note in figure.layout.annotations
-    ]
-    return out
 
 
 def _drawable(y: float, log: bool) -> bool:

@@ -18,7 +18,7 @@ from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
 from fmviz.figures.palette import NEUTRAL
-from fmviz.metrics import METRICS, OBJECTIVE, SUPPORT_F1, USED_BASES, USED_INTERACTIONS, Metric
+from fmviz.metrics import METRICS, OBJECTIVE, SUPPORT_F1, USED_INTERACTIONS, Metric
 
 X = Literal["epoch", "seconds", "used_bases"]
 X_TITLES: dict[str, str] = {
@@ -168,11 +168,6 @@ def uses(
     return [Plot(USED_INTERACTIONS, (curve,), zero=True) for curve in curves]
 
 
-def bases() -> list[Plot]:
-    """Return the plot of the bases in use."""
-    return [Plot(USED_BASES, (Curve("used_bases", "bases", ORANGE),), zero=True)]
-
-
 def metrics_in(history: Container[str]) -> list[Metric]:
     """Return the metrics of predictions in the columns of a history, the most telling first."""
     return [metric for name, metric in METRICS.items() if f"train_{name}" in history]
@@ -219,7 +214,17 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
     for row, plot in enumerate(plots, 1):
         drawn = [curve for curve in plot.curves if curve.column in history]
         for curve in drawn:
-            figure.add_trace(_line(history, x, curve), row=row, col=1)
+            y = history[curve.column].to_numpy()
+            line = go.Scatter(
+                x=history[x].to_numpy(),
+                y=y,
+                name=curve.name,
+                mode="lines+markers" if len(history) <= 60 else "lines",
+                marker={"size": 4, "color": curve.color},
+                line={"color": curve.color, "width": 2, "dash": "dot" if curve.dash else None},
+                hovertemplate="%{y:,d}" if y.dtype.kind == "i" else "%{y:.5g}",
+            )
+            figure.add_trace(line, row=row, col=1)
             if curve.level is not None:
                 figure.add_trace(
                     go.Scatter(
@@ -236,7 +241,13 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
                     col=1,
                 )
         values = history[[curve.column for curve in drawn]].to_numpy(dtype=float).ravel()
-        figure.update_yaxes(_axis(plot, values), row=row, col=1)
+        axis = metric_axis(plot.metric, values)
+        if plot.zero:
+            # Of what sticks out a part is seen.
+            top = plot.metric.limits[1]
+            most = min(float(values[np.isfinite(values)].max(initial=0.0)), 5.0)
+            axis = {"rangemode": "tozero", "nticks": 4, "range": top and [0.0, 1.05 * max(top, most)]}
+        figure.update_yaxes(axis, row=row, col=1)
     figure.update_xaxes(rangemode="tozero")
     figure.update_xaxes(title_text=X_TITLES[x], row=len(plots), col=1)
     return finish(
@@ -248,28 +259,6 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
         uirevision=f"{revision}:{x}",
         transition={"duration": 0},
     )
-
-
-def _line(history: pd.DataFrame, x: X, curve: Curve) -> go.Scatter:
-    values = history[curve.column].to_numpy()
-    return go.Scatter(
-        x=history[x].to_numpy(),
-        y=values,
-        name=curve.name,
-        mode="lines+markers" if len(history) <= 60 else "lines",
-        marker={"size": 4, "color": curve.color},
-        line={"color": curve.color, "width": 2, "dash": "dot" if curve.dash else None},
-        hovertemplate="%{y:,d}" if values.dtype.kind == "i" else "%{y:.5g}",
-    )
-
-
-def _axis(plot: Plot, values: np.ndarray) -> dict[str, object]:
-    if not plot.zero:
-        return metric_axis(plot.metric, values)
-    top = plot.metric.limits[1]
-    # Of what sticks out a part is seen.
-    most = min(float(values[np.isfinite(values)].max(initial=0.0)), 5.0)
-    return {"rangemode": "tozero", "nticks": 4, "range": top and [0.0, 1.05 * max(top, most)]}
 
 
 def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping[int, str]) -> go.Figure:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Metric, of_numbers
+from .base import Metric
 
 
 def mean_absolute_error(y: Any, predicted: Any) -> float:
@@ -33,7 +33,7 @@ def mean_absolute_error(y: Any, predicted: Any) -> float:
 MAE = Metric(
     "mae",
     "MAE",
-    of_numbers(mean_absolute_error),
+    lambda known: known.numbers and mean_absolute_error(*known.numbers),
     ("real", "ordinal"),
     unit="target",
     help=r"the mean absolute error, $\frac1N\sum_n|f(x_n)-y_n|$",

@@ -89,11 +89,6 @@ class Predictions:
     risk: float | None = None
 
     @cached_property
-    def chosen(self) -> np.ndarray:
-        """The predicted one of several classes."""
-        return self.target.chosen(self.f)
-
-    @cached_property
     def shares(self) -> np.ndarray | None:
         """The probabilities of several classes, if any."""
         return None if self.p is None else self.target.probabilities(self.p)
@@ -109,10 +104,7 @@ class Predictions:
             return self.target.values, self.f
         if self.levels is None:
             return None
-        expected = self.levels[self.chosen] if self.shares is None else self.shares @ self.levels
+        expected = (
+            self.levels[self.target.chosen(self.f)] if self.shares is None else self.shares @ self.levels
+        )
         return self.levels[self.target.values.astype(int)], expected
-
-
-def of_numbers(function: Callable[[np.ndarray, np.ndarray], float]) -> Callable[[Predictions], float | None]:
-    """Return a metric of numbers as a function of predictions."""
-    return lambda known: None if known.numbers is None else function(*known.numbers)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Metric, Predictions, of_numbers
+from .base import Metric, Predictions
 
 CLASSES = ("binary", "class", "ordinal", "several")
 
@@ -111,7 +111,7 @@ def _auc(known: Predictions) -> float:
 def _accuracy(known: Predictions) -> float:
     y, kind = known.target.values, known.target.kind
     if kind in ("class", "ordinal"):
-        return float(np.mean(known.chosen == y))
+        return float(np.mean(known.target.chosen(known.f) == y))
     return float(np.mean((known.f >= 0.0 if kind == "binary" else known.f > 0.0) == (y > 0.0)))
 
 
@@ -126,7 +126,7 @@ def _log_loss(known: Predictions) -> float | None:
 RMSE = Metric(
     "rmse",
     "RMSE",
-    of_numbers(rmse),
+    lambda known: known.numbers and rmse(*known.numbers),
     ("real", "ordinal"),
     unit="target",
     help=r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$",

@@ -138,21 +138,6 @@ def _upper(d: int) -> np.ndarray:
     return np.triu(np.ones((d, d), dtype=bool), 1)
 
 
-def support_counts(W: Any, P: Any) -> tuple[int, int, int]:
-    """Count pairs that are true and used, used only, and true only; arguments as for `support_f1`."""
-    truth = _truth(W, P)
-    upper = _upper(truth.shape[0])
-    true = truth[upper] != 0
-    used = used_pairs(P)[upper]
-    hit = int((true & used).sum())
-    return hit, int(used.sum()) - hit, int(true.sum()) - hit
-
-
-def f1(hit: int, wrong: int, missed: int) -> float:
-    """Return the F1 score of true positives, false positives and false negatives."""
-    return 1.0 if hit + wrong + missed == 0 else 2 * hit / (2 * hit + wrong + missed)
-
-
 def support_f1(W: Any, P: Any) -> float:
     """Return the F1 score of the used pairs of P as a prediction of the non-zero pairs of W.
 
@@ -180,7 +165,11 @@ def support_f1(W: Any, P: Any) -> float:
     >>> round(support_f1(W, P), 3)
     0.667
     """
-    return f1(*support_counts(W, P))
+    truth = _truth(W, P)
+    upper = _upper(truth.shape[0])
+    true, used = truth[upper] != 0, used_pairs(P)[upper]
+    size = int(true.sum()) + int(used.sum())
+    return 2 * int((true & used).sum()) / size if size else 1.0
 
 
 def support_recovered(W: Any, P: Any) -> bool:
@@ -205,8 +194,7 @@ def support_recovered(W: Any, P: Any) -> bool:
     >>> support_recovered(W, np.array([[2.0, 0.0], [0.5, 0.0], [0.0, 1.0]]))
     True
     """
-    _, wrong, missed = support_counts(W, P)
-    return wrong == 0 and missed == 0
+    return support_f1(W, P) == 1.0
 
 
 SUPPORT_F1 = Metric(

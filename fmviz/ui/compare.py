@@ -385,6 +385,17 @@ def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
         return str(error)
 
 
+def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
+    """Return the pair weights of runs; draw why they cannot be compared and return none."""
+    results = [_weights(run.id, run.updated, runs) for run in group]
+    reasons = {w: None for w in results if isinstance(w, str)}
+    if len({run.data_hash for run in group}) > 1:
+        reasons = {"These runs have different data: their pairs are not the same.": None}
+    if reasons:
+        st.caption(plain(" ".join(reasons)))
+    return [] if reasons else [w for w in results if isinstance(w, Weights)]
+
+
 def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
     for name, fallback in (("one", 0), ("other", 1)):
         if settings[name] >= len(picked):
@@ -399,15 +410,8 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
             range(len(picked)),
             format_func=lambda place: f"{title_of_run(picked[place])} ({picked[place].id[:4]})",
         )
-    first, other = picked[settings["one"]], picked[settings["other"]]
-    if first.data_hash != other.data_hash:
-        st.caption("These two runs have different data: their pairs are not the same.")
-        return
-    results = [_weights(run.id, run.updated, runs) for run in (first, other)]
-    reasons = [w for w in results if isinstance(w, str)]
-    weights = [w for w in results if isinstance(w, Weights)]
-    if reasons or len(weights) < 2:
-        st.caption(plain(" ".join(reasons)))
+    first = picked[settings["one"]]
+    if not (weights := _comparable(runs, [first, picked[settings["other"]]])):
         return
     apart = difference(*weights)
     d = len(weights[0].W)
@@ -455,15 +459,9 @@ def _pairs(used: np.ndarray) -> str:
 
 
 def _stability(runs: RunStore, group: list[StoredRun]) -> None:
-    results = [_weights(run.id, run.updated, runs) for run in group]
-    weights = [w for w in results if isinstance(w, Weights)]
     seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
     st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
-    if len(weights) < len(group):
-        st.caption(plain(" ".join(dict.fromkeys(w for w in results if isinstance(w, str)))))
-        return
-    if len({run.data_hash for run in group}) > 1:
-        st.caption("The data of these runs are not the same.")
+    if not (weights := _comparable(runs, group)):
         return
     table = stability(weights, _names(group[0], len(weights[0].W)))
     if table.empty:
@@ -672,21 +670,10 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
     if not offered:
         st.caption("None of these runs has completed an epoch.")
         return
-    if settings["curve"] not in offered:
-        settings.set(curve=offered[0])
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        widgets.control(
-            settings,
-            "curve",
-            st.selectbox,
-            "Curve",
-            offered,
-            format_func=lambda name: COLUMNS[name].label,
-            width=260,
-        )
+        curve = widgets.choose_metric(settings, "curve", "Curve", offered, width=260)
         words = {"epoch": "Epochs", "seconds": "Seconds"}
         widgets.param(settings, "x", "Against", labels=words)
-    curve = COLUMNS[settings["curve"]]
     chart(
         figures.overlay(histories, curve, settings["x"]),
         key="compare_curves",
@@ -702,20 +689,9 @@ def _trade(settings: Settings, groups: Groups) -> None:
     if not offered:
         st.caption("These runs share no metric.")
         return
-    if settings["metric"] not in offered:
-        settings.set(metric=offered[0])
-    metric = COLUMNS[settings["metric"]]
     if len({run.data_hash for run in picked if run.last}) > 1:
         st.caption("These runs have different data: values of one data set say nothing about another.")
-    widgets.control(
-        settings,
-        "metric",
-        st.selectbox,
-        "Metric",
-        offered,
-        format_func=lambda name: COLUMNS[name].label,
-        width=260,
-    )
+    metric = widgets.choose_metric(settings, "metric", "Metric", offered, width=260)
     # Bases involve all features; their number measures sparsity.
     what = "bases" if all("used_bases" in run.last for run in picked) else "interactions"
 

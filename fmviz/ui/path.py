@@ -33,6 +33,7 @@ from fmviz.lab.search.strength_path import (
     suggested_range,
     trace,
 )
+from fmviz.lab.store.table import SOLVED
 from fmviz.metrics import (
     COLUMNS,
     ESTIMATION_ERROR,
@@ -338,18 +339,8 @@ def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
     table = path_table(fits)
     metrics = metrics_in(table)
     d = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params)).X.shape[1]
-    if settings["metric"] not in metrics:
-        settings.set(metric=next(iter(metrics)))
     with st.container(horizontal=True, vertical_alignment="bottom", key="path_view"):
-        widgets.control(
-            settings,
-            "metric",
-            st.selectbox,
-            "Judged by",
-            list(metrics),
-            format_func=lambda name: COLUMNS[name].label,
-            place=st.container(width=240),
-        )
+        widgets.choose_metric(settings, "metric", "Judged by", list(metrics), place=st.container(width=240))
         widgets.param(
             settings,
             "counts",
@@ -450,12 +441,9 @@ def _pick(settings: Settings, key: str) -> None:
 
 
 def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """Return the row with the best metric, the sparsest among ties; the first if all are NaN."""
-    known = rows.dropna(subset=[metric])
-    if known.empty:
-        return rows.iloc[0]
-    value = known[metric].min() if COLUMNS[metric].better == "smaller" else known[metric].max()
-    return known[known[metric] == value].iloc[-1]
+    """Return the row with the best metric, the sparsest among ties."""
+    rising = COLUMNS[metric].better == "larger"
+    return rows.sort_values(metric, ascending=rising, kind="stable", na_position="first").iloc[-1]
 
 
 def _picked(settings: Settings, table: pd.DataFrame) -> pd.Series:
@@ -520,7 +508,7 @@ def _point(
         with st.container(horizontal=True, gap="small", key="path_numbers"):
             for label, value, words in cells:
                 st.metric(plain(label), value, help=plain(words), width=132)
-            widgets.certificate_badge(float(picked["certificate"]), 1e-3)
+            widgets.certificate_badge(float(picked["certificate"]), SOLVED)
         with st.container(horizontal=True, vertical_alignment="center"):
             navigation.page_link(
                 navigation.TRAIN,

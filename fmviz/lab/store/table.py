@@ -10,13 +10,14 @@ from typing import Any
 
 import pandas as pd
 
+from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.models import MODELS
+from fmviz.engine.models import MODELS, Model
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
@@ -40,6 +41,10 @@ _SETTINGS = (
     *("dataset", "model", "regularizer", "solver", "rank", "seed"),
     *("lambda_w", "lambda_p", "lambda_sparse"),
 )
+SOLVED = 1e-3
+"""A relative certificate up to this counts as solved."""
+# The largest dual norm is known to within an interval of about this width.
+_SOLVED_BASES = 0.02
 
 
 def label_of(setting: str, value: str) -> str:
@@ -75,6 +80,100 @@ def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
             later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
             words[-1] += f" → {later:g}" if later != strength else ""
     return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
+
+
+def numbers(
+    history: Sequence[Mapping[str, Any]], machine: Model, dataset: Dataset | None, ended: bool = True
+) -> list[tuple[str, str, str, str]]:
+    """Return label, value, explanation and tone of the numbers of a run, last the certificate and the time.
+
+    Parameters
+    ----------
+    history : sequence of mapping
+        Its records, at least one.
+    machine : Model
+        The model with its parameters.
+    dataset : Dataset or None
+        The data, if they are available.
+    ended : bool
+        Whether a large certificate stays.
+    """
+    last, seconds = history[-1], float(history[-1].get("seconds", 0.0))
+    d = dataset.X.shape[1] if dataset is not None else 0
+    factorised = machine.factorised
+    rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
+    if machine.lifted:
+        rows = "those in a product that some column makes of entries that are not zero"
+    pairs = (
+        "pairs of rows that share a column in which both are not zero"
+        if factorised
+        else "pairs whose weight in W is not zero"
+    )
+    pairs += f", of {d * (d - 1) // 2:,}"
+    if machine.lifted:
+        pairs = (
+            "sets of distinct features that can be dealt out to the factors of a column, no entry being zero"
+        )
+    if machine.columnar and orders_of(machine) != (2,):
+        pairs = "sets of features, of every order, that share a column of P in which all are not zero"
+    sweeps = "Sweeps over all parameters." if factorised else "Steps of all parameters at once."
+    spent = "Time in the solver; evaluating and drawing are left out."
+    return [
+        ("Epoch", f"{int(last['epoch']):,}", sweeps, ""),
+        ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised.", ""),
+        *(
+            [
+                ("Features", f"{last['used_features']:,}", f"Used features: {rows}, of {d:,}.", ""),
+                (
+                    "Interactions",
+                    f"{last['used_interactions']:,}",
+                    f"Used interactions: {pairs}; counted exactly.",
+                    "",
+                ),
+            ]
+            if "used_bases" not in last
+            else [("Bases", f"{last['used_bases']:,}", "The rows of V that are not zero.", "")]
+        ),
+        _certificate(history, machine, ended),
+        ("Solver time", f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms", spent, ""),
+    ]
+
+
+def _certificate(
+    history: Sequence[Mapping[str, Any]], machine: Model, ended: bool
+) -> tuple[str, str, str, str]:
+    solved = f"Up to {SOLVED:g}, a tenth of a percent, counts as solved."
+    shown, good = "", SOLVED
+    if machine.certificate == "stationarity":
+        label, value = "Certificate", float(history[-1].get("certificate", math.nan))
+        words = (
+            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
+            f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
+        )
+    else:
+        # Not every epoch has a certificate.
+        record = next((r for r in reversed(history) if math.isfinite(r["certificate"])), None)
+        epoch, value = (0, 1.0) if record is None else (record["epoch"], float(record["certificate"]))
+        label, least = "Duality gap", None if record is None else record.get("least_certificate")
+        words = (
+            "The relative duality gap: the objective is at most this part of itself above the least "
+            f"possible, proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth "
+            f"epoch; this is that of epoch {epoch:,}."
+        )
+        if least is not None:
+            words = (
+                "The relative duality gap: the objective is at most the second number of itself above the "
+                "least that any bases reach, proved from the parameters alone. The steepest direction to "
+                "another basis is known between two bounds: no better proof brings the gap below the first "
+                f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
+            )
+            # One number where both bounds round to the same.
+            ends = [f"{100 * end:.0f}" if value >= 0.1 else f"{100 * end:.2g}" for end in (least, value)]
+            shown, good = f"{'–'.join(dict.fromkeys(ends))} %", _SOLVED_BASES
+    # Compare the rounded value that is displayed.
+    tone = "good" if float(f"{value:.1e}") <= good else "bad" if ended else ""
+    shown = shown or f"{value:.1e}"
+    return label, "–" if math.isnan(value) else shown, words, "" if math.isnan(value) else tone
 
 
 def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:

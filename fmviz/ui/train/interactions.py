@@ -17,7 +17,6 @@ from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.runner import truth_of
-from fmviz.metrics import METRICS
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
@@ -120,15 +119,6 @@ def column_headings(model: Model, n_columns: int) -> list[str]:
     ]
 
 
-def column_orders(model: Model, n_columns: int) -> list[int]:
-    """Return the order of every column of P, 0 for all subsets."""
-    return [
-        kernel.degree or 0
-        for columns, kernel in model.parts(n_columns)  # type: ignore[attr-defined]
-        for _ in range(columns.stop - columns.start)
-    ]
-
-
 def column_factors(model: Model, n_columns: int) -> list[int]:
     """Return the factor, from 1, of every column of P = [U¹ … U^m] of a lifted model."""
     m = model.degree  # type: ignore[attr-defined]
@@ -195,19 +185,9 @@ def _curve_options(view: JobView | None, settings: Settings) -> None:
     names = [metric.name for metric in metrics_in(view.last)] if view is not None else []
     words = {"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"}
     widgets.param(settings, axis_of(view), "Curves against", labels=words)
-    if not names:
-        return
-    if settings["metric"] not in names:
-        settings.set(metric=names[0])
-    widgets.control(
-        settings,
-        "metric",
-        st.segmented_control,
-        "Prediction measured by",
-        names,
-        format_func=lambda name: METRICS[name].label,
-        required=True,
-    )
+    if names:
+        label = "Prediction measured by"
+        widgets.choose_metric(settings, "metric", label, names, st.segmented_control, required=True)
 
 
 def draw_notes(view: JobView) -> None:

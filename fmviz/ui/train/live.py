@@ -25,6 +25,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
+from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
@@ -269,9 +270,6 @@ def _recovery_words(view: JobView) -> str:
 
 FEED = "fmviz-train"
 """The name under which a pulse hands over what is new."""
-GOOD_CERTIFICATE = 1e-3
-# The largest dual norm is known to within an interval of about this width.
-_GOOD_BASIS_GAP = 0.02
 _HEIGHT = 420
 # Label and tone of every state of a run.
 _STATES: dict[TaskState, tuple[str, str]] = {
@@ -411,9 +409,7 @@ def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Matrix]:
         shown = [matrices.learned(view, dataset, frames, look)]
         if compared and truth is not None:
             return [*shown, matrices.support_panel(dataset, truth, frames, look)]
-    if not beside:
-        return shown
-    if truth is not None:
+    if beside and truth is not None:
         shown.append(matrices.truth_panel(dataset, truth, sized, look))
     return shown
 
@@ -448,85 +444,10 @@ def _state(scene: Scene) -> dict[str, str]:
 
 def _numbers(scene: Scene) -> list[tuple[str, str, str, str]]:
     """Return label, value, help and tone of every number."""
-    view, dataset = scene.view, scene.dataset
-    if view is None or not view.history:
+    if scene.view is None or not scene.history:
         return []
-    last = view.last
-    d = dataset.X.shape[1] if dataset is not None else 0
-    machine = view.machine
-    factorised = machine.factorised
-    rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
-    if machine.lifted:
-        rows = "those in a product that some column makes of entries that are not zero"
-    pairs = (
-        "pairs of rows that share a column in which both are not zero"
-        if factorised
-        else "pairs whose weight in W is not zero"
-    )
-    pairs += f", of {d * (d - 1) // 2:,}"
-    if machine.lifted:
-        pairs = (
-            "sets of distinct features that can be dealt out to the factors of a column, no entry being zero"
-        )
-    if machine.columnar and orders_of(machine) != (2,):
-        pairs = "sets of features, of every order, that share a column of P in which all are not zero"
-    sweeps = "Sweeps over all parameters." if factorised else "Steps of all parameters at once."
-    spent = "Time in the solver; evaluating and drawing are left out."
-    return [
-        ("Epoch", f"{view.epoch:,}", sweeps, ""),
-        ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised.", ""),
-        *(
-            [
-                ("Features", f"{last['used_features']:,}", f"Used features: {rows}, of {d:,}.", ""),
-                (
-                    "Interactions",
-                    f"{last['used_interactions']:,}",
-                    f"Used interactions: {pairs}; counted exactly.",
-                    "",
-                ),
-            ]
-            if "used_bases" not in last
-            else [("Bases", f"{last['used_bases']:,}", "The rows of V that are not zero.", "")]
-        ),
-        *_predicted(scene),
-        _certificate(view),
-        ("Solver time", f"{s:.2f} s" if (s := view.seconds) >= 1 else f"{1000 * s:.0f} ms", spent, ""),
-    ]
-
-
-def _certificate(view: JobView) -> tuple[str, str, str, str]:
-    solved = f"Up to {GOOD_CERTIFICATE:g}, a tenth of a percent, counts as solved."
-    shown, good = "", GOOD_CERTIFICATE
-    if view.machine.certificate == "stationarity":
-        label, value = "Certificate", float(view.last["certificate"])
-        words = (
-            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
-            f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
-        )
-    else:
-        # Not every epoch has a certificate.
-        record = next((r for r in reversed(view.history) if math.isfinite(r["certificate"])), None)
-        epoch, value = (0, 1.0) if record is None else (record["epoch"], float(record["certificate"]))
-        label, least = "Duality gap", None if record is None else record.get("least_certificate")
-        words = (
-            "The relative duality gap: the objective is at most this part of itself above the least "
-            f"possible, proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth "
-            f"epoch; this is that of epoch {epoch:,}."
-        )
-        if least is not None:
-            words = (
-                "The relative duality gap: the objective is at most the second number of itself above the "
-                "least that any bases reach, proved from the parameters alone. The steepest direction to "
-                "another basis is known between two bounds: no better proof brings the gap below the first "
-                f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
-            )
-            # One number where both bounds round to the same.
-            ends = [f"{100 * end:.0f}" if value >= 0.1 else f"{100 * end:.2g}" for end in (least, value)]
-            shown, good = f"{'–'.join(dict.fromkeys(ends))} %", _GOOD_BASIS_GAP
-    # Compare the rounded value that is displayed.
-    tone = "good" if float(f"{value:.1e}") <= good else "bad" if view.state.ended else ""
-    shown = shown or f"{value:.1e}"
-    return label, "–" if math.isnan(value) else shown, words, "" if math.isnan(value) else tone
+    shown = numbers(scene.history, scene.machine, scene.dataset, scene.view.state.ended)
+    return [*shown[:-2], *_predicted(scene), *shown[-2:]]
 
 
 def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
@@ -544,19 +465,21 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
     """Return the charts of the stage: of every panel its curves."""
     drawn = ((panel, panel.plots(scene)) for panel in PANELS if panel.plots)
     return [
-        {"title": panel.heading(scene), "rows": [_row(plot) for plot in plots]}
+        {
+            "title": panel.heading(scene),
+            "rows": [
+                {
+                    "series": [asdict(curve) for curve in plot.curves],
+                    "zero": plot.zero,
+                    "log": plot.metric.axis == "log",
+                    "top": plot.metric.limits[1] or 0.0,
+                }
+                for plot in plots
+            ],
+        }
         for panel, plots in drawn
         if plots
     ]
-
-
-def _row(plot: figures.Plot) -> dict[str, Any]:
-    return {
-        "series": [asdict(curve) for curve in plot.curves],
-        "zero": plot.zero,
-        "log": plot.metric.axis == "log",
-        "top": plot.metric.limits[1] or 0.0,
-    }
 
 
 def _columns(scene: Scene, history: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:

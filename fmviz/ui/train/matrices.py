@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,13 +147,6 @@ def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
         # Pairs that any output uses.
         truth = np.abs(truth).sum(axis=0)
     return None if truth is None else {(int(i), int(j)) for i, j in np.argwhere(np.triu(truth, 1))}
-
-
-def interaction_columns(model: Model, history: Iterable[str]) -> dict[str, str] | None:
-    """Return the columns of a history that count the interactions of each order, with their names."""
-    known = set(history)
-    parts = {f"used_interactions_{m}": order_name(m) for m in orders_of(model)}
-    return {column: name for column, name in parts.items() if column in known} or None
 
 
 def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[str, Any]:

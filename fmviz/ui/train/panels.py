@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
@@ -18,12 +19,12 @@ from fmviz.lab.background.job import JobView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
-from fmviz.metrics import RMSE, Metric
+from fmviz.metrics import RMSE, USED_BASES, Metric
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import Mark
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train.matrices import Look, interaction_columns, true_counts
+from fmviz.ui.train.matrices import Look, order_name, true_counts
 
 PARTS = {"pairs": "The strongest interactions", "quality": "Prediction and recovery", "curves": "Curves"}
 """The parts of the page by which links hide panels, and their words."""
@@ -165,8 +166,9 @@ def _uses(scene: Scene) -> list[figures.Plot]:
     names = set(scene.history[-1]) if scene.history else set()
     if "used_bases" in names:
         # They join all features; they are what is chosen.
-        return figures.bases()
-    counts = interaction_columns(scene.machine, names)
+        return [figures.Plot(USED_BASES, (figures.Curve("used_bases", "bases", figures.ORANGE),), zero=True)]
+    orders = {f"used_interactions_{m}": order_name(m) for m in orders_of(scene.machine)}
+    counts = {column: words for column, words in orders.items() if column in names}
     return figures.uses(counts, **true_counts(scene.machine, scene.dataset, bool(counts)))
 
 
