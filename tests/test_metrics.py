@@ -7,6 +7,7 @@ from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.target import Target
 from fmviz.metrics import (
+    METRICS,
     Predictions,
     estimation_error,
     in_units,
@@ -78,3 +79,29 @@ def test_a_metric_that_is_imported_by_the_registry_is_measured_and_listed():
     known = Predictions(Target.of([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0, 7.0]))
     assert measured("real", known) == {"rmse": 1.0, "mae": 0.5}
     assert in_units({"validation_mae": 0.5}, (10.0, "km")) == {"MAE, validation (in km)": 5.0}
+
+
+Y = np.array([-1.0, 1.0, 1.0, -1.0])
+CLASSES = np.array([0.0, 1.0, 2.0, 1.0])
+SIDES = CLASSES[:, None] <= np.arange(2)
+TARGETS = {
+    "real": (Y, Y),
+    "binary": (Y, Y),
+    "several": (np.column_stack([Y, -Y]), np.column_stack([Y, -Y])),
+    "class": (CLASSES, np.eye(3)[CLASSES.astype(int)] - 0.5),
+    "ordinal": (CLASSES, SIDES - 0.5),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(m.name, kind) for m in METRICS.values() if m.on_rows for kind in m.on if m.listed]
+)
+def test_right_predictions_are_better_and_values_within_limits(name, kind):
+    metric, (y, f) = METRICS[name], TARGETS[kind]
+    target = Target(y, kind, np.arange(3) if kind in ("class", "ordinal") else None)
+    right, wrong = (
+        metric.function(Predictions(target, g, 1.0 / (1.0 + np.exp(-g)), np.arange(3.0))) for g in (f, -f)
+    )
+    assert right < wrong if metric.better == "smaller" else right > wrong
+    low, high = metric.limits
+    assert all(low <= value <= (np.inf if high is None else high) for value in (right, wrong))

@@ -224,13 +224,6 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
             f"Hatched: {plain(' and '.join(table['label'][table['nearest']]))} cannot use {low:,} to "
             f"{high:,} interactions here. The nearest number that was reached is shown."
         )
-    _duel_table(table, metric.label)
-    for name, fit in last.items():
-        if fit.status == "nearest":
-            st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
-
-
-def _duel_table(table: pd.DataFrame, words: str) -> None:
     shown = ["label", "λ", "interactions", "Features", "value", "F1", "Fits"]
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -242,11 +235,14 @@ def _duel_table(table: pd.DataFrame, words: str) -> None:
             "λ": number(format="%.5g", width="small"),
             "interactions": number("Interactions", format="localized", width="small"),
             "Features": number(format="localized", width="small"),
-            "value": number(words, format="%.5g", width="small"),
+            "value": number(metric.label, format="%.5g", width="small"),
             "F1": number(SUPPORT_F1.label, format="%.3f", width="small"),
             "Fits": number(width="small"),
         },
     )
+    for name, fit in last.items():
+        if fit.status == "nearest":
+            st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
 
 
 # ---------------------------------------------------------------------------------------------- under one λ
