@@ -10,9 +10,7 @@ from fmviz.metrics import (
     METRICS,
     Predictions,
     estimation_error,
-    in_units,
     interaction_weights,
-    measured,
     support_f1,
     support_recovered,
 )
@@ -73,12 +71,6 @@ def test_shapes_are_checked():
         support_f1(W, Parameters.of_weights(np.eye(3)))
     with pytest.raises(ValueError, match="4 rows"):
         estimation_error(W, np.zeros((3, 1)))
-
-
-def test_a_metric_that_is_imported_by_the_registry_is_measured_and_listed():
-    known = Predictions(Target.of([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0, 7.0]))
-    assert measured("real", known) == {"rmse": 1.0, "mae": 0.5}
-    assert in_units({"validation_mae": 0.5}, (10.0, "km")) == {"MAE, validation (in km)": 5.0}
 
 
 Y = np.array([-1.0, 1.0, 1.0, -1.0])
