@@ -280,4 +280,10 @@ def strongest_pairs(model: Model, parameters: Parameters) -> tuple[np.ndarray, n
     return np.column_stack([pairs.i, pairs.j]), pairs.weight
 
 
-PAIRS = Panel("pairs", lambda scene: f"The strongest {_kind(scene)}", "pairs", draw=_draw_pairs)
+PAIRS = Panel(
+    "pairs",
+    lambda scene: f"The strongest {_kind(scene)}",
+    "pairs",
+    lambda scene: scene.drawn,
+    draw=_draw_pairs,
+)

@@ -454,8 +454,8 @@ def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
     """Return a prediction metric over all outputs, where there are several."""
     if scene.view is None or scene.run is None or scene.run.n_outputs < 2:
         return []
-    label, value = next(iter(in_units(scene.view.last).items()))
-    return [(label, f"{value:.4g}", "Over all outputs.", "")]
+    telling = list(in_units(scene.view.last).items())[:1]
+    return [(label, f"{value:.4g}", "Over all outputs.", "") for label, value in telling]
 
 
 # ------------------------------------------------------------------------------------------------- curves

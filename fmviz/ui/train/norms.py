@@ -21,15 +21,16 @@ _NAMED = 16
 
 def _draw(scene: Scene, settings: Settings) -> None:
     data, truth = scene.data, truth_of(scene.data)
-    norms = pd.Series(np.linalg.norm(scene.fit.parameters.P, axis=1))  # type: ignore[union-attr]
-    used = norms[norms > 0].sort_values(ascending=False, kind="stable")
-    shown = used.head(_MOST)
+    P = scene.fit.parameters.P  # type: ignore[union-attr]
+    live = np.flatnonzero(P.any(axis=1))
+    norms = pd.Series(np.linalg.norm(P[live], axis=1), live).sort_values(ascending=False, kind="stable")
+    shown = norms.head(_MOST)
     groups = {"": (np.ones(len(shown), dtype=bool), regularizer_color(scene.experiment.regularizer))}
     if truth is not None:
         true = (truth != 0).any(axis=0)[shown.index]
         groups = {"interacts in truth": (true, groups[""][1]), "does not": (~true, NEUTRAL)}
-    words = f"{len(norms) - len(used):,} of {len(norms):,} rows are exactly zero."
-    st.caption(words + (f" The largest {_MOST} of {len(used):,} others are drawn." * (len(used) > _MOST)))
+    words = f"{len(P) - len(live):,} of {len(P):,} rows are exactly zero."
+    st.caption(words + (f" The largest {_MOST} of {len(live):,} others are drawn." * (len(live) > _MOST)))
     names = [data.feature_names[j] for j in shown.index]
     figure = go.Figure()
     for name, (mask, color) in groups.items():
@@ -39,7 +40,7 @@ def _draw(scene: Scene, settings: Settings) -> None:
             name=name,
             width=0.8,
             marker={"color": color, "line": {"width": 0}},
-            customdata=[name for name, here in zip(names, mask, strict=True) if here],
+            customdata=[feature for feature, here in zip(names, mask, strict=True) if here],
             hovertemplate="%{customdata}: %{y:.4g}<extra></extra>",
         )
     ticks = {"tickvals": list(range(1, len(names) + 1)), "ticktext": names} if len(names) <= _NAMED else {}

@@ -134,7 +134,7 @@ class Panel:
     name: str
     title: str | Callable[[Scene], str]
     part: str
-    applies: Callable[[Scene], bool] = lambda scene: scene.drawn
+    applies: Callable[[Scene], bool] = lambda scene: True
     plots: Callable[[Scene], list[figures.Plot]] | None = None
     draw: Callable[[Scene, Settings], None] | None = None
     wide: bool = False
