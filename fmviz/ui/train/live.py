@@ -23,7 +23,7 @@ from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import load_dataset, truth_of
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
@@ -37,7 +37,7 @@ from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train import PANELS, interactions, matrices, slices, why_zero
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options
-from fmviz.ui.train.matrices import factors_repeat, order_name
+from fmviz.ui.train.matrices import order_name
 from fmviz.ui.train.panels import PARTS, Scene
 from fmviz.ui.train.settings import adopt
 from fmviz.ui.watching import connected, failure, shared_task
@@ -251,18 +251,17 @@ def _ready_words(loading: Task | None, settings: Settings) -> str:
 
 
 def _recovery_words(view: JobView) -> str:
-    last, matrix = view.last, view.machine.notation.matrix
-    said = []
-    for key, kind in (("", " of pairs"), ("_3", " of triples")):
-        if f"support_f1{key}" not in last:
-            continue
-        kind = kind if "support_f1_3" in last else ""
-        exactly = "is exactly" if last[f"support_recovered{key}"] else "is not exactly"
-        words = f"The support{kind} {exactly} the true one. F1 {last[f'support_f1{key}']:.3f}"
-        if not key and "estimation_error" in last:
-            words += f", estimation error {last['estimation_error']:.3f} ({matrix} = 0 has 1)"
-        said.append(words + ".")
-    return " ".join(said)
+    last, error = view.last, ""
+    if "estimation_error" in last:
+        none = f"{view.machine.notation.matrix} = 0 has 1"
+        error = f", estimation error {last['estimation_error']:.3f} ({none})"
+    kinds = (("", " of pairs" * ("support_f1_3" in last), error), ("_3", " of triples", ""))
+    return " ".join(
+        f"The support{kind} is {'' if last[f'support_recovered{key}'] else 'not '}exactly the true one. "
+        f"F1 {last[f'support_f1{key}']:.3f}{more}."
+        for key, kind, more in kinds
+        if f"support_f1{key}" in last
+    )
 
 
 # --------------------------------------------------------------------------------------------------- stage
@@ -395,11 +394,8 @@ def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Matrix]:
     view, dataset, look = scene.view, scene.dataset, scene.look
     if dataset is None:
         return []
-    truth = truth_of(dataset)
     # Before the first epoch, too: the truth does not depend on the run.
-    sized = dataset.truth is not None and not factors_repeat(scene.experiment.machine)
-    if look is not None:
-        truth, sized = look.truth(dataset)
+    truth, sized = (look or matrices.Look(scene.machine, 2)).truth(dataset)
     compared = scene.compared and truth is not None and dataset.X.shape[1] <= EXACT_FEATURES
     if not scene.drawn or view is None:
         shown = [matrices.nothing_learned(scene.experiment, dataset, scene.words)]
