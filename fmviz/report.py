@@ -44,16 +44,16 @@ from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, 
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, unit_of
+from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_run
 from fmviz.lab.typography import cell, with_minus
 from fmviz.lab.uploads import is_upload, library
+from fmviz.metrics import COLUMNS, in_units
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.scaling import Scaling
 from fmviz.tables.source import Source
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
-_SOLVED = 1e-3
 # The maximum number of heatmaps, one for each output.
 _OUTPUTS = 12
 _LEFT_OUT = (
@@ -126,6 +126,11 @@ class Outcome:
     def epoch(self) -> int:
         """The number of finished epochs."""
         return int(self.history[-1]["epoch"]) if self.history else 0
+
+    @property
+    def unit(self) -> tuple[float, str]:
+        """The factor that converts errors to the unit of the target, and that unit."""
+        return (1.0, "") if self.dataset is None else self.dataset.unit
 
     @cached_property
     def wording(self) -> Wording:
@@ -209,6 +214,7 @@ def html(outcome: Outcome) -> str:
         A self-contained page, with all external texts escaped, in the light or dark theme of the reader.
     """
     last = outcome.history[-1] if outcome.history else {}
+    cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
     penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
     return _TEMPLATES.get_template("report.html").render(
@@ -220,8 +226,8 @@ def html(outcome: Outcome) -> str:
             _units(outcome.dataset),
             *outcome.notes,
         ],
-        cards=list(_cards(outcome, last)) if last else [],
-        solved=f"{_SOLVED:g}",
+        cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, outcome.unit).items()],
+        solved=f"{SOLVED:g}",
         columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
         model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}.",
         formulas=_formulas(outcome),
@@ -237,29 +243,6 @@ def html(outcome: Outcome) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- numbers
-
-
-def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield names, values and CSS classes of the numbers at the top."""
-    certificate = float(last.get("certificate", math.nan))
-    known = not math.isnan(certificate)
-    of = f" of {outcome.dataset.X.shape[1]:,}" if outcome.dataset is not None else ""
-    yield "Objective", cell(last.get("objective")), ""
-    yield (
-        "Duality gap" if outcome.model.certificate == "gap" else "Certificate",
-        f"{certificate:.1e}" if known else "–",
-        ("good" if certificate <= _SOLVED else "bad") if known else "",
-    )
-    if (bases := last.get("used_bases")) is not None:
-        yield "Bases", cell(bases), ""
-    yield "Used interactions", cell(last.get("used_interactions")), ""
-    yield "Used features", cell(last.get("used_features")) + of, ""
-    yield "Epochs", cell(last.get("epoch")), ""
-    yield "Solver time", f"{float(last.get('seconds', 0.0)):.3g} s", ""
-    for name, words in METRICS.items():
-        if (value := last.get(name)) is not None and math.isfinite(value):
-            scale, unit = unit_of(name, outcome.dataset)
-            yield f"{words}{unit and f' (in {unit})'}", cell(value * scale), ""
 
 
 def _units(dataset: Dataset | None) -> str:
@@ -359,23 +342,26 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
     if len(history) < 2:
         return
     notation = outcome.model.notation
-    terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
     color = regularizer_color(outcome.experiment.regularizer.name)
-    errors = [name for name in history if str(name).endswith("rmse")]
-    history[errors] *= unit_of("rmse", outcome.dataset)[0]
+    for name, column in COLUMNS.items():
+        if name in history:
+            history[name] *= column.within(outcome.unit)[0]
     course = with_jumps(history, outcome.experiment)
-    drawn = [
-        ("Objective", training.objective(course, parts=True, terms=terms, color=color)),
-        ("Used interactions and features", training.sparsity(history)),
-    ]
-    for metric in training.metric_names(history):
-        unit = unit_of(metric, outcome.dataset)[1]
-        title = f"{training.METRICS[metric]}{unit and f' (in {unit})'}"
-        drawn.append((title, training.prediction(history, metric)))
-    if "support_f1" in history or "support_f1_3" in history:
-        drawn.append(("Recovery of the truth", training.recovery(history)))
+    terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
+    drawn = {
+        "Objective": training.objective(color, course, **terms),
+        "Used interactions and features": training.uses(),
+        **{
+            metric.within(outcome.unit)[1]: training.prediction(metric)
+            for metric in training.metrics_in(history)
+        },
+        "Recovery of the truth": training.recovery(history),
+    }
     words = change_words(outcome.experiment, outcome.epoch - 1)
-    for title, figure in drawn:
+    for title, plots in drawn.items():
+        if not plots:
+            continue
+        figure = training.curves(course, plots)
         mark_epochs(figure, history, "epoch", words)
         yield title, Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
 

@@ -36,9 +36,10 @@ FLOORS: dict[str, Floor] = {
     "names": Floor(("fmviz/choices.py", "fmviz/operators.py"), ("engine",), ("numpy",)),
     # What is imported by ``import fmviz`` itself; the rest of its names come when they are asked for.
     "package": Floor(("fmviz/__init__.py",), ("engine", "names")),
+    "metrics": Floor(("fmviz/metrics/",), ("engine",), ("numpy", "scipy")),
     "estimators": Floor(
-        ("fmviz/estimators/", "fmviz/metrics.py", "fmviz/paths/"),
-        ("engine", "names"),
+        ("fmviz/estimators/", "fmviz/paths/"),
+        ("engine", "names", "metrics"),
         (*_TABLES, "scipy", "sklearn"),
     ),
     "tables": Floor(
@@ -49,7 +50,7 @@ FLOORS: dict[str, Floor] = {
     "lab": Floor(
         ("fmviz/lab/",),
         # Of the package the version alone.
-        ("engine", "names", "estimators", "tables", "package"),
+        ("engine", "names", "metrics", "estimators", "tables", "package"),
         (
             *(*_TABLES, "distributed", "jinja2", "joblib", "numba", "platformdirs"),
             *("pyarrow", "scipy", "sklearn", "threadpoolctl"),
@@ -57,20 +58,20 @@ FLOORS: dict[str, Floor] = {
     ),
     # The public names of what lab has; nothing of ours needs them.
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
-    "figures": Floor(("fmviz/figures/",), libraries=(*_TABLES, "plotly", "scipy")),
+    "figures": Floor(("fmviz/figures/",), ("metrics",), (*_TABLES, "plotly", "scipy")),
     "report": Floor(
         ("fmviz/report.py",),
-        ("engine", "tables", "lab", "figures"),
+        ("engine", "metrics", "tables", "lab", "figures"),
         (*_TABLES, "jinja2", "latex2mathml", "markupsafe"),
     ),
     "cli": Floor(
         ("fmviz/cli/", "fmviz/__main__.py"),
-        ("engine", "names", "package", "estimators", "tables", "lab", "figures", "report"),
+        ("engine", "names", "metrics", "package", "estimators", "tables", "lab", "figures", "report"),
         _TABLES,
     ),
     "ui": Floor(
         ("fmviz/ui/",),
-        ("engine", "names", "estimators", "tables", "lab", "figures", "report"),
+        ("engine", "names", "metrics", "estimators", "tables", "lab", "figures", "report"),
         (*_TABLES, "plotly", "starlette", "streamlit"),
     ),
     "entry": Floor(("app.py", "pages/"), ("ui",), ("streamlit",)),

@@ -5,7 +5,15 @@ import pytest
 
 from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.parameters import Parameters
-from fmviz.metrics import estimation_error, interaction_weights, support_f1, support_recovered
+from fmviz.engine.target import Target
+from fmviz.metrics import (
+    METRICS,
+    Predictions,
+    estimation_error,
+    interaction_weights,
+    support_f1,
+    support_recovered,
+)
 
 W = np.zeros((4, 4))
 W[0, 1] = W[1, 0] = 2.0
@@ -63,3 +71,29 @@ def test_shapes_are_checked():
         support_f1(W, Parameters.of_weights(np.eye(3)))
     with pytest.raises(ValueError, match="4 rows"):
         estimation_error(W, np.zeros((3, 1)))
+
+
+Y = np.array([-1.0, 1.0, 1.0, -1.0])
+CLASSES = np.array([0.0, 1.0, 2.0, 1.0])
+SIDES = CLASSES[:, None] <= np.arange(2)
+TARGETS = {
+    "real": (Y, Y),
+    "binary": (Y, Y),
+    "several": (np.column_stack([Y, -Y]), np.column_stack([Y, -Y])),
+    "class": (CLASSES, np.eye(3)[CLASSES.astype(int)] - 0.5),
+    "ordinal": (CLASSES, SIDES - 0.5),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(m.name, kind) for m in METRICS.values() if m.on_rows for kind in m.on if m.listed]
+)
+def test_right_predictions_are_better_and_values_within_limits(name, kind):
+    metric, (y, f) = METRICS[name], TARGETS[kind]
+    target = Target(y, kind, np.arange(3) if kind in ("class", "ordinal") else None)
+    right, wrong = (
+        metric.function(Predictions(target, g, 1.0 / (1.0 + np.exp(-g)), np.arange(3.0))) for g in (f, -f)
+    )
+    assert right < wrong if metric.better == "smaller" else right > wrong
+    low, high = metric.limits
+    assert all(low <= value <= (np.inf if high is None else high) for value in (right, wrong))

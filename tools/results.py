@@ -14,7 +14,7 @@ import os
 import time
 from pathlib import Path
 
-from fmviz.figures import papers, thumbnail
+from fmviz.figures import papers, sketch
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
 from fmviz.lab.papers.results import result_so_far, run_and_keep, unfinished
 from fmviz.lab.papers.shipped import keep_shipped
@@ -64,7 +64,7 @@ def main() -> None:
             print(f"{name}: the store has none.")
             continue
         result, created = last
-        picture = thumbnail.svg(papers.draw(result["tables"], **artefact.picture))
+        picture = sketch.thumbnail(papers.draw(result["tables"], **artefact.picture))
         path = keep_shipped(without_paths(result), created, picture)
         print(f"{name}: {result['budget']} budget, {path.stat().st_size:,} bytes")
 

@@ -15,9 +15,9 @@ from fmviz.figures.tabular import defused
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
-from fmviz.lab.store.table import METRICS
 from fmviz.lab.typography import cell
 from fmviz.lab.values import plain
+from fmviz.metrics import COLUMNS, in_units
 from fmviz.report import Outcome, file_notes
 from fmviz.report import html as page
 
@@ -38,12 +38,6 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     assert end.status is not None, "the fit has ended"
     scale = encoded.target.scale if encoded is not None else 1.0
     last = fit.validated
-    metrics = {
-        words: float(_in_units(name, last[name], scale))
-        for name, words in METRICS.items()
-        # The AUC is none where the rows kept out have one class only.
-        if np.isfinite(last.get(name, np.nan))
-    }
     never = []
     if count := int((pairs["rows_with_both"] == 0).sum()):
         never = [
@@ -80,12 +74,15 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "used_interactions": end.used_interactions,
             "intercept": np.asarray(parameters.intercept).tolist(),
         },
-        "metrics": metrics,
+        "metrics": in_units(last, (scale, "")),
         "linear_weights": _linear(parameters.w, dataset),
         "encoding": None if encoded is None or encoded.encoder is None else encoded.encoder.to_dict(),
         "stored_run": fit.last.stored or None,
         "versions": versions(),
-        "history": [{k: _in_units(k, v, scale) for k, v in record.items()} for record in fit.last.history],
+        "history": [
+            {k: v * COLUMNS[k].within((scale, ""))[0] if k in COLUMNS else v for k, v in record.items()}
+            for record in fit.last.history
+        ],
     }
     return content, pairs
 
@@ -106,11 +103,6 @@ def _columns(fit: Fit) -> dict[str, Any] | None:
         for row in reading.named.itertuples()
     ]
     return {"mains": mains, "pairs": pairs, "message": " ".join(reading.sentences), "errors": reading.errors}
-
-
-def _in_units(name: str, value: float, scale: float) -> float:
-    """Convert a prediction error to the unit of the target; return other values unchanged."""
-    return value * scale if name.endswith("rmse") else value
 
 
 def _notes(fit: Fit) -> list[str]:

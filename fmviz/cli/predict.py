@@ -73,7 +73,7 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
     """Return a sentence on the prediction errors if the table has the target."""
     import numpy as np
 
-    from fmviz.lab.runner import prediction_figures
+    from fmviz.metrics import METRICS, Predictions, measured
 
     target = model.target
     if source.table is None or not all(name in source.table for name in target.names):
@@ -86,8 +86,16 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
         return notes
     y, f = y[known], scores[known]
     said = f"{target.name} {'are' if target.parts else 'is'} known in {len(y):,} of these rows"
+    each = [Predictions(replace(target.engine, values=y), f, model.probability(f))]
     if target.task == "regression":
-        errors = np.sqrt(np.mean(np.square(target.decode(y) - target.decode(f)), axis=0))
-        return [*notes, f"{said}: RMSE {', '.join(f'{error:.5g}' for error in np.atleast_1d(errors))}."]
-    figures = prediction_figures(replace(target.engine, values=y), f, model.probability(f))
-    return [*notes, f"{said}: accuracy {figures['accuracy']:.4g}."]
+        # Errors of several targets are each in a unit of its own.
+        truth, scores = (target.decode(values).reshape(len(y), -1).T for values in (y, f))
+        each = [
+            Predictions(replace(target.engine, values=own), g) for own, g in zip(truth, scores, strict=True)
+        ]
+    figures = [measured(known.target.kind, known) for known in each]
+    words = (
+        f"{METRICS[name].label} {', '.join(f'{values[name]:.5g}' for values in figures)}"
+        for name in figures[0]
+    )
+    return [*notes, f"{said}: {', '.join(words)}."]

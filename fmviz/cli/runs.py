@@ -94,7 +94,8 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
 
 def _show(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.runs.program import program
-    from fmviz.lab.store.table import METRICS, metrics_of, title_of_run
+    from fmviz.lab.store.table import title_of_run
+    from fmviz.metrics import in_units
 
     run = store.get(arguments.id)
     if arguments.json:
@@ -107,7 +108,7 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
     last = run.last
     figures = {name: last.get(name) for name in ("objective", "used_features", "used_interactions")}
     figures |= {"certificate": last.get("certificate"), "epochs": run.epoch, "seconds": run.seconds}
-    figures |= {METRICS[name]: value for name, value in metrics_of(run).items()}
+    figures |= in_units(last)
     print("\n" + text_table([{"result": name, "value": value} for name, value in figures.items()]))
     print("\n" + text_table([{"setting": name, "value": str(v)} for name, v in run.settings.items()]))
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())

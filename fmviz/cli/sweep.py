@@ -88,7 +88,7 @@ def _report(plan: SweepPlan, finished: dict[int, StoredRun], as_json: bool) -> N
         main_metric,
         means_table,
     )
-    from fmviz.lab.store.table import METRICS
+    from fmviz.metrics import COLUMNS
 
     failed = Counter(run.message for run in finished.values() if run.status == "failed")
     rows: list[dict[Any, Any]] = []
@@ -108,7 +108,7 @@ def _report(plan: SweepPlan, finished: dict[int, StoredRun], as_json: bool) -> N
             {
                 **({} if one_set else {"dataset": row["dataset"]}),
                 **{name: row[name] for name in ("method", *plan.grid, "fits")},
-                METRICS.get(metric, metric): _spread(row["mean"], row["std"]),
+                COLUMNS[metric].label: _spread(row["mean"], row["std"]),
                 "interactions": _spread(row["interactions"], row["interactions_std"]),
             }
             for row in rows

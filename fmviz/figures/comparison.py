@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from fmviz.figures import palette
 from fmviz.figures.training import DASHES, X_TITLES, X, axis_type, finish, metric_axis, thin
+from fmviz.metrics import Metric
 
 STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
 
@@ -26,8 +27,7 @@ def run_styles(regularizers: Sequence[str]) -> list[tuple[str, str]]:
 
 def overlay(
     histories: Sequence[tuple[str, str, pd.DataFrame]],
-    column: str,
-    title: str,
+    metric: Metric,
     x: X = "epoch",
 ) -> go.Figure:
     """Draw one column of the histories of several runs.
@@ -37,12 +37,12 @@ def overlay(
     histories : sequence of (str, str, DataFrame)
         The names of runs, their regularizers and their histories; runs of one name have one style, also where
         some lack the column and are left out.
-    column, title : str
-        What is drawn, and its name.
+    metric : Metric
+        What is drawn.
     x : {"epoch", "seconds"}
         The horizontal axis.
     """
-    figure = go.Figure()
+    figure, column = go.Figure(), metric.name
     values: list[float] = []
     regularizers = {name: regularizer for name, regularizer, _ in histories}
     styles = dict(zip(regularizers, run_styles(list(regularizers.values())), strict=True))
@@ -64,7 +64,7 @@ def overlay(
             hovertemplate="%{y:.5g}",
         )
     figure.update_xaxes(title=X_TITLES[x], rangemode="tozero")
-    figure.update_yaxes(metric_axis(column, values), title=title)
+    figure.update_yaxes(metric_axis(metric, values))
     return finish(
         figure,
         360,
@@ -83,8 +83,7 @@ def trade_off(
     counts: Sequence[float],
     values: Sequence[float],
     front: Sequence[bool],
-    metric: str,
-    title: str,
+    metric: Metric,
     what: str = "interactions",
     spread: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> go.Figure:
@@ -98,8 +97,8 @@ def trade_off(
         One value a run; runs without a value are left out.
     front : sequence of bool
         Which runs are on the Pareto front.
-    metric, title : str
-        The metric, and its name.
+    metric : Metric
+        What the values are of.
     what : str
         What is counted, in the plural.
     spread : (sequence of float, sequence of float), optional
@@ -138,7 +137,7 @@ def trade_off(
             showlegend=False,
         )
     figure.update_xaxes(title=f"used {what}", **axis_type(x[np.isfinite(x) & np.isfinite(y)]))
-    figure.update_yaxes(metric_axis(metric, y[np.isfinite(y)]), title=title)
+    figure.update_yaxes(metric_axis(metric, y[np.isfinite(y)]))
     return finish(figure, 360, 30, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
 
 
@@ -188,8 +187,7 @@ def against_strength(
     axis: str,
     value: str,
     error: str | None,
-    metric: str,
-    title: str,
+    metric: Metric,
 ) -> go.Figure:
     """Draw means against a strength, a curve for every data set and method.
 
@@ -201,8 +199,8 @@ def against_strength(
         The columns of the two axes.
     error : str, optional
         The column of the bars.
-    metric, title : str
-        What the values are of, and its name.
+    metric : Metric
+        What the values are of.
     """
     figure = go.Figure()
     several = table["dataset"].nunique() > 1
@@ -224,7 +222,7 @@ def against_strength(
         title=STRENGTHS.get(axis, axis.replace("_", " ")), type="log" if (table[axis] > 0).all() else "linear"
     )
     figure.update_xaxes(dtick=1, exponentformat="power", selector={"type": "log"})
-    figure.update_yaxes(metric_axis(metric, table[value]), title=title)
+    figure.update_yaxes(metric_axis(metric, table[value]))
     return finish(
         figure,
         340,

@@ -65,11 +65,6 @@ def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> 
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
 
 
-def _signed(number: int) -> str:
-    """Return an integer with a typographic minus sign."""
-    return str(number).replace("-", "−")
-
-
 def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
     x, y = np.round(points, 10).T
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip"}
@@ -146,7 +141,11 @@ def plane(
     # The name of the axis replaces its last tick label: a title would shrink the plot or cover its lines.
     numbers = list(range(-int(REACH), int(REACH)))
     xaxis, yaxis = (
-        axis | {"tickvals": [*numbers, REACH], "ticktext": [*map(_signed, numbers), f"<b>{name}</b>"]}
+        axis
+        | {
+            "tickvals": [*numbers, REACH],
+            "ticktext": [*(str(n).replace("-", "−") for n in numbers), f"<b>{name}</b>"],
+        }
         for name in axes
     )
     return go.Figure(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Callable
 from html import escape
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from fmviz.figures.palette import matrix_colors
+from fmviz.figures.palette import NEUTRAL, matrix_colors
 from fmviz.figures.training import evenly
 
 WIDTH = 367
@@ -95,7 +94,16 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
                     ],
                 )
             )
-    out += _marks(figure, at_x, height)
+    out += [
+        f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
+        f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
+        for shape in figure.layout.shapes
+    ]
+    out += [
+        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
+        f"{escape(note.text)}</text>"
+        for note in figure.layout.annotations
+    ]
     for tick in _ticks(x_low, x_high, 5, log_x):
         value = 10**tick if log_x else tick
         out.append(
@@ -107,21 +115,6 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
         f'<text x="{(start + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
     )
     return "".join(out)
-
-
-def _marks(figure: go.Figure, at_x: Callable[[float], float], height: int) -> list[str]:
-    """Draw the vertical lines of `fmviz.figures.training.mark_epochs` and their labels."""
-    out = [
-        f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
-        f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
-        for shape in figure.layout.shapes
-    ]
-    out += [
-        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
-        f"{escape(note.text)}</text>"
-        for note in figure.layout.annotations
-    ]
-    return out
 
 
 def _drawable(y: float, log: bool) -> bool:
@@ -220,6 +213,74 @@ def _legend(traces: list[Any], width: float) -> list[str]:
         out.append(f'<text x="{x + 23:.0f}" y="20"{size}>{escape(trace.name)}</text>')
         x += 38 + letter * len(trace.name)
     return out
+
+
+THUMBNAIL = 300, 120
+_MARGIN = 8
+
+
+def thumbnail(figure: go.Figure) -> str:
+    """Return the lines, points and boxes on the first pair of axes, without text.
+
+    Parameters
+    ----------
+    figure : plotly Figure
+        Of scatter and box traces there; numbers on linear or logarithmic axes, or words.
+
+    Returns
+    -------
+    str
+        An SVG that reads on light and on dark.
+    """
+    width, height = THUMBNAIL
+    traces = [t for t in figure.data if (t.xaxis or "x") == "x" and t.type in ("scatter", "box") and len(t.x)]
+    across = _places([t.x for t in traces], figure.layout.xaxis, _MARGIN, width - _MARGIN)
+    down = _places([t.y for t in traces], figure.layout.yaxis, height - _MARGIN, _MARGIN)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">']
+    out += [
+        f'<path d="M{_MARGIN} {height * share:g}H{width - _MARGIN}" stroke="{NEUTRAL}33"/>'
+        for share in (0.1, 0.5, 0.9)
+    ]
+    boxes = [t for t in traces if t.type == "box"]
+    for trace, xs, ys in zip(traces, across, down, strict=True):
+        known = np.isfinite(xs) & np.isfinite(ys)
+        points = np.column_stack([xs, ys])[known]
+        if trace.type == "box":
+            aside, color = 10.0 * (boxes.index(trace) - 0.5 * (len(boxes) - 1)), trace.marker.color
+            for x in dict.fromkeys(xs):
+                low, middle, high = np.quantile(ys[known & (xs == x)], (0.75, 0.5, 0.25))
+                out.append(
+                    f'<rect x="{x + aside - 4:.1f}" y="{high:.1f}" width="8" '
+                    f'height="{max(low - high, 1):.1f}" fill="{color}66" stroke="{color}"/>'
+                    f'<path d="M{x + aside - 4:.1f} {middle:.1f}h8" stroke="{color}"/>'
+                )
+        elif trace.mode == "markers":
+            circle = f'r="2.5" fill="{trace.marker.color}"/>'
+            out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" {circle}' for x, y in points]
+        elif len(points):
+            path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points[evenly(len(points), 60)])
+            out.append(f'<path d="M{path}" fill="none" stroke="{trace.line.color}" stroke-width="1.5"/>')
+    return "".join([*out, "</svg>"])
+
+
+def _places(parts: list[Any], axis: Any, start: float, end: float) -> list[np.ndarray]:
+    """Return where values are on an axis, in pixels; NaN for invalid ones, words in their order."""
+    words = list(dict.fromkeys(value for part in parts for value in part if isinstance(value, str)))
+    numbers = [
+        np.array([words.index(value) for value in part] if words else part, dtype=float) for part in parts
+    ]
+    if axis.type == "log":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            numbers = [np.log10(part) for part in numbers]
+    known = np.concatenate([*numbers, np.zeros(0)])
+    known = known[np.isfinite(known)]
+    low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+    if axis.range is not None and not words:
+        low, high = axis.range
+    if words or high <= low:
+        low, high = low - 0.5, high + 0.5
+    places = [start + np.clip((part - low) / (high - low), 0.0, 1.0) * (end - start) for part in numbers]
+    return [np.where(np.isfinite(part), place, np.nan) for part, place in zip(numbers, places, strict=True)]
 
 
 _CODES = 127

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from fmviz.figures import palette
 from fmviz.figures.training import NONE, SYMBOLS, finish, log_counts_axis, metric_axis
+from fmviz.metrics import Metric
 
 Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
@@ -19,8 +20,7 @@ _FEW = 30
 
 def path(
     table: pd.DataFrame,
-    y: str,
-    title: str,
+    metric: Metric,
     *,
     x: Against = "lambda_sparse",
     chosen: tuple[str, float] | None = None,
@@ -34,10 +34,10 @@ def path(
     Parameters
     ----------
     table : DataFrame
-        Columns ``regularizer``, ``label``, ``lambda_sparse``, ``used_interactions`` and `y`, one row a fit,
-        those of a regularizer by rising strength.
-    y, title : str
-        What is drawn, and its name.
+        Columns ``regularizer``, ``label``, ``lambda_sparse``, ``used_interactions`` and the metric, one row a
+        fit, those of a regularizer by rising strength.
+    metric : Metric
+        What is drawn.
     x : {"lambda_sparse", "used_interactions"}
         The horizontal axis, logarithmic but for few interactions; a count of 0 stands at its left end, and is
         named.
@@ -46,7 +46,7 @@ def path(
     ends : (float, float), optional
         The lowest and the highest strength of the whole path, where it still grows.
     total : int, optional
-        The largest count there can be: `y` is then a count.
+        The largest count there can be, of a metric that is a count.
     log_counts : bool
         Whether counts are on a logarithmic axis.
     height : int
@@ -57,7 +57,7 @@ def path(
     plotly Figure
         The customdata of every point holds its regularizer and its strength.
     """
-    figure = go.Figure()
+    figure, y = go.Figure(), metric.name
     counts = total is not None
     log_x = x == "used_interactions" and table[x].max() > _FEW
     for number, (name, rows) in enumerate(table.groupby("regularizer", sort=False)):
@@ -118,22 +118,22 @@ def path(
             margin = 0.03 * (high - low)
             figure.update_xaxes(range=[low - margin, high + margin])
     figure.update_xaxes(title=X_TITLES[x])
-    figure.update_yaxes(title=title)
+    figure.update_yaxes(title=metric.label)
     if counts and log_counts:
         figure.update_yaxes(log_counts_axis(float(total or 1)))
     elif counts:
         few = table[y].max() <= 5
         figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=1 if few else None)
     else:
-        figure.update_yaxes(metric_axis(y, table[y]))
+        figure.update_yaxes(metric_axis(metric, table[y]))
     return finish(figure, height, hovermode="closest")
 
 
-def describe_path(table: pd.DataFrame, y: str, title: str, x: Against = "lambda_sparse") -> str:
+def describe_path(table: pd.DataFrame, metric: Metric, x: Against = "lambda_sparse") -> str:
     """Describe a figure of `path` in a sentence, for screen readers."""
-    parts = []
+    parts, y = [], metric.name
     for _, rows in table.dropna(subset=[y]).groupby("regularizer", sort=False):
         first, last = rows.iloc[0], rows.iloc[-1]
         parts.append(f"{first['label']} from {first[y]:.4g} to {last[y]:.4g}")
     low, high = (f"{edge:.3g}" for edge in (table["lambda_sparse"].min(), table["lambda_sparse"].max()))
-    return f"{title} against {X_TITLES[x]}, λ from {low} to {high}: {'; '.join(parts)}."
+    return f"{metric.label} against {X_TITLES[x]}, λ from {low} to {high}: {'; '.join(parts)}."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
 from fmviz.figures.palette import NEUTRAL
+from fmviz.metrics import METRICS, OBJECTIVE, SUPPORT_F1, USED_INTERACTIONS, Metric
 
 X = Literal["epoch", "seconds", "used_bases"]
 X_TITLES: dict[str, str] = {
@@ -43,14 +45,6 @@ PARTS: dict[str, tuple[str, str]] = {
     "penalty_p": ("λₚ ‖P‖²", GREEN),
     "penalty_w": ("λ_w ‖w‖²", PURPLE),
 }
-METRICS: dict[str, str] = {
-    "rmse": "RMSE",
-    "accuracy": "Accuracy",
-    "auc": "ROC-AUC",
-    "log_loss": "Log loss",
-    "loss": "Loss",
-}
-"""The prediction metrics: the column is ``train_<name>`` or ``validation_<name>``."""
 
 
 def evenly(n: int, most: int) -> np.ndarray:
@@ -63,12 +57,12 @@ def thin(history: pd.DataFrame) -> pd.DataFrame:
     return history.iloc[evenly(len(history), MOST_POINTS)]
 
 
-def metric_axis(name: str, values: Sequence[float] | np.ndarray) -> dict[str, object]:
-    """Return an axis limited to the range of a metric: shares from 0 to 1, others from 0."""
-    if any(share in name for share in ("auc", "accuracy", "f1")):
-        return {"type": "linear", "minallowed": 0.0, "maxallowed": 1.0}
-    axis = axis_type(values)
-    return axis if axis["type"] == "log" else {**axis, "minallowed": 0.0}
+def metric_axis(metric: Metric, values: Sequence[float] | np.ndarray) -> dict[str, object]:
+    """Return the titled axis of a metric, limited to its range."""
+    low, high = metric.limits
+    axis = axis_type(values) if metric.axis == "log" else {"type": "linear"}
+    limits = {} if axis["type"] == "log" else {"minallowed": low, "maxallowed": high}
+    return {**axis, **limits, "title": metric.label}
 
 
 def axis_type(values: Sequence[float] | np.ndarray) -> dict[str, object]:
@@ -95,28 +89,6 @@ def log_counts_axis(largest: float) -> dict[str, object]:
     }
 
 
-def _line(
-    history: pd.DataFrame,
-    x: X,
-    column: str,
-    name: str,
-    color: str,
-    *,
-    dash: str | None = None,
-    width: float = 2,
-    form: str = ".5g",
-) -> go.Scatter:
-    return go.Scatter(
-        x=history[x].to_numpy(),
-        y=history[column].to_numpy(),
-        name=name,
-        mode="lines+markers" if len(history) <= 60 else "lines",
-        marker={"size": 4, "color": color},
-        line={"color": color, "width": width, "dash": dash},
-        hovertemplate=f"%{{y:{form}}}",
-    )
-
-
 def finish(figure: go.Figure, height: int, top: int = 34, **layout: object) -> go.Figure:
     """Set what all figures share: a transparent ground, narrow margins, a legend above."""
     figure.update_layout(
@@ -133,8 +105,151 @@ def finish(figure: go.Figure, height: int, top: int = 34, **layout: object) -> g
     return figure
 
 
-def _finish(figure: go.Figure, x: X, revision: str, **axis: object) -> go.Figure:
-    figure.update_xaxes(title_text=X_TITLES[x], rangemode="tozero", **axis)
+@dataclass(frozen=True)
+class Curve:
+    """A column of a history as a line, perhaps with a dashed one at its true value."""
+
+    column: str
+    name: str
+    color: str
+    level: float | None = None
+    dash: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves on one pair of axes; the vertical one is that of a metric, or begins at 0."""
+
+    metric: Metric
+    curves: tuple[Curve, ...]
+    zero: bool = False
+
+
+def objective(color: str, history: pd.DataFrame | None = None, **terms: str) -> list[Plot]:
+    """Return the plot of the objective; given a history, with its parts that are not 0 throughout.
+
+    Parameters
+    ----------
+    color : str
+        Of the sum.
+    history : DataFrame, optional
+        With the columns `PARTS`.
+    **terms : str
+        Other names of parts than those in `PARTS`.
+    """
+    parts = [] if history is None else [column for column in PARTS if history[column].any()]
+    curves = (
+        Curve(column, terms.get(column, PARTS[column][0]), PARTS[column][1], dash=True) for column in parts
+    )
+    return [Plot(OBJECTIVE, (Curve("objective", "objective" if parts else "", color), *curves))]
+
+
+def uses(
+    counts: Mapping[str, str] | None = None,
+    true_interactions: Mapping[str, int] | None = None,
+    true_features: int | None = None,
+) -> list[Plot]:
+    """Return the plots of used interactions, above each other, and of used features.
+
+    Parameters
+    ----------
+    counts : mapping, optional
+        Names by columns, in place of all interactions: those of each order.
+    true_interactions, true_features
+        How many there are in truth, of interactions by columns.
+    """
+    known = true_interactions or {}
+    kinds = (counts or {"used_interactions": "interactions"}).items()
+    curves = [
+        Curve(column, name, color, known.get(column))
+        for (column, name), color in zip(kinds, itertools.cycle((ORANGE, PURPLE, GREEN)), strict=False)
+    ]
+    curves.append(Curve("used_features", "features", BLUE, true_features))
+    return [Plot(USED_INTERACTIONS, (curve,), zero=True) for curve in curves]
+
+
+def metrics_in(history: Container[str]) -> list[Metric]:
+    """Return the metrics of predictions in the columns of a history, the most telling first."""
+    return [metric for name, metric in METRICS.items() if f"train_{name}" in history]
+
+
+def prediction(metric: Metric, validated: bool = True) -> list[Plot]:
+    """Return the plot of a metric on the training rows and, if there are any, on the validation rows."""
+    train = Curve(f"train_{metric.name}", "training", GREY)
+    validation = Curve(f"validation_{metric.name}", "validation", ORANGE)
+    return [Plot(metric, (train, validation) if validated else (train,))]
+
+
+def recovery(history: Container[str]) -> list[Plot]:
+    """Return the plot of the recovery of true interactions; none where they are unknown."""
+    known = (
+        Curve("support_f1", "F1 of pairs", BLUE),
+        Curve("support_f1_3", "F1 of triples", PURPLE),
+        Curve("estimation_error", "error", ORANGE, dash=True),
+    )
+    drawn = tuple(curve for curve in known if curve.column in history)
+    return [Plot(SUPPORT_F1, drawn, zero=True)] if drawn else []
+
+
+def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revision: str = "") -> go.Figure:
+    """Draw plots above each other on one horizontal axis.
+
+    Parameters
+    ----------
+    history : DataFrame
+        One row an epoch, with columns ``epoch``, ``seconds`` and those of the curves.
+    plots : sequence of Plot
+        What is drawn; columns that the history lacks are left out.
+    x : {"epoch", "seconds", "used_bases"}
+        The horizontal axis.
+    revision : str
+        Names the run: another one forgets the zoom.
+
+    Returns
+    -------
+    plotly Figure
+    """
+    history = thin(history)
+    figure = make_subplots(rows=len(plots), cols=1, shared_xaxes=True, vertical_spacing=0.09)
+    for row, plot in enumerate(plots, 1):
+        drawn = [curve for curve in plot.curves if curve.column in history]
+        for curve in drawn:
+            y = history[curve.column].to_numpy()
+            line = go.Scatter(
+                x=history[x].to_numpy(),
+                y=y,
+                name=curve.name,
+                mode="lines+markers" if len(history) <= 60 else "lines",
+                marker={"size": 4, "color": curve.color},
+                line={"color": curve.color, "width": 2, "dash": "dot" if curve.dash else None},
+                hovertemplate="%{y:,d}" if y.dtype.kind == "i" else "%{y:.5g}",
+            )
+            figure.add_trace(line, row=row, col=1)
+            if curve.level is not None:
+                figure.add_trace(
+                    go.Scatter(
+                        x=history[x].iloc[[0, -1]].to_numpy(),
+                        y=[curve.level, curve.level],
+                        name="in truth",
+                        legendgroup="truth",
+                        showlegend=not any(trace.name == "in truth" for trace in figure.data),
+                        mode="lines",
+                        line={"color": GREY, "width": 1.4, "dash": "dash"},
+                        hovertemplate="%{y:,d}",
+                    ),
+                    row=row,
+                    col=1,
+                )
+        values = history[[curve.column for curve in drawn]].to_numpy(dtype=float).ravel()
+        axis = metric_axis(plot.metric, values)
+        if plot.zero:
+            # Of what sticks out a part is seen.
+            top = plot.metric.limits[1]
+            most = min(float(values[np.isfinite(values)].max(initial=0.0)), 5.0)
+            axis = {"rangemode": "tozero", "nticks": 4, "range": top and [0.0, 1.05 * max(top, most)]}
+        figure.update_yaxes(axis, row=row, col=1)
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_xaxes(title_text=X_TITLES[x], row=len(plots), col=1)
     return finish(
         figure,
         290,
@@ -144,200 +259,6 @@ def _finish(figure: go.Figure, x: X, revision: str, **axis: object) -> go.Figure
         uirevision=f"{revision}:{x}",
         transition={"duration": 0},
     )
-
-
-def objective(
-    history: pd.DataFrame,
-    x: X = "epoch",
-    *,
-    parts: bool = False,
-    terms: Mapping[str, str] | None = None,
-    color: str = palette.NEUTRAL,
-    revision: str = "",
-) -> go.Figure:
-    """Draw the objective against epochs or seconds.
-
-    Parameters
-    ----------
-    history : DataFrame
-        Columns ``epoch``, ``seconds``, ``objective``, and with `parts` the four parts.
-    x : {"epoch", "seconds"}
-        The horizontal axis.
-    parts : bool
-        Whether the parts are drawn as well, as far as they are not zero throughout.
-    terms : mapping, optional
-        Other names of parts than those in `PARTS`.
-    color : str
-        The colour of the total.
-    revision : str
-        Names the run: another one forgets the zoom.
-
-    Returns
-    -------
-    plotly Figure
-    """
-    history = thin(history)
-    figure = go.Figure(_line(history, x, "objective", "objective", color, width=2.6, form=".6g"))
-    if parts:
-        for column, (name, part_color) in PARTS.items():
-            if history[column].to_numpy().any():
-                name = (terms or {}).get(column, name)
-                figure.add_trace(_line(history, x, column, name, part_color, dash="dot", width=1.6))
-    figure.update_yaxes(axis_type(history["objective"]))
-    return _finish(figure, x, revision)
-
-
-def sparsity(
-    history: pd.DataFrame,
-    x: X = "epoch",
-    *,
-    true_features: int | None = None,
-    true_interactions: Mapping[str, int] | None = None,
-    parts: Mapping[str, str] | None = None,
-    revision: str = "",
-) -> go.Figure:
-    """Draw the used interactions above the used features, with dashed lines at the true numbers if known.
-
-    Parameters
-    ----------
-    history : DataFrame
-        Columns ``epoch``, ``seconds``, ``used_interactions``, ``used_features``.
-    x, revision
-        As in `objective`.
-    true_features : int, optional
-        How many there are in truth.
-    true_interactions : mapping, optional
-        How many there are in truth of the interactions in a column.
-    parts : mapping, optional
-        Names by columns, in place of all interactions: those of each order.
-
-    Returns
-    -------
-    plotly Figure
-    """
-    history = thin(history)
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.09)
-    known = true_interactions or {}
-    kinds = (parts or {"used_interactions": "interactions"}).items()
-    rows = [
-        (1, column, name, color, known.get(column))
-        for (column, name), color in zip(kinds, itertools.cycle((ORANGE, PURPLE, GREEN)), strict=False)
-    ]
-    rows.append((2, "used_features", "features", BLUE, true_features))
-    named = False
-    for row, column, name, color, truth in rows:
-        figure.add_trace(_line(history, x, column, name, color, form=",d"), row=row, col=1)
-        if truth is not None:
-            figure.add_trace(
-                go.Scatter(
-                    x=history[x].iloc[[0, -1]].to_numpy(),
-                    y=[truth, truth],
-                    name="in truth",
-                    legendgroup="truth",
-                    showlegend=not named,
-                    mode="lines",
-                    line={"color": GREY, "width": 1.4, "dash": "dash"},
-                    hovertemplate="%{y:,d}",
-                ),
-                row=row,
-                col=1,
-            )
-            named = True
-    figure.update_yaxes(rangemode="tozero", nticks=4)
-    figure.update_xaxes(rangemode="tozero")
-    return _finish(figure, x, revision, row=2, col=1)
-
-
-def metric_names(history: Container[str]) -> list[str]:
-    """Return the prediction metrics in the columns of a history, in the order of `METRICS`."""
-    return [name for name in METRICS if f"train_{name}" in history]
-
-
-def prediction(
-    history: pd.DataFrame,
-    metric: str,
-    x: X = "epoch",
-    *,
-    revision: str = "",
-) -> go.Figure:
-    """Draw a metric on the training rows and, if there are any, on the validation rows.
-
-    Parameters
-    ----------
-    history : DataFrame
-        Columns ``epoch``, ``seconds``, ``train_<metric>`` and perhaps ``validation_<metric>``.
-    metric : str
-        A key of `METRICS`.
-    x, revision
-        As in `objective`.
-
-    Returns
-    -------
-    plotly Figure
-    """
-    history = thin(history)
-    figure = go.Figure()
-    columns = [(f"train_{metric}", "training", GREY), (f"validation_{metric}", "validation", ORANGE)]
-    present = [item for item in columns if item[0] in history]
-    for column, name, color in present:
-        figure.add_trace(_line(history, x, column, name, color))
-    values = np.concatenate([history[column].to_numpy(dtype=float) for column, _, _ in present])
-    figure.update_yaxes(metric_axis(metric, values), title_text=METRICS[metric])
-    return _finish(figure, x, revision)
-
-
-def recovery(history: pd.DataFrame, x: X = "epoch", *, revision: str = "") -> go.Figure:
-    """Draw the recovery of the planted structure: F1 of the support and estimation error.
-
-    A thick green line at 1 marks the epochs at which the support is exactly the true one.
-
-    Parameters
-    ----------
-    history : DataFrame
-        Columns ``epoch``, ``seconds``, of pairs ``support_f1``, ``support_recovered`` and perhaps
-        ``estimation_error``, of triples ``support_f1_3`` and ``support_recovered_3``; of either or of both.
-    x, revision
-        As in `objective`.
-
-    Returns
-    -------
-    plotly Figure
-    """
-    history = thin(history)
-    figure = go.Figure()
-    pairs, triples = "support_f1" in history, "support_f1_3" in history
-    if pairs:
-        name = "F1 of pairs" if triples else "support F1"
-        figure.add_trace(_line(history, x, "support_f1", name, BLUE, form=".3f"))
-    if triples:
-        figure.add_trace(_line(history, x, "support_f1_3", "F1 of triples", PURPLE, form=".3f"))
-    if "estimation_error" in history:
-        figure.add_trace(
-            _line(history, x, "estimation_error", "estimation error", ORANGE, dash="dot", form=".3f")
-        )
-    measured = [c for c in ("support_recovered", "support_recovered_3") if c in history]
-    exact = (history[measured].to_numpy(dtype=float) == 1.0).all(axis=1)
-    if exact.any():
-        figure.add_trace(
-            go.Scatter(
-                x=history[x].to_numpy(),
-                y=np.where(exact, 1.0, np.nan),
-                name="support exact",
-                mode="lines+markers",
-                marker={"size": 6, "color": GREEN},
-                line={"color": GREEN, "width": 6},
-                opacity=0.55,
-                hovertemplate="yes",
-                connectgaps=False,
-            )
-        )
-    top = 1.05
-    if "estimation_error" in history:
-        errors = history["estimation_error"].to_numpy(dtype=float)
-        errors = errors[np.isfinite(errors)]
-        top = max(top, 1.05 * min(float(errors.max(initial=0.0)), 5.0))
-    figure.update_yaxes(range=[0, top])
-    return _finish(figure, x, revision)
 
 
 def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping[int, str]) -> go.Figure:
@@ -379,6 +300,47 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
             showarrow=False,
             font={"size": 11, "color": palette.NEUTRAL},
         )
+    return figure
+
+
+# Beyond so many classes the counts are told by the pointer alone.
+_WRITTEN = 12
+
+
+def confusion(counts: np.ndarray, labels: Sequence[str]) -> go.Figure:
+    """Draw how many rows of each class are taken for each.
+
+    Parameters
+    ----------
+    counts : (C, C) ndarray
+        Rows by their true class and, along the columns, by the predicted one.
+    labels : sequence of str
+        The classes.
+
+    Returns
+    -------
+    plotly Figure
+    """
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    names = list(labels)
+    figure = go.Figure(
+        go.Heatmap(
+            z=share,
+            x=names,
+            y=names,
+            customdata=counts,
+            text=counts,
+            texttemplate="%{text}" if len(names) <= _WRITTEN else "",
+            hovertemplate="true %{y}, predicted %{x}: %{customdata} rows, %{z:.1%}<extra></extra>",
+            colorscale=[[0.0, "rgba(0, 0, 0, 0)"], [1.0, BLUE]],
+            zmin=0.0,
+            zmax=1.0,
+            showscale=False,
+        )
+    )
+    figure.update_xaxes(title_text="predicted", type="category", constrain="domain")
+    figure.update_yaxes(title_text="true", type="category", autorange="reversed", scaleanchor="x")
+    figure.update_layout(height=min(560, 160 + 32 * len(names)), margin={"l": 10, "r": 10, "t": 10, "b": 10})
     return figure
 
 

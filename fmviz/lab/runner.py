@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fmviz import metrics
 from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, never
@@ -29,6 +28,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.runs import found_caps
+from fmviz.metrics import Predictions, measured
 
 # Computing a duality gap takes many times as long as an epoch.
 _GAP_EVERY = 10
@@ -298,11 +298,10 @@ class Run:
         if pairs is not None:
             structure = truth_of(dataset)
             if truth is not None:
-                recovered["estimation_error"] = metrics.estimation_error(truth, pairs)
+                recovered |= measured("weights", truth, pairs)
             if structure is not None:
-                hit, wrong, missed = metrics.support_counts(structure, pairs)
-                recovered["support_f1"] = metrics.f1(hit, wrong, missed)
-                recovered["support_recovered"] = float(wrong == missed == 0)
+                recovered |= measured("support", structure, pairs)
+                recovered["support_recovered"] = float(recovered["support_f1"] == 1.0)
         if triples is not None and 3 in by_order:
             score, exact = by_order[3].recovery(triples)
             recovered |= {"support_f1_3": score, "support_recovered_3": float(exact)}
@@ -324,10 +323,10 @@ class Run:
         problem = self.problem
         f = predict(problem.model, design, parameters)
         target = Target.of(self.dataset.target_of(y))
-        loss = problem.on_rows(design, y).empirical_risk(f)
         levels = self.dataset.levels if target.kind == "ordinal" else None
-        figures = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
-        return {f"{name}_{figure}": value for figure, value in figures.items()}
+        risk = problem.on_rows(design, y).empirical_risk(f)
+        known = Predictions(target, f, problem.loss.probability(f), levels, risk)
+        return {f"{name}_{metric}": value for metric, value in measured(target.kind, known).items()}
 
 
 def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
@@ -369,68 +368,6 @@ def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
 def truth_of(dataset: Dataset) -> np.ndarray | None:
     """Return the true weights, or the indicators of the true pairs, or None."""
     return dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
-
-
-def prediction_figures(
-    target: Target, f: np.ndarray, p: np.ndarray | None, levels: np.ndarray | None = None
-) -> dict[str, float]:
-    """Return prediction metrics.
-
-    Parameters
-    ----------
-    target : Target
-        The true target.
-    f : (N,) or (N, m) ndarray
-        The outputs.
-    p : (N,) or (N, m) ndarray or None
-        The probabilities of the outputs, if any.
-    levels : (C,) ndarray, optional
-        The numerical levels of ordered classes.
-
-    Returns
-    -------
-    dict
-        ``rmse`` for numbers; ``accuracy`` and ``auc`` for two classes and, as means over the labels, for
-        several labels; for more classes ``accuracy``, the mean one-versus-rest ``auc``, and with p
-        ``log_loss``; for ordered classes also ``rmse`` of the expected level, or without p of the median.
-    """
-    y = target.values
-    if target.kind == "real":
-        return {"rmse": metrics.rmse(y, f)}
-    if target.kind == "binary":
-        return {"accuracy": float(np.mean((f >= 0) == (y > 0))), "auc": roc_auc(y, f)}
-    auc = float(np.mean([roc_auc(output.values, f[:, c]) for c, output in enumerate(target.outputs())]))
-    if target.kind == "several":
-        return {"accuracy": float(np.mean((f > 0.0) == (y > 0.0))), "auc": auc}
-    assert target.labels is not None, "classes have labels"
-    chosen = target.chosen(f)
-    figures = {"accuracy": float(np.mean(chosen == y)), "auc": auc}
-    each = None if p is None else target.probabilities(p)
-    if each is not None:
-        right = np.maximum(each[np.arange(y.size), y.astype(int)], np.finfo(float).tiny)
-        figures["log_loss"] = float(-np.mean(np.log(right)))
-    if levels is not None:
-        expected = levels[chosen] if each is None else each @ levels
-        figures["rmse"] = metrics.rmse(levels[y.astype(int)], expected)
-    return figures
-
-
-def quality(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
-    """Return accuracy and AUC of predictions f for labels in {-1, +1}, else the RMSE."""
-    return prediction_figures(Target.of(y), f, None)
-
-
-def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
-    """Return the area under the ROC curve of scores f for labels y in {-1, +1}; NaN for a single class."""
-    positive = y > 0
-    n_positive = int(positive.sum())
-    n_negative = y.size - n_positive
-    if n_positive == 0 or n_negative == 0 or not np.isfinite(f).all():
-        return float("nan")
-    from scipy.stats import rankdata  # Slow to import.
-
-    ranks = rankdata(f)[positive].sum()
-    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 
 def prepare(

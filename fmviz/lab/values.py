@@ -22,7 +22,7 @@ def changes_to_text(changes: Iterable[Change]) -> str:
 def changes_from_text(text: str) -> tuple[Change, ...]:
     """Parse the text of `changes_to_text`; raises ValueError on anything else."""
     changes = []
-    for item in _listed(text):
+    for item in filter(None, map(str.strip, text.split(","))):
         try:
             epoch, name, value = item.split(":")
             changes.append((int(epoch), name.strip(), float(value)))
@@ -32,10 +32,6 @@ def changes_from_text(text: str) -> tuple[Change, ...]:
                 "name and the new value, for instance 50:lambda_sparse:0.1."
             ) from None
     return changes_of(changes)
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
 def _unless_wrong(read: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -32,7 +32,7 @@ from fmviz.ui.components.matrix_view import (
 )
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train.panels import SUPPORT, truth_panel
+from fmviz.ui.train.matrices import SUPPORT, truth_panel
 from fmviz.ui.train.why_zero import two_rows
 from fmviz.ui.watching import failure, shared_task, watch
 

@@ -21,7 +21,6 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.comparison import (
-    LOWER_IS_BETTER,
     Weights,
     difference,
     first_between,
@@ -36,15 +35,14 @@ from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, sugges
 from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
 from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import (
-    METRICS,
     differing,
     in_words,
     mean_and_deviation,
-    metrics_of,
     seeds_folded,
     title_of_group,
     title_of_run,
 )
+from fmviz.metrics import COLUMNS, SUPPORT_F1, listed
 from fmviz.paths import accepted_range
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart
@@ -187,7 +185,7 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
     last = {name: ends[name] for name in names if name in ends}
     if not last:
         return
-    metric = next((name for name in METRICS if any(name in fit.metrics for fit in last.values())), None)
+    metric = next(m for m in COLUMNS.values() if any(m.name in fit.metrics for fit in last.values()))
     table = pd.DataFrame(
         {
             "regularizer": name,
@@ -196,8 +194,8 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
             "λ": fit.experiment.lambda_sparse,
             "interactions": fit.used_interactions,
             "Features": fit.used_features,
-            "value": fit.metrics.get(metric, math.nan) if metric else math.nan,
-            "F1": fit.metrics.get("support_f1", math.nan),
+            "value": fit.metrics.get(metric.name, math.nan),
+            "F1": fit.metrics.get(SUPPORT_F1.name, math.nan),
             "Fits": sum(
                 tried.experiment.regularizer.name == name and tried.status != "nearest" for tried in fits
             ),
@@ -207,15 +205,13 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
     dataset = load_dataset(experiment.dataset)
     drawable = _one_matrix(dataset)
     left, right = st.columns([5, 26] if drawable else [1, 1], gap="small")
-    words = METRICS[metric] if metric else ""
-    if metric:
-        with left:
-            st.markdown(f"**{words}**")
-            chart(
-                figures.equal_sparsity(table, "value", words),
-                key="compare_duel_chart",
-                alt=f"{words} of {', '.join(table['label'])} at about the same number of interactions.",
-            )
+    with left:
+        st.markdown(f"**{metric.label}**")
+        chart(
+            figures.equal_sparsity(table, "value", metric.label),
+            key="compare_duel_chart",
+            alt=f"{metric.label} of {', '.join(table['label'])} at about the same number of interactions.",
+        )
     if drawable:
         with right:
             pictures = {
@@ -230,13 +226,6 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
             f"Hatched: {plain(' and '.join(table['label'][table['nearest']]))} cannot use {low:,} to "
             f"{high:,} interactions here. The nearest number that was reached is shown."
         )
-    _duel_table(table, words)
-    for name, fit in last.items():
-        if fit.status == "nearest":
-            st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
-
-
-def _duel_table(table: pd.DataFrame, words: str) -> None:
     shown = ["label", "λ", "interactions", "Features", "value", "F1", "Fits"]
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -248,11 +237,14 @@ def _duel_table(table: pd.DataFrame, words: str) -> None:
             "λ": number(format="%.5g", width="small"),
             "interactions": number("Interactions", format="localized", width="small"),
             "Features": number(format="localized", width="small"),
-            "value": number(words, format="%.5g", width="small"),
-            "F1": number("Support F1", format="%.3f", width="small"),
+            "value": number(metric.label, format="%.5g", width="small"),
+            "F1": number(SUPPORT_F1.label, format="%.3f", width="small"),
             "Fits": number(width="small"),
         },
     )
+    for name, fit in last.items():
+        if fit.status == "nearest":
+            st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
 
 
 # ---------------------------------------------------------------------------------------------- under one λ
@@ -391,6 +383,17 @@ def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
         return str(error)
 
 
+def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
+    """Return the pair weights of runs; draw why they cannot be compared and return none."""
+    results = [_weights(run.id, run.updated, runs) for run in group]
+    reasons = {w: None for w in results if isinstance(w, str)}
+    if len({run.data_hash for run in group}) > 1:
+        reasons = {"These runs have different data: their pairs are not the same.": None}
+    if reasons:
+        st.caption(plain(" ".join(reasons)))
+    return [] if reasons else [w for w in results if isinstance(w, Weights)]
+
+
 def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
     for name, fallback in (("one", 0), ("other", 1)):
         if settings[name] >= len(picked):
@@ -405,15 +408,8 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
             range(len(picked)),
             format_func=lambda place: f"{title_of_run(picked[place])} ({picked[place].id[:4]})",
         )
-    first, other = picked[settings["one"]], picked[settings["other"]]
-    if first.data_hash != other.data_hash:
-        st.caption("These two runs have different data: their pairs are not the same.")
-        return
-    results = [_weights(run.id, run.updated, runs) for run in (first, other)]
-    reasons = [w for w in results if isinstance(w, str)]
-    weights = [w for w in results if isinstance(w, Weights)]
-    if reasons or len(weights) < 2:
-        st.caption(plain(" ".join(reasons)))
+    first = picked[settings["one"]]
+    if not (weights := _comparable(runs, [first, picked[settings["other"]]])):
         return
     apart = difference(*weights)
     d = len(weights[0].W)
@@ -461,15 +457,9 @@ def _pairs(used: np.ndarray) -> str:
 
 
 def _stability(runs: RunStore, group: list[StoredRun]) -> None:
-    results = [_weights(run.id, run.updated, runs) for run in group]
-    weights = [w for w in results if isinstance(w, Weights)]
     seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
     st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
-    if len(weights) < len(group):
-        st.caption(plain(" ".join(dict.fromkeys(w for w in results if isinstance(w, str)))))
-        return
-    if len({run.data_hash for run in group}) > 1:
-        st.caption("The data of these runs are not the same.")
+    if not (weights := _comparable(runs, group)):
         return
     table = stability(weights, _names(group[0], len(weights[0].W)))
     if table.empty:
@@ -502,8 +492,8 @@ def _stability(runs: RunStore, group: list[StoredRun]) -> None:
 
 MOST = 40
 OFFERED = 300
-_CURVES = {"objective": "Objective", "used_interactions": "Used interactions"}
-_CURVES |= {"used_features": "Used features", "used_bases": "Used bases", **METRICS}
+# What is recorded of every run comes first.
+_CURVES = sorted(COLUMNS, key=lambda name: COLUMNS[name].function is not None)
 _VIEWS = {"sparsity": "At equal sparsity", "strength": "Under one λ", "runs": "Runs"}
 TABLE = (
     ParamSpec(
@@ -519,7 +509,7 @@ TABLE = (
     ParamSpec("only", "bool", True, help="Leave out what is the same in all runs."),
     ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
-    ParamSpec("metric", "choice", next(iter(METRICS)), choices=tuple(METRICS), help="What is traded off."),
+    ParamSpec("metric", "choice", next(iter(COLUMNS)), choices=tuple(COLUMNS), help="What is traded off."),
     *_OF_PAIRS,
     *_OF_EQUAL_SPARSITY,
     *_OF_STRENGTHS,
@@ -674,54 +664,32 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
         for group in groups
         for run in group
     ]
-    offered = {n: words for n, words in _CURVES.items() if any(n in h and len(h) for *_, h in histories)}
+    offered = [name for name in _CURVES if any(name in h and len(h) for *_, h in histories)]
     if not offered:
         st.caption("None of these runs has completed an epoch.")
         return
-    if settings["curve"] not in offered:
-        settings.set(curve=next(iter(offered)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        widgets.control(
-            settings,
-            "curve",
-            st.selectbox,
-            "Curve",
-            list(offered),
-            format_func=offered.__getitem__,
-            width=260,
-        )
+        curve = widgets.choose_metric(settings, "curve", "Curve", offered, width=260)
         words = {"epoch": "Epochs", "seconds": "Seconds"}
         widgets.param(settings, "x", "Against", labels=words)
-    curve = settings["curve"]
     chart(
-        figures.overlay(histories, curve, offered[curve], settings["x"]),
+        figures.overlay(histories, curve, settings["x"]),
         key="compare_curves",
-        alt=f"{offered[curve]} of {len(histories)} runs against {words[settings['x']].lower()}.",
+        alt=f"{curve.label} of {len(histories)} runs against {words[settings['x']].lower()}.",
     )
 
 
 def _trade(settings: Settings, groups: Groups) -> None:
     st.subheader("Trade-offs")
     picked = [run for group in groups for run in group]
-    metrics = {run.id: metrics_of(run) for run in picked}
-    offered = {name: words for name, words in METRICS.items() if sum(name in f for f in metrics.values()) > 1}
+    metrics = {run.id: listed(run.last) for run in picked}
+    offered = [name for name in COLUMNS if sum(name in values for values in metrics.values()) > 1]
     if not offered:
         st.caption("These runs share no metric.")
         return
-    if settings["metric"] not in offered:
-        settings.set(metric=next(iter(offered)))
-    metric = settings["metric"]
     if len({run.data_hash for run in picked if run.last}) > 1:
         st.caption("These runs have different data: values of one data set say nothing about another.")
-    widgets.control(
-        settings,
-        "metric",
-        st.selectbox,
-        "Metric",
-        list(offered),
-        format_func=offered.__getitem__,
-        width=260,
-    )
+    metric = widgets.choose_metric(settings, "metric", "Metric", offered, width=260)
     # Bases involve all features; their number measures sparsity.
     what = "bases" if all("used_bases" in run.last for run in picked) else "interactions"
 
@@ -729,9 +697,9 @@ def _trade(settings: Settings, groups: Groups) -> None:
         both = [mean_and_deviation([value(run) for run in group]) for group in groups]
         return [mean for mean, _ in both], [deviation for _, deviation in both]
 
-    values, value_spread = means(lambda run: metrics[run.id].get(metric, math.nan))
+    values, value_spread = means(lambda run: metrics[run.id].get(metric.name, math.nan))
     counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
-    front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
+    front = pareto(counts, values, metric.better == "smaller")
     chart(
         figures.trade_off(
             [_name(*group) for group in groups],
@@ -740,18 +708,16 @@ def _trade(settings: Settings, groups: Groups) -> None:
             values,
             front.tolist(),
             metric,
-            offered[metric],
             what=what,
             spread=(count_spread, value_spread),
         ),
         key="compare_trade",
-        alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
+        alt=f"{metric.label} against used {what} of {len(picked)} runs.",
     )
     on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
-    better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
     st.caption(
-        f"Filled: the Pareto front. No other of these runs has as few {what} and a {better} value. "
-        f"On it: {plain('; '.join(on))}."
+        f"Filled: the Pareto front. No other of these runs has as few {what} and a {plain(metric.better)} "
+        f"value. On it: {plain('; '.join(on))}."
     )
 
 

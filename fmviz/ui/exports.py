@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,10 +16,7 @@ from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store.table import title_of_settings
 from fmviz.ui import widgets
-from fmviz.ui.train.interactions import column_factors, column_headings, column_orders
-
-if TYPE_CHECKING:
-    pass
+from fmviz.ui.train.interactions import column_factors, column_headings
 
 
 def draw_exports(view: JobView) -> None:
@@ -38,10 +34,12 @@ def draw_exports(view: JobView) -> None:
     headings = dataset.feature_names if letter == "W" else column_headings(machine, columns)
     more, said = {}, ""
     if machine.columnar:
-        more, said = (
-            {"column_order": np.array(column_orders(machine, columns))},
-            "the order of every column",
-        )
+        orders = [
+            kernel.degree or 0
+            for part, kernel in machine.parts(columns)  # type: ignore[attr-defined]
+            for _ in range(part.stop - part.start)
+        ]
+        more, said = {"column_order": np.array(orders)}, "the order of every column"
     elif machine.lifted:
         more, said = (
             {"column_factor": np.array(column_factors(machine, columns))},

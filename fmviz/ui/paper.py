@@ -18,7 +18,7 @@ from pandas.io.formats.style import Styler
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import papers as figures
-from fmviz.figures import thumbnail as small
+from fmviz.figures import sketch
 from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
@@ -157,7 +157,7 @@ def _drawn(name: str, budget: str, created: float) -> str:
     """Return the thumbnail of a result that is kept here since a time."""
     result = last_kept(ARTEFACTS[name], budget, store())
     assert result is not None, "it is among the last results"
-    return small.svg(figures.draw(result.tables, **ARTEFACTS[name].picture))
+    return sketch.thumbnail(figures.draw(result.tables, **ARTEFACTS[name].picture))
 
 
 def _badges(counts: Mapping[str, int]) -> None:

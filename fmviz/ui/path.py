@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -19,7 +18,6 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment, suggested
-from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.strength_path import (
@@ -34,7 +32,16 @@ from fmviz.lab.search.strength_path import (
     suggested_range,
     trace,
 )
-from fmviz.lab.store.table import METRICS
+from fmviz.lab.store.table import SOLVED
+from fmviz.metrics import (
+    COLUMNS,
+    ESTIMATION_ERROR,
+    OBJECTIVE,
+    SUPPORT_F1,
+    USED_FEATURES,
+    USED_INTERACTIONS,
+    Metric,
+)
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.escape import plain
@@ -52,7 +59,7 @@ _ORDER_HELP = {
     "down": "Every fit begins where that of the next larger λ ended. Where P has become 0 it stays 0.",
     "cold": "Every fit begins at the start that the seed draws, as on the page Train.",
 }
-_METRICS = (*METRICS, "validation_loss", "train_loss")
+_METRICS = tuple(name for name, metric in COLUMNS.items() if metric.function)
 _SHARED = ("rank", "lambda_w", "lambda_p")
 TABLE: tuple[ParamSpec | Several, ...] = (
     Several("penalties", ("l1", "l21", "ti", "cs"), METHODS, help="One path for each Ω."),
@@ -332,18 +339,8 @@ def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
     table = path_table(fits)
     metrics = metrics_in(table)
     d = load_dataset(plan.base.dataset).X.shape[1]
-    if settings["metric"] not in metrics:
-        settings.set(metric=next(iter(metrics)))
     with st.container(horizontal=True, vertical_alignment="bottom", key="path_view"):
-        widgets.control(
-            settings,
-            "metric",
-            st.selectbox,
-            "Judged by",
-            list(metrics),
-            format_func=metrics.__getitem__,
-            place=st.container(width=240),
-        )
+        widgets.choose_metric(settings, "metric", "Judged by", list(metrics), place=st.container(width=240))
         widgets.param(
             settings,
             "counts",
@@ -364,24 +361,21 @@ def _charts(
     settings: Settings,
     plan: PathPlan,
     table: pd.DataFrame,
-    metrics: dict[str, str],
+    metrics: Mapping[str, Metric],
     d: int,
     picked: pd.Series | None,
     view: TaskView,
 ) -> None:
     chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
-    live, metric = view.state.active, settings["metric"]
-    panels: list[tuple[str, str, str, dict[str, Any]]] = [
-        ("used_interactions", "Used interactions", "lambda_sparse", {"total": d * (d - 1) // 2}),
-        ("used_features", "Used features", "lambda_sparse", {"total": d}),
-        ("objective", "Objective", "lambda_sparse", {}),
-        (metric, metrics[metric], "lambda_sparse", {}),
-        (metric, metrics[metric], "used_interactions", {}),
+    live, metric = view.state.active, metrics[settings["metric"]]
+    panels: list[tuple[Metric, str, int | None]] = [
+        (USED_INTERACTIONS, "lambda_sparse", d * (d - 1) // 2),
+        (USED_FEATURES, "lambda_sparse", d),
+        (OBJECTIVE, "lambda_sparse", None),
+        (metric, "lambda_sparse", None),
+        (metric, "used_interactions", None),
+        (SUPPORT_F1 if metric != SUPPORT_F1 else ESTIMATION_ERROR, "lambda_sparse", None),
     ]
-    if "support_f1" in table and metric != "support_f1":
-        panels.append(("support_f1", "Support F1", "lambda_sparse", {}))
-    elif "support_f1" in table:
-        panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
     fit = None if chosen is None else _drawable(chosen, view)
     # Beside the curves, whose points choose the fit.
     left, right, *rest = st.columns([1, 1] if fit is None else [3, 3, 2])
@@ -389,24 +383,23 @@ def _charts(
         with rest[0]:
             _matrix(plan, fit)
     cells = [left, right, *(cell for _ in range(2, len(panels), 3) for cell in st.columns(3))]
-    for cell, (y, title, x, more) in zip(cells, panels, strict=False):
-        if y not in table:
+    for cell, (shown, x, total) in zip(cells, panels, strict=False):
+        if shown.name not in table:
             continue
         with cell:
             against = "λ" if x == "lambda_sparse" else "interactions"
-            st.markdown(f"**{plain(title)} against {against}**")
+            st.markdown(f"**{plain(shown.label)} against {against}**")
             figure = figures.path(
                 table,
-                y,
-                title,
+                shown,
                 x=x,  # type: ignore[arg-type]
                 chosen=chosen,
                 ends=(plan.lambdas[0], plan.lambdas[-1]),
+                total=total,
                 log_counts=settings["counts"] == "log",
-                **more,
             )
-            key = f"path_{y}_{x}"
-            alt = figures.describe_path(table, y, title, x)  # type: ignore[arg-type]
+            key = f"path_{shown.name}_{x}"
+            alt = figures.describe_path(table, shown, x)  # type: ignore[arg-type]
             if live:
                 curves(figure, key=key, alt=alt, live=True)
             else:
@@ -448,12 +441,9 @@ def _pick(settings: Settings, key: str) -> None:
 
 
 def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """Return the row with the best metric, the sparsest among ties; the first if all are NaN."""
-    known = rows.dropna(subset=[metric])
-    if known.empty:
-        return rows.iloc[0]
-    value = known[metric].min() if metric.endswith(LOWER_IS_BETTER) else known[metric].max()
-    return known[known[metric] == value].iloc[-1]
+    """Return the row with the best metric, the sparsest among ties."""
+    rising = COLUMNS[metric].better == "larger"
+    return rows.sort_values(metric, ascending=rising, kind="stable", na_position="first").iloc[-1]
 
 
 def _picked(settings: Settings, table: pd.DataFrame) -> pd.Series:
@@ -475,7 +465,7 @@ def _point(
     plan: PathPlan,
     table: pd.DataFrame,
     picked: pd.Series,
-    metrics: dict[str, str],
+    metrics: Mapping[str, Metric],
     d: int,
 ) -> None:
     st.subheader("One fit of the path")
@@ -512,13 +502,13 @@ def _point(
             ),
             ("Features", f"{picked['used_features']:,}", f"Used features, of {d:,}."),
             ("Objective", f"{picked['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
-            (metrics[metric], f"{picked[metric]:.5g}", "What the fit is judged by, see above."),
+            (metrics[metric].label, f"{picked[metric]:.5g}", "What the fit is judged by, see above."),
             ("Epochs", f"{picked['epochs']:,}", f"The fit ended as {plain(picked['status'])}."),
         )
         with st.container(horizontal=True, gap="small", key="path_numbers"):
             for label, value, words in cells:
                 st.metric(plain(label), value, help=plain(words), width=132)
-            widgets.certificate_badge(float(picked["certificate"]), 1e-3)
+            widgets.certificate_badge(float(picked["certificate"]), SOLVED)
         with st.container(horizontal=True, vertical_alignment="center"):
             navigation.page_link(
                 navigation.TRAIN,
@@ -540,7 +530,7 @@ def _train_words(plan: PathPlan) -> str:
     )
 
 
-def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> None:
+def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]) -> None:
     st.subheader("Take it with you")
     shown = ["label", "lambda_sparse", "used_interactions", "used_features", "objective"]
     shown += [*metrics, "epochs", "certificate", "status"]
@@ -556,7 +546,7 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> N
             "used_interactions": number("Interactions", format="localized", width="small"),
             "used_features": number("Features", format="localized", width="small"),
             "objective": number("Objective", format="%.6g", width="small"),
-            **{name: number(words, format="%.5g") for name, words in metrics.items()},
+            **{name: number(metric.label, format="%.5g") for name, metric in metrics.items()},
             "epochs": number("Epochs", format="localized", width="small"),
             "certificate": number("Certificate", format="%.1e", width="small"),
             "status": st.column_config.TextColumn("Ended", width="small"),

@@ -403,12 +403,12 @@ def _table(worked: lab.Worked) -> str:
         "|" + "---:|" * len(worked.heads),
     ]
     for j, *numbers in worked.rows:
-        lines.append(f"| {j:.0f} | " + " | ".join(_number(x) for x in numbers) + " |")
+        lines.append(
+            f"| {j:.0f} | "
+            + " | ".join("**0**" if x == 0 else with_minus(f"{x:.4g}") for x in numbers)
+            + " |"
+        )
     return "\n".join(lines)
-
-
-def _number(value: float) -> str:
-    return "**0**" if value == 0 else with_minus(f"{value:.4g}")
 
 
 def _paper(settings: Settings, token: tuple[object, ...], P: np.ndarray) -> None:

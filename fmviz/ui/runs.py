@@ -64,27 +64,23 @@ def render() -> None:
         runs = store()
         if (sentence := st.session_state.get(_TOLD)) is not None:
             widgets.dismissible("runs", sentence, _TOLD)
-        _filters(settings)
+        with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
+            widgets.control(
+                settings,
+                "find",
+                st.text_input,
+                "Find",
+                placeholder="title, setting, message",
+                icon=":material/search:",
+            )
+            for name, label, words in (
+                ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
+                ("penalty", "Regularizer", {name: spec.label for name, spec in ALL_PENALTIES.items()}),
+                ("origin", "Started from", _ORIGINS),
+            ):
+                widgets.several(settings, name, label, labels=words, menu=True)
         _history(settings, runs)
         _import(runs)
-
-
-def _filters(settings: Settings) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
-        widgets.control(
-            settings,
-            "find",
-            st.text_input,
-            "Find",
-            placeholder="title, setting, message",
-            icon=":material/search:",
-        )
-        for name, label, words in (
-            ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
-            ("penalty", "Regularizer", {name: spec.label for name, spec in ALL_PENALTIES.items()}),
-            ("origin", "Started from", _ORIGINS),
-        ):
-            widgets.several(settings, name, label, labels=words, menu=True)
 
 
 def _history(settings: Settings, runs: RunStore) -> None:

@@ -46,26 +46,22 @@ def render() -> None:
             _arena(settings)
         if settings["lesson"]:
             return
-        _onwards(settings)
+        with st.container(horizontal=True):
+            for key, label, icon, query, script in (
+                ("start_tour", "60-second tour", ":material/tour:", {"lesson": "tour"}, None),
+                ("start_to_lessons", "Lessons", navigation.LESSONS.icon, {}, navigation.LESSONS.script),
+                ("start_to_prox", "Explore the operators", navigation.PROX.icon, {}, navigation.PROX.script),
+                ("start_to_train", "Train a model", navigation.TRAIN.icon, {}, navigation.TRAIN.script),
+                ("start_to_data", "Bring your data", navigation.DATA.icon, {}, navigation.DATA.script),
+            ):
+                kind: Any = "primary" if script is None else "secondary"
+                st.button(
+                    plain(label), icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script)
+                )
         st.subheader("See what an operator does")
         _cards(navigation.PROX, "operators")
         st.subheader("Watch a model learn")
         _cards(navigation.TRAIN, "training")
-
-
-def _onwards(settings: Settings) -> None:
-    with st.container(horizontal=True):
-        for key, label, icon, query, script in (
-            ("start_tour", "60-second tour", ":material/tour:", {"lesson": "tour"}, None),
-            ("start_to_lessons", "Lessons", navigation.LESSONS.icon, {}, navigation.LESSONS.script),
-            ("start_to_prox", "Explore the operators", navigation.PROX.icon, {}, navigation.PROX.script),
-            ("start_to_train", "Train a model", navigation.TRAIN.icon, {}, navigation.TRAIN.script),
-            ("start_to_data", "Bring your data", navigation.DATA.icon, {}, navigation.DATA.script),
-        ):
-            kind: Any = "primary" if script is None else "secondary"
-            st.button(
-                plain(label), icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script)
-            )
 
 
 @fragment

@@ -30,7 +30,7 @@ from fmviz.lab.search.sweep_run import (
     means_table,
 )
 from fmviz.lab.store import RunStore, store
-from fmviz.lab.store.table import METRICS
+from fmviz.metrics import COLUMNS, USED_INTERACTIONS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import MOST
@@ -257,7 +257,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     means["dataset"] = means["dataset"].map(session_uploads.label)
     if means.empty:
         return
-    words = METRICS.get(metric, "Objective")
+    judged = COLUMNS[metric]
     if not view.state.active:
         best = best_runs(table, list(plan.grid), metric, MOST)
         if len(best) > 1:
@@ -265,19 +265,19 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
                 navigation.COMPARE,
                 {"runs": ",".join(best), "fold": "1"},
                 label="Compare the methods, each at its best",
-                help=f"By the mean of {words} over the seeds.",
+                help=f"By the mean of {judged.label} over the seeds.",
             )
     axis = next((key for key in plan.grid if len(plan.grid[key]) > 1), None)
     if axis is not None:
         left, right = st.columns(2)
-        for column, value, error, what, title in (
-            (left, "mean", "std", metric, words),
-            (right, "interactions", None, "used_interactions", "Used interactions"),
+        for column, value, error, shown in (
+            (left, "mean", "std", judged),
+            (right, "interactions", None, USED_INTERACTIONS),
         ):
             curves(
-                figures.against_strength(means, axis, value, error, what, title),
+                figures.against_strength(means, axis, value, error, shown),
                 key=f"sweeps_{value}",
-                alt=f"{title} against {axis}, a curve for each method.",
+                alt=f"{shown.label} against {axis}, a curve for each method.",
                 live=view.state.active,
                 place=column,
             )
@@ -292,7 +292,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             "method": "Method",
             "fits": "Fits",
             **{name: figures.STRENGTHS.get(name, widgets.title_of(name)) for name in plan.grid},
-            "mean": st.column_config.NumberColumn(words, format="%.5g"),
+            "mean": st.column_config.NumberColumn(judged.label, format="%.5g"),
             "std": st.column_config.NumberColumn("± std", format="%.2g"),
             "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),
             "interactions_std": st.column_config.NumberColumn("± std ", format="%.2g"),

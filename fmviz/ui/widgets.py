@@ -23,6 +23,7 @@ from fmviz.figures.operators import power
 from fmviz.lab.background.task import Task
 from fmviz.lab.runs.program import with_header
 from fmviz.lab.typography import without_markup
+from fmviz.metrics import COLUMNS, METRICS, Metric
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 
@@ -176,6 +177,22 @@ def stop(
         help=help,
         **({} if shortcut is None else {"shortcut": shortcut}),
     )
+
+
+def choose_metric(
+    settings: Settings,
+    name: str,
+    label: str,
+    offered: Sequence[str],
+    widget: Any = st.selectbox,
+    **keywords: Any,
+) -> Metric:
+    """Draw the choice of a metric, of those that are there; return the chosen one."""
+    if settings[name] not in offered:
+        settings.set(**{name: offered[0]})
+    words = {**METRICS, **COLUMNS}
+    control(settings, name, widget, label, offered, format_func=lambda key: words[key].label, **keywords)
+    return words[settings[name]]
 
 
 def param(

@@ -9,6 +9,7 @@ import pytest
 from fmviz.figures import comparison as figures
 from fmviz.figures import sketch, strength_path
 from fmviz.figures.palette import regularizer_color
+from fmviz.metrics import COLUMNS, OBJECTIVE, RMSE
 
 
 def history(scale):
@@ -20,7 +21,7 @@ def test_runs_are_laid_over_each_other_and_keep_their_colours():
     names = [f"run {i}" for i in range(10)]
     histories = [(name, "ti", history(i + 1.0)) for i, name in enumerate(names)]
     histories[1] = ("run 1", "ti", pd.DataFrame({"epoch": [0], "seconds": [0.0]}))
-    figure = figures.overlay(histories, "objective", "Objective")
+    figure = figures.overlay(histories, OBJECTIVE)
     assert [trace.name for trace in figure.data] == [n for n in names if n != "run 1"]
     assert figure.data[1].line.dash == figures.run_styles(["ti"] * 3)[2][1]
     assert {trace.line.color for trace in figure.data} == {regularizer_color("ti")}
@@ -30,7 +31,7 @@ def test_runs_are_laid_over_each_other_and_keep_their_colours():
 def test_the_front_is_filled():
     nan = float("nan")
     kinds, on = ["ti", "l1", "cs"], [True, False, False]
-    figure = figures.trade_off("abc", kinds, [10, 20, nan], [1.0, 0.5, 0.1], on, "train_rmse", "RMSE")
+    figure = figures.trade_off("abc", kinds, [10, 20, nan], [1.0, 0.5, 0.1], on, RMSE)
     line, first, second = figure.data
     assert (first.marker.color, second.marker.color) == (regularizer_color("ti"), regularizer_color("l1"))
     assert list(line.x) == [10.0]
@@ -38,7 +39,9 @@ def test_the_front_is_filled():
     assert second.marker.symbol == "circle-open"
     assert figure.layout.xaxis.type == "linear"
     for low, kind in ((10, "log"), (0, "linear")):
-        figure = figures.trade_off("ab", ["ti", "cs"], [low, 1000], [1, 2], [True, True], "train_rmse", "")
+        figure = figures.trade_off(
+            "ab", ["ti", "cs"], [low, 1000], [1, 2], [True, True], COLUMNS["train_rmse"]
+        )
         assert figure.layout.xaxis.type == kind
 
 
@@ -49,11 +52,12 @@ def test_the_front_is_filled():
 def test_axes_are_within_what_a_metric_can_be(metric, most):
     rows = {"epoch": [0, 1], "seconds": [0.0, 1.0], metric: [1.0, 1.0], "lambda_sparse": [0.1, 1.0]}
     table = pd.DataFrame({**rows, "regularizer": "ti", "label": "TI", "dataset": "a", "method": "TI"})
+    column = COLUMNS[metric]
     drawn = [
-        figures.overlay([("a", "ti", table)], metric, metric),
-        figures.trade_off("ab", ["ti", "l1"], [3, 4], [1.0, 1.0], [True, True], metric, metric),
-        figures.against_strength(table, "lambda_sparse", metric, None, metric, metric),
-        strength_path.path(table.assign(used_interactions=[3, 4]), metric, metric),
+        figures.overlay([("a", "ti", table)], column),
+        figures.trade_off("ab", ["ti", "l1"], [3, 4], [1.0, 1.0], [True, True], column),
+        figures.against_strength(table, "lambda_sparse", metric, None, column),
+        strength_path.path(table.assign(used_interactions=[3, 4]), column),
     ]
     for figure in drawn:
         axis = figure.layout.yaxis
@@ -72,8 +76,6 @@ def test_bars():
 
 def test_seeds_of_one_method_have_one_colour_and_one_entry():
     history = pd.DataFrame({"epoch": [0, 1], "objective": [2.0, 1.0]})
-    figure = figures.overlay(
-        [("a", "ti", history), ("a", "ti", history), ("b", "cs", history)], "objective", "Objective"
-    )
+    figure = figures.overlay([("a", "ti", history), ("a", "ti", history), ("b", "cs", history)], OBJECTIVE)
     assert [trace.showlegend for trace in figure.data] == [True, False, True]
     assert figure.data[0].line.color == figure.data[1].line.color != figure.data[2].line.color

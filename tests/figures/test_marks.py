@@ -43,14 +43,14 @@ def test_changes_are_marked_where_their_epoch_ended(history):
     assert words == {4: "λ = 0.1", 8: "λ = 0.05, λₚ = 0.01"}
     assert change_words(CHANGED, 7) == {4: "λ = 0.1"}
     for x in ("epoch", "seconds"):
-        for draw in (training.objective, training.sparsity, training.recovery):
-            figure = mark_epochs(draw(history, x), history, x, words)
+        for plots in (training.objective("red"), training.uses()):
+            figure = mark_epochs(training.curves(history, plots, x), history, x, words)
             lines = [shape.x0 for shape in figure.layout.shapes]
             assert lines == pytest.approx(history[x][[4, 8]].tolist())
             assert [note.text for note in figure.layout.annotations] == list(words.values())
             picture = sketch.svg(figure)
             assert picture.count("λ = 0.1<") == 1
-    assert not mark_epochs(training.objective(history), history, "epoch", {}).layout.shapes
+    assert not mark_epochs(training.curves(history, training.uses()), history, "epoch", {}).layout.shapes
 
 
 def test_the_objective_jumps_by_what_the_strength_changed(run, history):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from plotly.subplots import make_subplots
 
 from fmviz.figures import sketch, training
 
@@ -16,7 +18,7 @@ NAME = "{http://www.w3.org/2000/svg}"
 
 def figure(y, log: bool = False) -> go.Figure:
     history = pd.DataFrame({"epoch": np.arange(len(y)), "seconds": np.arange(len(y)) / 2, "objective": y})
-    drawn = training.objective(history)
+    drawn = training.curves(history, training.objective("red"))
     drawn.update_yaxes(type="log" if log else "linear")
     return drawn
 
@@ -53,7 +55,8 @@ def test_long_curves_are_thinned_and_panels_stacked():
             "used_features": 5,
         }
     )
-    text = sketch.svg(training.sparsity(history, true_features=3, true_interactions={"used_interactions": 9}))
+    plots = training.uses(true_features=3, true_interactions={"used_interactions": 9})
+    text = sketch.svg(training.curves(history, plots))
     drawn = curves(text)
     assert len(drawn) == 4
     assert max(curve.count("L") for curve in drawn) < 300
@@ -62,9 +65,37 @@ def test_long_curves_are_thinned_and_panels_stacked():
 
 def test_a_vertical_axis_is_named_where_its_numbers_are():
     named = figure(np.array([3.0, 2.0, 1.0]))
-    (bare,) = curves(sketch.svg(named))
+    (bare,) = curves(sketch.svg(named.update_yaxes(title=None)))
     named.update_yaxes(title="RMSE, validation")
     text = sketch.svg(named)
     assert "RMSE, validation" in set(ET.fromstring(text).itertext())
     (curve,) = curves(text)
     assert float(curve[1:].split()[0]) > float(bare[1:].split()[0])  # room for the name
+
+
+def test_the_first_panel_is_drawn_within_its_frame():
+    figure = make_subplots(1, 2)
+    line = {"color": "#112233"}
+    figure.add_scatter(x=[1, 10, 100], y=[0, -5, 5], mode="lines", line=line, row=1, col=1)
+    figure.add_scatter(x=[1, 2], y=[0, 1], mode="lines", line={"color": "#445566"}, row=1, col=2)
+    figure.update_xaxes(type="log", row=1, col=1)
+    drawn = sketch.thumbnail(figure)
+    assert "#445566" not in drawn
+    width, height = sketch.THUMBNAIL
+    (path,) = re.findall(r'd="M([^"]*)" fill="none" stroke="#112233"', drawn)
+    points = [tuple(map(float, point.split())) for point in path.split("L")]
+    xs, ys = zip(*points, strict=True)
+    assert xs[1] - xs[0] == xs[2] - xs[1], "decades are equally wide"
+    assert ys[1] > ys[0] > ys[2], "upwards is less in an SVG"
+    assert all(0 < x < width and 0 < y < height for x, y in points)
+
+
+def test_words_boxes_and_gaps():
+    figure = go.Figure()
+    figure.add_box(x=["a", "a", "a", "b"], y=[1.0, 2.0, 3.0, 9.0], marker={"color": "#112233"})
+    figure.add_scatter(x=[3.0], y=["c"], mode="markers", marker={"color": "#445566"}, xaxis="x2")
+    assert sketch.thumbnail(figure).count("<rect") == 2
+    cells = go.Figure()
+    cells.add_scatter(x=[3.0, None, 4.0], y=["c", "d", "d"], mode="markers", marker={"color": "#445566"})
+    assert sketch.thumbnail(cells).count("<circle") == 2
+    assert "circle" not in sketch.thumbnail(go.Figure())

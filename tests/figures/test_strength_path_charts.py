@@ -9,6 +9,7 @@ import pandas as pd
 from fmviz.figures import sketch
 from fmviz.figures import strength_path as figures
 from fmviz.figures.palette import regularizer_color
+from fmviz.metrics import OBJECTIVE, RMSE, USED_INTERACTIONS
 
 NAN = float("nan")
 TABLE = pd.DataFrame(
@@ -24,7 +25,7 @@ TABLE = pd.DataFrame(
 
 
 def test_a_line_for_every_regularizer_with_what_a_click_needs():
-    figure = figures.path(TABLE, "used_interactions", "Used", total=4950)
+    figure = figures.path(TABLE, USED_INTERACTIONS, total=4950)
     first, second = figure.data
     assert (first.name, second.name) == ("ℓ₁", "TI")
     assert first.line.color == regularizer_color("l1")
@@ -35,35 +36,35 @@ def test_a_line_for_every_regularizer_with_what_a_click_needs():
 
 
 def test_zero_has_a_place_on_a_logarithmic_axis_of_counts():
-    figure = figures.path(TABLE, "used_interactions", "Used", total=4950, log_counts=True)
+    figure = figures.path(TABLE, USED_INTERACTIONS, total=4950, log_counts=True)
     assert list(figure.data[0].y) == [4950, 300, 0.5]
     assert figure.data[0].customdata[2][3] == "0"
     assert figure.layout.yaxis.ticktext[0] == "0"
-    against = figures.path(TABLE, "rmse", "RMSE", x="used_interactions")
+    against = figures.path(TABLE, RMSE, x="used_interactions")
     assert list(against.data[0].x) == [300, 0.5]
     assert against.layout.xaxis.title.text == "used interactions"
 
 
 def test_few_interactions_need_no_logarithm():
     few = TABLE.assign(used_interactions=[6, 3, 0, 6, 5, 1])
-    figure = figures.path(few, "rmse", "RMSE", x="used_interactions")
+    figure = figures.path(few, RMSE, x="used_interactions")
     assert list(figure.data[0].x) == [3, 0]
     assert figure.layout.xaxis.type != "log"
 
 
 def test_what_is_missing_is_left_out_and_the_chosen_fit_is_ringed():
-    figure = figures.path(TABLE, "rmse", "RMSE", chosen=("ti", 0.1), ends=(0.01, 1.0))
+    figure = figures.path(TABLE, RMSE, chosen=("ti", 0.1), ends=(0.01, 1.0))
     assert list(figure.data[0].x) == [0.1, 1.0]
     ring = figure.data[-1]
     assert (ring.name, list(ring.x), list(ring.y)) == ("chosen", [0.1], [0.5])
     low, high = figure.layout.xaxis.range
     assert low < -2
     assert high > 0
-    assert len(figures.path(TABLE, "rmse", "RMSE", chosen=("l1", 0.01)).data) == 2, "no value, no ring"
+    assert len(figures.path(TABLE, RMSE, chosen=("l1", 0.01)).data) == 2, "no value, no ring"
 
 
 def test_a_growing_path_is_drawn_over_its_whole_range():
-    text = sketch.svg(figures.path(TABLE.iloc[:1], "objective", "Objective", ends=(0.001, 1000.0)))
+    text = sketch.svg(figures.path(TABLE.iloc[:1], OBJECTIVE, ends=(0.001, 1000.0)))
     said = list(ET.fromstring(text).itertext())
     assert "0.01" in said
     assert "100" in said
@@ -72,5 +73,5 @@ def test_a_growing_path_is_drawn_over_its_whole_range():
 
 
 def test_sentences_for_those_who_cannot_see():
-    said = figures.describe_path(TABLE, "used_interactions", "Used interactions")
+    said = figures.describe_path(TABLE, USED_INTERACTIONS)
     assert said == "Used interactions against λ, λ from 0.01 to 1: ℓ₁ from 4950 to 0; TI from 900 to 10."

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from fmviz.figures import training
+from fmviz.metrics import LOSS, RMSE
 
 
 def frame(n: int, **columns: object) -> pd.DataFrame:
@@ -35,19 +36,23 @@ def names(figure) -> list[str]:
     return [trace.name for trace in figure.data]
 
 
+def objective(history, x="epoch", parts=False, **terms):
+    plots = training.objective("red", history if parts else None, **terms)
+    return training.curves(history, plots, x, revision="a")
+
+
 @pytest.mark.parametrize("x", ["epoch", "seconds"])
 def test_the_objective_is_drawn_against_either_axis(x):
     history = frame(30)
-    figure = training.objective(history, x)
-    assert names(figure) == ["objective"]
+    figure = objective(history, x)
     np.testing.assert_array_equal(figure.data[0].x, history[x])
     np.testing.assert_array_equal(figure.data[0].y, history["objective"])
     assert figure.layout.xaxis.title.text == training.X_TITLES[x]
 
 
 def test_parts_are_drawn_unless_they_are_zero():
-    assert names(training.objective(frame(30), parts=True)) == ["objective", "loss", "λ Ω(P)", "λₚ ‖P‖²"]
-    other = training.objective(frame(30), parts=True, terms={"penalty_p": "λ_tr ‖W‖_tr"})
+    assert names(objective(frame(30), parts=True)) == ["objective", "loss", "λ Ω(P)", "λₚ ‖P‖²"]
+    other = objective(frame(30), parts=True, penalty_p="λ_tr ‖W‖_tr")
     assert names(other) == ["objective", "loss", "λ Ω(P)", "λ_tr ‖W‖_tr"]
 
 
@@ -56,77 +61,65 @@ def test_parts_are_drawn_unless_they_are_zero():
     [([100.0, 1.0], True), ([10.0, 1.0], False), ([100.0, 0.0], False), ([1e9, -1.0], False)],
 )
 def test_the_axis_is_logarithmic_only_where_that_helps(values, log):
-    figure = training.objective(frame(2, objective=np.array(values)))
-    assert (figure.layout.yaxis.type == "log") is log
+    assert (objective(frame(2, objective=np.array(values))).layout.yaxis.type == "log") is log
+
+
+def recovery(history):
+    return training.curves(history, training.recovery(history))
 
 
 def test_a_value_that_is_not_finite_does_not_break_the_axis():
-    training.objective(frame(3, objective=np.array([np.inf, 5.0, np.nan])))
-    training.recovery(frame(3, estimation_error=np.array([np.inf, 5.0, np.nan])))
+    bad = np.array([np.inf, 5.0, np.nan])
+    objective(frame(3, objective=bad))
+    assert recovery(frame(3, estimation_error=bad)).layout.yaxis.range == (0.0, 5.25)
+    assert recovery(frame(3)).layout.yaxis.range == (0.0, 1.05)
 
 
 def test_at_most_two_thousand_points_with_both_ends():
-    figure = training.objective(frame(100_000), parts=True)
+    figure = objective(frame(100_000), parts=True)
     assert all(len(trace.x) <= 2_000 for trace in figure.data)
     assert (figure.data[0].x[0], figure.data[0].x[-1]) == (0, 99_999)
 
 
 def test_one_point_is_seen():
-    for figure in (training.objective(frame(1)), training.sparsity(frame(1)), training.recovery(frame(1))):
-        assert "markers" in figure.data[0].mode
+    history = frame(1)
+    for plots in (training.uses(), training.recovery(history)):
+        assert "markers" in training.curves(history, plots).data[0].mode
 
 
-def test_sparsity_with_the_true_numbers():
+def test_uses_with_the_true_numbers():
     history = frame(30)
-    figure = training.sparsity(history, true_features=3, true_interactions={"used_interactions": 3})
+    plots = training.uses(true_features=3, true_interactions={"used_interactions": 3})
+    figure = training.curves(history, plots)
     assert names(figure) == ["interactions", "in truth", "features", "in truth"]
     np.testing.assert_array_equal(figure.data[0].y, history["used_interactions"])
     assert list(figure.data[1].y) == [3, 3]
-    assert names(training.sparsity(history)) == ["interactions", "features"]
+    assert names(training.curves(history, training.uses())) == ["interactions", "features"]
 
 
 def test_orders_are_drawn_each_with_its_true_number():
     history = frame(30)
     history["used_interactions_2"], history["used_interactions_3"] = 5, 7
     parts = {"used_interactions_2": "pairs", "used_interactions_3": "triples"}
-    figure = training.sparsity(history, parts=parts, true_interactions={"used_interactions_3": 4})
+    figure = training.curves(history, training.uses(parts, {"used_interactions_3": 4}))
     assert names(figure) == ["pairs", "triples", "in truth", "features"]
     assert list(figure.data[2].y) == [4, 4]
     assert figure.data[2].showlegend
     assert figure.data[0].line.color != figure.data[1].line.color
 
 
-def test_recovery_of_pairs_and_of_triples():
+def test_metrics_and_recovery_are_drawn_where_they_are_known():
     history = frame(30)
-    history["support_f1_3"] = 0.5
-    history["support_recovered_3"] = 0.0
-    assert names(training.recovery(history))[:2] == ["F1 of pairs", "F1 of triples"]
-    assert "support exact" not in names(training.recovery(history))
-    triples = history.drop(columns=["support_f1", "support_recovered", "estimation_error"], errors="ignore")
-    triples["support_recovered_3"] = 1.0
-    assert names(training.recovery(triples)) == ["F1 of triples", "support exact"]
+    assert training.metrics_in(history) == [RMSE, LOSS]
+    for metric, rows in ((RMSE, ["training", "validation"]), (LOSS, ["training"])):
+        assert names(training.curves(history, training.prediction(metric))) == rows
+    assert names(recovery(history)) == ["F1 of pairs", "error"]
+    assert names(recovery(history.assign(support_f1_3=0.5)))[:2] == ["F1 of pairs", "F1 of triples"]
+    assert not training.recovery(["objective"])
 
 
-def test_the_metrics_present_are_offered_and_drawn():
-    history = frame(30)
-    assert training.metric_names(history) == ["rmse", "loss"]
-    assert names(training.prediction(history, "rmse")) == ["training", "validation"]
-    assert names(training.prediction(history, "loss")) == ["training"]
-
-
-def test_recovery_marks_where_the_support_is_exact():
-    history = frame(30)
-    figure = training.recovery(history)
-    assert names(figure) == ["support F1", "estimation error", "support exact"]
-    exact = figure.data[2].y
-    assert np.isnan(exact[:10]).all()
-    assert (exact[10:] == 1).all()
-    assert names(training.recovery(history[:5].drop(columns="estimation_error"))) == ["support F1"]
-
-
-def test_zoom_survives_new_points_but_not_another_run_or_axis():
-    def revision(n: int, run: str, x: str) -> str:
-        return training.objective(frame(n), x, revision=run).layout.uirevision
-
-    assert revision(5, "a", "epoch") == revision(50, "a", "epoch")
-    assert len({revision(5, "a", "epoch"), revision(5, "b", "epoch"), revision(5, "a", "seconds")}) == 3
+def test_zoom_survives_new_points_but_not_another_axis():
+    revisions = [
+        objective(frame(n), x).layout.uirevision for n, x in ((5, "epoch"), (50, "epoch"), (5, "seconds"))
+    ]
+    assert revisions == ["a:epoch", "a:epoch", "a:seconds"]

@@ -51,7 +51,8 @@ from fmviz.lab.papers.atarashi2021 import (
     weights_l1,
 )
 from fmviz.lab.papers.reproduction import Reproduction
-from fmviz.lab.runner import Run, roc_auc
+from fmviz.lab.runner import Run
+from fmviz.metrics.prediction import roc_auc
 
 FIG2 = "atarashi2021_fig2"
 FIG3, TABLE3 = ARTEFACTS["atarashi2021_fig3"], ARTEFACTS["atarashi2021_table3"]

@@ -16,11 +16,12 @@ from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.catalog import load
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run, prepare, quality
+from fmviz.lab.runner import Run, prepare
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search import averaged as module
 from fmviz.lab.search.averaged import Average, averaged
 from fmviz.lab.search.tuning import tuned
+from fmviz.metrics.prediction import roc_auc
 from fmviz.paths.validation import finished
 from fmviz.tables.target import Target
 
@@ -72,7 +73,7 @@ def test_samples_of_a_run_and_tuned_strengths_predict_its_rows_kept_out(monkeypa
     posterior = finished(averaged(prepared))
     assert posterior.P.shape[0] == 20
     design, y = prepared.validation
-    sampled = quality(y, posterior.scores(design.matrix))["auc"]
+    sampled = roc_auc(y, posterior.scores(design.matrix))
     settings, tuning = finished(tuned(prepared))
     assert settings["lambda_sparse"] == pytest.approx(tuning.best.lambda_sparse, rel=1e-3)
     end = Run.prepare(dataclasses.replace(prepared.experiment, **settings)).end()

@@ -15,7 +15,7 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import prepare
 from fmviz.lab.saved_model import SavedModel
-from fmviz.lab.store.table import metrics_in_words
+from fmviz.metrics import in_units
 from fmviz.tables.encoded import encode
 from fmviz.tables.recipe import Choice, Recipe
 from fmviz.tables.source import Source
@@ -49,10 +49,10 @@ def test_predictions_are_in_the_targets_own_unit():
     assert wording.scaling.encode(TABLE["price"][4]) == pytest.approx(encoded_price)
     assert "logarithm of the prediction rises" in wording.pair(0, 0, 0.5)
     scale = encoded.target.scale
-    said = metrics_in_words({"train_rmse": 1.0, "support_f1": 0.5}, dataset)
-    assert said == [f"RMSE, training {scale:.4g} (in log price)", "Support F1 0.5"]
+    said = in_units({"train_rmse": 1.0, "support_f1": 0.5}, dataset.unit)
+    assert said == {"RMSE, training (in log price)": scale, "Support F1": 0.5}
     plain = replace(dataset, target_scaling=None)
-    assert metrics_in_words({"train_rmse": 1.0}, plain) == ["RMSE, training 1"]
+    assert in_units({"train_rmse": 1.0}, plain.unit) == {"RMSE, training": 1.0}
 
 
 def test_only_positive_numbers_have_one():

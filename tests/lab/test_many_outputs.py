@@ -16,10 +16,11 @@ from fmviz.lab.catalog import load
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.reading import pair_table
-from fmviz.lab.runner import Run, prediction_figures
+from fmviz.lab.runner import Run
 from fmviz.lab.search.strength_path import PathPlan, trace
 from fmviz.lab.store.packing import pack_parameters, unpack_parameters
 from fmviz.lab.uploads.library import Size
+from fmviz.metrics import Predictions, measured
 from fmviz.tables.encoded import encode
 from fmviz.tables.recipe import Choice, Recipe
 from fmviz.tables.source import Source
@@ -142,7 +143,7 @@ def test_a_file_is_fitted_and_predicted(arguments, columns, tmp_path, command):
 def test_figures_of_predictions_are_those_of_scikit_learn():
     y, f = RNG.integers(0, 3, 50).astype(float), RNG.normal(size=(50, 3))
     p = 1.0 / (1.0 + np.exp(-f))
-    figures = prediction_figures(EngineTarget(y, "class", np.array(["a", "b", "c"])), f, p)
+    figures = measured("class", Predictions(EngineTarget(y, "class", np.array(["a", "b", "c"])), f, p))
     shares = p / p.sum(axis=1, keepdims=True)
     assert figures["accuracy"] == pytest.approx(accuracy_score(y, f.argmax(axis=1)))
     assert figures["log_loss"] == pytest.approx(log_loss(y, shares))
@@ -151,10 +152,10 @@ def test_figures_of_predictions_are_those_of_scikit_learn():
     ordered = EngineTarget(y, "ordinal", np.array([1, 2, 3]))
     q = np.sort(p[:, :2], axis=1)
     expected = 3.0 - q.sum(axis=1)
-    figures = prediction_figures(ordered, f[:, :2], p[:, :2], np.array([1.0, 2.0, 3.0]))
+    figures = measured("ordinal", Predictions(ordered, f[:, :2], p[:, :2], np.array([1.0, 2.0, 3.0])))
     assert figures["rmse"] == pytest.approx(np.sqrt(np.mean((expected - (y + 1.0)) ** 2)))
     labels = EngineTarget(np.where(f > 0.3, 1.0, -1.0), "several")
-    assert prediction_figures(labels, f, p)["auc"] == 1.0
+    assert measured("several", Predictions(labels, f, p))["auc"] == 1.0
 
 
 @pytest.fixture(scope="module")

@@ -145,7 +145,6 @@ def test_the_best_fit_is_the_best_of_its_metric():
     rows = pd.DataFrame({"validation_rmse": [2.0, 1.0, 1.0], "validation_auc": [0.5, 0.9, float("nan")]})
     assert best_row(rows, "validation_rmse").name == 2
     assert best_row(rows, "validation_auc").name == 1
-    assert best_row(rows.assign(x=float("nan")), "x").name == 0
 
 
 # ------------------------------------------------------------------------------------------- in a browser

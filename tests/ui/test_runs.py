@@ -13,10 +13,10 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.store.stored_run import this_process
 from fmviz.lab.store.table import (
     differing,
-    metrics_of,
     runs_table,
     title_of_run,
 )
+from fmviz.metrics import listed
 from fmviz.ui import runs as view
 from fmviz.ui.escape import plain
 
@@ -126,7 +126,7 @@ def test_tables_of_runs(some, store):
     assert title_of_run(runs[0]) == "Planted interactions (eight groups) · TI · λ 1 · seed 0"
     store.rename(some[0], "mine")
     assert title_of_run(store.get(some[0])) == "mine"
-    assert set(metrics_of(runs[1])) >= {"validation_rmse", "train_rmse", "support_f1"}
+    assert set(listed(runs[1].last)) >= {"validation_rmse", "train_rmse", "support_f1"}
     different = differing([[run] for run in runs]).set_index("what")
     assert list(different.loc["regularizer"]) == ["ti", "cs", "cs"]
     assert "rank" not in different.index

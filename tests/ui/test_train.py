@@ -24,8 +24,7 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
 from fmviz.ui.train.interactions import strongest_pairs
-from fmviz.ui.train.live import _recovery_words
-from fmviz.ui.train.panels import picture, sets_table
+from fmviz.ui.train.matrices import picture, sets_table
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 
@@ -182,7 +181,6 @@ def test_what_is_not_available_is_listed_with_its_reason(open_train):
     solver = app.selectbox(key="train_solver")
     assert not any(option == "CD" for option in solver.options)
     assert any(box.label.startswith("Not available here: CD") for box in app.expander)
-    assert "CD takes plain gradient steps" in words(app)
     losses = app.selectbox(key="train_loss").options
     assert losses[:3] == ["Squared error", "Huber", "Quantile Huber"]
     assert "Logistic" not in losses
@@ -347,12 +345,6 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_train, man
     app.selectbox(key="train_model").select("fm").run()
     assert values(app, "train_regularizer", "train_max_epochs") == ("ti", suggested("monks1").max_epochs)
     assert "Settings changed" in words(app)
-
-
-def test_recovery_is_told_of_weights(manager):
-    view = manager.start(Experiment(model="qr", regularizer="l1", max_epochs=3)).view()
-    assert _recovery_words(view).endswith("(W = 0 has 1).")
-    assert 0 < view.last["support_f1"] < 1
 
 
 def test_a_link_with_the_model_alone_takes_what_suits_it(open_train):

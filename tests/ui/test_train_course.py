@@ -13,7 +13,7 @@ from fmviz.lab.background import tasks
 from fmviz.lab.background.job import Job
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import compare_supports
-from fmviz.ui.train.panels import learned_support
+from fmviz.ui.train.matrices import learned_support
 
 SMALL = {
     "dataset": "balance_scale",

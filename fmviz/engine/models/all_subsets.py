@@ -26,11 +26,9 @@ class AllSubsetsModel(ColumnModel):
     # Its products include a constant, which only a bias can compensate.
     suited: ClassVar[Mapping[str, Any]] = {"fit_intercept": True, **LONGER}
     _kernels: ClassVar[Any] = (AllSubsets(),)
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "no_saddle",
-            "At P = 0 every factor 1 + p_j x_j is 1, and f moves with the first power of P: P = 0 is no "
-            "saddle point that a strength could turn into a minimum. Follow λ downwards from a fit that is "
-            "empty.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "no_saddle",
+        "At P = 0 every factor 1 + p_j x_j is 1, and f moves with the first power of P: P = 0 is no "
+        "saddle point that a strength could turn into a minimum. Follow λ downwards from a fit that is "
+        "empty.",
+    )

@@ -97,6 +97,8 @@ class Model(Bound):
         Default settings of a run, besides those of the data set.
     suited_loss : mapping
         The default loss by the task of the data, where it differs from that of the data set.
+    no_threshold : WhyNot or None
+        What `why_no_threshold` returns.
     """
 
     noun: ClassVar[str] = "model"
@@ -114,6 +116,7 @@ class Model(Bound):
     part_name: ClassVar[str] = "orders"
     suited: ClassVar[Mapping[str, Any]] = {}
     suited_loss: ClassVar[Mapping[str, str]] = {}
+    no_threshold: ClassVar[WhyNot | None]
 
     @property
     def notation(self) -> Notation:
@@ -185,12 +188,20 @@ class Model(Bound):
         """Return the mathematical reason why the penalty does not apply to this model, or None."""
         return None
 
+    def why_no_solver(self, solver: Any) -> WhyNot | None:
+        """Return why the steps of a solver do not apply to the parameters of this model, or None.
+
+        A `fmviz.engine.solvers.Solver` says of itself whether it moves factors, fits the weights of columns
+        and takes powers of norms.
+        """
+        return None
+
     def why_no_threshold(self) -> WhyNot | None:
         """Return why there is no λ from which P = 0 is a minimum, with an alternative, or None.
 
         See `fmviz.engine.starts.zero_threshold`, for second-order machines.
         """
-        raise NotImplementedError
+        return self.no_threshold
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         """Raise ValueError where a strength has no term to multiply."""

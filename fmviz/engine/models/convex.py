@@ -70,6 +70,15 @@ class EigenModel(ColumnModel):
             )
         return None
 
+    def why_no_solver(self, solver: Any) -> WhyNot:
+        moved = "the entries of a fixed number of columns" if solver.factorised else "a d × d matrix"
+        return WhyNot(
+            "convex_in_w",
+            f"{solver.label} moves {moved}, but the {self.label[0].lower()}{self.label[1:]} is a function of "
+            "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is one of its "
+            f"eigenvalues alone. Choose {self.solvers}.",
+        )
+
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         if lambda_sparse > 0:
             raise ValueError(
@@ -142,13 +151,11 @@ class ConvexFM(EigenModel):
         "lambda_sparse": 0.0,
         "rank": 100,
     }
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "convex",
-            "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
-            "linear fit exceeds λ_p in absolute value. λ has no part in it.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "convex",
+        "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
+        "linear fit exceeds λ_p in absolute value. λ has no part in it.",
+    )
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return ‖W‖_tr."""

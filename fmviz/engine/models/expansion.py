@@ -59,14 +59,12 @@ class KernelExpansion(ColumnModel):
     label = "Kernel expansion (polynomial network)"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s} \lambda_s\,\mathcal{K}(p_{:,s}, x)"
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "signed_columns",
-            "Its terms include squares of features, and its columns have weights of either sign, fixed or "
-            "fitted: what P = 0 can gain differs from column to column. Take the λ_max of the factorization "
-            "machine as a guide.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "signed_columns",
+        "Its terms include squares of features, and its columns have weights of either sign, fixed or "
+        "fitted: what P = 0 can gain differs from column to column. Take the λ_max of the factorization "
+        "machine as a guide.",
+    )
 
     @property
     def notation(self) -> Notation:
@@ -95,6 +93,25 @@ class KernelExpansion(ColumnModel):
                 "strength at 0: λ_p binds both through Σ|λ_s|‖p_s‖^m. Or fix λ_s at 1 or at signs.",
             )
         return super().why_not(penalty)
+
+    def why_no_solver(self, solver: Any) -> WhyNot | None:
+        if not self.fits_coefficients or not solver.factorised:
+            return None
+        if not solver.fits_coefficients:
+            return WhyNot(
+                "fitted_coefficients",
+                f"{solver.label} moves P, w and the bias, but the weights λ_s of this model's columns are "
+                "fitted, too, and the objective is not smooth in them. Use CD or L-BFGS, which fit λ between "
+                "their steps on P, or fix λ at 1 or at signs.",
+            )
+        if self.shrinkage_power > 2 and not solver.takes_powers:
+            return WhyNot(
+                "powers_of_norms",
+                f"{solver.label} shrinks all entries of P alike, as squared norms do, but with fitted λ_s "
+                f"and degree {self.shrinkage_power} the norms of the columns stand to that power, or moving "
+                "their scale into λ_s would cost nothing. Use CD or L-BFGS, or fix λ at 1 or at signs.",
+            )
+        return None
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         if self.fits_coefficients and lambda_sparse > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,9 +25,7 @@ class FactorizationMachine(Model):
     label = "Factorization machine, order 2"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{i<j}\langle p_i, p_j\rangle\,x_i x_j"
     multilinear = True
-
-    def why_no_threshold(self) -> WhyNot | None:
-        return None
+    no_threshold: ClassVar[WhyNot | None] = None
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
         return (ColumnViews(slice(0, rank), anova_entries(2), anova_rows(2)),)

@@ -34,14 +34,12 @@ class HigherOrderFM(ColumnModel):
     )
     # Slopes of order m are products of m − 1 entries, so that a small start hardly moves.
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "higher_orders",
-            "P = 0 is a local minimum at every strength of the columns of order m ≥ 3: what they gain grows "
-            "with the m-th power of P, and λ_p‖P‖² with its square. For the pairs among them take the λ_max "
-            "of the machine of order 2.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "higher_orders",
+        "P = 0 is a local minimum at every strength of the columns of order m ≥ 3: what they gain grows "
+        "with the m-th power of P, and λ_p‖P‖² with its square. For the pairs among them take the λ_max "
+        "of the machine of order 2.",
+    )
 
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:

@@ -177,13 +177,11 @@ class LiftedModel(Model):
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
     multilinear = True
     lifted = True
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "free_factors",
-            "Its columns are products of different factors U¹, …, U^m, and one that is 0 leaves the others "
-            "without a slope. Take the λ_max of the factorization machine as a guide.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "free_factors",
+        "Its columns are products of different factors U¹, …, U^m, and one that is 0 leaves the others "
+        "without a slope. Take the λ_max of the factorization machine as a guide.",
+    )
 
     @property
     def distinct(self) -> bool:

@@ -71,14 +71,12 @@ class QuadraticRegression(Model):
     certificate: ClassVar[str] = "gap"
     # Gradient methods take many short iterations to a small duality gap.
     suited: ClassVar[Mapping[str, Any]] = {"max_epochs": 2_000, "tol": 1e-6}
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "convex",
-            "It is convex in W: W = 0 is the global minimum where the gradient in W at the linear fit is a "
-            "sum S + T with ‖S‖_op ≤ λ_p and max|t_ij| ≤ λ; for λ_p = 0 from λ = the largest entry of that "
-            "gradient on.",
-        )
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "convex",
+        "It is convex in W: W = 0 is the global minimum where the gradient in W at the linear fit is a "
+        "sum S + T with ‖S‖_op ≤ λ_p and max|t_ij| ≤ λ; for λ_p = 0 from λ = the largest entry of that "
+        "gradient on.",
+    )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         if not penalty.on_weights:
@@ -89,6 +87,17 @@ class QuadraticRegression(Model):
                 "trace norm of W (strength lambda_p).",
             )
         return None
+
+    def why_no_solver(self, solver: Any) -> WhyNot | None:
+        if not solver.factorised:
+            return None
+        return WhyNot(
+            "no_factors",
+            f"{solver.label} moves the factors P, but the {self.label[0].lower()}{self.label[1:]} has no "
+            "factors: each pair has a weight of its own in W, and the trace norm of W is no sum over "
+            "entries or rows that could be minimised one at a time. Use exact_pgd or incremental_pgd, "
+            "which move the whole of W.",
+        )
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
         return r"\|W\|_1 = \sum_{i,j} |w_{ij}|", "interactions, each weight by itself"

@@ -82,6 +82,13 @@ class RobustFM(EigenModel):
     }
     suited_loss: ClassVar[Mapping[str, str]] = {"regression": "capped", "binary": "capped_hinge"}
 
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "semidefinite",
+        "Its Z is positive semidefinite and free of columns: Z = 0 is a local minimum where the lowest "
+        "eigenvalue of the gradient in Z at the linear fit is at least 0, for the trace norm −λ_p. λ has "
+        "no part in it.",
+    )
+
     @property
     def notation(self) -> Notation:
         formula, words = {
@@ -124,14 +131,6 @@ class RobustFM(EigenModel):
         if not self.capped:
             return np.zeros(eigenvalues.shape, dtype=bool)
         return np.square(eigenvalues) > self.cap
-
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "semidefinite",
-            "Its Z is positive semidefinite and free of columns: Z = 0 is a local minimum where the lowest "
-            "eigenvalue of the gradient in Z at the linear fit is at least 0, for the trace norm −λ_p. λ has "
-            "no part in it.",
-        )
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return R(Z)."""

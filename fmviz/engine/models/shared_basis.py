@@ -104,6 +104,12 @@ class SharedBasis(Model):
         "solver_bases": 1,
     }
 
+    no_threshold: ClassVar[WhyNot | None] = WhyNot(
+        "convex",
+        "It is convex in its output layer: V = 0 is the global minimum where no ‖g_h‖ at the linear fit "
+        "exceeds λ.",
+    )
+
     @property
     def diagonal(self) -> bool:
         """Whether σ includes the squares of features."""
@@ -124,13 +130,6 @@ class SharedBasis(Model):
     def for_outputs(self, n_outputs: int) -> SharedBasis:
         return replace(self, n_outputs=n_outputs)
 
-    def why_no_threshold(self) -> WhyNot:
-        return WhyNot(
-            "convex",
-            "It is convex in its output layer: V = 0 is the global minimum where no ‖g_h‖ at the linear fit "
-            "exceeds λ.",
-        )
-
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         if penalty.row_norm is not None or penalty.smooth:
             return None
@@ -138,6 +137,14 @@ class SharedBasis(Model):
             "rows_of_v",
             f"{penalty.label} is no sum of norms of the rows of V, which is what decides which bases there "
             "are. Choose ℓ₁, ℓ₂,₁ (which is ℓ₁/ℓ₂ here) or ℓ₁/ℓ∞, or ℓ₂² for a fixed number of bases.",
+        )
+
+    def why_no_solver(self, solver: Any) -> WhyNot:
+        return WhyNot(
+            "outputs_together",
+            f"{solver.label} fits one output, and the {self.label[0].lower()}{self.label[1:]} fits bases "
+            "that all of them share, under a penalty on its output layer. Choose conditional_gradient, or "
+            "projected_gradient on a fixed number of bases.",
         )
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:

@@ -170,52 +170,7 @@ class Solver:
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
         """Return why this solver's steps do not apply to the parameters of the model, or None."""
-        name = model.label[0].lower() + model.label[1:]
-        if model.multi_output:
-            return WhyNot(
-                "outputs_together",
-                f"{self.label} fits one output, and the {name} fits bases that all of them share, under a "
-                "penalty on its output layer. Choose conditional_gradient, or projected_gradient on a fixed "
-                "number of bases.",
-            )
-        if model.factorised and model.convex:
-            moved = "the entries of a fixed number of columns" if self.factorised else "a d × d matrix"
-            return WhyNot(
-                "convex_in_w",
-                f"{self.label} moves {moved}, but the {name} is a function of "
-                "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is one of its "
-                f"eigenvalues alone. Choose {model.solvers}.",
-            )
-        if self.factorised and not model.factorised:
-            return WhyNot(
-                "no_factors",
-                f"{self.label} moves the factors P, but the {name} has no "
-                "factors: each pair has a weight of its own in W, and the trace norm of W is no sum over "
-                "entries or rows that could be minimised one at a time. Use exact_pgd or incremental_pgd, "
-                "which move the whole of W.",
-            )
-        if model.factorised and not self.factorised:
-            return WhyNot(
-                "factors",
-                f"{self.label} minimises convex functions of the pair weights W, but this model's W is a "
-                "product of factors P: its objective is not convex in P, and the operators of the trace norm "
-                'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".',
-            )
-        if model.fits_coefficients and not self.fits_coefficients:
-            return WhyNot(
-                "fitted_coefficients",
-                f"{self.label} moves P, w and the bias, but the weights λ_s of this model's columns are "
-                "fitted, too, and the objective is not smooth in them. Use CD or L-BFGS, which fit λ between "
-                "their steps on P, or fix λ at 1 or at signs.",
-            )
-        if model.fits_coefficients and model.shrinkage_power > 2 and not self.takes_powers:
-            return WhyNot(
-                "powers_of_norms",
-                f"{self.label} shrinks all entries of P alike, as squared norms do, but with fitted λ_s and "
-                f"degree {model.shrinkage_power} the norms of the columns stand to that power, or moving "
-                "their scale into λ_s would cost nothing. Use CD or L-BFGS, or fix λ at 1 or at signs.",
-            )
-        return None
+        return model.why_no_solver(self)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         """Return why this solver does not apply to the penalty or the loss of a supported model, or None."""

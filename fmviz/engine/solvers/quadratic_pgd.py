@@ -7,12 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..errors import WhyNot
 from ..linalg.spectral import (
     TRACE_NORM,
     prox_trace_l1,
     soft_threshold,
     spectral_prox,
 )
+from ..models import Model
 from ..parameters import Parameters
 from ..problem import Formulation, Problem
 from ._sweeping import relative_change
@@ -66,6 +68,17 @@ class QuadraticPGD(Solver):
     factorised: ClassVar[bool] = False
     needs_mu: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_now", "_before", "_momentum", "_dual", "_eta", "_objective")
+
+    def _why_not_model(self, model: Model) -> WhyNot | None:
+        reason = super()._why_not_model(model)
+        if reason is not None or not model.factorised:
+            return reason
+        return WhyNot(
+            "factors",
+            f"{self.label} minimises convex functions of the pair weights W, but this model's W is a "
+            "product of factors P: its objective is not convex in P, and the operators of the trace norm "
+            'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".',
+        )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         problem = self.problem

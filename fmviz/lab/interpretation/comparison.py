@@ -19,9 +19,6 @@ from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES
 from fmviz.lab.datasets import Dataset
 
-LOWER_IS_BETTER = ("rmse", "loss", "estimation_error", "objective")
-"""The ends of the names of metrics that are better the smaller they are; of all others larger is better."""
-
 # Limits on the number of products that are formed to find the strongest, and of features.
 _MOST_PRODUCTS, _MOST_FACTORS = 2e7, 2_000
 # W is not formed for more features: 4,000² numbers are 128 MB.

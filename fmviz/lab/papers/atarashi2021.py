@@ -24,6 +24,7 @@ from fmviz.engine.penalties import get_penalty
 from fmviz.engine.penalties.operators.squared_norm import prox_squared_l1
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
+from fmviz.engine.target import Target
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import make_sparse_interactions
 from fmviz.lab.experiment import Experiment
@@ -34,7 +35,8 @@ from fmviz.lab.papers.courses import MUCH, SHARE, Line, ahead, in_words, median_
 from fmviz.lab.papers.reproduction import Reproduction, Settings
 from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
 from fmviz.lab.papers.verdicts import Finding, Said, agreed, by_balance, by_majority, listed
-from fmviz.lab.runner import load_dataset, quality
+from fmviz.lab.runner import load_dataset
+from fmviz.metrics import Predictions, measured
 from fmviz.paths import search_lambda
 
 SETS = declared("atarashi2021")["sets"]
@@ -784,7 +786,9 @@ def scored(problem: Problem, end: Snapshot, split: Parts) -> Row:
     """Return the scores of a fit, and how many interactions it uses."""
 
     def score(design: Design, y: np.ndarray) -> float:
-        return quality(y, problem.model.predict(design, end.parameters))["auc" if split.highest else "rmse"]
+        target = Target.of(y)
+        known = Predictions(target, problem.model.predict(design, end.parameters))
+        return measured(target.kind, known)["auc" if split.highest else "rmse"]
 
     scores = {"validation": score(*split.validation), "score": score(*split.test)}
     about = {"used": end.used_interactions, "epochs": end.epoch, "seconds": end.seconds}

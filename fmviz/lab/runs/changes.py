@@ -15,16 +15,11 @@ from fmviz.lab.experiment import Experiment
 _TERMS = {"lambda_sparse": "penalty_sparse", "lambda_p": "penalty_p", "lambda_w": "penalty_w"}
 
 
-def strength_label(name: str, model: str = "fm") -> str:
-    """Return the symbol of a strength in Unicode."""
-    if name == "lambda_p" and MODELS[model].notation.shrinkage_term.startswith("λ_tr"):
-        return "λ_tr"
-    return {"lambda_sparse": "λ", "lambda_p": "λₚ", "lambda_w": "λ_w"}[name]
-
-
 def in_words(changes: Sequence[Change], model: str = "fm") -> str:
     """Return for instance "λ = 0.1, λₚ = 2"."""
-    return ", ".join(f"{strength_label(change.name, model)} = {change.value:g}" for change in changes)
+    shrinkage = "λ_tr" if MODELS[model].notation.shrinkage_term.startswith("λ_tr") else "λₚ"
+    symbols = {"lambda_sparse": "λ", "lambda_p": shrinkage, "lambda_w": "λ_w"}
+    return ", ".join(f"{symbols[change.name]} = {change.value:g}" for change in changes)
 
 
 def change_words(experiment: Experiment, epoch: int) -> dict[int, str]:

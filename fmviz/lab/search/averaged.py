@@ -17,7 +17,8 @@ from fmviz.engine.sampling.gibbs import GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
-from fmviz.lab.runner import Run, prediction_figures
+from fmviz.lab.runner import Run
+from fmviz.metrics import METRICS, Predictions, measured
 
 _DRAWS, _BURN_IN = 150, 50
 # Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
@@ -192,22 +193,22 @@ class Average:
             return cls(small, None, None, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation
         target = Target.of(prepared.dataset.target_of(y))
-        which = {"real": "RMSE", "binary": "AUC", "several": "AUC"}.get(target.kind, "accuracy")
+        metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
+        scale, title = metric.within(prepared.dataset.unit)
         scores = posterior.scores(design.matrix), predict(prepared.problem.model, design, parameters)
-        each = [prediction_figures(target, f, None) for f in scores]
-        sampled, own = ((-1.0 if which == "RMSE" else 1.0) * figures[which.lower()] for figures in each)
+        each = [measured(target.kind, Predictions(target, f)) for f in scores]
+        sign = 1.0 if metric.better == "larger" else -1.0
+        sampled, own = (sign * figures[metric.name] for figures in each)
         shown = {f"validation_{name}": value for name, value in each[0].items()}
-        scale, unit = prepared.dataset.unit if which == "RMSE" else (1.0, "")
         better = sampled > own
-        if which == "RMSE":
+        if target.kind == "real":
             errors = [np.square(y - f).reshape(len(y), -1).mean(axis=1) for f in scores]
             gain = errors[1] - errors[0]
             better = bool(gain.mean() > -gain.std() / np.sqrt(gain.size))
         compared = "better than" if sampled > own else "about as good as" if better else "no better than"
         words = (
             f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
-            f"{compared} those of this fit: {which} {scale * abs(sampled):.4g} and {scale * abs(own):.4g}"
-            + (f" (in {unit})." if unit else ".")
+            f"{compared} those of this fit: {title} {scale * abs(sampled):.4g} and {scale * abs(own):.4g}."
         )
         return cls(small, sampled, own, better, shown, words, *fit)
 

@@ -13,19 +13,20 @@ from fmviz.engine.drive import never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.posterior import Posterior
+from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runner import Run, quality
+from fmviz.lab.runner import Run
 from fmviz.lab.search.averaged import LOG_ODDS, Average, Sampling, averaged, visits_of
 from fmviz.lab.typography import counted
+from fmviz.metrics import METRICS, Predictions, measured
 
 __all__ = ["ByColumns", "baselines", "beside_chance", "effects_of", "read_by_columns"]
 
 # Fits to shuffled targets, of which few are made where many entries are read.
 _FEWEST_SHUFFLES, _MOST_SHUFFLES, _MOST_VISITS = 2, 10, 3e9
 _SECONDS = 8.0
-_NAMES = {"rmse": "RMSE", "accuracy": "accuracy", "auc": "ROC-AUC"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,15 +121,14 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
         "columns alone, without pairs": alone,
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
-    scale, unit = run.dataset.unit
+    target = Target.of(y)
     rows = []
     for name, f in known.items():
-        figures = {
-            label: value for key, label in _NAMES.items() if (value := quality(y, f).get(key)) is not None
-        }
-        if not binary:
-            figures = {f"RMSE{unit and f', in {unit}'}": scale * figures["RMSE"]}
-        rows.append({f"on {y.size:,} rows kept out": name, **figures})
+        row: dict[str, Any] = {f"on {y.size:,} rows kept out": name}
+        for metric, value in measured(target.kind, Predictions(target, f)).items():
+            scale, title = METRICS[metric].within(run.dataset.unit)
+            row[title] = scale * value
+        rows.append(row)
     return tuple(rows)
 
 

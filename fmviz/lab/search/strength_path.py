@@ -27,7 +27,7 @@ from fmviz.lab.experiment import Experiment, name_of, suggested
 from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
-from fmviz.lab.store.table import METRICS
+from fmviz.metrics import COLUMNS, Metric
 from fmviz.paths import Order, iterate_path, onwards
 from fmviz.paths.path import path_solver
 
@@ -256,10 +256,10 @@ def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def metrics_in(table: pd.DataFrame) -> dict[str, str]:
-    """Return the metrics that a table has, in words, the most telling first."""
-    known = METRICS | {"validation_loss": "Loss, validation", "train_loss": "Loss, training"}
-    return {name: words for name, words in known.items() if name in table and table[name].notna().any()}
+def metrics_in(table: pd.DataFrame) -> dict[str, Metric]:
+    """Return the metrics that a table has, the most telling first."""
+    known = {name: metric for name, metric in COLUMNS.items() if metric.function and name in table}
+    return {name: metric for name, metric in known.items() if table[name].notna().any()}
 
 
 def path_program(plan: PathPlan) -> str:

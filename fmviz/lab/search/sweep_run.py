@@ -19,7 +19,6 @@ from fmviz.engine.drive import Budget, never
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background.workers import stream
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.provenance import data_hash, versions
 from fmviz.lab.search.sweep import (
@@ -31,9 +30,9 @@ from fmviz.lab.search.sweep import (
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import Growth, RunStore, StoredRun
 from fmviz.lab.store.database import insert
-from fmviz.lab.store.table import METRICS, metrics_of
 from fmviz.lab.typography import counted, duration
 from fmviz.lab.values import plain
+from fmviz.metrics import COLUMNS, listed
 
 # A stored trace has at most about so many records; evaluating every epoch would cost more than the fits.
 _TRACE_RECORDS = 100
@@ -308,7 +307,7 @@ def fits_table(plan: SweepPlan, fits: Iterable[tuple[int, StoredRun]]) -> pd.Dat
                 "objective": run.last.get("objective", math.nan),
                 "used_interactions": run.last.get("used_interactions", math.nan),
                 "used_features": run.last.get("used_features", math.nan),
-                **metrics_of(run),
+                **listed(run.last),
             }
         )
     return pd.DataFrame(rows)
@@ -316,7 +315,7 @@ def fits_table(plan: SweepPlan, fits: Iterable[tuple[int, StoredRun]]) -> pd.Dat
 
 def main_metric(table: pd.DataFrame) -> str:
     """Return the most telling metric that the fits have, or "objective"."""
-    return next((name for name in METRICS if name in table), "objective")
+    return next(name for name in COLUMNS if name in table)
 
 
 def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.DataFrame:
@@ -365,7 +364,7 @@ def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) 
         About so many in all; of each method as many of its seeds.
     """
     means = means_table(table, grid, metric)
-    ascending = metric.endswith(LOWER_IS_BETTER)
+    ascending = COLUMNS[metric].better == "smaller"
     keys = ["dataset", "method"]
     order = means.sort_values(["mean", "interactions"], ascending=[ascending, True])
     best = order.drop_duplicates(keys).sort_index()

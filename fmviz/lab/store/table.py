@@ -10,8 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.models import MODELS
+from fmviz.engine.models import MODELS, Model
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.solvers import SOLVERS
@@ -21,26 +22,13 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
-
-METRICS: dict[str, str] = {
-    "validation_rmse": "RMSE, validation",
-    "validation_auc": "AUC, validation",
-    "validation_accuracy": "Accuracy, validation",
-    "validation_log_loss": "Log loss, validation",
-    "train_rmse": "RMSE, training",
-    "train_auc": "AUC, training",
-    "train_accuracy": "Accuracy, training",
-    "train_log_loss": "Log loss, training",
-    "support_f1": "Support F1",
-    "estimation_error": "Estimation error",
-}
-"""Labels of the metrics that runs are compared by, the most informative first."""
+from fmviz.metrics import COLUMNS, listed
 
 _WORDS = {
     **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
     **{"fit_linear": "Linear term", "fit_intercept": "Bias", "init_scale": "Scale σ of the start"},
     **{"max_epochs": "Most epochs", "validation": "Validation share", "tol": "Tolerance"},
-    **METRICS,
+    **{name: column.label for name, column in COLUMNS.items()},
 }
 # Registries with labels, by setting.
 _NAMED: dict[str, Mapping[str, Any]] = {
@@ -53,6 +41,10 @@ _SETTINGS = (
     *("dataset", "model", "regularizer", "solver", "rank", "seed"),
     *("lambda_w", "lambda_p", "lambda_sparse"),
 )
+SOLVED = 1e-3
+"""A relative certificate up to this counts as solved."""
+# The largest dual norm is known to within an interval of about this width.
+_SOLVED_BASES = 0.02
 
 
 def label_of(setting: str, value: str) -> str:
@@ -90,27 +82,98 @@ def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
     return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
 
 
-def metrics_of(run: StoredRun) -> dict[str, float]:
-    """Return the final metrics of a run, among `METRICS`."""
-    values = {name: run.last.get(name) for name in METRICS}
-    return {
-        name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)
-    }
+def numbers(
+    history: Sequence[Mapping[str, Any]], machine: Model, dataset: Dataset | None, ended: bool = True
+) -> list[tuple[str, str, str, str]]:
+    """Return label, value, explanation and tone of the numbers of a run, last the certificate and the time.
+
+    Parameters
+    ----------
+    history : sequence of mapping
+        Its records, at least one.
+    machine : Model
+        The model with its parameters.
+    dataset : Dataset or None
+        The data, if they are available.
+    ended : bool
+        Whether a large certificate stays.
+    """
+    last, seconds = history[-1], float(history[-1].get("seconds", 0.0))
+    d = dataset.X.shape[1] if dataset is not None else 0
+    factorised = machine.factorised
+    rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
+    if machine.lifted:
+        rows = "those in a product that some column makes of entries that are not zero"
+    pairs = (
+        "pairs of rows that share a column in which both are not zero"
+        if factorised
+        else "pairs whose weight in W is not zero"
+    )
+    pairs += f", of {d * (d - 1) // 2:,}"
+    if machine.lifted:
+        pairs = (
+            "sets of distinct features that can be dealt out to the factors of a column, no entry being zero"
+        )
+    if machine.columnar and orders_of(machine) != (2,):
+        pairs = "sets of features, of every order, that share a column of P in which all are not zero"
+    sweeps = "Sweeps over all parameters." if factorised else "Steps of all parameters at once."
+    spent = "Time in the solver; evaluating and drawing are left out."
+    return [
+        ("Epoch", f"{int(last['epoch']):,}", sweeps, ""),
+        ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised.", ""),
+        *(
+            [
+                ("Features", f"{last['used_features']:,}", f"Used features: {rows}, of {d:,}.", ""),
+                (
+                    "Interactions",
+                    f"{last['used_interactions']:,}",
+                    f"Used interactions: {pairs}; counted exactly.",
+                    "",
+                ),
+            ]
+            if "used_bases" not in last
+            else [("Bases", f"{last['used_bases']:,}", "The rows of V that are not zero.", "")]
+        ),
+        _certificate(history, machine, ended),
+        ("Solver time", f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms", spent, ""),
+    ]
 
 
-def metrics_in_words(metrics: Mapping[str, float], dataset: Dataset) -> list[str]:
-    """Return labelled metrics, with errors of a scaled target in its unit."""
-    lines = []
-    for name, words in METRICS.items():
-        if name in metrics:
-            scale, unit = unit_of(name, dataset)
-            lines.append(f"{words} {metrics[name] * scale:.4g}{unit and f' (in {unit})'}")
-    return lines
-
-
-def unit_of(metric: str, dataset: Dataset | None) -> tuple[float, str]:
-    """Return the factor that converts a metric to the unit of the target, and that unit; or 1 and ""."""
-    return dataset.unit if dataset is not None and metric.endswith("rmse") else (1.0, "")
+def _certificate(
+    history: Sequence[Mapping[str, Any]], machine: Model, ended: bool
+) -> tuple[str, str, str, str]:
+    solved = f"Up to {SOLVED:g}, a tenth of a percent, counts as solved."
+    shown, good = "", SOLVED
+    if machine.certificate == "stationarity":
+        label, value = "Certificate", float(history[-1].get("certificate", math.nan))
+        words = (
+            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
+            f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
+        )
+    else:
+        # Not every epoch has a certificate.
+        record = next((r for r in reversed(history) if math.isfinite(r["certificate"])), None)
+        epoch, value = (0, 1.0) if record is None else (record["epoch"], float(record["certificate"]))
+        label, least = "Duality gap", None if record is None else record.get("least_certificate")
+        words = (
+            "The relative duality gap: the objective is at most this part of itself above the least "
+            f"possible, proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth "
+            f"epoch; this is that of epoch {epoch:,}."
+        )
+        if least is not None:
+            words = (
+                "The relative duality gap: the objective is at most the second number of itself above the "
+                "least that any bases reach, proved from the parameters alone. The steepest direction to "
+                "another basis is known between two bounds: no better proof brings the gap below the first "
+                f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
+            )
+            # One number where both bounds round to the same.
+            ends = [f"{100 * end:.0f}" if value >= 0.1 else f"{100 * end:.2g}" for end in (least, value)]
+            shown, good = f"{'–'.join(dict.fromkeys(ends))} %", _SOLVED_BASES
+    # Compare the rounded value that is displayed.
+    tone = "good" if float(f"{value:.1e}") <= good else "bad" if ended else ""
+    shown = shown or f"{value:.1e}"
+    return label, "–" if math.isnan(value) else shown, words, "" if math.isnan(value) else tone
 
 
 def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
@@ -118,11 +181,11 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
 
     Columns: id, run, status, when (in UTC), dataset, model, regularizer, solver, rank, seed, the three
     strengths, epochs, objective, spark (the objective during the run), features, interactions, certificate,
-    seconds, metric (label and value of the first of `METRICS`), origin.
+    seconds, metric (label and value of the most telling one), origin.
     """
     rows: list[dict[str, Any]] = []
     for run in runs:
-        settings, last, metrics = run.settings, run.last, metrics_of(run)
+        settings, last, metrics = run.settings, run.last, listed(run.last)
         name = next(iter(metrics), None)
         rows.append(
             {
@@ -138,7 +201,7 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
                 "interactions": last.get("used_interactions"),
                 "certificate": last.get("certificate"),
                 "seconds": run.seconds,
-                "metric": "" if name is None else f"{METRICS[name]} {metrics[name]:.4g}",
+                "metric": "" if name is None else f"{COLUMNS[name].label} {metrics[name]:.4g}",
                 "origin": run.origin,
             }
         )
@@ -185,8 +248,8 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
         Columns ``what`` and the ids of the first runs; all values are strings.
     """
     names = list(dict.fromkeys(name for group in groups for name in group[0].settings))
-    figures = ["epoch", "objective", "used_features", "used_interactions"]
-    figures += ["used_bases", "certificate", *METRICS]
+    figures = ["epoch", "objective", "used_features", "used_interactions", "used_bases", "certificate"]
+    figures += [name for name, column in COLUMNS.items() if column.listed]
     rows = []
     for what, table in (*((n, "settings") for n in names), *((n, "last") for n in figures)):
         texts = [

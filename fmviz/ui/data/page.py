@@ -331,7 +331,14 @@ def _file(settings: Settings, linked: bool) -> None:
     if first.target and settings["target"] not in {column.name for column in profile.columns}:
         # Suggested, until somebody has chosen.
         settings.set(target=first.target, rare=first.rare)
-    recipe = _recipe(settings, first)
+    # The plain rules, but for what was decided.
+    recipe = replace(
+        first.corrected(columns.choices(settings["columns"])),
+        also=tuple(name for name in settings["also"].split("\t") if name and name != settings["target"]),
+        order=listed(settings["order"]),
+        most_levels=MOST_LEVELS if settings["cells"] == "typed" else None,
+        **settings.as_dict(*_RECIPE),
+    )
     line = f"{settings['target']} · rank {settings['rank']} · {settings['validation']:.0%} for validation"
     started = manager().get(strengths.task_name(settings, recipe)) is not None
     with shell.settings_box("data_box", plain(line), folded=started, border=False):
@@ -347,17 +354,6 @@ def _file(settings: Settings, linked: bool) -> None:
         encoded = draw_size(settings, recipe, profile)
         draw_train(settings, recipe, encoded)
     strengths.draw(settings, recipe, encoded is not None, linked, top)
-
-
-def _recipe(settings: Settings, first: Recipe) -> Recipe:
-    """Return how the file becomes a data set: by the plain rules, but for what was decided."""
-    return replace(
-        first.corrected(columns.choices(settings["columns"])),
-        also=tuple(name for name in settings["also"].split("\t") if name and name != settings["target"]),
-        order=listed(settings["order"]),
-        most_levels=MOST_LEVELS if settings["cells"] == "typed" else None,
-        **settings.as_dict(*_RECIPE),
-    )
 
 
 def _unreadable(settings: Settings, view: TaskView) -> None:

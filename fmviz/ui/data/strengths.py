@@ -22,8 +22,8 @@ from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
-from fmviz.lab.store.table import metrics_in_words
 from fmviz.lab.uploads import library
+from fmviz.metrics import in_units
 from fmviz.paths.validation import Trial
 from fmviz.tables.recipe import Recipe
 from fmviz.ui import navigation, session_uploads, widgets
@@ -136,7 +136,8 @@ def _draw(settings: Settings, key: str, view: TaskView) -> None:
         if isinstance(step, FirstFit | Average):
             st.markdown(plain(step.message))
     if fits:
-        measured = metrics_in_words(fits[0].end.metrics, fits[0].run.dataset)
+        values = in_units(fits[0].end.metrics, fits[0].run.dataset.unit)
+        measured = [f"{label} {value:.4g}" for label, value in values.items()]
         st.caption(plain(f"The fit to the training rows: {', '.join(measured)}."))
     if fits and fits[0].trouble:
         st.error(plain(fits[0].trouble), icon=":material/database_off:")

@@ -68,8 +68,6 @@ class Opened:
         The class that it is told from; -1 for all others.
     full_model : Model
         The model of all outputs.
-    full_parameters : Parameters
-        And its parameters.
     """
 
     run: StoredRun
@@ -84,7 +82,6 @@ class Opened:
     output: int
     against: int
     full_model: Model
-    full_parameters: Parameters
 
     @property
     def dataset(self) -> Dataset:
@@ -171,7 +168,6 @@ def opened(
         output,
         against,
         model,
-        every,
     )
 
 

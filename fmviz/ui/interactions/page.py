@@ -17,7 +17,8 @@ from fmviz.lab.interpretation.outliers import LISTED, Suspicion, rows_table, sus
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun, store
-from fmviz.lab.store.table import metrics_in_words, metrics_of, title_of_run
+from fmviz.lab.store.table import title_of_run
+from fmviz.metrics import COLUMNS, in_units, listed
 from fmviz.report import Outcome, of_stored
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
@@ -179,7 +180,10 @@ def _header(reading: Opened) -> None:
         what += ", and effects are in its own unit"
     used = [run.last.get(f"used_{name}", 0) for name in ("interactions", "features")]
     figures = [f"{used[0]:,} interactions of {used[1]:,} features"]
-    figures += [plain(words) for words in metrics_in_words(metrics_of(run), dataset)[:2]]
+    # The most telling metric of predictions, and that of the truth.
+    telling = {COLUMNS[name].on_rows: name for name in reversed(listed(run.last))}
+    values = in_units({name: run.last[name] for name in telling.values()}, dataset.unit)
+    figures += [plain(f"{label} {value:.4g}") for label, value in values.items()]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
         st.markdown(
             f"**{plain(dataset.title)}**, {reading.full_model.label.lower()}: {plain(what)}. "

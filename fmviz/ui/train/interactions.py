@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import training as figures
+from fmviz.figures.training import metrics_in
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
@@ -22,7 +22,8 @@ from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
 from fmviz.ui.settings.state import Settings, Whole
 from fmviz.ui.train import why_zero
-from fmviz.ui.train.panels import Look, completed, order_name, sets_table, true_sets
+from fmviz.ui.train.matrices import Look, completed, order_name, sets_table
+from fmviz.ui.train.panels import Panel, Scene
 
 ORDER_VIEW = (
     ParamSpec("order", "int", 2, 2, 10, symbol="m", help="How many features interact."),
@@ -97,32 +98,6 @@ def _slice_at(settings: Settings, names: tuple[str, ...], most: int, at: Sequenc
     )
 
 
-def interaction_columns(model: Model, history: Iterable[str]) -> dict[str, str] | None:
-    """Return the columns of a history that count the interactions of each order, with their names."""
-    known = set(history)
-    parts = {f"used_interactions_{m}": order_name(m) for m in orders_of(model)}
-    return {column: name for column, name in parts.items() if column in known} or None
-
-
-def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[str, Any]:
-    """Return the true counts for `fmviz.figures.training.sparsity`, where they are known.
-
-    With `several`, the interactions of each order are counted in a column of their own.
-    """
-    if dataset is None:
-        return {}
-    known = {m: sets for m in (2, 3) if (sets := true_sets(dataset, m)) is not None}
-    if not known:
-        return {}
-    counts = {
-        f"used_interactions_{m}" if several else "used_interactions": len(known[m])
-        for m in orders_of(model) or (2,)
-        if m in known
-    }
-    features = {j for sets in known.values() for features_of_set in sets for j in features_of_set}
-    return {"true_interactions": counts, "true_features": len(features)}
-
-
 # ------------------------------------------------------------------------------------------------- tables
 
 
@@ -141,15 +116,6 @@ def column_headings(model: Model, n_columns: int) -> list[str]:
         f"p{kernel.degree}_{s + 1}"
         for columns, kernel in model.parts(n_columns)  # type: ignore[attr-defined]
         for s in range(columns.stop - columns.start)
-    ]
-
-
-def column_orders(model: Model, n_columns: int) -> list[int]:
-    """Return the order of every column of P, 0 for all subsets."""
-    return [
-        kernel.degree or 0
-        for columns, kernel in model.parts(n_columns)  # type: ignore[attr-defined]
-        for _ in range(columns.stop - columns.start)
     ]
 
 
@@ -174,7 +140,7 @@ VIEW = (
 _TOP = 10
 
 
-def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> tuple[int, Look | None]:
+def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> None:
     """Draw the options of the matrices and curves that apply to this run.
 
     Parameters
@@ -185,13 +151,6 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
         The data with all their outputs.
     settings : Settings
         The page's.
-
-    Returns
-    -------
-    output : int
-        Which of several outputs is looked at.
-    look : Look or None
-        The order that is looked at, where there is a choice.
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="train_options"):
         output = choose_output(settings, dataset)
@@ -215,7 +174,6 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
             names = ", ".join(plain(single.feature_names[j]) for j in look.at)
             words = f"The {order_name(look.order)}{f' with {names}' if names else ''}: {plain(look.label())}"
             st.markdown(f"**{words}**", width="content")
-    return output, look
 
 
 def axis_of(view: JobView | None) -> str:
@@ -224,22 +182,12 @@ def axis_of(view: JobView | None) -> str:
 
 
 def _curve_options(view: JobView | None, settings: Settings) -> None:
-    names = figures.metric_names(view.last) if view is not None else []
+    names = [metric.name for metric in metrics_in(view.last)] if view is not None else []
     words = {"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"}
     widgets.param(settings, axis_of(view), "Curves against", labels=words)
-    if not names:
-        return
-    if settings["metric"] not in names:
-        settings.set(metric=names[0])
-    widgets.control(
-        settings,
-        "metric",
-        st.segmented_control,
-        "Prediction measured by",
-        names,
-        format_func=figures.METRICS.__getitem__,
-        required=True,
-    )
+    if names:
+        label = "Prediction measured by"
+        widgets.choose_metric(settings, "metric", label, names, st.segmented_control, required=True)
 
 
 def draw_notes(view: JobView) -> None:
@@ -276,16 +224,16 @@ def draw_notes(view: JobView) -> None:
 # -------------------------------------------------------------------------------------------------- pairs
 
 
-def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> None:
+def _kind(scene: Scene) -> str:
+    return "interactions" if scene.look is None else order_name(scene.look.order)
+
+
+def _draw_pairs(scene: Scene, settings: Settings) -> None:
     """Draw the table of the strongest pairs, or of the strongest sets of the chosen order."""
-    thinned, parameters = view.thinned, view.parameters
-    if thinned is None or parameters is None or not np.isfinite(thinned.values).all():
-        return
-    name = "interactions" if look is None else order_name(look.order)
-    st.markdown(f"**The strongest {name}**")
-    notes = []
+    view, look, name = scene.fit, scene.look, _kind(scene)
+    thinned, notes = view.thinned, []
     if look is None or not isinstance(thinned, ThinnedFactors):
-        sets, weight = strongest_pairs(view.machine, parameters)
+        sets, weight = strongest_pairs(view.machine, view.parameters)  # type: ignore[arg-type]
     else:
         every = interactions_of(look.model, thinned, look.order)
         among = every.within()
@@ -298,7 +246,7 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
             notes.append(
                 f"A weight here is {times}. Products in which a feature occurs more than once are not listed."
             )
-    table = sets_table(sets, weight, dataset)
+    table = sets_table(sets, weight, scene.data)
     if table.empty:
         st.caption(f"The model uses no {name}.")
         return
@@ -330,3 +278,12 @@ def strongest_pairs(model: Model, parameters: Parameters) -> tuple[np.ndarray, n
     """Return the pairs of the largest weights, shape (t, 2), and these."""
     pairs = pairs_of(model, parameters).ranked(_TOP)
     return np.column_stack([pairs.i, pairs.j]), pairs.weight
+
+
+PAIRS = Panel(
+    "pairs",
+    lambda scene: f"The strongest {_kind(scene)}",
+    "pairs",
+    lambda scene: scene.drawn,
+    draw=_draw_pairs,
+)

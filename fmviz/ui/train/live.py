@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.engine.interactions.of_order import orders_of
-from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
-from fmviz.figures.classes import confusion
-from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job import Job, JobView
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run, load_dataset, truth_of
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
+from fmviz.lab.store.table import numbers
+from fmviz.metrics import METRICS, Metric, in_units
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components import stage
-from fmviz.ui.components.matrix_view import FactorFrame, Mark, Panel, encode_view
+from fmviz.ui.components.matrix_view import FactorFrame, encode_view
+from fmviz.ui.components.matrix_view import Panel as Matrix
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train import interactions, outliers, panels, slices, why_zero
-from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs
-from fmviz.ui.train.panels import Look, factors_repeat, order_name
+from fmviz.ui.train import PANELS, interactions, matrices, slices, why_zero
+from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options
+from fmviz.ui.train.matrices import order_name
+from fmviz.ui.train.panels import PARTS, Scene
 from fmviz.ui.train.settings import adopt
 from fmviz.ui.watching import connected, failure, shared_task
 
@@ -104,9 +105,8 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
 
     fragment(feed, run_every=POLL_SECONDS if going or waiting else None)()
     place = st.container(key="train_stage_box")
-    output = 0
     if dataset is not None:
-        output, _ = draw_options(view if had else None, dataset, settings)
+        draw_options(view if had else None, dataset, settings)
     scene = _scene(view, experiment, dataset, settings, loading)
     with place:
         if scene.clickable and scene.dataset is not None:
@@ -122,16 +122,14 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
 
         fragment(outputs, run_every=1.0 if going else None)()
     if view is not None and view.history and not going:
-        _at_rest(view, settings, output)
+        _at_rest(scene, settings)
 
 
-def _at_rest(view: JobView, settings: Settings, output: int) -> None:
-    """Draw the tables, curves and explanations of a run that is not active."""
-    single = view.of_output(output)
-    assert single.dataset is not None, "the view has data"
-    look = interactions.looked_at(single, settings)
-    if single.thinned is not None and np.isfinite(single.thinned.values).all():
-        draw_notes(single)
+def _at_rest(scene: Scene, settings: Settings) -> None:
+    """Draw the explanations, tables and curves of a run that is not active."""
+    view = scene.fit
+    if scene.drawn:
+        draw_notes(view)
     last = view.last
     each = [
         f"{last[f'used_interactions_{m}']:,} {order_name(m)} of {last[f'used_features_{m}']:,} features"
@@ -142,15 +140,16 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
         st.caption(f"By order: {' · '.join(each)}.")
     if planted := _recovery_words(view):
         st.caption(planted)
-    why_zero.draw_why(single, single.dataset, settings)
-    outliers.draw(single)
-    if settings.shows("pairs", "The strongest interactions"):
-        draw_pairs(single, single.dataset, look)
-        outliers.draw_squares(single, single.dataset)
-    if settings.shows("quality", "Prediction and recovery"):
-        _confusion(view)
-    if settings.shows("curves", "Curves"):
-        quality = settings.shows("quality", "Prediction and recovery")
+    shown = [panel for panel in PANELS if panel.draw and panel.shown(scene, settings)]
+    shown.sort(key=lambda panel: not panel.wide)
+    wide = [st.container() for panel in shown if panel.wide]
+    narrow = st.columns(2) if len(shown) > len(wide) + 1 else [st.container()]
+    for panel, place in zip(shown, itertools.chain(wide, itertools.cycle(narrow)), strict=False):
+        assert panel.draw is not None
+        with place:
+            st.markdown(f"**{plain(panel.heading(scene))}**")
+            panel.draw(scene, settings)
+    if settings.shows("curves", PARTS["curves"]):
         if changes := changed_words(view.experiment, view.epoch):
             # This applies to the small curves above, too.
             st.caption(plain(changes))
@@ -160,10 +159,31 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
         )
         if box.open:
             with box:
-                history = pd.DataFrame(view.history)
-                _curves(view, history, settings)
-                if quality:
-                    _quality(view, history, settings)
+                _curves(replace(scene, parts=settings["parts"]), settings, changes)
+
+
+def _curves(scene: Scene, settings: Settings, changes: str) -> None:
+    """Draw the curves of the stage, large."""
+    view, history = scene.fit, pd.DataFrame(scene.history)
+    widgets.param(settings, "parts", "Parts of the objective")
+    course, marks = with_jumps(history, view.experiment), change_words(view.experiment, view.epoch)
+    places = itertools.cycle(st.columns(2))
+    for panel in PANELS:
+        if panel.plots is None or not (plots := panel.plots(scene)) or not panel.shown(scene, settings):
+            continue
+        title = panel.heading(scene)
+        figure = figures.curves(course, plots, scene.x, revision=f"{view.id}:{title}")  # type: ignore[arg-type]
+        with next(places):
+            st.markdown(f"**{plain(title)}**")
+            chart(
+                mark_epochs(figure, history, scene.x, marks),
+                key=f"train_{panel.name}",
+                alt=f"{title} against {figures.X_TITLES[scene.x]}. {changes}".strip(),
+            )
+    if view.stride > 1:
+        st.caption(f"The run is long: every {view.stride:,}th epoch is kept, and the last.")
+    if view.experiment.validation == 0:
+        st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
 
 
 # -------------------------------------------------------------------------------------------------- scene
@@ -182,27 +202,28 @@ def _scene(
     explains = single is not None and why_zero.explains(single)
     return Scene(
         experiment=experiment if view is None else view.experiment,
+        run=view,
         view=view if single is None else single,
         dataset=data,
         words=_ready_words(loading, settings) if view is None else "",
         look=None if single is None else interactions.looked_at(single, settings),
         compared=settings["support"],
         x=settings[axis_of(view)],
-        n_outputs=1 if dataset is None else max(1, len(dataset.outputs)),
         metric=_metric(view, dataset, settings),
         mark=why_zero.mark(settings, 0 if data is None else data.X.shape[1]) if explains else None,
         clickable=explains,
     )
 
 
-def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -> str:
+def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -> Metric:
     """Return the chosen metric, or a default that applies to these data."""
-    metric: str = settings["metric"]
+    chosen = METRICS[settings["metric"]]
     if view is not None and view.history:
-        names = figures.metric_names(view.last)
-        return metric if metric in names or not names else names[0]
-    numbers = dataset is None or dataset.task == "regression"
-    return metric if numbers or metric != "rmse" else "accuracy"
+        offered = figures.metrics_in(view.last)
+    else:
+        kind = "real" if dataset is None or dataset.task == "regression" else dataset.task
+        offered = [metric for metric in METRICS.values() if kind in metric.on]
+    return chosen if chosen in offered or not offered else offered[0]
 
 
 def _loading(experiment: Experiment) -> Task | None:
@@ -228,136 +249,18 @@ def _ready_words(loading: Task | None, settings: Settings) -> str:
     return "Press Play" if settings.shows("play") else "Not trained yet"
 
 
-# ------------------------------------------------------------------------------------------------- curves
-
-
-def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    widgets.param(settings, "parts", "Parts of the objective")
-    x = settings[axis_of(view)]
-    left, right = st.columns(2)
-    notation = view.machine.notation
-    with left:
-        st.markdown("**Objective**")
-        changes = changed_words(view.experiment, view.epoch)
-        _draw_curve(
-            figures.objective(
-                with_jumps(history, view.experiment),
-                x,
-                parts=settings["parts"],
-                terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
-                color=regularizer_color(view.experiment.regularizer.name),
-                revision=view.id,
-            ),
-            view,
-            history,
-            settings,
-            key="train_objective",
-            alt=f"The objective against {figures.X_TITLES[x]}. {changes}".strip(),
-        )
-    with right:
-        if "used_bases" in history:
-            # Its bases join all features; they are what is chosen.
-            _prediction(view, history, settings)
-        else:
-            _uses(view, history, settings)
-    if view.stride > 1:
-        st.caption(f"The run is long: every {view.stride:,}th epoch is kept, and the last.")
-
-
-def _uses(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    st.markdown("**What the model uses**")
-    parts = interactions.interaction_columns(view.machine, history)
-    counts = interactions.true_counts(view.machine, view.dataset, bool(parts))
-    _draw_curve(
-        figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts),
-        view,
-        history,
-        settings,
-        key="train_sparsity",
-        alt="The numbers of used interactions and of used features.",
-    )
-
-
-def _draw_curve(
-    figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings, key: str, alt: str
-) -> None:
-    """Draw a figure with marks at the epochs at which strengths changed."""
-    words = change_words(view.experiment, view.epoch)
-    chart(mark_epochs(figure, history, settings[axis_of(view)], words), key=key, alt=alt)
-
-
-def _prediction(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    metric = settings["metric"]
-    st.markdown("**Prediction**")
-    _draw_curve(
-        figures.prediction(history, metric, settings[axis_of(view)], revision=f"{view.id}:{metric}"),
-        view,
-        history,
-        settings,
-        key="train_prediction",
-        alt=f"{figures.METRICS[metric]} on the training rows"
-        + (" and the validation rows." if f"validation_{metric}" in history else "."),
-    )
-    if view.experiment.validation == 0:
-        st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
-
-
-def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    planted = "support_f1" in history or "support_f1_3" in history
-    above = "used_bases" in history
-    columns = st.columns(2) if planted and not above else [st.container()]
-    if not above:
-        with columns[0]:
-            _prediction(view, history, settings)
-    if planted:
-        with columns[-1]:
-            st.markdown("**Recovery of the truth**")
-            _draw_curve(
-                figures.recovery(history, settings[axis_of(view)], revision=view.id),
-                view,
-                history,
-                settings,
-                key="train_recovery",
-                alt="The F1 score of the support, and the estimation error.",
-            )
-            st.caption(_recovery_words(view))
-
-
-def _confusion(view: JobView) -> None:
-    """Draw the confusion matrix of a run that is not active."""
-    dataset = view.dataset
-    if view.state.active or view.parameters is None or dataset is None:
-        return
-    if dataset.task not in ("class", "ordinal") or not np.isfinite(view.parameters.P).all():
-        return
-    counts, rows = _confused(view.id, view.epoch, view.experiment, view.parameters)
-    st.markdown(f"**Which classes are confused**, on the {plain(rows)} rows")
-    chart(
-        confusion(counts, dataset.class_labels or ()),
-        key="train_confusion",
-        alt=f"Confusion matrix of {len(counts)} classes: true classes against predicted ones.",
-    )
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parameters) -> Any:
-    del run, epoch
-    return Run.prepare(_experiment).confusion(_parameters)
-
-
 def _recovery_words(view: JobView) -> str:
-    last, matrix = view.last, view.machine.notation.matrix
-    said = []
-    for key, kind in (("", " of pairs"), ("_3", " of triples")):
-        if f"support_f1{key}" not in last:
-            continue
-        kind = kind if "support_f1_3" in last else ""
-        exactly = "is exactly" if last[f"support_recovered{key}"] else "is not exactly"
-        words = f"The support{kind} {exactly} the true one. F1 {last[f'support_f1{key}']:.3f}"
-        if not key and "estimation_error" in last:
-            words += f", estimation error {last['estimation_error']:.3f} ({matrix} = 0 has 1)"
-        said.append(words + ".")
-    return " ".join(said)
+    last, error = view.last, ""
+    if "estimation_error" in last:
+        none = f"{view.machine.notation.matrix} = 0 has 1"
+        error = f", estimation error {last['estimation_error']:.3f} ({none})"
+    kinds = (("", " of pairs" * ("support_f1_3" in last), error), ("_3", " of triples", ""))
+    return " ".join(
+        f"The support{kind} is {'' if last[f'support_recovered{key}'] else 'not '}exactly the true one. "
+        f"F1 {last[f'support_f1{key}']:.3f}{more}."
+        for key, kind, more in kinds
+        if f"support_f1{key}" in last
+    )
 
 
 # --------------------------------------------------------------------------------------------------- stage
@@ -365,9 +268,6 @@ def _recovery_words(view: JobView) -> str:
 
 FEED = "fmviz-train"
 """The name under which a pulse hands over what is new."""
-GOOD_CERTIFICATE = 1e-3
-# The largest dual norm is known to within an interval of about this width.
-_GOOD_BASIS_GAP = 0.02
 _HEIGHT = 420
 # Label and tone of every state of a run.
 _STATES: dict[TaskState, tuple[str, str]] = {
@@ -379,58 +279,6 @@ _STATES: dict[TaskState, tuple[str, str]] = {
     TaskState.FAILED: ("Failed", "bad"),
     TaskState.DIVERGED: ("Diverged", "bad"),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """The state that the stage shows.
-
-    Attributes
-    ----------
-    experiment : Experiment
-        What runs, or would.
-    view : JobView or None
-        The run, of one output; None before there is one.
-    dataset : Dataset or None
-        The data of that output, once they are loaded.
-    words : str
-        What is to be said where there is no run.
-    look : Look or None
-        The order that is looked at.
-    compared : bool
-        Whether the support is compared with the true one, pair by pair.
-    x, metric : str
-        The axis of the curves, and how predictions are measured.
-    mark : Mark or None
-        The cell that is explained.
-    clickable : bool
-        Whether a click on a cell is taken.
-    n_outputs : int
-        How many outputs there are in all.
-    """
-
-    experiment: Experiment
-    view: JobView | None
-    dataset: Dataset | None
-    words: str = ""
-    look: Look | None = None
-    compared: bool = False
-    x: str = "epoch"
-    metric: str = "rmse"
-    mark: Mark | None = None
-    clickable: bool = False
-    n_outputs: int = 1
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the run has parameters that can be drawn."""
-        view = self.view
-        return (
-            view is not None
-            and self.dataset is not None
-            and view.thinned is not None
-            and bool(np.isfinite(view.thinned.values).all())
-        )
 
 
 @dataclass(frozen=True)
@@ -460,8 +308,7 @@ class Sent:
 
 def full_payload(scene: Scene) -> tuple[bytes, Sent]:
     """Encode a scene completely, for the first payload of a stage."""
-    shown = _panels(scene, film=True)
-    history = scene.view.history if scene.view is not None else ()
+    shown = _matrices(scene, film=True)
     played = len(shown) > 0 and len(shown[0].frames) > 1
     header = {
         **_header(scene),
@@ -470,7 +317,7 @@ def full_payload(scene: Scene) -> tuple[bytes, Sent]:
         "film": played,
         "charts": _charts(scene),
         "from": 0,
-        "columns": _columns(scene, history),
+        "columns": _columns(scene, scene.history),
     }
     options: dict[str, Any] = {"player": "rests"} if played else {}
     return _encode(scene, shown, header, **options), _sent(scene)
@@ -484,15 +331,14 @@ def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
     if now.run != sent.run or now.drawn != sent.drawn or not sent.n:
         return full_payload(scene)
     # The truth stays as it is.
-    shown = _panels(scene, film=False, beside=scene.compared)
+    shown = _matrices(scene, film=False, beside=scene.compared)
     first = max(0, sent.n - 1)
-    assert scene.view is not None
     header = {
         **_header(scene),
         "part": True,
         "places": list(range(len(shown))),
         "from": first,
-        "columns": _columns(scene, scene.view.history[first:]),
+        "columns": _columns(scene, scene.history[first:]),
     }
     return _encode(scene, shown, header), now
 
@@ -505,7 +351,7 @@ def _sent(scene: Scene) -> Sent:
     return Sent((view.id, view.stride), len(view.history), view.version, scene.drawn, said)
 
 
-def _encode(scene: Scene, shown: list[Panel], header: dict[str, Any], **options: Any) -> bytes:
+def _encode(scene: Scene, shown: list[Matrix], header: dict[str, Any], **options: Any) -> bytes:
     dataset = scene.dataset
     truth = None if dataset is None else dataset.truth
     # Fixed; otherwise the first epochs would dominate the scale.
@@ -543,28 +389,23 @@ def _header(scene: Scene) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------- pictures
 
 
-def _panels(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
+def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Matrix]:
     view, dataset, look = scene.view, scene.dataset, scene.look
     if dataset is None:
         return []
-    truth = truth_of(dataset)
     # Before the first epoch, too: the truth does not depend on the run.
-    sized = dataset.truth is not None and not factors_repeat(scene.experiment.model)
-    if look is not None:
-        truth, sized = look.truth(dataset)
+    truth, sized = (look or matrices.Look(scene.machine, 2)).truth(dataset)
     compared = scene.compared and truth is not None and dataset.X.shape[1] <= EXACT_FEATURES
     if not scene.drawn or view is None:
-        shown = [panels.nothing_learned(scene.experiment, dataset, scene.words)]
+        shown = [matrices.nothing_learned(scene.experiment, dataset, scene.words)]
     else:
-        frames = panels.film(view, look, compared) if film and not view.state.active else ()
-        frames = frames if len(frames) > 1 else (panels.last_frame(view),)
-        shown = [panels.learned(view, dataset, frames, look)]
+        frames = matrices.film(view, look, compared) if film and not view.state.active else ()
+        frames = frames if len(frames) > 1 else (matrices.last_frame(view),)
+        shown = [matrices.learned(view, dataset, frames, look)]
         if compared and truth is not None:
-            return [*shown, panels.support_panel(dataset, truth, frames, look)]
-    if not beside:
-        return shown
-    if truth is not None:
-        shown.append(panels.truth_panel(dataset, truth, sized, look))
+            return [*shown, matrices.support_panel(dataset, truth, frames, look)]
+    if beside and truth is not None:
+        shown.append(matrices.truth_panel(dataset, truth, sized, look))
     return shown
 
 
@@ -598,150 +439,42 @@ def _state(scene: Scene) -> dict[str, str]:
 
 def _numbers(scene: Scene) -> list[tuple[str, str, str, str]]:
     """Return label, value, help and tone of every number."""
-    view, dataset = scene.view, scene.dataset
-    if view is None or not view.history:
+    if scene.view is None or not scene.history:
         return []
-    last = view.last
-    d = dataset.X.shape[1] if dataset is not None else 0
-    machine = view.machine
-    factorised = machine.factorised
-    rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
-    if machine.lifted:
-        rows = "those in a product that some column makes of entries that are not zero"
-    pairs = (
-        "pairs of rows that share a column in which both are not zero"
-        if factorised
-        else "pairs whose weight in W is not zero"
-    )
-    pairs += f", of {d * (d - 1) // 2:,}"
-    if machine.lifted:
-        pairs = (
-            "sets of distinct features that can be dealt out to the factors of a column, no entry being zero"
-        )
-    if machine.columnar and orders_of(machine) != (2,):
-        pairs = "sets of features, of every order, that share a column of P in which all are not zero"
-    sweeps = "Sweeps over all parameters." if factorised else "Steps of all parameters at once."
-    spent = "Time in the solver; evaluating and drawing are left out."
-    return [
-        ("Epoch", f"{view.epoch:,}", sweeps, ""),
-        ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised.", ""),
-        *(
-            [
-                ("Features", f"{last['used_features']:,}", f"Used features: {rows}, of {d:,}.", ""),
-                (
-                    "Interactions",
-                    f"{last['used_interactions']:,}",
-                    f"Used interactions: {pairs}; counted exactly.",
-                    "",
-                ),
-            ]
-            if "used_bases" not in last
-            else [("Bases", f"{last['used_bases']:,}", "The rows of V that are not zero.", "")]
-        ),
-        *_predicted(scene),
-        _certificate(view),
-        ("Solver time", f"{s:.2f} s" if (s := view.seconds) >= 1 else f"{1000 * s:.0f} ms", spent, ""),
-    ]
-
-
-def _certificate(view: JobView) -> tuple[str, str, str, str]:
-    solved = f"Up to {GOOD_CERTIFICATE:g}, a tenth of a percent, counts as solved."
-    shown, good = "", GOOD_CERTIFICATE
-    if view.machine.certificate == "stationarity":
-        label, value = "Certificate", float(view.last["certificate"])
-        words = (
-            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
-            f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
-        )
-    else:
-        # Not every epoch has a certificate.
-        record = next((r for r in reversed(view.history) if math.isfinite(r["certificate"])), None)
-        epoch, value = (0, 1.0) if record is None else (record["epoch"], float(record["certificate"]))
-        label, least = "Duality gap", None if record is None else record.get("least_certificate")
-        words = (
-            "The relative duality gap: the objective is at most this part of itself above the least "
-            f"possible, proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth "
-            f"epoch; this is that of epoch {epoch:,}."
-        )
-        if least is not None:
-            words = (
-                "The relative duality gap: the objective is at most the second number of itself above the "
-                "least that any bases reach, proved from the parameters alone. The steepest direction to "
-                "another basis is known between two bounds: no better proof brings the gap below the first "
-                f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
-            )
-            # One number where both bounds round to the same.
-            ends = [f"{100 * end:.0f}" if value >= 0.1 else f"{100 * end:.2g}" for end in (least, value)]
-            shown, good = f"{'–'.join(dict.fromkeys(ends))} %", _GOOD_BASIS_GAP
-    # Compare the rounded value that is displayed.
-    tone = "good" if float(f"{value:.1e}") <= good else "bad" if view.state.ended else ""
-    shown = shown or f"{value:.1e}"
-    return label, "–" if math.isnan(value) else shown, words, "" if math.isnan(value) else tone
+    shown = numbers(scene.history, scene.machine, scene.dataset, scene.view.state.ended)
+    return [*shown[:-2], *_predicted(scene), *shown[-2:]]
 
 
 def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
     """Return a prediction metric over all outputs, where there are several."""
-    if scene.view is None or scene.n_outputs < 2:
+    if scene.view is None or scene.run is None or scene.run.n_outputs < 2:
         return []
-    for metric in ("accuracy", "rmse"):
-        for rows, words in (("validation", "the validation rows"), ("train", "the training rows")):
-            if (value := scene.view.last.get(f"{rows}_{metric}")) is not None:
-                shown = f"{value:.1%}" if metric == "accuracy" else f"{value:.4g}"
-                return [(figures.METRICS[metric], shown, f"On {words}.", "")]
-    return []
+    telling = list(in_units(scene.view.last).items())[:1]
+    return [(label, f"{value:.4g}", "Over all outputs.", "") for label, value in telling]
 
 
 # ------------------------------------------------------------------------------------------------- curves
 
 
 def _charts(scene: Scene) -> list[dict[str, Any]]:
-    """Return the charts of the stage with their curves."""
-    experiment, metric = scene.experiment, scene.metric
-    history = scene.view.history if scene.view is not None else ()
-    names = set(history[-1]) if history else None
-    machine = experiment.model if scene.view is None else scene.view.machine
-    counts = interactions.interaction_columns(machine, names or ()) or {"used_interactions": "interactions"}
-    true = interactions.true_counts(machine, scene.dataset, len(counts) > 1)
-    levels = true.get("true_interactions", {})
-    colors = (figures.ORANGE, figures.PURPLE, figures.GREEN)
-    used = [
-        {"series": [_series(column, name, color, level=levels.get(column))], "zero": True}
-        for (column, name), color in zip(counts.items(), colors, strict=False)
+    """Return the charts of the stage: of every panel its curves."""
+    drawn = ((panel, panel.plots(scene)) for panel in PANELS if panel.plots)
+    return [
+        {
+            "title": panel.heading(scene),
+            "rows": [
+                {
+                    "series": [asdict(curve) for curve in plot.curves],
+                    "zero": plot.zero,
+                    "log": plot.metric.axis == "log",
+                    "top": plot.metric.limits[1] or 0.0,
+                }
+                for plot in plots
+            ],
+        }
+        for panel, plots in drawn
+        if plots
     ]
-    if "used_bases" in (names or ()):
-        # Its bases join all features; they are what is chosen.
-        used = [{"series": [_series("used_bases", "bases", figures.ORANGE)], "zero": True}]
-    else:
-        features = _series("used_features", "features", figures.BLUE, level=true.get("true_features"))
-        used.append({"series": [features], "zero": True})
-    error = [_series(f"train_{metric}", "training", figures.GREY)]
-    if experiment.validation > 0:
-        error.append(_series(f"validation_{metric}", "validation", figures.ORANGE))
-    share = metric in ("accuracy", "auc")
-    objective = _series("objective", "", regularizer_color(experiment.regularizer.name))
-    charts = [
-        ("Objective", [{"series": [objective], "log": True}]),
-        ("What the model uses", used),
-        (figures.METRICS[metric], [{"series": error, "log": not share, "top": float(share)}]),
-    ]
-    recovery = [
-        _series("support_f1", "F1 of pairs", figures.BLUE),
-        _series("support_f1_3", "F1 of triples", figures.PURPLE),
-        _series("estimation_error", "error", figures.ORANGE, dash=True),
-    ]
-    if names is None:
-        recovery = [recovery[0]] if scene.dataset is not None and truth_of(scene.dataset) is not None else []
-    else:
-        recovery = [curve for curve in recovery if curve["column"] in names]
-    if recovery:
-        charts.append(("Recovery of the truth", [{"series": recovery, "zero": True, "top": 1.0}]))
-    return [{"title": title, "rows": rows} for title, rows in charts]
-
-
-def _series(
-    column: str, name: str, color: str, *, level: int | None = None, dash: bool = False
-) -> dict[str, Any]:
-    return {"column": column, "name": name, "color": color, "level": level, "dash": dash}
 
 
 def _columns(scene: Scene, history: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:

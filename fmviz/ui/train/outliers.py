@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from fmviz.engine.interactions.of_order import pairs_of
@@ -12,13 +13,13 @@ from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
-from fmviz.lab.background.job import JobView
-from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.outliers import Errors, caps_of, errors_of
 from fmviz.lab.runner import Run
 from fmviz.ui import navigation
 from fmviz.ui.charts import chart
+from fmviz.ui.settings.state import Settings
+from fmviz.ui.train.panels import Panel, Scene
 
 # The histogram ends at this multiple of ε₁ + ε₂.
 _WINDOW = 3.0
@@ -49,18 +50,17 @@ def _fit(
     )
 
 
-def draw(view: JobView) -> None:
-    """Draw the residuals of one output, where the run is not active and the loss has a tube or a cap."""
-    parameters, dataset = view.parameters, view.dataset
-    if view.state.active or parameters is None or dataset is None or not np.isfinite(parameters.P).all():
-        return
-    if view.experiment.model.multi_output:
-        return
-    fit = _fit(view.id, view.epoch, view.output or 0, view.experiment, parameters)
-    if fit is None:
-        return
-    errors, caps, root, eigenvalues = fit
-    st.markdown("**What is set aside**")
+def _of(scene: Scene) -> Any:
+    """Return what `_fit` does, None also where outputs share a basis."""
+    if not scene.drawn or scene.experiment.model.multi_output:
+        return None
+    view: Any = scene.view
+    return _fit(view.id, view.epoch, view.output or 0, view.experiment, view.parameters)
+
+
+def _draw(scene: Scene, settings: Settings) -> None:
+    """Draw the residuals of one output, and the spectrum of Z."""
+    view, (errors, caps, root, eigenvalues) = scene.fit, _of(scene)
     left, right = st.columns(2)
     with left:
         _residuals(errors, *caps)
@@ -116,20 +116,20 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
 # ------------------------------------------------------------------------------------------------- squares
 
 
-def draw_squares(view: JobView, dataset: Dataset) -> None:
-    """Draw the weights of squared features, for models that fit them separately."""
-    model = view.experiment.model
-    if view.parameters is None or view.state.active or not isinstance(model, EigenModel):
-        return
-    pairs = pairs_of(model, view.parameters)
-    squares = pairs.squares()
-    if squares is None or not squares.any():
-        return
-    order = np.argsort(-np.abs(squares), kind="stable")[:_SQUARES]
-    names = np.asarray(dataset.feature_names, dtype=object)[pairs.rows[order]]
-    st.markdown("**The strongest squares**")
+def _squares(scene: Scene) -> pd.Series:
+    """Return the weights of squared features, where a model fits these separately, the largest first."""
+    model, parameters = scene.experiment.model, scene.fit.parameters
+    if parameters is None or not isinstance(model, EigenModel):
+        return pd.Series()
+    pairs = pairs_of(model, parameters)
+    weights = pd.Series(pairs.squares(), np.asarray(scene.data.feature_names, dtype=object)[pairs.rows])
+    return weights[weights != 0].sort_values(key=np.abs, ascending=False, kind="stable")
+
+
+def _draw_squares(scene: Scene, settings: Settings) -> None:
+    weights = _squares(scene).head(_SQUARES)
     st.dataframe(
-        {"Feature": names, "Weight": squares[order]},
+        {"Feature": weights.index, "Weight": weights.to_numpy()},
         key="train_squares",
         hide_index=True,
         column_config={
@@ -139,3 +139,11 @@ def draw_squares(view: JobView, dataset: Dataset) -> None:
         },
         alt="The features whose squares have the largest weights.",
     )
+
+
+SET_ASIDE = Panel(
+    "outliers", "What is set aside", "", lambda scene: _of(scene) is not None, draw=_draw, wide=True
+)
+SQUARES = Panel(
+    "squares", "The strongest squares", "pairs", lambda scene: len(_squares(scene)) > 0, draw=_draw_squares
+)

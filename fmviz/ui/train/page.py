@@ -10,18 +10,18 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.training import METRICS
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
+from fmviz.metrics import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.settings.state import Setting, Settings, Text
-from fmviz.ui.train import interactions, live
+from fmviz.ui.train import interactions, live, panels
 from fmviz.ui.train.drawer import main_settings
 from fmviz.ui.train.settings import (
     EXPERT,
@@ -192,10 +192,9 @@ _VIEW: tuple[Setting, ...] = (
         "metric",
         "choice",
         "rmse",
-        choices=tuple(METRICS),
-        help="How predictions are measured. RMSE is "
-        r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$; AUC is the chance that a row of the positive class is ranked "
-        "above one of the other.",
+        choices=tuple(name for name, metric in METRICS.items() if metric.on_rows),
+        help="How predictions are measured. "
+        + " ".join(f"{metric.label} is {metric.help}." for metric in METRICS.values() if metric.on_rows),
     ),
     ParamSpec(
         "speed",
@@ -225,7 +224,7 @@ _GONE = {
     "subset": "In Python, fmviz.subset_weight returns the weight of any set of features.",
 }
 PARTS = (
-    *("settings", "curves", "quality", "pairs", "exports"),
+    *("settings", *panels.PARTS, "exports"),
     *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget"),
 )
 _SESSION = "fmviz:train:session"

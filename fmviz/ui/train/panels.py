@@ -1,329 +1,219 @@
-"""Build the heatmaps of a run: learned weights, true weights, and their comparison."""
+"""Panels of the page Train: what they are, and those of curves and classes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
-from fmviz.engine.counting import used_mask
-from fmviz.engine.interactions.of_order import Interactions, interactions_of
-from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.models import Model
-from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
-from fmviz.figures.operators import superscript
+from fmviz.figures import training as figures
 from fmviz.figures.palette import regularizer_color
-from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
-from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors, tile_labels
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.comparison import CLASSES, compare_supports
-from fmviz.lab.interpretation.reading import rows_with_all
-from fmviz.lab.runner import pairs_matrix, truth_of
-from fmviz.ui.components.matrix_view import (
-    NOT_AN_INTERACTION,
-    CellClass,
-    ClassesFrame,
-    CodesFrame,
-    FactorFrame,
-    Panel,
-    encode_codes,
-)
+from fmviz.lab.runner import Run, truth_of
+from fmviz.metrics import RMSE, USED_BASES, Metric
+from fmviz.ui.charts import chart
+from fmviz.ui.components.matrix_view import Mark
+from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings
+from fmviz.ui.train.matrices import Look, order_name, true_counts
 
-_AUTOMATIC_ROWS = 100
+PARTS = {"pairs": "The strongest interactions", "quality": "Prediction and recovery", "curves": "Curves"}
+"""The parts of the page by which links hide panels, and their words."""
 
 
-def order_name(order: int) -> str:
-    """Return "pairs", "triples" or "sets of 4"."""
-    return {2: "pairs", 3: "triples"}.get(order, f"sets of {order}")
-
-
-@dataclass(frozen=True)
-class Look:
-    """An order of a columnar model; beyond 2 a slice, at m − 2 features.
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The state that the page shows.
 
     Attributes
     ----------
-    model : Model
-        With its own parameters.
-    order : int
-        m.
-    at : tuple of int
-        The features that are held; () for order 2.
+    experiment : Experiment
+        What runs, or would.
+    run : JobView or None
+        The run; None before there is one.
+    view : JobView or None
+        The run, of one output.
+    dataset : Dataset or None
+        The data of that output, once they are loaded.
+    words : str
+        What is to be said where there is no run.
+    look : Look or None
+        The order that is looked at.
+    compared : bool
+        Whether the support is compared with the true one, pair by pair.
+    x : str
+        The axis of the curves.
+    metric : Metric
+        How predictions are measured.
+    parts : bool
+        Whether the parts of the objective are drawn.
+    mark : Mark or None
+        The cell that is explained.
+    clickable : bool
+        Whether a click on a cell is taken.
     """
 
-    model: Model
-    order: int
-    at: tuple[int, ...] = ()
+    experiment: Experiment
+    run: JobView | None
+    view: JobView | None
+    dataset: Dataset | None
+    words: str = ""
+    look: Look | None = None
+    compared: bool = False
+    x: str = "epoch"
+    metric: Metric = RMSE
+    parts: bool = False
+    mark: Mark | None = None
+    clickable: bool = False
 
-    def interactions(self, parameters: Parameters | ThinnedFactors) -> Interactions:
-        """Return all interactions of the order, or those of the slice."""
-        every = interactions_of(self.model, parameters, self.order)
-        return every.at(self.at) if self.at else every
-
-    def label(self) -> str:
-        """Return the formula of the matrix as Unicode text."""
-        if self.order > 2 and self.model.lifted:
-            return f"𝒲{'ᵢₕₐₑₒₓᵤᵥ'[: len(self.at)]}ⱼₗ"
-        if self.order > 2:
-            factors = "".join(f"p{x}ₛ" for x in "ᵢₕₐₑₒₓᵤᵥ"[: len(self.at)])
-            coefficient = "λₛ " if self.model.weighted else ""
-            return f"Σₛ {coefficient}{factors} pⱼₛ pₗₛ"
-        if self.model.by_order:
-            mark = f"⁽{superscript(self.order)}⁾"
-            return f"P{mark}P{mark}ᵀ"
-        return self.model.notation.weights
-
-    def picture(self, thinned: ThinnedFactors, key: str, caption: str) -> CodesFrame:
-        """Return the matrix as codes, or as tiles for many features."""
-        shown = self.interactions(thinned)
-        if shown.n_features > EXACT_FEATURES:
-            codes, scale = encode_codes(np.nan_to_num(shown.pairs().pooled(N_TILES)))
-            return CodesFrame(codes, scale, key=key, caption=caption)
-        codes, scale = encode_codes(np.nan_to_num(shown.matrix()), grey_diagonal=not shown.repeats)
-        if not shown.repeats:
-            _cross_out(codes, self.at)
-        return CodesFrame(codes, scale, key=key, caption=caption)
-
-    def truth(self, dataset: Dataset) -> tuple[np.ndarray | None, bool]:
-        """Return the true weights or None, and whether their sizes are comparable."""
-        if self.order == 2:
-            if dataset.truth is not None:
-                return dataset.truth, not factors_repeat(self.model)
-            return pairs_matrix(dataset), False
-        if self.order != 3 or dataset.true_triples is None:
-            return None, False
-        d = dataset.X.shape[1]
-        structure = np.zeros((d, d))
-        for triple in dataset.true_triples:
-            if self.at[0] in triple:
-                j, l = (x for x in triple if x != self.at[0])  # noqa: E741 - as in the formula
-                structure[j, l] = structure[l, j] = 1.0
-        return structure, False
-
-
-def _cross_out(codes: np.ndarray, features: Sequence[int]) -> None:
-    """Mark all pairs of some features as no interactions."""
-    codes[list(features)] = codes[:, list(features)] = NOT_AN_INTERACTION
-
-
-def factors_repeat(model: Model) -> bool:
-    """Return whether products may repeat features, so that the matrix is not that of pair weights."""
-    columnar_model: Any = model
-    if columnar_model.lifted:
-        return not columnar_model.distinct
-    return bool(columnar_model.columnar) and any(
-        isinstance(kernel, Polynomial) for kernel in columnar_model.kernels()
-    )
-
-
-def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, ...]:
-    """Complete the chosen features to the m − 2 of a slice, by the strongest set that contains them."""
-    need = interactions.order - 2
-    features = [j for j in chosen if j < interactions.n_features][:need]
-    if len(features) < need:
-        sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(50)[0].tolist()
-        best: list[int] = next(
-            (features_of_set for features_of_set in sets if set(features) <= set(features_of_set)), []
+    @property
+    def drawn(self) -> bool:
+        """Whether the run has parameters that can be drawn."""
+        view = self.view
+        return (
+            view is not None
+            and self.dataset is not None
+            and view.thinned is not None
+            and bool(np.isfinite(view.thinned.values).all())
         )
-        candidates = [*best, *range(interactions.n_features)]
-        features += [j for j in dict.fromkeys(candidates) if j not in features][: need - len(features)]
-    return tuple(features)
+
+    @property
+    def fit(self) -> JobView:
+        """The run, of one output, once there is one."""
+        assert self.view is not None, "there is a run"
+        return self.view
+
+    @property
+    def data(self) -> Dataset:
+        """The data of that output, once they are loaded."""
+        assert self.dataset is not None, "the data are loaded"
+        return self.dataset
+
+    @property
+    def history(self) -> tuple[dict[str, Any], ...]:
+        """The records of the run, none before it has begun."""
+        return () if self.view is None else self.view.history
+
+    @property
+    def machine(self) -> Model:
+        """The model, with the parameters that the run estimated."""
+        return self.experiment.model if self.view is None else self.view.machine
 
 
-def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
-    """Return the sets of `order` features that truly interact, or None where they are unknown."""
-    if order == 3:
-        return None if dataset.true_triples is None else set(dataset.true_triples)
-    if order != 2:
-        return None
-    truth = truth_of(dataset)
-    if truth is not None and truth.ndim == 3:
-        # Pairs that any output uses.
-        truth = np.abs(truth).sum(axis=0)
-    return None if truth is None else {(int(i), int(j)) for i, j in np.argwhere(np.triu(truth, 1))}
+@dataclass(frozen=True)
+class Panel:
+    """A panel of the page Train, below its settings.
+
+    Attributes
+    ----------
+    name : str
+        Names its elements.
+    title : str or callable
+        Stands above it; may depend on the `Scene`.
+    part : str
+        A key of `PARTS` by which links hide it, or "".
+    applies : callable
+        Whether a `Scene` has what it shows.
+    plots : callable, optional
+        Its curves: small on the stage, also while the run goes on, and large below.
+    draw : callable, optional
+        Draws a `Scene` with the page's settings below the stage, once the run does not go on.
+    wide : bool
+        Whether it needs the width of the page; these come first.
+    """
+
+    name: str
+    title: str | Callable[[Scene], str]
+    part: str
+    applies: Callable[[Scene], bool] = lambda scene: True
+    plots: Callable[[Scene], list[figures.Plot]] | None = None
+    draw: Callable[[Scene, Settings], None] | None = None
+    wide: bool = False
+
+    def heading(self, scene: Scene) -> str:
+        """Return the title of a scene."""
+        words = self.title
+        return words if isinstance(words, str) else words(scene)
+
+    def shown(self, scene: Scene, settings: Settings) -> bool:
+        """Return whether it applies and no link hides it."""
+        return (not self.part or settings.shows(self.part, PARTS[self.part])) and self.applies(scene)
 
 
-def sets_table(sets: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
-    """Return a table of sets of features, shape (t, m): their names and weights, and which are true."""
-    names = np.asarray(dataset.feature_names, dtype=object)
-    order = sets.shape[1]
-    heads = ["Feature", "with feature", *("and" + " " * extra for extra in range(order - 2))]
-    table = pd.DataFrame({head: names[sets[:, at]] for at, head in enumerate(heads)})
-    table["Weight"] = weight
-    table["Rows with both" if order == 2 else "Rows with all"] = rows_with_all(dataset, sets)
-    true = true_sets(dataset, order)
-    if true is not None:
-        table["In truth"] = [tuple(features) in true for features in sets.tolist()]
-    return table
+# ------------------------------------------------------------------------------------------------- curves
 
 
-# Blue and orange mark errors and differ for all kinds of colour vision; green, for hits, has a lightness
-# between them.
-SUPPORT = tuple(
-    CellClass(label.capitalize(), light, dark)
-    for label, light, dark in zip(
-        CLASSES,
-        ("#f2f3f5", "#0a8f5b", "#56b4e9", "#b8460e"),
-        ("#1c212b", "#22b57c", "#2f74b5", "#f08a3c"),
-        strict=True,
+def _objective(scene: Scene) -> list[figures.Plot]:
+    notation = scene.machine.notation
+    return figures.objective(
+        regularizer_color(scene.experiment.regularizer.name),
+        pd.DataFrame(scene.history) if scene.parts else None,
+        penalty_p=notation.shrinkage_term,
+        penalty_sparse=notation.penalty_term,
     )
+
+
+def _uses(scene: Scene) -> list[figures.Plot]:
+    names = set(scene.history[-1]) if scene.history else set()
+    if "used_bases" in names:
+        # They join all features; they are what is chosen.
+        return [figures.Plot(USED_BASES, (figures.Curve("used_bases", "bases", figures.ORANGE),), zero=True)]
+    orders = {f"used_interactions_{m}": order_name(m) for m in orders_of(scene.machine)}
+    counts = {column: words for column, words in orders.items() if column in names}
+    return figures.uses(counts, **true_counts(scene.machine, scene.dataset, bool(counts)))
+
+
+def _recovery(scene: Scene) -> list[figures.Plot]:
+    if scene.history:
+        return figures.recovery(scene.history[-1])
+    known = scene.dataset is not None and truth_of(scene.dataset) is not None
+    return figures.recovery(("support_f1",) if known else ())
+
+
+OBJECTIVE = Panel("objective", "Objective", "curves", plots=_objective)
+USES = Panel("sparsity", "What the model uses", "curves", plots=_uses)
+PREDICTION = Panel(
+    "prediction",
+    lambda scene: scene.metric.label,
+    "quality",
+    plots=lambda scene: figures.prediction(scene.metric, scene.experiment.validation > 0),
 )
-_STRUCTURE = (
-    CellClass("No interaction", "#f2f3f5", "#1c212b"),
-    CellClass("Interaction", "#0a8f5b", "#22b57c"),
+RECOVERY = Panel("recovery", "Recovery of the truth", "quality", plots=_recovery)
+
+
+# ------------------------------------------------------------------------------------------------ classes
+
+
+def _draw_confusion(scene: Scene, settings: Settings) -> None:
+    run: Any = scene.run
+    counts, rows = _confused(run.id, run.epoch, scene.experiment, run.parameters)
+    chart(
+        figures.confusion(counts, run.dataset.class_labels or ()),
+        key="train_confusion",
+        alt=f"Confusion matrix of {len(counts)} classes: true classes against predicted ones.",
+    )
+    st.caption(f"On the {plain(rows)} rows.")
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parameters) -> Any:
+    del run, epoch
+    return Run.prepare(_experiment).confusion(_parameters)
+
+
+CONFUSION = Panel(
+    "confusion",
+    "Which classes are confused",
+    "quality",
+    lambda scene: scene.drawn and scene.run.dataset.task in ("class", "ordinal"),  # type: ignore[union-attr]
+    draw=_draw_confusion,
 )
-_LEARNED = "Learned"
-# Largest payload of all frames, in bytes.
-_FILM_BYTES = 2_500_000
-
-
-def last_frame(view: JobView) -> Frame:
-    """Return the frame of the last epoch."""
-    assert view.thinned is not None
-    return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
-
-
-def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
-    """Return the frames of a run with finite factors, thinned to a payload of limited size."""
-    frames = [frame for frame in view.frames if frame.finite]
-    if not frames or view.dataset is None:
-        return ()
-    d = view.dataset.X.shape[1]
-    if look is None and isinstance(frames[0].thinned, ThinnedFactors) and d <= EXACT_FEATURES:
-        weight = 4 * d * view.experiment.rank
-    else:
-        weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
-    most = max(2, _FILM_BYTES // (weight + (d**2 if compared else 0)))
-    return tuple(frames[i] for i in evenly(len(frames), most))
-
-
-def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
-    """Return the panel of learned weights, with a frame for each epoch."""
-    records = {record["epoch"]: record for record in view.history}
-    drawn = [
-        picture(frame.thinned, frame.key, _caption(frame, records, look, view), look) for frame in frames
-    ]
-    d = dataset.X.shape[1]
-    notation = view.machine.notation
-    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else None
-    if labels is None and isinstance(drawn[0], CodesFrame):
-        labels = dataset.feature_names
-    return Panel(
-        _LEARNED,
-        drawn,
-        color=regularizer_color(view.experiment.regularizer.name),
-        row_labels=labels,
-        col_labels=labels,
-        factor_label=notation.matrix,
-        **_named(look.label() if look else notation.weights, d),
-    )
-
-
-def _named(label: str, d: int) -> dict[str, Any]:
-    """Return the label option of a panel; tiles have a label of their own."""
-    return {"gram_label": label} if d <= EXACT_FEATURES else {}
-
-
-def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Panel:
-    """Return the panel of a run that has not started: all zero, with a notice."""
-    d = dataset.X.shape[1]
-    notation = experiment.model.notation
-    frame: FactorFrame | CodesFrame = FactorFrame(np.zeros((d, 1)), caption="No epoch yet", notice=words)
-    if d > EXACT_FEATURES:
-        frame = CodesFrame(np.zeros((N_TILES, N_TILES), dtype=np.int8), 1.0, caption=words)
-    return Panel(
-        _LEARNED,
-        [frame],
-        color=regularizer_color(experiment.regularizer.name),
-        **_named(notation.weights, d),
-    )
-
-
-def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...], look: Look | None) -> Panel:
-    """Return the panel that compares the learned support with the true one, with a frame for each epoch."""
-    features = look.at if look is not None else ()
-    drawn = []
-    for frame in frames:
-        support = compare_supports(truth, learned_support(frame.thinned, look), features)
-        codes = support.codes.copy()
-        np.fill_diagonal(codes, NOT_AN_INTERACTION)
-        _cross_out(codes, features)
-        exactly = "exactly recovered (PSSR 1)" if support.exact else "not exactly recovered (PSSR 0)"
-        caption = f"epoch {frame.epoch:,}: F1 {support.f1:.3f}, {exactly}"
-        drawn.append(ClassesFrame(codes, support.counts, key=frame.key, caption=caption))
-    return Panel(
-        "Against the truth",
-        drawn,
-        row_labels=dataset.feature_names,
-        col_labels=dataset.feature_names,
-        gram_label="support",
-        classes=SUPPORT,
-    )
-
-
-def learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
-    """Return which pairs are used."""
-    if look is not None and isinstance(thinned, ThinnedFactors):
-        codes = np.asarray(look.picture(thinned, "", "").codes)
-        return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
-    return used_mask(thinned.dense()) if isinstance(thinned, ThinnedFactors) else thinned.values != 0
-
-
-def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None, view: JobView) -> str:
-    count, name = frame.used_interactions, "interactions"
-    if look is not None:
-        count = records.get(frame.epoch, {}).get(f"used_interactions_{look.order}", count)
-        name = order_name(look.order)
-    where = "" if view.output is None else " in all outputs"
-    return f"epoch {frame.epoch:,}: {count:,} {name}{where}"
-
-
-def picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) -> FactorFrame | CodesFrame:
-    """Return the frame of an epoch's thinned parameters."""
-    exact = thinned.n_features <= EXACT_FEATURES
-    if look is not None and isinstance(thinned, ThinnedFactors):
-        return look.picture(thinned, key, caption)
-    if isinstance(thinned, ThinnedFactors):
-        if exact:
-            return FactorFrame(thinned.dense(), key=key, caption=caption)
-        codes, scale = encode_codes(thinned.tiles())
-    else:
-        codes, scale = encode_codes(thinned.values, grey_diagonal=exact)
-    return CodesFrame(codes, scale, key=key, caption=caption)
-
-
-def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | None) -> Panel:
-    """Return the panel of the true weights, or of the true support where only that is known."""
-    d = truth.shape[0]
-    n_pairs = int(np.triu(truth != 0, 1).sum())
-    exact = d <= EXACT_FEATURES
-    name, features = ("pairs", ()) if look is None else (order_name(look.order), look.at)
-    labels = dataset.feature_names if exact else tile_labels(d)
-    caption = f"{n_pairs:,} {name if look else 'interactions'}"
-    if exact and not known:
-        # A matrix of ones would suggest equal weights.
-        codes = (truth != 0).astype(np.int8)
-        np.fill_diagonal(codes, NOT_AN_INTERACTION)
-        _cross_out(codes, features)
-        counts = [d * (d - 1) // 2 - n_pairs, n_pairs]
-        structure = ClassesFrame(codes, counts, caption=caption)
-        title = "In truth (which, not how much)"
-        return Panel(
-            title, [structure], row_labels=labels, col_labels=labels, gram_label=name, classes=_STRUCTURE
-        )
-    codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
-    if exact:
-        _cross_out(codes, features)
-    return Panel(
-        "In truth" if known else "In truth (which, not how much)",
-        [CodesFrame(codes, scale, caption=caption)],
-        row_labels=labels,
-        col_labels=labels,
-        **_named("W" if known else name, d),
-    )

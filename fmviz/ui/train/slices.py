@@ -15,7 +15,7 @@ from fmviz.lab.background.thinned import Frame, ThinnedBasis, ThinnedWeights, ti
 from fmviz.lab.datasets import Dataset
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train.panels import last_frame
+from fmviz.ui.train.matrices import last_frame
 
 # So many slices are drawn at once, from the chosen output on.
 _MOST = 12

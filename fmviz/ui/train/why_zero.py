@@ -12,7 +12,6 @@ import streamlit as st
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import interactions as figures
 from fmviz.lab.background.job import JobView
-from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.why_zero import Story, why_zero
 from fmviz.lab.runner import Run
 from fmviz.ui import widgets
@@ -20,6 +19,7 @@ from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import Cell, Mark
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
+from fmviz.ui.train.panels import Panel, Scene
 
 VIEW = (
     ParamSpec("cell_i", "int", -1, -1, 10_000_000, help="A feature, by its place from 0."),
@@ -59,12 +59,9 @@ def mark(settings: Settings, d: int) -> Mark | None:
     return None if pair is None else Mark("gram", *pair)
 
 
-def draw_why(view: JobView, dataset: Dataset, settings: Settings) -> None:
+def _draw(scene: Scene, settings: Settings) -> None:
     """Draw the choice of two features and the explanation of their weight."""
-    if not explains(view):
-        return
-    d, names = dataset.X.shape[1], dataset.feature_names
-    st.markdown("**Why is this cell zero?**")
+    view, d, names = scene.fit, scene.data.X.shape[1], scene.data.feature_names
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_cell"):
         for name, label in (("cell_i", "Feature"), ("cell_j", "with feature")):
             if settings[name] >= d:
@@ -129,3 +126,6 @@ def _threshold_words(story: Story) -> str:
         f"Pull: the {pull}. A step leaves {what} that is zero at zero up to the threshold, λ times the "
         f"weight of its {'norm' if story.by_norm else 'size'} in Ω."
     )
+
+
+WHY = Panel("why", "Why is this cell zero?", "", lambda scene: scene.clickable, draw=_draw, wide=True)

@@ -1,4 +1,4 @@
-"""Metrics of fits: recovery of interactions, prediction errors and ranking.
+"""Metrics of how well true interactions are recovered.
 
 Support and estimation error are taken over the strict upper triangle ([A] 8.2.1).
 """
@@ -13,15 +13,7 @@ import numpy as np
 from fmviz.engine.counting import used_mask
 from fmviz.engine.parameters import Parameters
 
-__all__ = [
-    "estimation_error",
-    "interaction_weights",
-    "ndcg",
-    "rmse",
-    "support_f1",
-    "support_recovered",
-    "used_pairs",
-]
+from .base import Metric
 
 
 def interaction_weights(parameters: Any) -> np.ndarray:
@@ -146,21 +138,6 @@ def _upper(d: int) -> np.ndarray:
     return np.triu(np.ones((d, d), dtype=bool), 1)
 
 
-def support_counts(W: Any, P: Any) -> tuple[int, int, int]:
-    """Count pairs that are true and used, used only, and true only; arguments as for `support_f1`."""
-    truth = _truth(W, P)
-    upper = _upper(truth.shape[0])
-    true = truth[upper] != 0
-    used = used_pairs(P)[upper]
-    hit = int((true & used).sum())
-    return hit, int(used.sum()) - hit, int(true.sum()) - hit
-
-
-def f1(hit: int, wrong: int, missed: int) -> float:
-    """Return the F1 score of true positives, false positives and false negatives."""
-    return 1.0 if hit + wrong + missed == 0 else 2 * hit / (2 * hit + wrong + missed)
-
-
 def support_f1(W: Any, P: Any) -> float:
     """Return the F1 score of the used pairs of P as a prediction of the non-zero pairs of W.
 
@@ -188,7 +165,11 @@ def support_f1(W: Any, P: Any) -> float:
     >>> round(support_f1(W, P), 3)
     0.667
     """
-    return f1(*support_counts(W, P))
+    truth = _truth(W, P)
+    upper = _upper(truth.shape[0])
+    true, used = truth[upper] != 0, used_pairs(P)[upper]
+    size = int(true.sum()) + int(used.sum())
+    return 2 * int((true & used).sum()) / size if size else 1.0
 
 
 def support_recovered(W: Any, P: Any) -> bool:
@@ -213,84 +194,23 @@ def support_recovered(W: Any, P: Any) -> bool:
     >>> support_recovered(W, np.array([[2.0, 0.0], [0.5, 0.0], [0.0, 1.0]]))
     True
     """
-    _, wrong, missed = support_counts(W, P)
-    return wrong == 0 and missed == 0
+    return support_f1(W, P) == 1.0
 
 
-def rmse(y: Any, predicted: Any) -> float:
-    """Return the root mean squared error, averaged over several targets.
-
-    Parameters
-    ----------
-    y, predicted : (N,) or (N, m) array_like
-        The targets and the predictions.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from fmviz.metrics import rmse
-    >>> rmse([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 6.0])
-    1.0
-    >>> rmse([[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [1.0, 2.0]])
-    1.5
-    """
-    error = np.square(np.asarray(predicted, dtype=np.float64) - np.asarray(y, dtype=np.float64))
-    return float(np.sqrt(error.mean(axis=0)).mean())
-
-
-def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
-    """Return the normalized discounted cumulative gain of the first places, with the gain 2^y − 1.
-
-    That is DCG/IDCG with DCG = Σ_{r ≤ at} (2^{y_r} − 1)/log2(r + 1) over the rows in descending order of
-    the predictions, and IDCG the same in descending order of y. Rows with equal predictions share their
-    places.
-
-    Parameters
-    ----------
-    y : (N,) array_like
-        Relevances of at least 0, such as ratings.
-    predicted : (N,) array_like
-        The scores that rank the rows.
-    at : int
-        The number of places that count: 1 for nDCG@1.
-    groups : (N,) array_like, optional
-        Rows are ranked within their group, such as those of a user, and the result is the mean over the
-        groups that have a row with y > 0; by default all rows are one group.
-
-    Returns
-    -------
-    float
-        From 0 to 1; NaN where no y is positive.
-
-    Examples
-    --------
-    >>> from fmviz.metrics import ndcg
-    >>> round(ndcg([3, 1, 2], [0.9, 0.8, 0.1], at=1), 3)
-    1.0
-    >>> round(ndcg([3, 1, 2], [0.1, 0.8, 0.9], at=1), 3)
-    0.429
-    """
-    gain = np.exp2(np.asarray(y, dtype=np.float64)) - 1.0
-    scores = np.asarray(predicted, dtype=np.float64)
-    if (gain < 0.0).any():
-        raise ValueError("y holds a negative number; a relevance is at least 0.")
-    group = np.zeros(gain.size, dtype=int) if groups is None else np.unique(groups, return_inverse=True)[1]
-    best = _discounted(gain, gain, group, at)
-    achieved = _discounted(gain, scores, group, at)
-    ranked = best > 0.0
-    return float(np.mean(achieved[ranked] / best[ranked])) if ranked.any() else float("nan")
-
-
-def _discounted(gain: np.ndarray, scores: np.ndarray, group: np.ndarray, at: int) -> np.ndarray:
-    """Return the discounted gain of the first rows of every group by their scores."""
-    order = np.lexsort((-scores, group))
-    gain, scores, group = gain[order], scores[order], group[order]
-    first = np.r_[True, group[1:] != group[:-1]]
-    place = np.arange(gain.size) - np.flatnonzero(first)[np.cumsum(first) - 1]
-    # The mean over all orders of rows with equal scores.
-    alike = np.cumsum(first | np.r_[True, scores[1:] != scores[:-1]]) - 1
-    shared = (np.bincount(alike, gain) / np.bincount(alike))[alike]
-    return np.bincount(group, np.where(place < at, shared / np.log2(place + 2.0), 0.0))
+SUPPORT_F1 = Metric(
+    "support_f1",
+    "Support F1",
+    support_f1,
+    ("support",),
+    better="larger",
+    axis="linear",
+    limits=(0.0, 1.0),
+    help="the F1 score of the used pairs as a prediction of the true ones",
+)
+ESTIMATION_ERROR = Metric(
+    "estimation_error",
+    "Estimation error",
+    estimation_error,
+    ("weights",),
+    help="the distance of the learned pair weights from the true ones, relative to these",
+)

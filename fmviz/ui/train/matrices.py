@@ -1,0 +1,348 @@
+"""Build the heatmaps of a run: learned weights, true weights, and their comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.counting import used_mask
+from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
+from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.models import Model
+from fmviz.engine.models.columns import Polynomial
+from fmviz.engine.parameters import Parameters
+from fmviz.figures.operators import superscript
+from fmviz.figures.palette import regularizer_color
+from fmviz.figures.training import evenly
+from fmviz.lab.background.job import JobView
+from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors, tile_labels
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.comparison import CLASSES, compare_supports
+from fmviz.lab.interpretation.reading import rows_with_all
+from fmviz.lab.runner import pairs_matrix, truth_of
+from fmviz.ui.components.matrix_view import (
+    NOT_AN_INTERACTION,
+    CellClass,
+    ClassesFrame,
+    CodesFrame,
+    FactorFrame,
+    Panel,
+    encode_codes,
+)
+
+_AUTOMATIC_ROWS = 100
+
+
+def order_name(order: int) -> str:
+    """Return "pairs", "triples" or "sets of 4"."""
+    return {2: "pairs", 3: "triples"}.get(order, f"sets of {order}")
+
+
+@dataclass(frozen=True)
+class Look:
+    """An order of a columnar model; beyond 2 a slice, at m − 2 features.
+
+    Attributes
+    ----------
+    model : Model
+        With its own parameters.
+    order : int
+        m.
+    at : tuple of int
+        The features that are held; () for order 2.
+    """
+
+    model: Model
+    order: int
+    at: tuple[int, ...] = ()
+
+    def interactions(self, parameters: Parameters | ThinnedFactors) -> Interactions:
+        """Return all interactions of the order, or those of the slice."""
+        every = interactions_of(self.model, parameters, self.order)
+        return every.at(self.at) if self.at else every
+
+    def label(self) -> str:
+        """Return the formula of the matrix as Unicode text."""
+        if self.order > 2 and self.model.lifted:
+            return f"𝒲{'ᵢₕₐₑₒₓᵤᵥ'[: len(self.at)]}ⱼₗ"
+        if self.order > 2:
+            factors = "".join(f"p{x}ₛ" for x in "ᵢₕₐₑₒₓᵤᵥ"[: len(self.at)])
+            coefficient = "λₛ " if self.model.weighted else ""
+            return f"Σₛ {coefficient}{factors} pⱼₛ pₗₛ"
+        if self.model.by_order:
+            mark = f"⁽{superscript(self.order)}⁾"
+            return f"P{mark}P{mark}ᵀ"
+        return self.model.notation.weights
+
+    def picture(self, thinned: ThinnedFactors, key: str, caption: str) -> CodesFrame:
+        """Return the matrix as codes, or as tiles for many features."""
+        shown = self.interactions(thinned)
+        if shown.n_features > EXACT_FEATURES:
+            codes, scale = encode_codes(np.nan_to_num(shown.pairs().pooled(N_TILES)))
+            return CodesFrame(codes, scale, key=key, caption=caption)
+        codes, scale = encode_codes(np.nan_to_num(shown.matrix()), grey_diagonal=not shown.repeats)
+        if not shown.repeats:
+            _cross_out(codes, self.at)
+        return CodesFrame(codes, scale, key=key, caption=caption)
+
+    def truth(self, dataset: Dataset) -> tuple[np.ndarray | None, bool]:
+        """Return the true weights or None, and whether their sizes are comparable."""
+        if self.order == 2:
+            if dataset.truth is not None:
+                return dataset.truth, not factors_repeat(self.model)
+            return pairs_matrix(dataset), False
+        if self.order != 3 or dataset.true_triples is None:
+            return None, False
+        d = dataset.X.shape[1]
+        structure = np.zeros((d, d))
+        for triple in dataset.true_triples:
+            if self.at[0] in triple:
+                j, l = (x for x in triple if x != self.at[0])  # noqa: E741 - as in the formula
+                structure[j, l] = structure[l, j] = 1.0
+        return structure, False
+
+
+def _cross_out(codes: np.ndarray, features: Sequence[int]) -> None:
+    """Mark all pairs of some features as no interactions."""
+    codes[list(features)] = codes[:, list(features)] = NOT_AN_INTERACTION
+
+
+def factors_repeat(model: Model) -> bool:
+    """Return whether products may repeat features, so that the matrix is not that of pair weights."""
+    columnar_model: Any = model
+    if columnar_model.lifted:
+        return not columnar_model.distinct
+    return bool(columnar_model.columnar) and any(
+        isinstance(kernel, Polynomial) for kernel in columnar_model.kernels()
+    )
+
+
+def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, ...]:
+    """Complete the chosen features to the m − 2 of a slice, by the strongest set that contains them."""
+    need = interactions.order - 2
+    features = [j for j in chosen if j < interactions.n_features][:need]
+    if len(features) < need:
+        sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(50)[0].tolist()
+        best: list[int] = next(
+            (features_of_set for features_of_set in sets if set(features) <= set(features_of_set)), []
+        )
+        candidates = [*best, *range(interactions.n_features)]
+        features += [j for j in dict.fromkeys(candidates) if j not in features][: need - len(features)]
+    return tuple(features)
+
+
+def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
+    """Return the sets of `order` features that truly interact, or None where they are unknown."""
+    if order == 3:
+        return None if dataset.true_triples is None else set(dataset.true_triples)
+    if order != 2:
+        return None
+    truth = truth_of(dataset)
+    if truth is not None and truth.ndim == 3:
+        # Pairs that any output uses.
+        truth = np.abs(truth).sum(axis=0)
+    return None if truth is None else {(int(i), int(j)) for i, j in np.argwhere(np.triu(truth, 1))}
+
+
+def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[str, Any]:
+    """Return the true counts for `fmviz.figures.training.sparsity`, where they are known.
+
+    With `several`, the interactions of each order are counted in a column of their own.
+    """
+    if dataset is None:
+        return {}
+    known = {m: sets for m in (2, 3) if (sets := true_sets(dataset, m)) is not None}
+    if not known:
+        return {}
+    counts = {
+        f"used_interactions_{m}" if several else "used_interactions": len(known[m])
+        for m in orders_of(model) or (2,)
+        if m in known
+    }
+    features = {j for sets in known.values() for features_of_set in sets for j in features_of_set}
+    return {"true_interactions": counts, "true_features": len(features)}
+
+
+def sets_table(sets: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
+    """Return a table of sets of features, shape (t, m): their names and weights, and which are true."""
+    names = np.asarray(dataset.feature_names, dtype=object)
+    order = sets.shape[1]
+    heads = ["Feature", "with feature", *("and" + " " * extra for extra in range(order - 2))]
+    table = pd.DataFrame({head: names[sets[:, at]] for at, head in enumerate(heads)})
+    table["Weight"] = weight
+    table["Rows with both" if order == 2 else "Rows with all"] = rows_with_all(dataset, sets)
+    true = true_sets(dataset, order)
+    if true is not None:
+        table["In truth"] = [tuple(features) in true for features in sets.tolist()]
+    return table
+
+
+# Blue and orange mark errors and differ for all kinds of colour vision; green, for hits, has a lightness
+# between them.
+SUPPORT = tuple(
+    CellClass(label.capitalize(), light, dark)
+    for label, light, dark in zip(
+        CLASSES,
+        ("#f2f3f5", "#0a8f5b", "#56b4e9", "#b8460e"),
+        ("#1c212b", "#22b57c", "#2f74b5", "#f08a3c"),
+        strict=True,
+    )
+)
+_STRUCTURE = (
+    CellClass("No interaction", "#f2f3f5", "#1c212b"),
+    CellClass("Interaction", "#0a8f5b", "#22b57c"),
+)
+_LEARNED = "Learned"
+# Largest payload of all frames, in bytes.
+_FILM_BYTES = 2_500_000
+
+
+def last_frame(view: JobView) -> Frame:
+    """Return the frame of the last epoch."""
+    assert view.thinned is not None
+    return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
+
+
+def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
+    """Return the frames of a run with finite factors, thinned to a payload of limited size."""
+    frames = [frame for frame in view.frames if frame.finite]
+    if not frames or view.dataset is None:
+        return ()
+    d = view.dataset.X.shape[1]
+    if look is None and isinstance(frames[0].thinned, ThinnedFactors) and d <= EXACT_FEATURES:
+        weight = 4 * d * view.experiment.rank
+    else:
+        weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
+    most = max(2, _FILM_BYTES // (weight + (d**2 if compared else 0)))
+    return tuple(frames[i] for i in evenly(len(frames), most))
+
+
+def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
+    """Return the panel of learned weights, with a frame for each epoch."""
+    records = {record["epoch"]: record for record in view.history}
+    drawn = [
+        picture(frame.thinned, frame.key, _caption(frame, records, look, view), look) for frame in frames
+    ]
+    d = dataset.X.shape[1]
+    notation = view.machine.notation
+    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else None
+    if labels is None and isinstance(drawn[0], CodesFrame):
+        labels = dataset.feature_names
+    return Panel(
+        _LEARNED,
+        drawn,
+        color=regularizer_color(view.experiment.regularizer.name),
+        row_labels=labels,
+        col_labels=labels,
+        factor_label=notation.matrix,
+        **_named(look.label() if look else notation.weights, d),
+    )
+
+
+def _named(label: str, d: int) -> dict[str, Any]:
+    """Return the label option of a panel; tiles have a label of their own."""
+    return {"gram_label": label} if d <= EXACT_FEATURES else {}
+
+
+def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Panel:
+    """Return the panel of a run that has not started: all zero, with a notice."""
+    d = dataset.X.shape[1]
+    notation = experiment.model.notation
+    frame: FactorFrame | CodesFrame = FactorFrame(np.zeros((d, 1)), caption="No epoch yet", notice=words)
+    if d > EXACT_FEATURES:
+        frame = CodesFrame(np.zeros((N_TILES, N_TILES), dtype=np.int8), 1.0, caption=words)
+    return Panel(
+        _LEARNED,
+        [frame],
+        color=regularizer_color(experiment.regularizer.name),
+        **_named(notation.weights, d),
+    )
+
+
+def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...], look: Look | None) -> Panel:
+    """Return the panel that compares the learned support with the true one, with a frame for each epoch."""
+    features = look.at if look is not None else ()
+    drawn = []
+    for frame in frames:
+        support = compare_supports(truth, learned_support(frame.thinned, look), features)
+        codes = support.codes.copy()
+        np.fill_diagonal(codes, NOT_AN_INTERACTION)
+        _cross_out(codes, features)
+        exactly = "exactly recovered (PSSR 1)" if support.exact else "not exactly recovered (PSSR 0)"
+        caption = f"epoch {frame.epoch:,}: F1 {support.f1:.3f}, {exactly}"
+        drawn.append(ClassesFrame(codes, support.counts, key=frame.key, caption=caption))
+    return Panel(
+        "Against the truth",
+        drawn,
+        row_labels=dataset.feature_names,
+        col_labels=dataset.feature_names,
+        gram_label="support",
+        classes=SUPPORT,
+    )
+
+
+def learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
+    """Return which pairs are used."""
+    if look is not None and isinstance(thinned, ThinnedFactors):
+        codes = np.asarray(look.picture(thinned, "", "").codes)
+        return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
+    return used_mask(thinned.dense()) if isinstance(thinned, ThinnedFactors) else thinned.values != 0
+
+
+def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None, view: JobView) -> str:
+    count, name = frame.used_interactions, "interactions"
+    if look is not None:
+        count = records.get(frame.epoch, {}).get(f"used_interactions_{look.order}", count)
+        name = order_name(look.order)
+    where = "" if view.output is None else " in all outputs"
+    return f"epoch {frame.epoch:,}: {count:,} {name}{where}"
+
+
+def picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) -> FactorFrame | CodesFrame:
+    """Return the frame of an epoch's thinned parameters."""
+    exact = thinned.n_features <= EXACT_FEATURES
+    if look is not None and isinstance(thinned, ThinnedFactors):
+        return look.picture(thinned, key, caption)
+    if isinstance(thinned, ThinnedFactors):
+        if exact:
+            return FactorFrame(thinned.dense(), key=key, caption=caption)
+        codes, scale = encode_codes(thinned.tiles())
+    else:
+        codes, scale = encode_codes(thinned.values, grey_diagonal=exact)
+    return CodesFrame(codes, scale, key=key, caption=caption)
+
+
+def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | None) -> Panel:
+    """Return the panel of the true weights, or of the true support where only that is known."""
+    d = truth.shape[0]
+    n_pairs = int(np.triu(truth != 0, 1).sum())
+    exact = d <= EXACT_FEATURES
+    name, features = ("pairs", ()) if look is None else (order_name(look.order), look.at)
+    labels = dataset.feature_names if exact else tile_labels(d)
+    caption = f"{n_pairs:,} {name if look else 'interactions'}"
+    if exact and not known:
+        # A matrix of ones would suggest equal weights.
+        codes = (truth != 0).astype(np.int8)
+        np.fill_diagonal(codes, NOT_AN_INTERACTION)
+        _cross_out(codes, features)
+        counts = [d * (d - 1) // 2 - n_pairs, n_pairs]
+        structure = ClassesFrame(codes, counts, caption=caption)
+        title = "In truth (which, not how much)"
+        return Panel(
+            title, [structure], row_labels=labels, col_labels=labels, gram_label=name, classes=_STRUCTURE
+        )
+    codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
+    if exact:
+        _cross_out(codes, features)
+    return Panel(
+        "In truth" if known else "In truth (which, not how much)",
+        [CodesFrame(codes, scale, caption=caption)],
+        row_labels=labels,
+        col_labels=labels,
+        **_named("W" if known else name, d),
+    )
