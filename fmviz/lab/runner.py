@@ -13,7 +13,7 @@ from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, never
 from fmviz.engine.errors import whole_number
-from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
+from fmviz.engine.interactions.weights import Interactions, interactions_of, orders_of
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model
 from fmviz.engine.outputs.drive import iterate
@@ -304,8 +304,10 @@ class Run:
                 recovered["support_f1"] = metrics.f1(hit, wrong, missed)
                 recovered["support_recovered"] = float(wrong == missed == 0)
         if triples is not None and 3 in by_order:
-            score, exact = by_order[3].recovery(triples)
-            recovered |= {"support_f1_3": score, "support_recovered_3": float(exact)}
+            hit = sum(by_order[3].uses(triple) for triple in triples)
+            wrong, missed = by_order[3].n_used() - hit, len(triples) - hit
+            recovered["support_f1_3"] = metrics.f1(hit, wrong, missed)
+            recovered["support_recovered_3"] = float(wrong == missed == 0)
         return recovered
 
     def confusion(self, parameters: Parameters) -> tuple[np.ndarray, str]:
@@ -335,7 +337,7 @@ def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interact
     if not model.factorised or not (model.columnar or model.lifted):
         return parameters
     pairs = by_order.get(2)
-    return None if pairs is None else Parameters.of_weights(pairs.multiplicity * pairs.matrix())
+    return None if pairs is None else Parameters.of_weights(pairs.matrix())
 
 
 def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, float]:
@@ -344,7 +346,7 @@ def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interact
         return {}
     counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
     return {f"used_interactions_{m}": count for m, count in counts.items()} | {
-        f"used_features_{m}": interactions.n_features_used() for m, interactions in by_order.items()
+        f"used_features_{m}": interactions.rows.size for m, interactions in by_order.items()
     }
 
 

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine._jit import compiling
-from fmviz.engine.interactions.of_order import orders_of
+from fmviz.engine.interactions.weights import orders_of
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
 from fmviz.figures.classes import confusion
