@@ -269,9 +269,10 @@ class Interactions(PairWeights):
 
     def __post_init__(self) -> None:
         live = self.coefficients != 0
-        kept = self.factors[..., live].any(axis=(0, 2))
-        factors = self.factors[:, kept][..., live]
-        vars(self).update(rows=self.rows[kept], factors=factors, coefficients=self.coefficients[live])
+        factors = self.factors if live.all() else self.factors[..., live]
+        kept = factors.any(axis=2).any(axis=0)
+        coefficients = self.coefficients[live]
+        vars(self).update(rows=self.rows[kept], factors=factors[:, kept], coefficients=coefficients)
 
     @classmethod
     def of(cls, P: Any, order: int = 2, coefficients: Any = None, *, repeats: bool = False) -> Interactions:
