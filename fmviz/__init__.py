@@ -15,14 +15,8 @@ if TYPE_CHECKING:
     from fmviz.engine import losses, models, penalties, solvers
     from fmviz.engine.design import augmented
     from fmviz.engine.errors import CollapseWarning
-    from fmviz.engine.interactions.conversion import absorb_coefficients, to_expansion, to_weights
-    from fmviz.engine.interactions.tensors import (
-        ranked_subsets,
-        subset_weight,
-        tensor_slice,
-        weight_matrix,
-        weight_spectrum,
-    )
+    from fmviz.engine.interactions.conversion import to_expansion
+    from fmviz.engine.interactions.weights import Interactions, interactions_of
     from fmviz.estimators import (
         AllSubsetsClassifier,
         AllSubsetsRegressor,
@@ -71,6 +65,7 @@ __all__ = [
     "FactorizationMachineRegressorCV",
     "HigherOrderFMClassifier",
     "HigherOrderFMRegressor",
+    "Interactions",
     "LiftedClassifier",
     "LiftedRegressor",
     "OrdinalRegressor",
@@ -83,11 +78,11 @@ __all__ = [
     "SharedBasisClassifier",
     "SharedBasisRegressor",
     "TableEncoder",
-    "absorb_coefficients",
     "augmented",
     "certificate",
     "datasets",
     "find_lambda",
+    "interactions_of",
     "lambda_max",
     "list_losses",
     "list_models",
@@ -98,17 +93,11 @@ __all__ = [
     "models",
     "penalties",
     "prox",
-    "ranked_subsets",
     "regularization_path",
     "regularizer_value",
     "solvers",
-    "subset_weight",
     "sweep",
-    "tensor_slice",
     "to_expansion",
-    "to_weights",
-    "weight_matrix",
-    "weight_spectrum",
     "why_not",
 ]
 
@@ -127,6 +116,7 @@ _LAZY = {
     "FactorizationMachineRegressorCV": "fmviz.estimators",
     "HigherOrderFMClassifier": "fmviz.estimators",
     "HigherOrderFMRegressor": "fmviz.estimators",
+    "Interactions": "fmviz.engine.interactions.weights",
     "LiftedClassifier": "fmviz.estimators",
     "LiftedRegressor": "fmviz.estimators",
     "OrdinalRegressor": "fmviz.estimators",
@@ -139,26 +129,20 @@ _LAZY = {
     "SharedBasisClassifier": "fmviz.estimators",
     "SharedBasisRegressor": "fmviz.estimators",
     "TableEncoder": "fmviz.tables.encoder",
-    "absorb_coefficients": "fmviz.engine.interactions.conversion",
     "augmented": "fmviz.engine.design",
     "certificate": "fmviz.operators",
     "find_lambda": "fmviz.paths",
+    "interactions_of": "fmviz.engine.interactions.weights",
     "lambda_max": "fmviz.paths",
     "list_losses": "fmviz.choices",
     "list_models": "fmviz.choices",
     "list_regularizers": "fmviz.choices",
     "list_solvers": "fmviz.choices",
     "prox": "fmviz.operators",
-    "ranked_subsets": "fmviz.engine.interactions.tensors",
     "regularization_path": "fmviz.paths",
     "regularizer_value": "fmviz.operators",
-    "subset_weight": "fmviz.engine.interactions.tensors",
     "sweep": "fmviz.lab.search.sweep",
-    "tensor_slice": "fmviz.engine.interactions.tensors",
     "to_expansion": "fmviz.engine.interactions.conversion",
-    "to_weights": "fmviz.engine.interactions.conversion",
-    "weight_matrix": "fmviz.engine.interactions.tensors",
-    "weight_spectrum": "fmviz.engine.interactions.tensors",
     "why_not": "fmviz.choices",
 }
 

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from latex2mathml.converter import convert
 from markupsafe import Markup
 
-from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.interactions.weights import GivenPairs
 from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.interactions.weights import GivenPairs
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.target import Target
 from fmviz.metrics import (
@@ -55,7 +55,7 @@ def test_the_parameters_of_any_model_are_taken(parameters):
     assert support_f1(W, parameters) == 1.0
     assert support_recovered(W, parameters)
     first = GivenPairs.of(interaction_weights(parameters)).ranked(1)
-    assert (first.i.tolist(), first.j.tolist(), first.weight.tolist()) == ([0], [1], [2.0])
+    assert (first.sets.tolist(), first.weight.tolist()) == ([[0, 1]], [2.0])
 
 
 def test_the_diagonal_does_not_count():

@@ -12,7 +12,7 @@ import pytest
 from inline_executor import InlineExecutor
 from PIL import Image
 
-from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models import MODELS
 from fmviz.figures import palette
 from fmviz.figures.sketch import matrix_png
@@ -213,9 +213,8 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     assert f"The target is fitted as ({unit} − 200)/50; the objective is of this, errors, weights" in text
     # The sentences and weights of the page Interactions.
     ranked = pairs_of(view.machine, view.parameters).ranked(SHOWN_PAIRS)
-    table = table_of_pairs(
-        ranked.i, ranked.j, ranked.weight, dataset, Wording(Attributes(dataset), experiment.loss.name)
-    )
+    wording = Wording(Attributes(dataset), experiment.loss.name)
+    table = table_of_pairs(ranked.sets, ranked.weight, dataset, wording)
     assert f"The strongest pair. {table['sentence'][0]}" in text
     assert all(f"<td>{words}</td>" in page for words in table["sentence"])
     for weight in ranked.weight:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
-from fmviz.engine.interactions.pairs import FactoredPairs
+from fmviz.engine.interactions.weights import Interactions
 from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.engine.target import Target
@@ -135,8 +135,8 @@ class _BayesianFM(BaseEstimator):
         """Return the table of `interactions` for one output."""
         d = posterior.P.shape[1]
         L = posterior.mean_factors()
-        ranking = FactoredPairs(np.arange(d), d, L, L).ranked(top)
-        i, j, weight = ranking.i, ranking.j, ranking.weight
+        pairs, weight, *_ = Interactions.of(L).ranked(top)
+        i, j = pairs.T
         intervals = intervals_of(posterior.weights(i, j), level, weight)
         names = getattr(self, "feature_names_in_", np.arange(d))
         return pd.DataFrame(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 
@@ -51,10 +51,9 @@ class PairEstimator(ModelEstimator):
         if top is not None:
             whole_number("top", top, 1)
         ranking = pairs_of(self._fitted_model, self._fitted_parameters(), entries=self._entries).ranked(top)
+        i, j = ranking.sets.T
         names = self._names()
-        return pd.DataFrame(
-            {"feature_i": names[ranking.i], "feature_j": names[ranking.j], "weight": ranking.weight}
-        )
+        return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": ranking.weight})
 
 
 class WeightedPairEstimator(PairEstimator):
@@ -79,7 +78,7 @@ class ProductEstimator(FactorEstimator):
     """An estimator whose interactions are products of features, in one or more orders.
 
     Subclasses split f by the orders of its products, in the features of X alone, in `_split`, and return the
-    `fmviz.engine.interactions.of_order.Interactions` of an order in `_interactions`.
+    `fmviz.engine.interactions.weights.Interactions` of an order in `_interactions`.
     """
 
     def _orders(self) -> tuple[int, ...]:
@@ -141,7 +140,7 @@ class ProductEstimator(FactorEstimator):
         ------
         ValueError
             If the model has no such order or output, or the search takes too long or its result too much
-            memory; see `fmviz.ranked_subsets`.
+            memory; see `fmviz.Interactions.ranked`.
         """
         return self._table(lambda estimator: estimator._products(top, order), output)
 
@@ -152,9 +151,7 @@ class ProductEstimator(FactorEstimator):
         if not self._has_order(chosen):
             has = ", ".join(str(m) for m in self._orders())
             raise ValueError(f"order = {chosen} is not in this model; it has products of order {has}.")
-        # Without columns there is no product.
-        some = top if self.P_.size else 0
-        features, weight = self._interactions(chosen).ranked(some, repeated=True)
+        features, weight, *_ = self._interactions(chosen).ranked(top, repeated=True)
         names = self._names()
         table = {f"feature_{t + 1}": names[features[:, t]] for t in range(chosen)}
         return pd.DataFrame({**table, "weight": weight})

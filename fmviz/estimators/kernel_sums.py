@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import factorial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fmviz.engine.interactions.of_order import Interactions
+from fmviz.engine.interactions.weights import Interactions
 from fmviz.engine.parameters import Parameters
 
 from .base import StrengthsOfData
@@ -48,7 +49,8 @@ class KernelSumEstimator(StrengthsOfData, ProductEstimator):
     def _interactions(self, order: int) -> Interactions:
         factors, coefficients = self._of_order(order)
         d = factors.shape[0]
-        return Interactions(order, np.arange(d), factors, coefficients, d, self._repeated)
+        times = factorial(order) if self._repeated else 1
+        return Interactions(np.arange(d), d, order, factors[None], coefficients, self._repeated, times)
 
     def _used_features(self) -> np.ndarray:
         return np.flatnonzero(np.any([self._live(m).any(axis=1) for m in self._orders()], axis=0))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from math import factorial
 from typing import Any
 
 import numpy as np
 
 from fmviz.engine.counting import features_in_products
-from fmviz.engine.interactions.of_order import LiftedInteractions
+from fmviz.engine.interactions.weights import Interactions
 from fmviz.engine.losses import Loss
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
@@ -58,16 +59,17 @@ class _Lifted(StrengthsOfData, ProductEstimator):
             elif not self._distinct:
                 self.intercept_ += float(coefficients.sum())
 
-    def _interactions(self, order: int) -> LiftedInteractions:
+    def _interactions(self, order: int) -> Interactions:
         U, d = self.factors_[order], self.w_.size
         # Coefficients of products of distinct features have the share of `_split`, as do entries of W.
         coefficients = self.coefficients_[order] * (2.0 if self._distinct else 1.0)
-        return LiftedInteractions(order, np.arange(d), U, coefficients, d, not self._distinct)
+        times = 1 if self._distinct else factorial(order)
+        return Interactions(np.arange(d), d, order, U, coefficients, not self._distinct, times)
 
     def _used_features(self) -> np.ndarray:
-        weighed = [self._interactions(order).weighed() for order in self.factors_]
-        used = [features_in_products(factors, self._distinct) for factors in weighed]
-        return np.flatnonzero(np.any(used, axis=0))
+        every = [self._interactions(order) for order in self.factors_]
+        used = [it.rows[features_in_products(it.factors, self._distinct)] for it in every]
+        return np.unique(np.concatenate(used))
 
 
 def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, one_of, whole_number
-from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.losses import Loss, get_loss
 from fmviz.engine.models import get_model
 from fmviz.engine.outputs.side_by_side import AnyProblem
@@ -158,10 +158,9 @@ class SharedBasisEstimator(ModelEstimator):
         d = self.n_features_in_
         parameters = parameters.replace(P=np.ascontiguousarray(parameters.P[:d]), w=parameters.w[:d])
         ranked = pairs_of(single, parameters).ranked(top)
+        i, j = ranked.sets.T
         names = self._names()
-        return pd.DataFrame(
-            {"feature_i": names[ranked.i], "feature_j": names[ranked.j], "weight": ranked.weight}
-        )
+        return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": ranked.weight})
 
 
 class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):

@@ -12,7 +12,7 @@ from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, never
 from fmviz.engine.errors import whole_number
-from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
+from fmviz.engine.interactions.weights import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, build, informed_start, predict, union, why_empty
@@ -303,8 +303,10 @@ class Run:
                 recovered |= measured("support", structure, pairs)
                 recovered["support_recovered"] = float(recovered["support_f1"] == 1.0)
         if triples is not None and 3 in by_order:
-            score, exact = by_order[3].recovery(triples)
-            recovered |= {"support_f1_3": score, "support_recovered_3": float(exact)}
+            hit = sum(by_order[3].uses(triple) for triple in triples)
+            size = by_order[3].n_used() + len(triples)
+            recovered["support_f1_3"] = 2 * hit / size if size else 1.0
+            recovered["support_recovered_3"] = float(2 * hit == size)
         return recovered
 
     def confusion(self, parameters: Parameters) -> tuple[np.ndarray, str]:
@@ -334,7 +336,7 @@ def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interact
     if not model.factorised or not (model.columnar or model.lifted):
         return parameters
     pairs = by_order.get(2)
-    return None if pairs is None else Parameters.of_weights(pairs.multiplicity * pairs.matrix())
+    return None if pairs is None else Parameters.of_weights(pairs.matrix())
 
 
 def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, float]:
@@ -343,7 +345,7 @@ def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interact
         return {}
     counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
     return {f"used_interactions_{m}": count for m, count in counts.items()} | {
-        f"used_features_{m}": interactions.n_features_used() for m, interactions in by_order.items()
+        f"used_features_{m}": interactions.rows.size for m, interactions in by_order.items()
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 
-from .validation import GAIN, Folds, Trial, Validation, parts_of, trial_of
+from .validation import Folds, Trial, Validation, parts_of, trial_of, trials_along
 
 LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
 """The ends of the path, as shares of λ_max."""
@@ -32,8 +33,6 @@ def search_basis_strength(
     rng: np.random.Generator,
     *,
     solver: Solver,
-    count: int = _COUNT,
-    patience: int = _PATIENCE,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Trial, None, Validation]:
     """Choose λ by the mean loss on held-out rows; yield every trial.
@@ -51,7 +50,7 @@ def search_basis_strength(
         Draws the starts.
     solver : Solver
         The solver; its settings are kept, except those for the number of bases that an epoch adds.
-    count, patience, should_stop
+    should_stop
         As for `fmviz.paths.validation.search_strengths`.
 
     Returns
@@ -64,30 +63,20 @@ def search_basis_strength(
         If it is stopped before the first fit.
     """
     known = {spec.name for spec in solver.params}
-    method = get_solver(
-        solver.name, {**solver.settings, **{name: value for name, value in _QUICK.items() if name in known}}
-    )
+    quick = {name: value for name, value in _QUICK.items() if name in known}
+    method = get_solver(solver.name, {**solver.settings, **quick})
     if problem.design.n_samples * problem.target.n_outputs >= _MANY:
         folds = folds[:1]
     problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem), lambda_p=0.0)
-    top = largest_strength(problem)
+    strengths = largest_strength(problem) * np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, _COUNT)
     parts = parts_of(problem, folds)
     starts = [train.start(0.0, rng) for train, _ in parts]
-    trials: list[Trial] = []
-    best: tuple[Trial, Parameters] | None = None
-    worse = 0
-    for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count):
-        if should_stop() or worse >= patience:
-            break
-        strengths = {"lambda_w": problem.lambda_w, "lambda_p": 0.0, "lambda_sparse": float(share * top)}
-        trial, starts = trial_of(
-            parts, strengths, starts, budget=_BUDGET, method=method, rng=rng, should_stop=should_stop
-        )
-        trials.append(trial)
+    attempt = partial(trial_of, budget=_BUDGET, method=method, rng=rng, should_stop=should_stop)
+    ends: list[tuple[Trial, Parameters]] = []
+    for trial, fits in trials_along(parts, strengths.tolist(), starts, attempt, _PATIENCE, should_stop):
+        ends.append((trial, fits[0]))
         yield trial
-        worse = 0 if best is None or trial.loss < best[0].loss * (1.0 - GAIN) else worse + 1
-        if best is None or trial.loss < best[0].loss:
-            best = trial, starts[0]
-    if best is None:
+    if not ends:
         raise ValueError("Stopped before the first fit.")
-    return Validation(trials, *best, 0.0)
+    best = min(ends, key=lambda end: end[0].loss)
+    return Validation([trial for trial, _ in ends], *best, 0.0)

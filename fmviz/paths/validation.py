@@ -255,7 +255,7 @@ def search_strengths(
     for share in SHRINKAGE_SHARES:
         shrunk = [(train.at(lambda_p=share * known.lambda_p), held_out) for train, held_out in parts]
         recent: deque[tuple[Trial, list[Parameters]]] = deque(maxlen=patience + _OVERLAP + 1)
-        for trial, fits in _path(shrunk, strengths, starts, attempt, patience, should_stop):
+        for trial, fits in trials_along(shrunk, strengths, starts, attempt, patience, should_stop):
             recent.append((trial, fits))
             trials.append(trial)
             ends[trial] = fits
@@ -395,7 +395,7 @@ def _linear_strength(problem: AnyProblem, parts: Parts) -> float:
     return best
 
 
-def _path(
+def trials_along(
     parts: Parts,
     strengths: Sequence[float],
     starts: list[Parameters],

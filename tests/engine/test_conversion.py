@@ -8,7 +8,8 @@ import scipy.sparse as sp
 
 import fmviz
 from fmviz.engine.design import Design
-from fmviz.engine.interactions.conversion import absorb_coefficients, to_expansion, to_weights
+from fmviz.engine.interactions.conversion import to_expansion
+from fmviz.engine.interactions.weights import interactions_of
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 
@@ -44,9 +45,8 @@ def test_models_of_pairs_become_columns_that_predict_alike(name, params, kernel,
     W = {"lifted": lambda: 0.5 * (U @ V.T + V @ U.T), "qr": lambda: here.W}.get(
         name, lambda: (here.P * here.multipliers) @ here.P.T
     )()
-    assert to_weights(model, here) == pytest.approx(W, abs=1e-12)
-    assert to_weights(direct, result) == pytest.approx(W, abs=1e-11)
-    assert to_weights(model, here) is not here.W
+    assert name == "qr" or interactions_of(model, here, entries=True).matrix() == pytest.approx(W, abs=1e-12)
+    assert interactions_of(direct, result, entries=True).matrix() == pytest.approx(W, abs=1e-11)
     assert result.P.shape[1] <= min(2 * rank, d)
     assert pytest.approx(np.eye(result.P.shape[1]), abs=1e-12) == result.P.T @ result.P
     assert (np.diff(np.abs(result.coefficients)) <= 0).all()
@@ -82,42 +82,8 @@ def test_many_features_need_no_square_matrix(rng):
     )
 
 
-@pytest.mark.parametrize("kernel", ["polynomial", "anova"])
-@pytest.mark.parametrize("degree", [2, 3, 4])
-def test_coefficients_move_into_columns(kernel, degree, rng):
-    model = get_model("expansion", {"kernel": kernel, "degree": degree})
-    design = Design(rng.normal(size=(8, 5)))
-    P = rng.normal(size=(5, 4))
-    mixed = Parameters(P, np.ones(5), 0.1, coefficients=np.array([2.0, -0.5, 0.0, 3.0]))
-    f = model.predict(design, mixed)
-    signs = absorb_coefficients(mixed, degree, "signs")
-    assert set(signs.coefficients) <= {-1.0, 1.0}
-    assert model.predict(design, signs) == pytest.approx(f, abs=1e-10)
-    if degree % 2:
-        ones = absorb_coefficients(mixed, degree)
-        assert ones.coefficients is None
-        assert model.predict(design, ones) == pytest.approx(f, abs=1e-10)
-    else:
-        with pytest.raises(ValueError, match=r"Coefficient 1 is -0\.5.*into='signs'"):
-            absorb_coefficients(mixed, degree)
-        positive = Parameters(P, np.ones(5), 0.1, coefficients=np.array([2.0, 0.5, 0.0, 3.0]))
-        ones = absorb_coefficients(positive, degree)
-        assert model.predict(design, ones) == pytest.approx(model.predict(design, positive), abs=1e-10)
-
-
-def test_a_positive_semidefinite_solution_is_a_machine(rng):
-    U = rng.normal(size=(5, 2))
-    here = Parameters(np.hstack([U, U]), np.zeros(5), 0.0)
-    machine = fmviz.absorb_coefficients(to_expansion("lifted", here))
-    design = Design(rng.normal(size=(7, 5)))
-    expected = get_model("lifted", {"kernel": "anova"}).predict(design, here)
-    assert get_model("fm").predict(design, machine) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("model", [("hofm", {"order": 3}), ("lifted", {"degree": 3}), ("all_subsets", {})])
 def test_tensors_are_refused_with_a_sentence(model):
     name, params = model
     with pytest.raises(ValueError, match="tensor, not a matrix"):
         to_expansion(get_model(name, params), Parameters(np.ones((4, 6)), np.zeros(4), 0.0))
-    with pytest.raises(ValueError, match="into"):
-        absorb_coefficients(Parameters(np.ones((4, 6)), np.zeros(4), 0.0), into="roots")

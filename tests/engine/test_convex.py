@@ -18,8 +18,7 @@ from fmviz.engine.certificates import duality
 from fmviz.engine.certificates.duality import dual_values, relative_gaps
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.engine.interactions.of_order import pairs_of
-from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.interactions.weights import GivenPairs, pairs_of
 from fmviz.engine.linalg import lowrank
 from fmviz.engine.linalg.lowrank import (
     PairGradient,
@@ -262,7 +261,7 @@ def test_counts_are_structural_and_skip_columns_without_weight():
     assert model.used_by_order(result) == {2: 4}
     assert used_pairs(result).sum() == 8
     ranked = pairs_of(model, result, entries=True).ranked()
-    assert list(zip(ranked.i.tolist(), ranked.j.tolist(), strict=True)) == [(0, 1), (1, 2), (1, 3), (2, 3)]
+    assert ranked.sets.tolist() == [[0, 1], [1, 2], [1, 3], [2, 3]]
     assert ranked.weight[0] == 1.0
     P[[1, 2, 3], 1] = 1.0
     assert interaction_weights(result)[1, 2] == -2.0
@@ -513,7 +512,7 @@ def test_the_strongest_of_many_pairs_are_the_first_of_all(rng):
     assert full.weight.size == full.total == np.count_nonzero(np.triu(W, 1))
     for top in (1, 7, 100, 1000):
         few = GivenPairs.of(W).ranked(top)
-        for name in ("i", "j", "weight"):
+        for name in ("sets", "weight"):
             assert getattr(few, name).tolist() == getattr(full, name)[:top].tolist()
     assert GivenPairs.of(np.eye(3)).ranked(5).weight.size == 0
 
@@ -569,7 +568,7 @@ def test_many_features_need_no_matrix_of_theirs(rng):
     *_, last = solve(problem)
     assert last.certificate < 1e-4
     first = pairs_of(problem.model, last.parameters).ranked(1)
-    assert (first.i.tolist(), first.j.tolist()) == ([5], [7])
+    assert first.sets.tolist() == [[5, 7]]
     assert last.used_features < 1000
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from oracles import slow_fm
 
-from fmviz.engine.counting import used_features, used_interactions, used_mask, used_subsets
-from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.counting import used_features, used_interactions, used_mask, used_sets
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 
@@ -41,12 +41,14 @@ def test_larger_sets_equal_a_look_at_each(k, degree):
         wanted = sum(
             P[list(combination)].all(axis=0).any() for combination in combinations(range(16), degree)
         )
-        assert used_subsets(P, degree) == {degree: wanted}
+        assert used_sets(P[None], degree) == wanted
     # More rows than a word has bits.
     P = np.zeros((200, 2))
     P[:150, 0] = P[100:, 1] = 1.0
     # Those of the first 150 and those of the last 100, less those that are both.
-    assert used_subsets(P, 3) == {3: comb(150, 3) + comb(100, 3) - comb(50, 3)}
+    assert used_sets(P[None], 3) == comb(150, 3) + comb(100, 3) - comb(50, 3)
+    # More sets than a machine integer counts.
+    assert used_sets(np.ones((1, 700, 2)), 9) == comb(700, 9)
 
 
 def test_large_d_needs_no_square_table(rng):
@@ -64,11 +66,10 @@ def test_ranked_pairs_are_the_largest(top, rng):
     W = P @ P.T
     a, b = np.nonzero(np.triu(used_mask(P), 1))
     order = np.lexsort((b, a, -np.abs(W[a, b])))[:top]
-    assert np.array_equal(result.i, a[order])
-    assert np.array_equal(result.j, b[order])
+    assert np.array_equal(result.sets, np.column_stack([a, b])[order])
     assert result.weight == pytest.approx(W[a, b][order])
 
 
 def test_ranked_pairs_of_nothing():
     result = pairs_of(get_model("fm"), Parameters(np.zeros((4, 2)), np.zeros(4), 0.0)).ranked()
-    assert (result.i.size, result.j.size, result.weight.size) == (0, 0, 0)
+    assert (result.sets.shape, result.weight.size) == ((0, 2), 0)

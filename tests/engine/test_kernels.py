@@ -259,25 +259,14 @@ def test_power_operator_agrees_with_python(degree, rng):
         assert first == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 
-def test_counting_kernels_agree_with_python(rng):
-    def both(kernel, *given):
-        # Each with arrays of its own, to be written to.
-        first, two = (
-            run(*(np.copy(a) if isinstance(a, np.ndarray) else a for a in given))
-            for run in (kernel, python_version(kernel))
-        )
-        assert first == two
-
-    for k in (1, 5, 64, 65, 200):
-        patterns = counting.support_patterns(rng.normal(size=(30, k)) * (rng.random((30, k)) < 1.5 / k))
-        both(counting.count_meeting, *patterns)
-        few = counting.support_patterns(rng.normal(size=(9, k)) * (rng.random((9, k)) < 2.0 / k))
-        for degree in (3, 4):
-            both(counting.count_common, *few, counting.rows_by_column(*few), degree)
-        packed = rng.integers(0, 4, (6, 3, 1)).astype(np.uint64)
-        counts = rng.integers(1, 4, 6).astype(np.int64)
-        plain = python_version(counting.count_matched)(packed, list(map(int, counts)), [0] * 4)
-        assert counting.count_matched(packed, counts, np.zeros(4, dtype=np.int64)) == plain
+def test_the_counting_kernel_agrees_with_python(rng, monkeypatch):
+    every = [(1, k, d, m) for k in (1, 5, 64, 65, 200) for d, m in ((30, 2), (9, 3), (9, 4))]
+    for f, k, d, m in [*every, (2, 5, 12, 2), (3, 5, 8, 3), (3, 70, 8, 3)]:
+        factors = rng.normal(size=(f, d, k)) * (rng.random((f, d, k)) < 2 / k)
+        compiled = counting.used_sets(factors, m)
+        with monkeypatch.context() as patch:
+            patch.setattr(counting, "count_sets", python_version(counting.count_sets))
+            assert counting.used_sets(factors, m) == compiled
 
 
 def declared_kernels() -> set[str]:
@@ -297,11 +286,8 @@ def test_no_kernel_is_left_out():
     # Those of losses of vectors are compared in test_vector_losses, of the output layer in test_shared_basis,
     # of draws in test_sampling, of extrapolation in test_sweeping.
     assert declared_kernels() == {
-        "counting.count_common",
-        "counting.count_matched",
-        "counting.count_meeting",
-        "interactions.matchings.search_matchings",
-        "interactions.tensors.search_subsets",
+        "counting.count_sets",
+        "interactions.search.search",
         "losses.scalar._evaluate",
         "losses.vector._entries",
         "losses.vector._rows",

@@ -13,7 +13,7 @@ from small_data import assert_resumable
 
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.drive import Budget, iterate
-from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.linalg.spectral import capped_squares
 from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
 from fmviz.engine.losses.majoriser import smooth_part

@@ -20,17 +20,19 @@ from fmviz.engine.models import get_model
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis import bounds, output_layer
-from fmviz.engine.shared_basis.bounds import one_parameter_bound, sum_of_squares_bound
-from fmviz.engine.shared_basis.gradients import (
-    BasisGradient,
-    activations,
-    feature_products,
+from fmviz.engine.shared_basis.bounds import largest_norm, one_parameter_bound, sum_of_squares_bound
+from fmviz.engine.shared_basis.gradients import BasisGradient
+from fmviz.engine.shared_basis.output_layer import (
+    OutputLayer,
+    descend,
+    fista,
+    project,
+    risk_and_slopes,
+    whitened,
 )
-from fmviz.engine.shared_basis.output_layer import OutputLayer, fista, project, whitened
 from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.shared_basis.selection import METHODS, random_directions, refined, select
 from fmviz.engine.solvers import get_solver
-from fmviz.engine.solvers.conditional_gradient import BothLayers, descend, fista_both
 from fmviz.engine.target import Target
 
 PENALTIES = ("l1", "l1_l2", "l1_linf")
@@ -79,25 +81,23 @@ def test_gradients_in_bases_are_those_of_brute_force(kernel, storage, rng):
     design = Design(X if storage == "dense" else sp.csr_array(X))
     diagonal = kernel == "polynomial"
     expected = np.array([[brute_force_value(X, D[:, c], h, diagonal) for c in range(3)] for h in H.T])
-    for products in (None, feature_products(design)):
-        gradient = BasisGradient(design, D, diagonal, products)
+    gradient = BasisGradient(design, D, diagonal)
+    images = np.einsum("sc,cds->ds", expected, gradient.matrices @ H)
+    assert gradient.images(H, expected) == pytest.approx(images, rel=1e-10)
+    for gradient.small in (True, False):
         assert gradient.values(H) == pytest.approx(expected, rel=1e-12)
-        small = gradient.images(H, expected)
-        gradient.small = False
-        assert gradient.values(H) == pytest.approx(expected, rel=1e-12)
-        assert gradient.images(H, expected) == pytest.approx(small, rel=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_gradients_of_both_layers_are_finite_differences(kernel):
     problem = small_problem(kernel=kernel, n=15, m=3, fit_linear=True)
     H = random_bases(problem, 3)
-    both = BothLayers(problem, kernel == "polynomial", 3)
-    T = np.random.default_rng(1).normal(size=both.layer(H).shape)
-    _, in_H, in_T = both.value_and_gradients(H, T)
+    layer = OutputLayer(problem, H)
+    T = np.random.default_rng(1).normal(size=(layer.Z.shape[1], 3))
+    _, (in_T, in_H) = layer.smooth(T, H)
     for result, expected in (
-        (in_H, differences(lambda H: both.value_and_gradients(H, T)[0], H)),
-        (in_T, differences(lambda T: both.value_and_gradients(H, T)[0], T)),
+        (in_H, differences(lambda H: layer.smooth(T, H)[0], H)),
+        (in_T, differences(lambda T: layer.smooth(T, H)[0], T)),
     ):
         assert result == pytest.approx(expected, abs=1e-8)
 
@@ -109,40 +109,32 @@ def test_refits_of_the_output_layer_agree(loss, penalty):
     problem = small_problem(loss=loss, penalty="l1_l2" if penalty == "l2" else penalty, fit_linear=True)
     if penalty == "l2":
         problem = replace(problem, penalty=OUTPUT_PENALTIES["l2"])
-    layer = OutputLayer(problem, activations(problem.design, random_bases(problem, 8), True))
-    start = np.zeros(layer.shape)
-    ours, published = whitened(layer, start, 1e-12), fista(layer, start, 1e-10, 20_000)
-    assert layer.objective(ours) == pytest.approx(layer.objective(published), rel=1e-8)
+    layer = OutputLayer(problem, random_bases(problem, 8))
+    start = np.zeros((layer.Z.shape[1], 3))
+    ours, (published,) = whitened(layer, start, 1e-12), fista(layer, (start,), 1e-10, 20_000)
+    assert layer.at(ours).objective == pytest.approx(layer.at(published).objective, rel=1e-8)
     # Θ need not be unique, what it says of the rows is.
-    slopes = [layer.risk.value_and_slopes(layer.predict(T))[1] for T in (ours, published)]
+    slopes = [risk_and_slopes(problem, layer.Z @ T)[1] for T in (ours, published)]
     assert slopes[0] == pytest.approx(slopes[1], abs=1e-5 / problem.design.n_samples)
 
 
 @pytest.mark.needs_jit
 def test_the_sweeps_of_the_output_layer_agree_with_their_python_source(monkeypatch):
     problem = small_problem()
-    layer = OutputLayer(problem, activations(problem.design, random_bases(problem, 6), True))
-    start, compiled = np.zeros(layer.shape), output_layer._sweeps
+    layer = OutputLayer(problem, random_bases(problem, 6))
+    start, compiled = np.zeros((layer.Z.shape[1], 3)), output_layer._sweeps
     ours = whitened(layer, start, 1e-10)
     monkeypatch.setattr(output_layer, "_sweeps", lambda view: compiled(view).py_func)
     assert pytest.approx(ours, rel=1e-9, abs=1e-10) == whitened(layer, start, 1e-10)
 
 
-@pytest.mark.parametrize(
-    "penalty", ["l1_l2", *(pytest.param(item, marks=pytest.mark.slow) for item in ("l1", "l1_linf"))]
-)
-def test_refits_of_both_layers_agree_and_do_not_rise(penalty):
-    problem = small_problem(penalty=penalty, n=40, d=3, share=0.02)
+def test_refits_of_both_layers_agree_and_do_not_rise():
+    problem = small_problem(n=40, d=3, share=0.02)
     H = random_bases(problem, 2)
-    layer = OutputLayer(problem, activations(problem.design, H, True))
-    T = whitened(layer, np.zeros(layer.shape), 1e-10)
-    before = layer.objective(T)
-
-    def objective(H: np.ndarray, T: np.ndarray) -> float:
-        return OutputLayer(problem, activations(problem.design, H, True)).objective(T)
-
-    ours = objective(*descend(problem, True, H, T, 1e-12))
-    published = objective(*fista_both(problem, True, H, T, 1e-9, 20_000))
+    layer = OutputLayer(problem, H)
+    T = whitened(layer, np.zeros((layer.Z.shape[1], 3)), 1e-10)
+    ends = [descend(layer, T, H, 1e-12), fista(OutputLayer(problem, H), (T, H), 1e-9, 20_000)]
+    before, ours, published = (OutputLayer(problem, H).at(T).objective for T, H in ((T, H), *ends))
     assert ours <= before
     assert ours == pytest.approx(published, rel=1e-8)
 
@@ -177,11 +169,11 @@ def test_selection_is_monotone_and_bounds_are_above_it(p, kernel):
         }
         assert sizes["l1"] <= sizes["refine"] * (1.0 + 1e-9)
         assert sizes["l1"] <= sizes["eigen"] * (1.0 + 1e-12)
-        bound = bounds.largest_norm(gradient, p)
-        assert bound.value >= max(sizes.values()) * (1.0 - 1e-12)
-        assert bound.value <= 1.02 * max(sizes.values())
+        bound = largest_norm(gradient, p)
+        assert bound >= max(sizes.values()) * (1.0 - 1e-12)
+        assert bound <= 1.02 * max(sizes.values())
         if p == 1.0:
-            assert bound.value == pytest.approx(sizes["exact"], rel=1e-9)
+            assert bound == pytest.approx(sizes["exact"], rel=1e-9)
         H, result = select(gradient, p, "eigen", 5, rng)
         assert np.linalg.norm(H, axis=0) == pytest.approx(1.0)
         assert all(first >= other for first, other in pairwise(result))
@@ -205,15 +197,15 @@ def test_quartic_bounds_are_ordered(rng):
     assert result <= tight <= loose
 
 
-def test_inertia_and_probable_bounds_are_above_the_largest_eigenvalue(rng):
+def test_norms_of_many_features_are_above_the_largest_eigenvalue(rng, monkeypatch):
     X = sp.random_array((400, 250), density=0.05, rng=rng, format="csr")
-    design, slopes = Design(X), rng.normal(size=(400, 1))
-    gradient = BasisGradient(design, slopes, True)
-    exact = float(np.abs(np.linalg.eigvalsh(gradient.matrix(0))).max())
-    inertia = bounds._by_inertia(gradient.matrix(0))
-    assert exact <= inertia <= exact * 1.01
-    probable = bounds._probable_norm(design, slopes[:, 0], True, 1e-6, rng)
-    assert exact <= probable <= exact * 1.1
+    gradient = BasisGradient(Design(X), rng.normal(size=(400, 3)), True)
+    for p in (1.0, 2.0, np.inf):
+        exact = largest_norm(gradient, p)
+        with monkeypatch.context() as patch:
+            patch.setattr(bounds, "_DENSE", 100)
+            bound = largest_norm(gradient, p)
+            assert exact * (1.0 - 1e-12) <= bound <= exact * (1.01 if p == np.inf else 2.0)
 
 
 def optimum_of(problem: Problem, penalty: str) -> float:
@@ -288,8 +280,8 @@ def test_a_smooth_penalty_has_a_solver_and_a_certificate_of_its_own():
     first, end = iterate(smooth, "projected_gradient", Budget(epochs=5, tol=0.0, report_every=5))
     assert end.objective < first.objective
     # On these bases the certificate is that of the output layer.
-    layer = OutputLayer(smooth, activations(smooth.design, end.parameters.P, True))
-    T = whitened(layer, np.zeros(layer.shape), 1e-9)
+    layer = OutputLayer(smooth, end.parameters.P)
+    T = whitened(layer, np.zeros((layer.Z.shape[1], 3)), 1e-9)
     best = end.parameters.replace(V=T[:-1], intercept=T[-1])
     assert 0.0 <= certify(smooth, best) < 1e-3 < certify(smooth, end.parameters)
 

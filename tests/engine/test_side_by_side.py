@@ -13,7 +13,7 @@ from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models import get_model
 from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.outputs.side_by_side import SideBySide, build, predict, union
@@ -163,7 +163,7 @@ def test_what_any_machine_uses_is_counted_once(model, rank, rng):
     pairs = set()
     for item in each:
         table = pairs_of(chosen, item, entries=True).ranked(None)
-        pairs |= set(zip(table.i.tolist(), table.j.tolist(), strict=True))
+        pairs |= set(map(tuple, table.sets.tolist()))
     used = union(chosen, Parameters.stacked(each))
     assert chosen.used_interactions(used) == len(pairs)
     assert chosen.used_features(used) == len({j for pair in pairs for j in pair}) or model != "qr"

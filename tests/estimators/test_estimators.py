@@ -218,8 +218,8 @@ def test_a_planted_triple_is_found_and_squares_are_weighed():
     table = network.interactions(3)
     assert table.iloc[:, :2].to_numpy().tolist() == [[0, 0], [1, 1], [2, 3]]
     assert table.weight.tolist() == pytest.approx([3.0, -2.0, 1.0], abs=0.02)
-    values, _ = fmviz.weight_spectrum(network.P_, network.coefficients_[2])
-    assert np.sort(values) == pytest.approx([-2.0, -0.5, 0.0, 0.5, 3.0], abs=0.05)
+    W = fmviz.Interactions.of(network.P_, 2, network.coefficients_[2]).matrix()
+    assert np.linalg.eigvalsh(W) == pytest.approx([-2.0, -0.5, 0.0, 0.5, 3.0], abs=0.05)
 
 
 @pytest.mark.slow

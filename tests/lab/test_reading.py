@@ -11,8 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from fmviz.engine.design import Design
-from fmviz.engine.interactions.of_order import pairs_of
-from fmviz.engine.interactions.pairs import FactoredPairs, GivenPairs
+from fmviz.engine.interactions.weights import GivenPairs, Interactions, PairWeights, pairs_of
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.catalog import load
@@ -97,7 +96,7 @@ def test_weights_of_pairs_are_mixed_differences_of_predictions(name):
     ranking = pairs.ranked(5)
     upper = np.triu(np.abs(weight), 1)
     np.testing.assert_allclose(np.abs(ranking.weight), np.sort(upper.ravel())[::-1][:5], rtol=1e-12)
-    np.testing.assert_array_equal(ranking.weight, weight[ranking.i, ranking.j])
+    np.testing.assert_array_equal(ranking.weight, weight[tuple(ranking.sets.T)])
     assert ranking.total == np.triu(used, 1).sum()
 
 
@@ -110,10 +109,11 @@ def test_a_model_without_pairs_says_so(name):
 def test_a_ranking_in_many_strips_is_that_of_the_whole(monkeypatch):
     model, parameters = fitted("fm", d=60)
     at_once = pairs_of(model, parameters).ranked(10**6)
-    monkeypatch.setattr("fmviz.engine.interactions.pairs._BLOCK", 7)
+    monkeypatch.setattr(
+        PairWeights, "_strips", lambda self, between: (slice(at, min(at + 7, 60)) for at in range(0, 60, 7))
+    )
     few = pairs_of(model, parameters).ranked(40)
-    np.testing.assert_array_equal(few.i, at_once.i[:40])
-    np.testing.assert_array_equal(few.j, at_once.j[:40])
+    np.testing.assert_array_equal(few.sets, at_once.sets[:40])
     np.testing.assert_array_equal(few.weight, at_once.weight[:40])
     assert few.total == at_once.total
 
@@ -129,7 +129,7 @@ def test_the_strongest_features_are_those_of_the_largest_weights_of_their_pairs(
     np.testing.assert_array_equal(strongest_features(GivenPairs.of(W), 99)[0], np.flatnonzero(strength))
     # A row of P that no other one meets is in no pair.
     P = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    features, n_used = strongest_features(FactoredPairs(np.arange(3), 3, P, P), 4)
+    features, n_used = strongest_features(Interactions.of(P), 4)
     assert (features.tolist(), n_used) == ([0, 1], 2)
 
 
@@ -146,7 +146,7 @@ def test_search_and_siblings_narrow_the_ranking_down(rng):
     hits = Search("head_shape; body").hits(dataset.feature_names, dataset.groups)
     ranking = pairs.ranked(1000, attributes.of_column, hits)
     names = np.array(dataset.feature_names)
-    for i, j in zip(names[ranking.i], names[ranking.j], strict=True):
+    for i, j in names[ranking.sets]:
         assert "head_shape" in i + j
         assert "body" in i + j
     assert ranking.total == 9
@@ -290,8 +290,9 @@ def test_every_kind_of_data_is_told_in_words(name):
     dataset = load(name)
     d = dataset.X.shape[1]
     wording = Wording(Attributes(dataset), "logistic" if dataset.task == "binary" else "squared")
-    i, j = np.array([0, 1, 2]), np.array([d - 1, d - 1, 3])
-    table = table_of_pairs(i, j, np.array([1.0, -0.5, 0.25]), dataset, wording)
+    table = table_of_pairs(
+        np.array([[0, d - 1], [1, d - 1], [2, 3]]), np.array([1.0, -0.5, 0.25]), dataset, wording
+    )
     assert list(table["sentence"].str.endswith(".")) == [True] * 3
     assert (table["spread"] >= 0).all()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.interactions.weights import GivenPairs
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,

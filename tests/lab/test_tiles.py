@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from fmviz.engine.counting import used_mask
-from fmviz.engine.interactions.pairs import FactoredPairs, GivenPairs, tile_edges
+from fmviz.engine.interactions.weights import GivenPairs, Interactions, tile_edges
 from fmviz.lab.background.thinned import tile_labels
 
 
 @pytest.mark.parametrize(("d", "tiles"), [(37, 5), (600, 128), (7, 128), (1, 3)])
 def test_tiles_hold_the_largest_interaction(d, tiles, rng):
     P = rng.standard_normal((d, 4)) * (rng.random((d, 4)) < 0.2)
-    rows = np.flatnonzero(P.any(axis=1))
-    got = FactoredPairs(rows, d, P[rows], P[rows]).pooled(tiles)
+    got = Interactions.of(P).pooled(tiles)
     W = P @ P.T
     np.testing.assert_allclose(got, GivenPairs.of(W).pooled(tiles), rtol=1e-12, atol=1e-300)
     np.testing.assert_array_equal(got != 0, GivenPairs.of(used_mask(P).astype(float)).pooled(tiles) != 0)
@@ -23,15 +22,14 @@ def test_tiles_hold_the_largest_interaction(d, tiles, rng):
 
 def test_an_interaction_that_cancels_or_underflows_is_kept():
     P = np.array([[1.0, 1.0], [1.0, -1.0], [1e-200, 0.0], [1e-200, 0.0]])
-    got = FactoredPairs(np.arange(4), 4, P, P).pooled(4)
+    got = Interactions.of(P).pooled(4)
     assert got[0, 1] != 0
     assert got[2, 3] != 0
     assert got[0, 0] == 0
 
 
 def test_nothing_gives_empty_tiles():
-    none = np.empty((0, 3))
-    assert not FactoredPairs(np.empty(0, dtype=int), 1000, none, none).pooled(10).any()
+    assert not Interactions.of(np.zeros((1000, 3))).pooled(10).any()
 
 
 def test_labels_cover_every_feature_once():

@@ -12,6 +12,7 @@ from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui.driving import address, figures, numbers, press, stage, values, words
 
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
@@ -23,7 +24,6 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.train.interactions import strongest_pairs
 from fmviz.ui.train.matrices import picture, sets_table
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -282,8 +282,10 @@ def test_strong_pairs_are_named_and_compared_with_the_truth():
     P = np.zeros((17, 2))
     (i, j), *_ = dataset.true_pairs
     P[i, 0], P[j, 0], P[-1, 0] = 2.0, -1.0, 0.1
-    table = sets_table(*strongest_pairs(get_model("fm"), Parameters(P, np.zeros(17), 0.0)), dataset)
-    as_weights = sets_table(*strongest_pairs(get_model("qr"), Parameters.of_weights(P @ P.T)), dataset)
+    table = sets_table(*pairs_of(get_model("fm"), Parameters(P, np.zeros(17), 0.0)).ranked(10)[:2], dataset)
+    as_weights = sets_table(
+        *pairs_of(get_model("qr"), Parameters.of_weights(P @ P.T)).ranked(10)[:2], dataset
+    )
     assert as_weights.equals(table)
     assert table["Weight"].tolist() == pytest.approx([-2.0, 0.2, -0.1])
     assert table["In truth"].tolist() == [True, False, False]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..counting import used_subsets
+from ..counting import used_sets
 from ..design import Design
 from ..errors import WhyNot
 from ..parameters import Parameters
@@ -137,12 +137,13 @@ class ColumnModel(Model):
         return sum(self.used_by_order(parameters).values())
 
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
-        """Return the number of used subsets for every order; see `fmviz.engine.counting.used_subsets`."""
-        counts: dict[int, int] = {}
+        """Return the number of used subsets of every order; of all subsets, those of 2 and 3."""
         live = _live(parameters)
-        for columns, kernel in self.parts(parameters.P.shape[1]):
-            counts |= used_subsets(live[:, columns], kernel.degree)
-        return counts
+        return {
+            order: used_sets(live[None, :, columns], order)
+            for columns, kernel in self.parts(parameters.P.shape[1])
+            for order in ((2, 3) if kernel.degree is None else (kernel.degree,))
+        }
 
 
 def _live(parameters: Parameters) -> np.ndarray:

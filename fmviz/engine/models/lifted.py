@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._jit import jitable
-from ..counting import features_in_products, used_matchings
+from ..counting import features_in_products, used_sets
 from ..design import Design
 from ..errors import WhyNot
 from ..memory import aligned_copy
@@ -317,4 +317,4 @@ class LiftedModel(Model):
         A set is used where for some s its features can be assigned to u_s¹, …, u_s^m, one each, so that all
         m entries are non-zero. For m = 2: pairs with u_is v_js ≠ 0 or u_js v_is ≠ 0.
         """
-        return used_matchings(self.factors(parameters.P))
+        return used_sets(self.factors(parameters.P), self.degree)

@@ -176,13 +176,10 @@ class SharedBasis(Model):
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return the outputs of every row, shape (N, m), or (N,) of a single output."""
-        V, w, bias = parameters["V"], parameters["w"], parameters["intercept"]
-        f = np.zeros((design.n_samples, V.shape[1])) + bias
-        if w.any():
-            f += design.dot(np.atleast_2d(w).T)
+        V = parameters["V"]
         live = V.any(axis=1)
-        if live.any():
-            f += activations(design, parameters.P[:, live], self.diagonal) @ V[live]
+        f = parameters["intercept"] + design.dot(np.atleast_2d(parameters["w"]).T)
+        f += activations(design, parameters.P[:, live], self.diagonal) @ V[live]
         return f if f.shape[1] > 1 else f[:, 0]
 
     def penalised(self, parameters: Parameters) -> np.ndarray:
@@ -240,10 +237,8 @@ class SharedBasis(Model):
         size = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1]
         largest = max(float(a.max(initial=0.0)) for a in (size, gradient.norms(self.live(parameters), p)))
         # No bound is below the largest norm, and values below λ make no difference.
-        enough = (1.0 + _ENOUGH) * largest
-        if strengths[1]:
-            enough = max(enough, strength)
-        return largest_norm(gradient, p, thorough, enough).value / strength, largest / strength
+        enough = max((1.0 + _ENOUGH) * largest, strengths[1])
+        return largest_norm(gradient, p, thorough, enough) / strength, largest / strength
 
     def ball(self, penalty: Penalty, parameters: Parameters) -> float:
         """Return τ, or where there is none Ω(V) of the parameters."""

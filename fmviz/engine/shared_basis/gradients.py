@@ -13,34 +13,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..design import Design
 from ..linalg.lowrank import PairGradient, features_of_pairs, pair_gradient
 
 # Up to so many entries the m matrices are formed, so that products with them do not depend on N.
 _ENTRIES = 4_000_000
-_PRODUCTS = 10_000_000
 _LANCZOS = 1e-6
 
 
-def activations(design: Design, H: np.ndarray, diagonal: bool) -> np.ndarray:
-    """Return σ(h_r, x_n), shape (N, k), for the columns of H, shape (d, k)."""
-    values = np.square(design.dot(H))
+def activations(
+    design: Design, H: np.ndarray, diagonal: bool, products: np.ndarray | None = None
+) -> np.ndarray:
+    """Return σ(h_r, x_n), shape (N, k), for the columns of H, shape (d, k); `products` are XH, if known."""
+    values = np.square(design.dot(H) if products is None else products)
     if not diagonal:
         values -= np.asarray(design.power(2) @ np.square(H))
         values *= 0.5
     return values
-
-
-def feature_products(design: Design) -> np.ndarray | None:
-    """Return x_ni x_nj for all i ≤ j, shape (N, d(d + 1)/2), for a dense X with few features, else None."""
-    n, d = design.shape
-    if sp.issparse(design.matrix) or n * d * (d + 1) // 2 > _PRODUCTS:
-        return None
-    i, j = np.triu_indices(d)
-    X = np.asarray(design.matrix, dtype=np.float64).T
-    return np.ascontiguousarray((X[i] * X[j]).T)
 
 
 def dual_order(row_norm: Any) -> float:
@@ -72,17 +62,12 @@ class BasisGradient:
         D.
     diagonal : bool
         Whether σ includes the squares of features.
-    products : (N, d(d + 1)/2) ndarray, optional
-        The result of `feature_products`, with which Γ_1, …, Γ_m are a single product of matrices.
     """
 
-    def __init__(
-        self, design: Design, slopes: np.ndarray, diagonal: bool, products: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, design: Design, slopes: np.ndarray, diagonal: bool) -> None:
         self.design, self.slopes, self.diagonal = design, slopes, diagonal
         self.d, self.m = design.n_features, slopes.shape[1]
         self.small = self.m * self.d**2 <= _ENTRIES
-        self._products = products
 
     def matrix(self, c: int) -> np.ndarray:
         """Return Γ_c, shape (d, d)."""
@@ -91,15 +76,7 @@ class BasisGradient:
     @cached_property
     def matrices(self) -> np.ndarray:
         """All Γ_c, shape (m, d, d)."""
-        if self._products is None:
-            return np.stack([self.matrix(c) for c in range(self.m)])
-        i, j = np.triu_indices(self.d)
-        G = np.zeros((self.m, self.d, self.d))
-        G[:, i, j] = G[:, j, i] = self.slopes.T @ self._products
-        if not self.diagonal:
-            G *= 0.5
-            G[:, np.arange(self.d), np.arange(self.d)] = 0.0
-        return G
+        return np.stack([self.matrix(c) for c in range(self.m)])
 
     def values(self, H: np.ndarray) -> np.ndarray:
         """Return h_rᵀΓ_c h_r for the columns of H, shape (d, s): shape (s, m)."""
@@ -113,8 +90,6 @@ class BasisGradient:
 
     def images(self, H: np.ndarray, A: np.ndarray) -> np.ndarray:
         """Return Σ_c a_rc Γ_c h_r for the columns h_r of H and the rows of A, shape (s, m): shape (d, s)."""
-        if self.small:
-            return np.einsum("sc,cds->ds", A, self.matrices @ H)
         inner = self.design.dot(H) * (self.slopes @ A.T)
         image = self.design.transpose_dot(inner)
         if self.diagonal:

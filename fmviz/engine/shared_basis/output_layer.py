@@ -1,6 +1,6 @@
-r"""The output layer: a convex fit of V, the linear weights and the biases over fixed activations.
+r"""The two layers: a convex fit of V, the linear weights and the biases over fixed bases, and steps on both.
 
-With Z = [Φ, X, 1] and Θ stacking V, wᵀ and the biases, shape (q, m), it minimises
+With Z = [Φ, X, 1] and Θ stacking V, wᵀ and the biases, shape (q, m), the output layer minimises
 
     (1/N) Σ_n c_n ℓ(z_n Θ, y_n) + λ_w‖w‖² + λ Ω(V),   or the same without λ under Ω(V) ≤ τ.
 """
@@ -8,9 +8,6 @@ With Z = [Φ, X, 1] and Θ stacking V, wᵀ and the biases, shape (q, m), it min
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,47 +18,36 @@ from .._jit import cached_factory
 from ..losses import Separate, VectorLoss
 from ..penalties import Penalty
 from ..problem import Problem
+from .gradients import activations, dual_vectors
 
 # Past steps that Anderson's acceleration combines.
 _PAST = 8
-_SWEEPS = 100
-# Accuracy of the sweeps relative to the decrease predicted for the last step; steps before a smaller L is
-# tried.
-_ROUGH, _KEPT = 1e-3, 12
+# The most sweeps, their accuracy relative to the decrease predicted for the last step, and the steps before
+# a smaller L is tried.
+_SWEEPS, _ROUGH, _KEPT = 100, 1e-3, 12
 # The sufficient share of a step's predicted decrease.
 _SHARE = 0.1
 # The least curvature of a row as a share of the mean, the most steps in one metric, and its regularisation.
 _FLOOR, _AGE, _JITTER = 0.1, 20, 1e-10
-_ROUNDING = 1e-13
+_ROUNDING, _TINY = 1e-13, 1e-300
 # X is wide beyond this many columns, or entries.
 _WIDE, _LARGE = 300, 20_000_000
-_TINY = 1e-300
+# The most rounds of a refit of a wide X, and of iterations on the linear weights in each.
+_ROUNDS, _LINEAR_STEPS = 20, 100
+MOST_STEPS = 1000
+"""The most steps of a refit of both layers."""
 
 
 def vector_loss(problem: Problem) -> VectorLoss:
     """Return the loss as one of vectors, also of a single output."""
-    loss = problem.loss
-    return loss if isinstance(loss, VectorLoss) else Separate(loss)
+    return problem.loss if isinstance(problem.loss, VectorLoss) else Separate(problem.loss)
 
 
-@dataclass
-class Risk:
-    """The empirical risk as a function of predictions, always of shape (N, m)."""
-
-    problem: Problem
-
-    @cached_property
-    def _loss(self) -> VectorLoss:
-        return vector_loss(self.problem)
-
-    def value_and_slopes(self, F: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the risk and its derivatives in the predictions, shape (N, m)."""
-        values, slopes = self._loss.value_and_gradient(F, self.problem.y)
-        c = self.problem.sample_weight
-        if c is not None:
-            slopes *= c[:, None]
-        slopes /= len(values)
-        return self.problem.mean(values), slopes
+def risk_and_slopes(problem: Problem, F: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the risk at predictions of shape (N, m), also of a single output, and its derivatives there."""
+    values, slopes = vector_loss(problem).value_and_gradient(F, problem.y)
+    slopes *= problem.unit_weights[:, None] / len(values)
+    return problem.mean(values), slopes
 
 
 def is_wide(problem: Problem) -> bool:
@@ -72,163 +58,121 @@ def is_wide(problem: Problem) -> bool:
 
 def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
     """Return the point of Ω ≤ radius nearest to V: the operator of θΩ with the θ that attains it."""
+    from scipy.optimize import brentq
+
     if penalty.value(V) <= radius:
         return V
-    if radius <= 0.0:
-        return np.zeros_like(V)
-    low, high, projection = 0.0, float(np.abs(V).sum()), V
-    # Ω of the operator is piecewise linear in θ (for the sums of norms here convex): secants that bisect.
-    at_low, at_high = penalty.value(V), 0.0
-    for _ in range(200):
-        theta = low + (at_low - radius) / (at_low - at_high) * (high - low)
-        if not low < theta < high or _ % 3 == 2:
-            theta = 0.5 * (low + high)
-        projection = penalty.prox(V, theta)
-        value = penalty.value(projection)
-        if abs(value - radius) <= 1e-15 * radius or not low < theta < high:
-            break
-        if value > radius:
-            low, at_low = theta, value
-        else:
-            high, at_high = theta, value
+    most = float(np.abs(V).sum())
+    theta = brentq(lambda theta: penalty.value(penalty.prox(V, theta)) - radius, 0.0, most, xtol=_TINY)
+    projection = penalty.prox(V, theta)
     return projection * min(1.0, radius / max(penalty.value(projection), _TINY))
 
 
+class _Point:
+    """Θ with the risk, its gradient, the other parts of the objective and the objective."""
+
+    def __init__(self, T: np.ndarray, risk: float, slope: np.ndarray, penalties: float) -> None:
+        self.T, self.risk, self.slope, self.penalties = T, risk, slope, penalties
+        self.objective = risk + penalties
+
+
 class OutputLayer:
-    """The problem above for given activations.
+    """The problem above for given bases.
 
     Parameters
     ----------
     problem : Problem
         Gives the target, the loss, the penalty and the strengths.
-    activations : (N, k) ndarray
-        Φ.
+    H : (d, k) ndarray
+        The bases as columns.
     offset : (N, m) ndarray, optional
         An offset of the predictions: those of the linear weights, where X is wide, which are then not part
         of Θ.
     """
 
-    def __init__(self, problem: Problem, activations: np.ndarray, offset: np.ndarray | None = None) -> None:
-        self._offset = offset
-        self.problem, self.k = problem, activations.shape[1]
-        self.risk = Risk(problem)
-        self.strength, self.radius = problem.lambda_sparse, problem.model.radius
-        self.penalty: Penalty = problem.penalty
-        parts = [activations]
-        d = problem.design.n_features if problem.fit_linear and not is_wide(problem) else 0
-        if d:
+    def __init__(self, problem: Problem, H: np.ndarray, offset: np.ndarray | float = 0.0) -> None:
+        self.problem, self.k, self.offset = problem, H.shape[1], offset
+        self._diagonal = problem.model.diagonal  # type: ignore[attr-defined]
+        self.penalty, self.radius = problem.penalty, problem.model.radius
+        parts = [activations(problem.design, H, self._diagonal)]
+        if problem.fit_linear and not is_wide(problem):
             X = problem.design.matrix
             parts.append(X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64))
+        self._ends = [self.k, sum(part.shape[1] for part in parts)]
         if problem.fit_intercept:
-            parts.append(np.ones((len(activations), 1)))
-        self.Z = np.ascontiguousarray(np.hstack(parts)) if len(parts) > 1 else activations
-        self._ends = self.k, self.k + d
+            parts.append(np.ones((len(parts[0]), 1)))
+        self.Z = np.ascontiguousarray(np.hstack(parts))
         self.ridge = np.zeros(self.Z.shape[1])
-        self.ridge[self.k : self.k + d] = problem.lambda_w
+        self.ridge[slice(*self._ends)] = problem.lambda_w
+        # ‖V‖² is a ridge, too.
+        self.strength = 0.0 if self.penalty.smooth else problem.lambda_sparse
         if self.penalty.smooth:
-            # ‖V‖² is a ridge, too.
-            self.ridge[: self.k] = self.strength * self.penalty.quad
-            self.strength = 0.0
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape of Θ."""
-        return self.Z.shape[1], self.problem.target.n_outputs
-
-    def predict(self, T: np.ndarray) -> np.ndarray:
-        """Return the predictions, shape (N, m)."""
-        return self.Z @ T if self._offset is None else self.Z @ T + self._offset
+            self.ridge[: self.k] = problem.lambda_sparse * self.penalty.quad
 
     def penalties(self, T: np.ndarray) -> float:
         """Return λ_w‖w‖² + λΩ(V)."""
         ridge = float(self.ridge @ np.square(T).sum(axis=1))
         return ridge + (self.strength * self.penalty.value(T[: self.k]) if self.strength else 0.0)
 
-    def smooth(self, T: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the risk plus λ_w‖w‖², and the gradient, shape (q, m)."""
-        risk, slopes = self.risk.value_and_slopes(self.predict(T))
-        ridge = float(self.ridge @ np.square(T).sum(axis=1))
-        return risk + ridge, self.Z.T @ slopes + 2.0 * self.ridge[:, None] * T
-
     def at(self, T: np.ndarray) -> _Point:
-        """Evaluate Θ for a step from there."""
-        risk, slopes = self.risk.value_and_slopes(self.predict(T))
+        """Evaluate Θ."""
+        risk, slopes = risk_and_slopes(self.problem, self.Z @ T + self.offset)
         return _Point(T, risk, self.Z.T @ slopes, self.penalties(T))
 
-    def metric(self, T: np.ndarray) -> tuple[np.ndarray, _Anderson]:
-        """Return ZᵀCSZ/N, S the curvatures of the loss at Θ, shape (q, q), and an acceleration in it."""
-        loss, problem, Z = vector_loss(self.problem), self.problem, self.Z
-        curvature = loss.curvature(np.ascontiguousarray(self.predict(T)), problem.y)
+    def smooth(self, T: np.ndarray, H: np.ndarray | None = None) -> tuple[float, list[np.ndarray]]:
+        """Return the risk plus λ_w‖w‖² and the gradient in Θ; with H move to these bases, and add H's."""
+        design = self.problem.design
+        if H is not None:
+            A = design.dot(H)
+            self.Z[:, : self.k] = activations(design, H, self._diagonal, A)
+        risk, slopes = risk_and_slopes(self.problem, self.Z @ T + self.offset)
+        ridge = self.ridge[:, None] * T
+        gradients = [self.Z.T @ slopes + 2.0 * ridge]
+        if H is not None:
+            E = slopes @ T[: self.k].T
+            in_H = design.transpose_dot(A * E)
+            squares = -in_H if self._diagonal else H * np.asarray(design.power(2).T @ E)
+            gradients.append(in_H - squares)
+        return risk + float((ridge * T).sum()), gradients
+
+    def prox(self, eta: float, T: np.ndarray, *bases: np.ndarray) -> list[np.ndarray]:
+        """Return the operator of η times the non-smooth part; bases are projected on the unit ball."""
+        out, V = T.copy(), np.ascontiguousarray(T[: self.k])
+        if self.k and self.radius:
+            out[: self.k] = project(self.penalty, V, self.radius)
+        elif self.k and self.strength:
+            out[: self.k] = self.penalty.prox(V, eta * self.strength)
+        return [out, *(H / np.maximum(np.linalg.norm(H, axis=0), 1.0) for H in bases)]
+
+    def metric(self, T: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, bool]]:
+        """Return ZᵀCSZ/N, S the curvatures of the loss at Θ, shape (q, q), and its Cholesky decomposition."""
+        problem, Z = self.problem, self.Z
+        curvature = vector_loss(problem).curvature(Z @ T + self.offset, problem.y)
         # A row that is flat now need not stay flat.
         weights = (curvature + _FLOOR * problem.mean(curvature)) * problem.unit_weights / len(Z)
         K = Z.T @ (Z * weights[:, None])
         # Rounding of a singular K would keep sweeps from converging.
         K[np.diag_indices_from(K)] *= 1.0 + _JITTER
         # Each block has its own units: squares of X, X, and 1.
-        sizes = [
-            np.full(block.shape, block.mean()) for block in np.split(np.diagonal(K), self._ends) if block.size
-        ]
-        K[np.diag_indices_from(K)] += _JITTER * np.concatenate(sizes) + _TINY
-        return K, _Anderson(cho_factor(K, check_finite=False))
-
-    def prox(self, T: np.ndarray, eta: float) -> np.ndarray:
-        """Return the operator of η times the non-smooth part."""
-        if not self.k or not (self.strength or self.radius):
-            return T
-        out, k = T.copy(), self.k
-        out[:k] = (
-            project(self.penalty, T[:k], self.radius)
-            if self.radius
-            else self.penalty.prox(np.ascontiguousarray(T[:k]), eta * self.strength)
-        )
-        return out
-
-    def objective(self, T: np.ndarray) -> float:
-        """Return the value of the objective."""
-        return self.risk.value_and_slopes(self.predict(T))[0] + self.penalties(T)
+        blocks = [block for block in np.split(np.diagonal(K), self._ends) if block.size]
+        sizes = np.concatenate([np.full(block.shape, block.mean()) for block in blocks])
+        K[np.diag_indices_from(K)] += _JITTER * sizes + _TINY
+        return K, cho_factor(K, check_finite=False)
 
 
-def fista(layer: OutputLayer, T: np.ndarray, tol: float, most: int) -> np.ndarray:
-    """Return Θ after accelerated proximal gradient steps; see `fista_of_blocks`."""
+def fista(layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: int) -> Sequence[np.ndarray]:
+    """Return Θ, or Θ and H, after accelerated proximal gradient steps with restarts ([C] Appendix D).
 
-    def smooth(T: np.ndarray) -> tuple[float, tuple[np.ndarray]]:
-        value, gradient = layer.smooth(T)
-        return value, (gradient,)
-
-    return fista_of_blocks(smooth, lambda eta, T: (layer.prox(T, eta),), (T,), tol, most)[0]
-
-
-def fista_of_blocks(
-    smooth: Callable[..., tuple[float, Sequence[np.ndarray]]],
-    prox: Callable[..., Sequence[np.ndarray]],
-    blocks: Sequence[np.ndarray],
-    tol: float,
-    most: int,
-) -> Sequence[np.ndarray]:
-    """Make accelerated proximal gradient steps with restarts and a line search ([C] Appendix D).
-
-    They end once no entry moves by more than `tol` of the largest one of its block.
-
-    Parameters
-    ----------
-    smooth : callable
-        ``smooth(*blocks)``: the smooth part of the objective, and its gradient in every block.
-    prox : callable
-        ``prox(eta, *blocks)``: the operator of eta times the other part.
-    blocks : sequence of ndarray
-        The start.
-    tol : float
-    most : int
-        The most steps.
+    Steps have a line search; they end once no entry moves by more than `tol` of the largest one of its block.
     """
     mixed, t, L = blocks, 1.0, 1.0
     for _ in range(most):
-        value, gradients = smooth(*mixed)
+        value, gradients = layer.smooth(*mixed)
         while True:
-            new = prox(1.0 / L, *(x - g / L for x, g in zip(mixed, gradients, strict=True)))
+            new = layer.prox(1.0 / L, *(x - g / L for x, g in zip(mixed, gradients, strict=True)))
             steps = [x - y for x, y in zip(new, mixed, strict=True)]
             bound = value + _inner(gradients, steps) + 0.5 * L * _inner(steps, steps)
-            if smooth(*new)[0] <= bound + 1e-14 * abs(value) or L > 1e18:
+            if layer.smooth(*new)[0] <= bound + 1e-14 * abs(value) or L > 1e18:
                 break
             L *= 2.0
         apart = [x - y for x, y in zip(new, blocks, strict=True)]
@@ -237,8 +181,7 @@ def fista_of_blocks(
             t = 1.0
         faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         mixed = [x + (t - 1.0) / faster * step for x, step in zip(new, apart, strict=True)]
-        blocks, t = new, faster
-        L *= 0.95
+        blocks, t, L = new, faster, 0.95 * L
         moved = (np.abs(step).max(initial=0.0) for step in apart)
         if all(size <= tol * np.abs(x).max(initial=_TINY) for size, x in zip(moved, blocks, strict=True)):
             break
@@ -260,8 +203,6 @@ def _sweeps(view):
             largest = 0.0
             for r in range(q):
                 h = L * K[r, r] + 2.0 * ridge[r]
-                if h <= 0.0:
-                    continue
                 for c in range(m):
                     u[c] = T[r, c] - (S[r, c] + 2.0 * ridge[r] * T[r, c]) / h
                 if r < k and strength > 0.0:
@@ -285,46 +226,26 @@ def _sweeps(view):
     return sweeps
 
 
-class _Anderson:
-    """Anderson acceleration of a fixed-point map (Walker and Ni 2011).
+def _combination(
+    past: Sequence[tuple[np.ndarray, np.ndarray]], factor: tuple[np.ndarray, bool]
+) -> np.ndarray | None:
+    """Return Anderson's combination of points and their images under a fixed-point map (Walker and Ni 2011).
 
     For proximal steps the points before the operator are combined (Mai and Johansson 2020): they move
-    smoothly where an entry of the result becomes 0, and zeros stay exact.
-
-    Parameters
-    ----------
-    factor : tuple
-        The Cholesky factorisation of K, whose inverse is the metric of the points.
+    smoothly where an entry of the result becomes 0, and zeros stay exact. The metric is the inverse of K,
+    given by its Cholesky decomposition; a single point has no combination.
     """
-
-    def __init__(self, factor: tuple[np.ndarray, bool]) -> None:
-        self._factor = factor
-        self.clear()
-
-    def clear(self) -> None:
-        """Clear the stored steps."""
-        self._images: list[np.ndarray] = []
-        self._steps: list[np.ndarray] = []
-
-    def next(self, point: np.ndarray | None, image: np.ndarray) -> np.ndarray | None:
-        """Add a point and its image, and return the combination; None with a single point."""
-        if point is None:
-            return None
-        self._images.append(image)
-        self._steps.append(image - point)
-        del self._images[: -_PAST - 1], self._steps[: -_PAST - 1]
-        if len(self._steps) < 2:
-            return None
-        apart = [later - earlier for earlier, later in pairwise(self._steps)]
-        weighed = [cho_solve(self._factor, step, check_finite=False) for step in apart]
-        gram = np.array([[float((a * b).sum()) for b in weighed] for a in apart])
-        rhs = np.array([float((self._steps[-1] * b).sum()) for b in weighed])
-        gram[np.diag_indices_from(gram)] *= 1.0 + 1e-10
-        shares = np.linalg.lstsq(gram, rhs, rcond=1e-14)[0]
-        out = image.copy()
-        for share, (earlier, later) in zip(shares, pairwise(self._images), strict=True):
-            out -= share * (later - earlier)
-        return out
+    if len(past) < 2:
+        return None
+    steps = [image - point for point, image in past]
+    apart = np.diff(steps, axis=0)
+    weighed = [cho_solve(factor, step, check_finite=False) for step in apart]
+    gram = np.array([[float((a * b).sum()) for b in weighed] for a in apart])
+    rhs = np.array([float((steps[-1] * b).sum()) for b in weighed])
+    gram[np.diag_indices_from(gram)] *= 1.0 + 1e-10
+    shares = np.linalg.lstsq(gram, rhs, rcond=1e-14)[0]
+    images = np.diff([image for _, image in past], axis=0)
+    return np.asarray(past[-1][1] - np.tensordot(shares, images, axes=1))
 
 
 def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, part: float = 0.0) -> np.ndarray:
@@ -337,12 +258,12 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
     """
     # The penalties of an output layer have closed steps along rows.
     view: Any = layer.penalty.row
-    kernel, cache = _sweeps(view), view.cache(*T.shape)
+    kernel, cache, work = _sweeps(view), view.cache(*T.shape), np.zeros(T.shape[1])
     here = layer.at(np.ascontiguousarray(T))
-    first = here.objective
-    K, anderson = layer.metric(here.T)
-    work, L, steps = np.zeros(T.shape[1]), 1.0, 1
-    promised, kept, age, point = np.inf, 0, 0, None
+    first, promised, steps = here.objective, np.inf, 1
+    K, factor = layer.metric(here.T)
+    L, kept, age, point = 1.0, 0, 0, None
+    past: list[tuple[np.ndarray, np.ndarray]] = []
 
     def operator(image: np.ndarray) -> np.ndarray:
         """Return argmin ½L tr(ΘᵀKΘ) − L⟨image, Θ⟩ + penalties, approximately."""
@@ -355,43 +276,120 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
     while True:
         image = K @ here.T - here.slope / L
         new = operator(image)
-        step, fixed = new - here.T, layer.penalties(new)
+        step = new - here.T
         linear = float((here.slope * step).sum())
         square = 0.5 * L * float((step * (K @ step)).sum())
-        promised = here.penalties - fixed - linear - square
-        enough = max(tol * abs(here.objective), part * (first - here.objective))
-        if promised <= enough or steps >= most:
+        promised = here.penalties - layer.penalties(new) - linear - square
+        if promised <= max(tol * abs(here.objective), part * (first - here.objective)) or steps >= most:
             return new
         age += 1
         if age == _AGE:
-            K, anderson = layer.metric(here.T)
-            L, kept, age, point = 1.0, 0, 0, None
+            (K, factor), L, kept, age, point, past = layer.metric(here.T), 1.0, 0, 0, None, []
             continue
-        jump = anderson.next(point, image)
+        if point is not None:
+            past = [*past[-_PAST:], (point, image)]
+        jump = _combination(past, factor)
         if jump is not None:
             steps += 1
             there = layer.at(operator(jump))
             if there.objective <= here.objective - _SHARE * promised:
                 here, point = there, jump
                 continue
-            anderson.clear()
+            past = []
         steps += 1
         there = layer.at(new)
         if there.risk > here.risk + linear + square + _ROUNDING * abs(here.objective):
-            L, kept = 2.0 * L, 0
-            anderson.clear()
+            L, kept, past = 2.0 * L, 0, []
             if there.objective > here.objective:
                 point = None
                 continue
         here, point, kept = there, image, kept + 1
         if kept == _KEPT:
-            L, kept, point = 0.5 * L, 0, None
-            anderson.clear()
+            L, kept, point, past = 0.5 * L, 0, None, []
 
 
-class _Point:
-    """Θ with the risk, its gradient, the other parts of the objective and the objective."""
+def descend(
+    layer: OutputLayer, T: np.ndarray, H: np.ndarray, tol: float, most: int = MOST_STEPS
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Θ and H, of unit columns, after L-BFGS iterations on both, and a refit of the output layer.
 
-    def __init__(self, T: np.ndarray, risk: float, slope: np.ndarray, penalties: float) -> None:
-        self.T, self.risk, self.slope, self.penalties = T, risk, slope, penalties
-        self.objective = risk + penalties
+    For ℓ1/ℓ2, which is smooth on rows that are not 0: the iterations ignore the kink there, and the refit
+    makes rows of V exactly 0. It never raises the objective.
+    """
+    from scipy.optimize import minimize
+
+    before, strength, k = layer.at(T).objective, layer.strength, layer.k
+
+    def parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        U = x[T.size :].reshape(H.shape)
+        size = np.maximum(np.linalg.norm(U, axis=0), _TINY)
+        return x[: T.size].reshape(T.shape), U / size, size
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        T, H, size = parts(x)
+        value, (in_T, in_H) = layer.smooth(T, H)
+        in_T[:k] += strength * dual_vectors(T[:k], 2.0)
+        in_U = (in_H - H * (in_H * H).sum(axis=0)) / size
+        return value + strength * layer.penalty.value(T[:k]), np.append(in_T, in_U)
+
+    options = {"maxiter": most, "maxfun": 2 * most, "maxcor": 20, "ftol": 0.1 * tol, "gtol": 0.0}
+    x = minimize(objective, np.append(T, H), jac=True, method="L-BFGS-B", options=options).x
+    new_T, new_H, _ = parts(x)
+    layer.smooth(new_T, new_H)
+    new_T = whitened(layer, new_T, tol)
+    return (new_T, new_H) if layer.at(new_T).objective <= before else (T, H)
+
+
+def fit_linear_part(problem: Problem, F: np.ndarray, w: np.ndarray, tol: float) -> np.ndarray:
+    """Return the best linear weights, shape (d, m), for an offset F of predictions, by L-BFGS from w."""
+    from scipy.optimize import minimize
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        W = x.reshape(w.shape)
+        value, slopes = risk_and_slopes(problem, F + problem.design.dot(W))
+        gradient = problem.design.transpose_dot(slopes) + 2.0 * problem.lambda_w * W
+        return value + problem.lambda_w * float(x @ x), gradient.ravel()
+
+    options = {"maxiter": _LINEAR_STEPS, "ftol": 0.1 * tol, "gtol": 0.0}
+    result = minimize(objective, w.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(result.x).reshape(w.shape)
+
+
+def refit_output_layer(
+    problem: Problem,
+    H: np.ndarray,
+    T: np.ndarray,
+    w: np.ndarray,
+    refit: Callable[[OutputLayer, np.ndarray], np.ndarray],
+    tol: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Refit Θ and the linear weights of a wide X, shape (d, m), in turns.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    H : (d, k) ndarray
+        The bases.
+    T : (q, m) ndarray
+        The initial Θ; without rows for a wide X.
+    w : (d, m) ndarray
+        The initial weights of a wide X; returned unchanged where X is not wide.
+    refit : callable
+        ``refit(layer, T)`` returns Θ refitted.
+    tol : float
+        Rounds end once one lowers the objective by less than this share of it.
+    """
+    before, layer = np.inf, OutputLayer(problem, H)
+    for _ in range(_ROUNDS if is_wide(problem) else 1):
+        layer.offset = problem.design.dot(w) if is_wide(problem) else 0.0
+        if T.size:
+            T = refit(layer, T)
+        if is_wide(problem):
+            w = fit_linear_part(problem, layer.Z @ T, w, tol)
+            layer.offset = problem.design.dot(w)
+        now = layer.at(T).objective + problem.lambda_w * float(np.square(w).sum())
+        if before - now <= tol * abs(now):
+            break
+        before = now
+    return T, w

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,8 @@ import numpy as np
 from ..parameters import Parameters
 from ..problem import Problem
 from ..solvers import Solver
-from .gradients import BasisGradient, dual_order, feature_products
-from .linear_part import refit_output_layer
-from .output_layer import OutputLayer, Risk, whitened
+from .gradients import BasisGradient, dual_order
+from .output_layer import OutputLayer, refit_output_layer, risk_and_slopes, whitened
 from .selection import select
 
 _ACCURACY = 1e-9
@@ -21,19 +21,12 @@ _ACCURACY = 1e-9
 
 def linear_predictions(problem: Problem) -> np.ndarray:
     """Return the predictions of the fit with V = 0, shape (N, m)."""
-    n, m = problem.design.n_samples, problem.target.n_outputs
-    none = np.zeros((n, 0))
-    layer = OutputLayer(problem, none)
-    T, w = refit_output_layer(
-        problem,
-        none,
-        np.zeros(layer.shape),
-        np.zeros((problem.design.n_features, m)),
-        lambda layer, T: whitened(layer, T, _ACCURACY) if T.size else T,
-        _ACCURACY,
-    )
-    F = layer.predict(T)
-    return F + problem.design.dot(w) if w.any() else F
+    d, m = problem.design.n_features, problem.target.n_outputs
+    layer = OutputLayer(problem, np.zeros((d, 0)))
+    start = np.zeros((layer.Z.shape[1], m)), np.zeros((d, m))
+    refit = partial(whitened, tol=_ACCURACY)
+    T, w = refit_output_layer(problem, np.zeros((d, 0)), *start, refit, _ACCURACY)
+    return layer.Z @ T + problem.design.dot(w)
 
 
 def largest_strength(problem: Problem) -> float:
@@ -47,8 +40,8 @@ def largest_strength(problem: Problem) -> float:
         A problem of the model "shared_basis", with a penalty that makes rows of V zero; its λ is ignored.
     """
     model: Any = problem.model
-    slopes = Risk(problem).value_and_slopes(linear_predictions(problem))[1]
-    gradient = BasisGradient(problem.design, slopes, model.diagonal, feature_products(problem.design))
+    slopes = risk_and_slopes(problem, linear_predictions(problem))[1]
+    gradient = BasisGradient(problem.design, slopes, model.diagonal)
     norms = select(gradient, dual_order(problem.penalty.row_norm), "eigen", 1, np.random.default_rng(0))[1]
     return float(norms.max(initial=0.0))
 

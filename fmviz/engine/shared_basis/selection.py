@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..design import Design
 from .gradients import BasisGradient, dual_vectors
@@ -13,6 +14,8 @@ from .gradients import BasisGradient, dual_vectors
 # The most steps of the refinement and of eigen-steps, and the relative gains that end them.
 _STEPS, _GAIN = 100, 1e-9
 _EIGEN_STEPS, _EIGEN_GAIN = 30, 1e-6
+# The least norm that is divided by.
+_TINY = 1e-300
 # Outputs whose signs can be enumerated.
 MOST_SIGNS = 16
 # Directions count as alike where |cos| is above this.
@@ -61,37 +64,32 @@ def refined(gradient: BasisGradient, H: np.ndarray, p: float, threshold: float =
 
 
 def _refined(gradient: BasisGradient, h: np.ndarray, p: float, threshold: float) -> np.ndarray:
-    g = gradient.values(h[:, None])[0]
-    if p == np.inf or not g.any():
+    width = threshold * float(np.abs(gradient.values(h[:, None])).max())
+    if p == np.inf or not width:
         return h
-    width = threshold * float(np.abs(g).max())
 
-    def criterion(g: np.ndarray) -> tuple[float, np.ndarray]:
+    def criterion(h: np.ndarray) -> tuple[float, np.ndarray]:
+        g = gradient.values(h[:, None])[0]
         if p == 2.0:
             return float(g @ g), 2.0 * g
         size = np.abs(g)
         huber = np.where(size <= width, 0.5 * g * g / width, size - 0.5 * width)
         return float(huber.sum()), np.clip(g / width, -1.0, 1.0)
 
-    value, weight = criterion(g)
+    value, weight = criterion(h)
     for _ in range(_STEPS):
         slope = 2.0 * gradient.images(h[:, None], weight[None, :])[:, 0]
-        size = float(np.linalg.norm(slope))
-        if size == 0.0:
-            break
-        direction = slope / size - h
-        promised, eta, before = float(slope @ direction), 1.0, value
-        while eta > 1e-8:
+        direction = slope / max(float(np.linalg.norm(slope)), _TINY) - h
+        before, promised = value, float(slope @ direction)
+        for eta in 0.5 ** np.arange(27):
             trial = h + eta * direction
-            g = gradient.values(trial[:, None])[0]
-            reached, weight_there = criterion(g)
-            if reached >= value + 1e-4 * eta * promised:
-                h, value, weight = trial, reached, weight_there
+            reached, there = criterion(trial)
+            if reached >= before + 1e-4 * eta * promised:
+                h, value, weight = trial, reached, there
                 break
-            eta *= 0.5
         if value <= before * (1.0 + _GAIN):
             break
-    return h / max(float(np.linalg.norm(h)), 1e-300)
+    return h / max(float(np.linalg.norm(h)), _TINY)
 
 
 def random_directions(d: int, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -100,12 +98,11 @@ def random_directions(d: int, count: int, rng: np.random.Generator) -> np.ndarra
     return np.asarray(H / np.linalg.norm(H, axis=0))
 
 
-def data_directions(design: Design, rng: np.random.Generator, diagonal: bool) -> np.ndarray:
+def data_directions(design: Design, rng: np.random.Generator) -> np.ndarray:
     """Return rows of X scaled to norm 1, at most 2,000 of them, shape (d, s)."""
     n = design.n_samples
-    rows = np.arange(n) if n <= _ROWS else rng.choice(n, _ROWS, replace=False)
-    X = design.matrix[rows]
-    H = (X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)).T
+    X = design.matrix[np.arange(n) if n <= _ROWS else rng.choice(n, _ROWS, replace=False)]
+    H = sp.csr_array(X).toarray().T.astype(np.float64)
     size = np.linalg.norm(H, axis=0)
     return np.asarray(H[:, size > 0] / size[size > 0])
 
@@ -157,7 +154,7 @@ METHODS: dict[str, Method] = {
     ),
     "l1": lambda gradient, p, count, rng: _best_l1(gradient, rng)[:, :count],
     "random": lambda gradient, p, count, rng: random_directions(gradient.d, count, rng),
-    "data": lambda gradient, p, count, rng: data_directions(gradient.design, rng, gradient.diagonal),
+    "data": lambda gradient, p, count, rng: data_directions(gradient.design, rng),
     "exact": lambda gradient, p, count, rng: every_sign(gradient, rng),
 }
 """Selection methods: eigen-steps, the methods of [C] Section 6.2, and its Appendix C."""

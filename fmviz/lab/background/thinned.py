@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.interactions.pairs import FactoredPairs, GivenPairs, tile_edges
+from fmviz.engine.interactions.weights import GivenPairs, interactions_of, tile_edges
+from fmviz.engine.models import MODELS
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 
@@ -60,7 +61,7 @@ class ThinnedFactors:
 
     def tiles(self) -> np.ndarray:
         """Return PPᵀ as tiles, each with its largest interaction."""
-        return FactoredPairs(self.rows, self.n_features, self.values, self.values).pooled(N_TILES)
+        return interactions_of(MODELS["fm"], replace(self, coefficients=None)).pooled(N_TILES)
 
 
 @dataclass(frozen=True, eq=False)

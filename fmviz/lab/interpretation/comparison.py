@@ -12,8 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from fmviz.engine.interactions.of_order import orders_of, pairs_of
-from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.interactions.weights import GivenPairs, orders_of, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.design import Design
-from fmviz.engine.interactions.of_order import elementary, interactions_of, orders_of, pairs_of
+from fmviz.engine.interactions.weights import elementary, interactions_of, orders_of, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 
@@ -202,10 +202,11 @@ def _higher(
     """Yield the largest products of an order, and all others as one term."""
     negated = []
     if named or total is None:
-        products = interactions_of(model, parameters, order).times(x)
+        # Every factor of a product takes its x_j, so that weights are the terms of the row.
+        products = interactions_of(model, parameters.replace(P=parameters.P * x[:, None]), order)
         total = products.total() if total is None else total
-        sets, values = products.within(_WORK).ranked(_NAMED)
-        for features, value in zip(sets, values, strict=True):
+        largest = products.within(_WORK).ranked(_NAMED)
+        for features, value in zip(largest.sets, largest.weight, strict=True):
             negated.append(-float(value))
             yield Term("higher", order, tuple(map(int, features)), float(value))
     remainder = math.fsum([total, *negated])

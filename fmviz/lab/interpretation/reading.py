@@ -11,8 +11,14 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
-from fmviz.engine.interactions.pairs import PairWeights, Ranking, nothing
+from fmviz.engine.interactions.weights import (
+    PairWeights,
+    Ranking,
+    interactions_of,
+    nothing,
+    orders_of,
+    pairs_of,
+)
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
@@ -58,15 +64,13 @@ class Search:
         return "" if set(name) & set(';"') else f'"{name}"'
 
 
-def table_of_pairs(
-    i: np.ndarray, j: np.ndarray, weight: np.ndarray, dataset: Dataset, wording: Wording
-) -> pd.DataFrame:
+def table_of_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset, wording: Wording) -> pd.DataFrame:
     """Return pairs as a table.
 
     Parameters
     ----------
-    i, j, weight : ndarrays
-        The features and weights, as in `fmviz.engine.interactions.pairs.Ranking`.
+    pairs, weight : ndarrays
+        The sets and weights of a `fmviz.engine.interactions.weights.Ranking`.
     dataset : Dataset
         Names the features, and has the rows.
     wording : Wording
@@ -79,11 +83,11 @@ def table_of_pairs(
         predicted), ``rows_with_both``, ``spread`` (the root mean square of the pair's term over the rows, in
         the same units) and ``sentence``.
     """
-    table = named_pairs(i, j, weight, dataset)
+    table = named_pairs(pairs, weight, dataset)
     table.insert(3, "effect", weight * wording.scale)
-    table["spread"] = np.abs(weight) * wording.scale * np.sqrt(mean_squares(dataset, np.column_stack([i, j])))
+    table["spread"] = np.abs(weight) * wording.scale * np.sqrt(mean_squares(dataset, pairs))
     table["sentence"] = [
-        wording.pair(int(a), int(b), float(value)) for a, b, value in zip(i, j, weight, strict=True)
+        wording.pair(int(i), int(j), float(value)) for (i, j), value in zip(pairs, weight, strict=True)
     ]
     return table
 
@@ -98,8 +102,8 @@ def ranking_words(ranking: Ranking, higher: bool) -> str:
     if not ranking.total:
         return "The model uses no pair: its regularizer has set all of them to zero."
     said = f"{ranking.total:,} used pairs" if ranking.total != 1 else "1 used pair"
-    if ranking.total > ranking.i.size:
-        said += f"; the {ranking.i.size} of largest weight are listed"
+    if ranking.total > ranking.weight.size:
+        said += f"; the {ranking.weight.size} of largest weight are listed"
     if ranking.siblings:
         said += f". {ranking.siblings:,} more are within columns: part of what one does alone"
     said += ". Each sentence tells what the pair adds to what both do alone"
@@ -155,15 +159,15 @@ def _products(dataset: Dataset, sets: np.ndarray) -> Iterator[sp.csc_array]:
         yield sp.csc_array(terms)
 
 
-def named_pairs(i: np.ndarray, j: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
+def named_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
     """Return pairs with the names of their features; columns as in `pair_table`."""
     names = np.asarray(dataset.feature_names, dtype=object)
     return pd.DataFrame(
         {
-            "feature_i": names[i],
-            "feature_j": names[j],
+            "feature_i": names[pairs[:, 0]],
+            "feature_j": names[pairs[:, 1]],
             "weight": weight,
-            "rows_with_both": rows_with_all(dataset, np.column_stack([i, j])),
+            "rows_with_both": rows_with_all(dataset, pairs),
         }
     )
 
@@ -197,7 +201,7 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     parts, codes = [], np.unique(dataset.groups, return_inverse=True)[1]
     for c in range(model.n_outputs_of(parameters)):
         ranking = pairs_of(*model.of_output(parameters, c)).ranked(top, codes)
-        parts.append(named_pairs(ranking.i, ranking.j, ranking.weight, dataset))
+        parts.append(named_pairs(ranking.sets, ranking.weight, dataset))
         if dataset.outputs:
             parts[-1].insert(0, "output", dataset.outputs[c])
     return pd.concat(parts, ignore_index=True)
@@ -228,7 +232,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
         return {"words": str(error), "strongest": "", "rows": []}
     attributes = wording.attributes
     ranking = pairs.ranked(top, attributes.of_column)
-    table = table_of_pairs(ranking.i, ranking.j, ranking.weight, wording.dataset, wording)
+    table = table_of_pairs(ranking.sets, ranking.weight, wording.dataset, wording)
     names = {
         "sentence": "in words",
         "effect": _heading(wording),
@@ -251,7 +255,7 @@ def listed_sets(model: Model, parameters: Parameters, wording: Wording, top: int
         if order == 2:
             continue
         interactions = interactions_of(model, parameters, order)
-        sets, weight = interactions.within().ranked(top)
+        sets, weight, *_ = interactions.within().ranked(top)
         heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]
         rows = [
             {

@@ -18,7 +18,7 @@ import pandas as pd
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
-from fmviz.engine.interactions.pairs import tile_edges
+from fmviz.engine.interactions.weights import tile_edges
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
 from fmviz.engine.penalties.operators.squared_norm import prox_squared_l1

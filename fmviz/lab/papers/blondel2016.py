@@ -12,7 +12,7 @@ import pandas as pd
 
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
-from fmviz.engine.interactions.conversion import absorb_coefficients, to_expansion
+from fmviz.engine.interactions.conversion import to_expansion
 from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -159,6 +159,8 @@ def starts_of_fig2(
     lifted = Problem.build(design, y, model=LiftedModel(kernel, 2), rank=settings["r"], **common)
     start = lifted.start(settings["init_sd"], np.random.default_rng(settings["seed"]))
     columns = to_expansion(lifted.model, start)
+    # λ K(p, x) = ± K(√|λ| p, x) for homogeneous kernels of degree 2 (Lemma 4).
+    size, signs = np.sqrt(np.abs(columns.multipliers)), np.sign(columns.multipliers)
 
     def direct(coefficients: str) -> Problem:
         model = KernelExpansion(kernel, 2, coefficients)
@@ -166,7 +168,7 @@ def starts_of_fig2(
 
     return {
         LIFTED: (lifted, start),
-        DIRECT: (direct("signs"), absorb_coefficients(columns, 2, "signs")),
+        DIRECT: (direct("signs"), columns.replace(P=columns.P * size, coefficients=signs)),
         FITTED: (direct("fitted"), columns),
     }
 

@@ -17,7 +17,7 @@ from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.shared_basis.gradients import BasisGradient, feature_products
+from fmviz.engine.shared_basis.gradients import BasisGradient
 from fmviz.engine.shared_basis.path import Step, accuracy_on, largest_strength, validated_path
 from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
@@ -275,10 +275,9 @@ def _selections(repro: Reproduction, name: str, seed: int) -> Iterator[str]:
     train = train.at(lambda_sparse=settings["share"] * largest_strength(train))
     run, rng = _solver(settings, bases=1).on(train), np.random.default_rng([seed, 1])
     run.start(train.start(0.0, rng), rng)
-    products = feature_products(train.design)
     for iteration in range(1, settings["iterations"] + 1):
         slopes = train.slope(train.predict(run.parameters()))
-        gradient = BasisGradient(train.design, slopes, True, products)
+        gradient = BasisGradient(train.design, slopes, True)
         best = float(select(gradient, 1.0, "exact", 1, rng)[1][0])
         place = {"panel": name, "seed": seed, "iteration": iteration}
         stage = EARLY if iteration <= settings["early"] else LATE

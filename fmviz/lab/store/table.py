@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from fmviz.engine.interactions.of_order import orders_of
+from fmviz.engine.interactions.weights import orders_of
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model
 from fmviz.engine.penalties import ALL_PENALTIES

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from fmviz.engine.errors import StoppedError
-from fmviz.engine.interactions.of_order import pairs_of
-from fmviz.engine.interactions.pairs import PairWeights
+from fmviz.engine.interactions.weights import PairWeights, pairs_of
 from fmviz.engine.models import FactorizationMachine, Model
 from fmviz.engine.outputs.side_by_side import contrast
 from fmviz.engine.parameters import Parameters

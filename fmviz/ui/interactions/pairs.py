@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.interactions.of_order import orders_of
-from fmviz.engine.interactions.pairs import PairWeights, Ranking, never_zero
+from fmviz.engine.interactions.weights import PairWeights, Ranking, never_zero, orders_of
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import Search, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
@@ -77,7 +76,7 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
             "Strengths shrink the weights of a fit: read their order and sign, rather than their size."
         )
     else:
-        table = table.join(average.intervals(ranking.i, ranking.j).set_axis(table.index))
+        table = table.join(average.intervals(*ranking.sets.T).set_axis(table.index))
     pairs_in_words(table, reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
     if (table["rows_with_both"] == 0).any():
         st.caption(
@@ -116,7 +115,7 @@ def search_row(settings: Settings) -> None:
 
 @st.cache_resource(max_entries=16, show_spinner="Counting how often they occur together.")
 def _table(name: str, _reading: Opened, _ranking: Ranking) -> pd.DataFrame:
-    return table_of_pairs(_ranking.i, _ranking.j, _ranking.weight, _reading.dataset, _reading.wording)
+    return table_of_pairs(_ranking.sets, _ranking.weight, _reading.dataset, _reading.wording)
 
 
 def _none(settings: Settings, reading: Opened, ranking: Ranking) -> None:

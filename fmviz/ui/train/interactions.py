@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
+from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_of
 from fmviz.engine.models import Model
-from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.training import metrics_in
 from fmviz.lab.background.job import JobView
@@ -233,11 +232,11 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
     view, look, name = scene.fit, scene.look, _kind(scene)
     thinned, notes = view.thinned, []
     if look is None or not isinstance(thinned, ThinnedFactors):
-        sets, weight = strongest_pairs(view.machine, view.parameters)  # type: ignore[arg-type]
+        ranking = pairs_of(view.machine, view.parameters).ranked(_TOP)
     else:
         every = interactions_of(look.model, thinned, look.order)
         among = every.within()
-        sets, weight = among.ranked(_TOP)
+        ranking = among.ranked(_TOP)
         if among.rows.size < every.rows.size or thinned.n_dropped:
             notes.append(f"Among the {among.rows.size:,} features of largest entries.")
         if among.repeats:
@@ -246,7 +245,7 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
             notes.append(
                 f"A weight here is {times}. Products in which a feature occurs more than once are not listed."
             )
-    table = sets_table(sets, weight, scene.data)
+    table = sets_table(ranking.sets, ranking.weight, scene.data)
     if table.empty:
         st.caption(f"The model uses no {name}.")
         return
@@ -272,12 +271,6 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
     )
     if notes:
         st.caption(" ".join(notes))
-
-
-def strongest_pairs(model: Model, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of the largest weights, shape (t, 2), and these."""
-    pairs = pairs_of(model, parameters).ranked(_TOP)
-    return np.column_stack([pairs.i, pairs.j]), pairs.weight
 
 
 PAIRS = Panel(

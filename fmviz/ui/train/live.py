@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine._jit import compiling
-from fmviz.engine.interactions.of_order import orders_of
+from fmviz.engine.interactions.weights import orders_of
 from fmviz.figures import training as figures
 from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job import Job, JobView

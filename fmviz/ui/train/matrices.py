@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.counting import used_mask
-from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
-from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.interactions.weights import GivenPairs, Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
@@ -63,7 +62,7 @@ class Look:
 
     def interactions(self, parameters: Parameters | ThinnedFactors) -> Interactions:
         """Return all interactions of the order, or those of the slice."""
-        every = interactions_of(self.model, parameters, self.order)
+        every = interactions_of(self.model, parameters, self.order, entries=True)
         return every.at(self.at) if self.at else every
 
     def label(self) -> str:
@@ -83,7 +82,7 @@ class Look:
         """Return the matrix as codes, or as tiles for many features."""
         shown = self.interactions(thinned)
         if shown.n_features > EXACT_FEATURES:
-            codes, scale = encode_codes(np.nan_to_num(shown.pairs().pooled(N_TILES)))
+            codes, scale = encode_codes(np.nan_to_num(shown.pooled(N_TILES)))
             return CodesFrame(codes, scale, key=key, caption=caption)
         codes, scale = encode_codes(np.nan_to_num(shown.matrix()), grey_diagonal=not shown.repeats)
         if not shown.repeats:
@@ -127,7 +126,7 @@ def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, .
     need = interactions.order - 2
     features = [j for j in chosen if j < interactions.n_features][:need]
     if len(features) < need:
-        sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(50)[0].tolist()
+        sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(50).sets.tolist()
         best: list[int] = next(
             (features_of_set for features_of_set in sets if set(features) <= set(features_of_set)), []
         )

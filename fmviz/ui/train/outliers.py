@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters

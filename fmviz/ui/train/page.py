@@ -221,7 +221,7 @@ _GONE = {
     "inside": _INSIDE,
     "motion": _INSIDE,
     "slices": "Twelve outputs are drawn, from the chosen one on.",
-    "subset": "In Python, fmviz.subset_weight returns the weight of any set of features.",
+    "subset": "In Python, fmviz.Interactions.entry returns the weight of any set of features.",
 }
 PARTS = (
     *("settings", *panels.PARTS, "exports"),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.interactions.of_order import orders_of
+from fmviz.engine.interactions.weights import orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures

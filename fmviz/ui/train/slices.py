@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
+from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_of
 from fmviz.engine.models import Model
 from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
@@ -119,7 +119,7 @@ def _slice(model: Model, frame: Frame, c: int) -> CodesFrame:
     elif isinstance(thinned, ThinnedWeights):
         codes, scale = encode_codes(thinned.values, grey_diagonal=True)
     else:
-        interactions = interactions_of(model, thinned, 2)
+        interactions = interactions_of(model, thinned, entries=True)
         codes, scale = encode_codes(interactions.matrix(), grey_diagonal=not interactions.repeats)
     return CodesFrame(codes, scale, key=frame.key)
 
