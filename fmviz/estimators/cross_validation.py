@@ -19,15 +19,16 @@ from fmviz.engine.target import Target
 from fmviz.paths.validation import Trial, choose_strengths, default_folds
 
 from .base import RandomState, generator
-from .classifier import Weights
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .fitting import by_output, keep_parameters
+from .supervised import Weights
 
 
 class _CrossValidated:
     """Common base of the regressor and the classifier."""
 
-    # Parameters of machines without validation: chosen here, or not used in a search.
+    # Settings of machines without validation: chosen here, or not used in a search.
+    model, augment = "fm", False
     lambda_w = lambda_p = lambda_sparse = init_scale = None
     solver_params = callback = None
     start = "informed"
@@ -35,8 +36,7 @@ class _CrossValidated:
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()
-        X, kept = self._drop_empty_features(X)
-        problem = self._problem(X, target, sample_weight)
+        problem, kept = self._problem(X, target, sample_weight, all_features=False)
         if self.cv is None:
             folds = default_folds(problem.y if problem.y.ndim == 1 else problem.y[:, 0], stratified, rng)
         else:
@@ -57,7 +57,7 @@ class _CrossValidated:
         self.path_ = frames[0] if problem.n_machines is None else by_output(dict(named))
         for name in STRENGTHS:
             setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
-        problem, _ = self._completed(problem, refresh=False)
+        problem = problem.at(**{name: getattr(self, f"{name}_") for name in STRENGTHS})
         start = problem.stacked([choice.start for choice in choices])
         self._run(problem, self._chosen_solver(problem), budget, start, rng, kept=kept)
 
@@ -82,7 +82,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
 
     Parameters
     ----------
-    rank, degree, loss, loss_param, regularizer, regularizer_params, solver
+    rank, loss, loss_param, regularizer, regularizer_params, solver
         As for `FactorizationMachineRegressor`.
     cv : int, splitter of scikit-learn or iterable of (train, test), optional
         The folds; by default five, or for 5,000 rows or more a single held-out quarter.
@@ -117,7 +117,6 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
         self,
         rank: int = 10,
         *,
-        degree: int = 2,
         loss: str | Loss = "squared",
         loss_param: float | None = None,
         regularizer: str | Penalty = "ti",
@@ -145,7 +144,7 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         As for `FactorizationMachineClassifier`; it is also the validation loss.
     class_weight
         As for `FactorizationMachineClassifier`.
-    rank, degree, loss_param, regularizer, regularizer_params, solver, cv, one_se, fit_linear, fit_intercept
+    rank, loss_param, regularizer, regularizer_params, solver, cv, one_se, fit_linear, fit_intercept
         As for `FactorizationMachineRegressorCV`; folds are stratified.
     max_iter, tol, random_state, verbose, dtype
         As for `FactorizationMachineRegressorCV`.
@@ -173,7 +172,6 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         self,
         rank: int = 10,
         *,
-        degree: int = 2,
         loss: str | Loss = "logistic",
         loss_param: float | None = None,
         class_weight: Weights | None = None,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -17,7 +18,6 @@ from fmviz.engine.design import check_format
 from fmviz.engine.errors import whole_number
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import Model
-from fmviz.engine.outputs.drive import for_other_rows
 from fmviz.engine.outputs.side_by_side import AnyProblem, certify
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import STRENGTHS
@@ -72,6 +72,16 @@ def by_output(tables: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
     for name, table in tables.items():
         table.insert(0, "output", name)
     return pd.concat(tables.values(), ignore_index=True)
+
+
+class SparseInput(BaseEstimator):
+    """Base of estimators that take sparse X and several targets."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
 
 
 LOSS = "validation_loss"
@@ -302,7 +312,7 @@ class Memory(NamedTuple):
     solver : str
         Its name.
     key : str
-        Identifies the problem, the solver's settings and the final parameters.
+        `key_of` the problem, the solver and the final parameters; "" after a part of the rows.
     state : mapping
         The `memory` of a `fmviz.engine.checkpoint.Checkpoint`.
     """
@@ -311,21 +321,9 @@ class Memory(NamedTuple):
     key: str
     state: Mapping[str, Any]
 
-    @classmethod
-    def of(cls, problem: AnyProblem, solver: Solver, end: Parameters, state: Mapping[str, Any]) -> Memory:
-        """Return the memory of a fit that ended at these parameters."""
-        return cls(solver.name, _key(problem, solver, end), state)
 
-    def at(self, problem: AnyProblem, solver: Solver, start: Parameters) -> Mapping[str, Any] | None:
-        """Return the state if a fit continues the last one, else None."""
-        return self.state if self.state and self.key == _key(problem, solver, start) else None
-
-    def on_other_rows(self, solver: Solver) -> Mapping[str, Any] | None:
-        """Return the part of the state that stays valid on other rows, or None for another solver."""
-        return for_other_rows(solver, self.state) if self.state and self.solver == solver.name else None
-
-
-def _key(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
+def key_of(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
+    """Return a digest of the problem, the settings of its solver and the parameters of a fit."""
     parts = (
         *(problem.model, problem.penalty, problem.loss, problem.rank),
         *(np.asarray(getattr(problem, name)).tolist() for name in STRENGTHS),

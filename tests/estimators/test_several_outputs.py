@@ -6,10 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import fmviz
 from fmviz.engine.design import Design
+from fmviz.engine.models import Lifted, PolynomialNetwork
 from fmviz.engine.snapshot import Reason
 
 RNG = np.random.default_rng(0)
@@ -71,23 +71,23 @@ def test_interactions_are_told_by_output():
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    ("model", "settings"),
     [
         pytest.param(
-            fmviz.HigherOrderFMClassifier(2, order=3, shared=True, max_iter=3, random_state=0),
+            PolynomialNetwork(3, "ones", kernel="anova"),
+            {"augment": True, "regularizer": "omega_ti"},
             marks=pytest.mark.slow,
         ),
-        fmviz.PolynomialNetworkClassifier(2, augment=True, max_iter=3, **{**FIXED, "lambda_sparse": 0.0}),
-        pytest.param(
-            fmviz.LiftedClassifier(2, augment=True, max_iter=3, random_state=0), marks=pytest.mark.slow
-        ),
-        fmviz.QuadraticClassifier(max_iter=3),
-        fmviz.ConvexFMClassifier(2, max_iter=2, random_state=0),
+        (PolynomialNetwork(2), {"augment": True, **FIXED, "lambda_sparse": 0.0}),
+        pytest.param(Lifted(2), {"augment": True}, marks=pytest.mark.slow),
+        ("quadratic", {"rank": None}),
+        ("convex", {"max_iter": 2}),
     ],
-    ids=lambda value: type(value).__name__,
+    ids=str,
 )
-def test_relatives_take_classes_and_dummy_features(estimator):
-    fitted = clone(estimator).set_params(warm_start=True).fit(X, CLASSES)
+def test_relatives_take_classes_and_dummy_features(model, settings):
+    given = {"rank": 2, "max_iter": 3, "random_state": 0, **settings}
+    fitted = fmviz.FactorizationMachineClassifier(model=model, warm_start=True, **given).fit(X, CLASSES)
     assert fitted.predict_proba(X).shape == (90, 3)
     assert fitted.w_.shape == (3, 4)
     assert fitted.intercept_.shape == (3,)

@@ -21,7 +21,7 @@ _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
-class KernelExpansion(ColumnModel):
+class PolynomialNetwork(ColumnModel):
     r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) ([B] Eq. 1), with K = H^m or A^m.
 
     H² with a linear term is the polynomial network of Livni et al. (2014); A² with λ = 1 the factorization
@@ -33,26 +33,26 @@ class KernelExpansion(ColumnModel):
 
     Parameters
     ----------
-    kernel : {"polynomial", "anova"}
-        H^m(p, x) = ⟨p, x⟩^m, or A^m.
-    degree : int
-        m ≥ 2.
-    coefficients : {"fitted", "ones", "signs"}
+    degree : int, default=2
+        m, from 2 to 10.
+    coefficients : {"fitted", "ones", "signs"}, default="fitted"
         λ is fitted, fixed at 1, or fixed at random signs ±1. For odd m signs can be absorbed into P; for
         even m they cannot ([B] Lemma 4).
+    kernel : {"polynomial", "anova"}, default="polynomial"
+        H^m(p, x) = ⟨p, x⟩^m, or A^m, the sum of the products of m distinct features.
     """
 
-    kernel: str = setting(
-        "polynomial",
-        choices=("polynomial", "anova"),
-        help="Products of features with repetition, as in polynomial networks, or without.",
-    )
     degree: int = setting(2, low=2, high=10, symbol="m", help="The number of features in a product.")
     coefficients: str = setting(
         "fitted",
         choices=("fitted", "ones", "signs"),
         symbol=r"\lambda_s",
         help="Fit the weight of every column, fix it at 1, or fix it at a random sign.",
+    )
+    kernel: str = setting(
+        "polynomial",
+        choices=("polynomial", "anova"),
+        help="Products of features with repetition, as in polynomial networks, or without.",
     )
 
     name = "expansion"

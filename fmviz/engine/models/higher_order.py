@@ -14,7 +14,7 @@ from .columns import Anova, ColumnKernel
 
 
 @dataclass(frozen=True)
-class HigherOrderFM(ColumnModel):
+class HigherOrder(ColumnModel):
     """f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_:,s, x), with separate factors for every order.
 
     P holds P^(2), …, P^(M) side by side, `rank` columns each.
