@@ -143,7 +143,8 @@ class ModelEstimator(SparseInput):
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
             patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
-            problem, held_out = HeldOut.split(problem, fraction, patience, rng, stratified)
+            held_out = HeldOut(problem, fraction, patience, rng, stratified)
+            problem = held_out.training
         solver = self._chosen_solver(problem)
         start, memory = self._start(problem, size, rng, warm), None
         if warm and self._memory is not None and self._memory.key == key_of(problem, solver, start):
@@ -277,10 +278,7 @@ class ModelEstimator(SparseInput):
 
     def _store(self, problem: AnyProblem, end: Snapshot) -> None:
         """Store the result of a run as attributes, those of several outputs on a first axis."""
-        # For predictions: settings may have changed since, and they need labels, but no values.
-        self._fitted_model, self._fitted_loss = problem.model, problem.loss
-        self._fitted_target = replace(problem.target, values=problem.target.values[:0])
-        self._fitted_dummies, self._parameters = self._dummies(), end.parameters
+        self._keep(problem, end.parameters)
         total, m = union(problem.model, end.parameters), end.parameters.n_machines
         result = {"n_used_interactions": end.used_interactions, **self._attributes(total)}
         if m is not None:
@@ -291,6 +289,12 @@ class ModelEstimator(SparseInput):
             delattr(self, f"{name}_")
         self._stored = (*result,)
         self.__dict__ |= {f"{name}_": value for name, value in result.items()}
+
+    def _keep(self, problem: AnyProblem, parameters: Parameters) -> None:
+        """Keep what predictions need, as settings may change: of the target the labels, but no values."""
+        self._fitted_model, self._fitted_loss = problem.model, problem.loss
+        self._fitted_target = replace(problem.target, values=problem.target.values[:0])
+        self._fitted_dummies, self._parameters = self._dummies(), parameters
 
     def _attributes(self, parameters: Parameters) -> dict[str, Any]:
         """Return the attributes of a fit with one output, without the last underscore."""

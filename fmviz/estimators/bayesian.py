@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +22,7 @@ from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.engine.target import Target
 
 from .fitting import SparseInput, by_output, checked_data, keep_parameters, one_column
-from .supervised import classes_of
+from .supervised import LabelClassifier, classes_of
 
 
 class _BayesianFM(SparseInput):
@@ -241,7 +241,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         return mean, np.sqrt(variance + np.square(self.noise_).mean(axis=-1))
 
 
-class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
+class BayesianFMClassifier(LabelClassifier, _BayesianFM):
     """Probit factorization machine for classes, averaged over samples of its posterior distribution.
 
     P(second class | x) = Φ(f(x)), Φ the distribution function of the normal distribution; otherwise as
@@ -283,11 +283,6 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def fit(self, X: Any, y: Any) -> Self:
         """Sample the posterior distribution given X, shape (N, d), dense or sparse, and classes or labels y.

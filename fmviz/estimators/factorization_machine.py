@@ -22,17 +22,15 @@ from .base import Callback, ModelEstimator, RandomState
 from .fitting import keep_parameters
 from .supervised import ModelClassifier, ModelRegressor, Weights
 
-_SUITED: Mapping[str, Mapping[str, Any]] = {
-    "fm": {"rank": 10, "regularizer": "ti", "max_iter": 1_000, "tol": 1e-4},
-    "hofm": {"rank": 10, "regularizer": "omega_ti", "max_iter": 200, "tol": 1e-4},
-    "all_subsets": {"rank": 10, "regularizer": "omega_ti", "max_iter": 200, "tol": 1e-4},
-    "expansion": {"rank": 10, "regularizer": "l2", "max_iter": 200, "tol": 1e-4},
-    "lifted": {"rank": 10, "regularizer": "l2", "max_iter": 200, "tol": 1e-4},
-    "convex_fm": {"rank": 30, "regularizer": "l2", "max_iter": 100, "tol": 1e-6},
-    # A matrix W of all pairs has no rank.
-    "qr": {"rank": 1, "regularizer": "l1", "max_iter": 2_000, "tol": 1e-6},
+_SUITED = {"rank": 10, "regularizer": "l2", "max_iter": 200, "tol": 1e-4}
+"""The values of settings that depend on the model, if it has no own in `_OWN`."""
+_OWN: Mapping[str, Mapping[str, Any]] = {
+    "fm": {"regularizer": "ti", "max_iter": 1_000},
+    "hofm": {"regularizer": "omega_ti"},
+    "all_subsets": {"regularizer": "omega_ti"},
+    "convex_fm": {"rank": 30, "max_iter": 100, "tol": 1e-6},
+    "qr": {"regularizer": "l1", "max_iter": 2_000, "tol": 1e-6},
 }
-"""The models of these estimators, and the values of the settings that depend on the model."""
 _OTHERS = {"robust": "RobustFM", "shared_basis": "SharedBasis"}
 
 
@@ -45,7 +43,7 @@ class _FactorizationMachine(ModelEstimator):
             name = _OTHERS[model.name]
             raise ValueError(
                 f"model = {self.model!r} has estimators of its own: {name}Regressor and {name}Classifier. "
-                f"Take one of them, or choose one of {', '.join(_SUITED)}."
+                "Take one of them, or choose another model, such as 'fm'."
             )
         if isinstance(model, HigherOrder):
             # Orders beyond the number of features have no products.
@@ -53,7 +51,7 @@ class _FactorizationMachine(ModelEstimator):
         return model
 
     def _setting(self, name: str) -> Any:
-        value, suited = super()._setting(name), _SUITED[self._model().name]
+        value, suited = super()._setting(name), {**_SUITED, **_OWN.get(self._model().name, {})}
         automatic = value is None or (isinstance(value, str) and value == "auto")
         return suited[name] if automatic and name in suited else value
 
@@ -73,7 +71,7 @@ class _FactorizationMachine(ModelEstimator):
         model = self._model()
         for name, missing, why in (
             ("rank", not model.factorised, "has a weight for every pair of features, and no factors"),
-            ("init_scale", model.convex, "is convex and starts from 0"),
+            ("init_scale", model.convex, "starts from 0"),
         ):
             if missing and (value := getattr(self, name)) is not None:
                 raise ValueError(
@@ -171,7 +169,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         10, and for "convex", where it is the highest rank of W, 30. Not for "quadratic".
     model : str or Model, default="fm"
         A name, "fm", "hofm", "all_subsets", "expansion", "lifted", "quadratic" or "convex", or a value from
-        `fmviz.models` with its settings: ``HigherOrder(3)``, ``PolynomialNetwork(2, "signs")``,
+        `fmviz.models` with its settings: ``HigherOrder(3)``, ``PolynomialNetwork(2, coefficients="signs")``,
         ``Lifted(3)``, ``ConvexFM(diagonal=True)``. Orders beyond the number of features are dropped.
     augment : bool, default=False
         Whether to add dummy features that are always 1 to X for PolynomialNetwork and Lifted, with factors γ

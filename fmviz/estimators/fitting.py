@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -50,11 +50,9 @@ def _check_present(y: Any) -> None:
     if y is None or sp.issparse(y) or isinstance(y, str):
         return
     values = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
-    if values.dtype != object:
-        return
-    missing = next((n for n, value in enumerate(values.ravel().tolist()) if value is None), None)
-    if missing is not None:
-        row = missing * len(values) // values.size
+    missing = np.flatnonzero([value is None for value in values.ravel()] if values.dtype == object else [])
+    if missing.size:
+        row = missing[0] * len(values) // values.size
         raise ValueError(
             f"y is None in row {row} (counted from 0), and every row needs a target. Leave out the rows "
             "without one."
@@ -88,32 +86,38 @@ LOSS = "validation_loss"
 
 
 class HeldOut:
-    """Early stopping: the best parameters so far, by the mean loss on held-out rows.
+    """Early stopping: the best parameters so far, by the mean loss on a random choice of held-out rows.
 
     Parameters
     ----------
     problem : AnyProblem
-        The problem of the held-out rows.
+        The problem of all rows.
+    fraction : float
+        The share of the rows that are held out.
     patience : int
         The number of epochs without a lower loss that ends the fit.
+    rng : numpy Generator
+        Draws the rows.
+    stratified : bool
+        Whether they are drawn class by class.
+
+    Attributes
+    ----------
+    training : AnyProblem
+        The problem of the other rows.
     """
 
-    def __init__(self, problem: AnyProblem, patience: int) -> None:
-        self._problem, self._patience = problem, patience
-        self._best: Any = None
-
-    @classmethod
-    def split(
-        cls, problem: AnyProblem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
-    ) -> tuple[AnyProblem, HeldOut]:
-        """Hold out a random choice of rows; return the problem of the others, and the held-out rows."""
+    def __init__(
+        self, problem: AnyProblem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
+    ) -> None:
         training, chosen = train_test_split(
             np.arange(problem.design.n_samples),
             test_size=fraction,
             random_state=int(rng.integers(2**31)),
             stratify=problem.y if stratified else None,
         )
-        return problem.of_rows(training), cls(problem.of_rows(chosen), patience)
+        self.training, self._problem = problem.of_rows(training), problem.of_rows(chosen)
+        self._patience, self._best = patience, cast(Any, None)
 
     def add_validation_loss(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the loss on the rows held out among its metrics."""

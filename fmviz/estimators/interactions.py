@@ -32,9 +32,10 @@ def attributes(model: Model, parameters: Parameters, n_dummies: int) -> dict[str
         del result["P"]
         return {**result, "used_features": np.flatnonzero(used_pairs(parameters).any(axis=1))}
     if not isinstance(model, PRODUCTS):
+        live = parameters.P
         if parameters.coefficients is not None:
-            result["rank"] = int(np.count_nonzero(parameters.coefficients))
-        live = parameters.P[:, parameters.multipliers != 0]
+            live = live[:, parameters.coefficients != 0]
+            result["rank"] = live.shape[1]
         return {**result, "used_features": np.flatnonzero(live.any(axis=1))}
     result["w"], result["intercept"], orders = _split(model, parameters, n_dummies)
     result["P"] = parameters.P[: result["w"].size]

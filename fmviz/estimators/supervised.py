@@ -128,7 +128,16 @@ def _gives_probabilities(estimator: ModelClassifier) -> bool:
     return True
 
 
-class ModelClassifier(ClassifierMixin, ModelEstimator):
+class LabelClassifier(ClassifierMixin):
+    """A classifier of rows with a class each, or with several labels."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class ModelClassifier(LabelClassifier, ModelEstimator):
     """A classifier of one of the engine's models.
 
     Two classes are -1 and +1 in the engine; more classes, and several labels a row, are fitted one against
@@ -136,11 +145,6 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
     """
 
     classes_: np.ndarray
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to X, shape (N, d), dense or sparse, and the classes or labels y.

@@ -13,7 +13,7 @@ from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 
-from .validation import GAIN, Folds, Trial, Validation, parts_of, trial_of
+from .validation import Folds, Trial, Validation, parts_of, trials_along, until_worse
 
 LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
 """The ends of the path, as shares of λ_max."""
@@ -73,21 +73,24 @@ def search_basis_strength(
     top = largest_strength(problem)
     parts = parts_of(problem, folds)
     starts = [train.start(0.0, rng) for train, _ in parts]
+    strengths = [float(share * top) for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count)]
+    path = trials_along(
+        parts,
+        strengths,
+        starts,
+        order="down",
+        budget=_BUDGET,
+        method=method,
+        rng=rng,
+        should_stop=should_stop,
+    )
     trials: list[Trial] = []
     best: tuple[Trial, Parameters] | None = None
-    worse = 0
-    for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count):
-        if should_stop() or worse >= patience:
-            break
-        strengths = {"lambda_w": problem.lambda_w, "lambda_p": 0.0, "lambda_sparse": float(share * top)}
-        trial, starts = trial_of(
-            parts, strengths, starts, budget=_BUDGET, method=method, rng=rng, should_stop=should_stop
-        )
+    for trial, fits in until_worse(path, patience):
         trials.append(trial)
         yield trial
-        worse = 0 if best is None or trial.loss < best[0].loss * (1.0 - GAIN) else worse + 1
         if best is None or trial.loss < best[0].loss:
-            best = trial, starts[0]
+            best = trial, fits[0]
     if best is None:
         raise ValueError("Stopped before the first fit.")
     return Validation(trials, *best, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from math import factorial
 
 import numpy as np
@@ -19,6 +20,8 @@ from sklearn_checks import own_checks
 import fmviz
 from fmviz.engine.models import ConvexFM, HigherOrder, Lifted, PolynomialNetwork
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.schedule import STRENGTHS
+from fmviz.engine.target import Target
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))
@@ -30,13 +33,9 @@ NAMED = pd.DataFrame(X, columns=list("abcdef"))
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 MACHINE, CLASSIFIER = fmviz.FactorizationMachineRegressor, fmviz.FactorizationMachineClassifier
-A2 = Lifted(2, kernel="anova")
-
-
-def shared(order: int, coefficients: str = "ones") -> PolynomialNetwork:
-    """Return the model of a machine with one P for all orders up to this one, with dummy features."""
-    return PolynomialNetwork(order, coefficients, kernel="anova")
-
+A2 = Lifted(2, "anova")
+# With dummy features, one P for products of all orders up to 3.
+SHARED, SIGNED = PolynomialNetwork(3, "anova", "ones"), PolynomialNetwork(4, "anova", "signs")
 
 PAIRS = {
     "fm": MACHINE(4, lambda_sparse=0.02, random_state=0),
@@ -46,13 +45,11 @@ PAIRS = {
 }
 PRODUCTS = {
     "hofm": MACHINE(3, model="hofm", random_state=0),
-    "shared": MACHINE(3, model=shared(3), augment=True, regularizer="omega_ti", random_state=0),
-    "shared4": MACHINE(
-        2, model=shared(4, "signs"), augment=True, regularizer="l1", init_scale=0.5, random_state=0
-    ),
-    "shared fitted": MACHINE(3, model=shared(2, "fitted"), augment=True, random_state=0),
+    "shared": MACHINE(3, model=SHARED, augment=True, regularizer="omega_ti", random_state=0),
+    "shared4": MACHINE(2, model=SIGNED, augment=True, regularizer="l1", init_scale=0.5, random_state=0),
+    "shared fitted": MACHINE(3, model=PolynomialNetwork(2, "anova"), augment=True, random_state=0),
     "network": MACHINE(3, model=PolynomialNetwork(2), random_state=0),
-    "network3": MACHINE(3, model=PolynomialNetwork(3, "ones"), augment=True, random_state=0),
+    "network3": MACHINE(3, model=PolynomialNetwork(3, coefficients="ones"), augment=True, random_state=0),
     "network augmented": MACHINE(3, model=PolynomialNetwork(), augment=True, random_state=0),
     "all subsets": MACHINE(3, model="all_subsets", init_scale=0.3, random_state=0),
     "H2": MACHINE(3, model=Lifted(2), random_state=0),
@@ -78,10 +75,10 @@ def test_sklearn_contract(estimator, check):
 QUICK = {"rank": 3, "max_iter": 2, "tol": 0.0, "random_state": 0}
 MODELS = [
     {"model": HigherOrder(2)},
-    {"model": shared(3), "augment": True},
+    {"model": SHARED, "augment": True},
     {"model": PolynomialNetwork(2)},
     # With the default λ_p some decisions pass 37, where probabilities are 1 and can no longer be ranked.
-    {"model": PolynomialNetwork(3, "ones"), "augment": True, "lambda_p": 1.0},
+    {"model": PolynomialNetwork(3, coefficients="ones"), "augment": True, "lambda_p": 1.0},
     {"model": "all_subsets"},
     {"model": A2},
     {"model": Lifted(3), "augment": True},
@@ -149,22 +146,13 @@ def test_the_pair_is_found_and_its_weight_is_right(case, certificate):
 def test_history_is_the_objective_and_prediction_the_model(case):
     target = Y + (3 * X[:, 4] ** 2 if case == "squares" else 0.0)
     fitted = clone(CASES[case]).set_params(max_iter=20).fit(X, target)
-    convex = {"model": "convex_fm", "regularizer": "l2", "rank": 30, "lambda_p": 0.02, "lambda_sparse": 0.0}
-    settings = {
-        "fm": {"rank": 4, "lambda_p": getattr(fitted, "lambda_p_", None), "lambda_sparse": 0.02},
-        "convex": convex,
-        "squares": convex | {"model_params": {"diagonal": True}},
-        "quadratic": {"model": "qr", "regularizer": "l1", "lambda_p": 0.01, "lambda_sparse": 0.02},
-    }[case]
-    problem = build_problem(X, target, lambda_w=fitted.lambda_w_, **settings)
-    at = fitted.w_, fitted.intercept_
-    if case == "quadratic":
-        here = Parameters.of_weights(fitted.W_, *at)
-    else:
-        here = Parameters(fitted.P_, *at, coefficients=getattr(fitted, "coefficients_", None))
-    assert fitted.history_["objective"].iloc[-1] == pytest.approx(problem.objective(here))
-    assert fitted.predict(X) == pytest.approx(problem.predict(here))
-    assert fitted.score(X, target) > 0.97
+    problem = fitted._problem(X, Target.of(target), None)[0]
+    problem = problem.at(**{name: getattr(fitted, f"{name}_") for name in STRENGTHS})
+    # The parameters are those of the attributes, also where these are changed.
+    assert fitted.history_["objective"].iloc[-1] == problem.objective(fitted._fitted_parameters())
+    fitted.w_ = fitted.w_ + 1.0
+    assert fitted.predict(X) == pytest.approx(problem.predict(fitted._parameters) + X.sum(axis=1))
+    assert fitted.score(X, target + X.sum(axis=1)) > 0.97
 
 
 @pytest.mark.sample(6)
@@ -230,13 +218,6 @@ def test_groups_of_pairs_and_triples_are_found():
     ).fit(table, y)
     assert fitted.certificate_ < 1e-3
     assert fmviz.metrics.support_f1(W, Parameters.of_weights(fitted.W_)) > 0.9
-
-
-def test_planted_groups_are_of_low_rank():
-    table, y, _ = fmviz.datasets.make_sparse_interactions(random_state=0)
-    fitted = MACHINE(model="convex", lambda_p=1.0, fit_linear=False, random_state=0).fit(table, y)
-    assert 8 <= fitted.rank_ <= 12
-    assert fitted.certificate_ < 1e-10
 
 
 ANY_LOSS = [
@@ -335,23 +316,27 @@ def test_whole_weights_are_repeated_rows(estimator, attributes, tolerance):
         assert pytest.approx(getattr(repeated, name), abs=tolerance) == getattr(weighted, name)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_callback_stops(case):
-    stopped = clone(CASES[case]).set_params(callback=lambda snapshot: snapshot.epoch >= 1, tol=0.0)
-    assert stopped.fit(X, Y).status_.message.startswith("Stopped by the callback")
-    assert stopped.n_iter_ == 1
-
-
 def test_terms_can_be_left_out():
     fitted = MACHINE(model="quadratic", fit_linear=False, fit_intercept=False).fit(X, Y + 3)
     assert (fitted.w_.any(), fitted.intercept_) == (False, 0.0)
     assert MACHINE(model="quadratic").fit(X, Y + 3).intercept_ == pytest.approx(3.0, abs=0.1)
 
 
-def test_predictions_are_those_of_what_was_fitted():
+def test_predictions_are_those_of_what_was_fitted_and_attributes_follow_the_model():
     machine = clone(CASES["shared"]).set_params(max_iter=3).fit(X, Y)
-    before = machine.predict(X)
-    assert (machine.set_params(model="fm", augment=False).predict(X) == before).all()
+    before, attributes = machine.predict(X), {*vars(machine)}
+    other = machine.set_params(model="convex", augment=False, rank=None, regularizer="auto")
+    assert (other.predict(X) == before).all()
+    other.fit(X, Y)
+    assert {*vars(other)} ^ attributes == {"rank_", "factors_", "used_interactions_"}
+    assert other.interaction_weight([0, 1]) == other.interactions(1).weight[0]
+    assert other.interaction_weight([0, 1, 2]) == 0.0
+    assert repr(pickle.loads(pickle.dumps(clone(CASES["A2"]))).model) == repr(A2)
+
+
+def test_grid_search_compares_models():
+    search = GridSearchCV(MACHINE(max_iter=20, random_state=0), {"model": ["fm", HigherOrder(3)]}, cv=2)
+    assert search.fit(X, X[:, :3].prod(axis=1)).best_params_ == {"model": HigherOrder(3)}
 
 
 @pytest.mark.parametrize(
@@ -392,6 +377,23 @@ def test_cross_validation_chooses_what_predicts():
     classifier = fmviz.FactorizationMachineClassifierCV(rank=3, cv=2, random_state=0).fit(X, binary)
     assert classifier.predict_proba(X).shape == (len(X), 2)
     assert set(classifier.predict(X)) <= {"yes", "no"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "scoring", "y"),
+    [
+        ("Regressor", "neg_mean_absolute_error", Y),
+        ("Classifier", "roc_auc", np.where(np.median(Y) < Y, "yes", "no")),
+        ("Classifier", "f1", np.digitize(Y, [-1.0, 1.0])),
+        ("Regressor", "r2", np.column_stack([Y, -Y])),
+    ],
+)
+def test_scorers_choose_strengths_and_threads_change_nothing(kind, scoring, y):
+    settings = {"rank": 2, "cv": 2, "scoring": scoring, "random_state": 0, "max_iter": 50}
+    each = [getattr(fmviz, f"FactorizationMachine{kind}CV")(n_jobs=n, **settings).fit(X, y) for n in (1, 2)]
+    assert each[0].path_.equals(each[1].path_)
+    assert each[0].path_["validation_loss"].min() < (1.0 if scoring.startswith("neg") else -0.5)
+    assert (each[0].predict(X) == each[1].predict(X)).all()
 
 
 # ------------------------------------------------------------------------------------------------- refusals
@@ -581,7 +583,7 @@ def test_orders_beyond_the_number_of_features_are_left_out():
     ]:
         assert machine.fit(X[:, :d], Y).used_interactions_.keys() == orders
     # With M − 1 dummy features there are enough.
-    assert MACHINE(model=shared(3), augment=True, max_iter=3).fit(X[:, :2], Y).w_.size == 2
+    assert MACHINE(model=SHARED, augment=True, max_iter=3).fit(X[:, :2], Y).w_.size == 2
     problem = {"model": "expansion", "model_params": {"kernel": "anova", "degree": 3, "coefficients": "ones"}}
     with pytest.raises(ValueError, match=r"degree 3, but the data have 2 .* Choose degree = 2 or less"):
         build_problem(X[:, :2], Y, regularizer="l2", **problem)

@@ -59,7 +59,7 @@ GOING_ON = [
 AUGMENTED = [
     fmviz.FactorizationMachineRegressor(2, model=model, augment=True, random_state=0, tol=0.0, **own)
     for model, own in (
-        (PolynomialNetwork(3, "ones", kernel="anova"), {"regularizer": "omega_ti"}),
+        (PolynomialNetwork(3, "anova", "ones"), {"regularizer": "omega_ti"}),
         (Lifted(2), {"solver": "apgd"}),
         (PolynomialNetwork(2), {}),
     )
@@ -67,12 +67,19 @@ AUGMENTED = [
 
 
 @pytest.mark.sample(8)
-@pytest.mark.parametrize("estimator", [*(on(name) for name in GOING_ON), *AUGMENTED], ids=str)
-def test_fits_of_one_epoch_are_one_fit(estimator):
-    at_once = clone(estimator).set_params(max_iter=10).fit(X, Y)
+@pytest.mark.parametrize(
+    ("estimator", "target"),
+    [
+        *((estimator, Y) for estimator in (*map(on, GOING_ON), *AUGMENTED)),
+        (clone(MACHINE), np.column_stack([Y, -Y])),
+    ],
+    ids=lambda value: str(getattr(value, "shape", value)),
+)
+def test_fits_of_one_epoch_are_one_fit(estimator, target):
+    at_once = clone(estimator).set_params(max_iter=10).fit(X, target)
     by_one = clone(estimator).set_params(max_iter=1, warm_start=True)
     for _ in range(10):
-        by_one.fit(X, Y)
+        by_one.fit(X, target)
     assert by_one.predict(X) == pytest.approx(at_once.predict(X), rel=1e-8, abs=1e-8)
     assert by_one.certificate_ == pytest.approx(at_once.certificate_, rel=1e-5, abs=1e-9)
 

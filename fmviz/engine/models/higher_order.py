@@ -21,8 +21,8 @@ class HigherOrder(ColumnModel):
 
     Parameters
     ----------
-    order : int
-        M ≥ 2.
+    order : int, default=3
+        M, from 2 to 10.
     """
 
     order: int = setting(3, low=2, high=10, symbol="M", help="The highest order of an interaction.")
