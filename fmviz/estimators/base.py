@@ -19,7 +19,7 @@ from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
-from fmviz.engine.models import Model
+from fmviz.engine.models import ConvexFM, Model
 from fmviz.engine.outputs.drive import for_other_rows, iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, build, certify, predict, union, why_empty
 from fmviz.engine.parameters import Parameters
@@ -314,7 +314,7 @@ class ModelEstimator(SparseInput):
         model, parameters = self._fitted_model, self._fitted_parameters()
         alone = output is None and model.n_outputs_of(parameters) == 1
         c = 0 if alone else self._fitted_target.output(output)
-        return (*model.of_output(parameters, c), self._fitted_dummies, model.name == "convex_fm")
+        return (*model.of_output(parameters, c), self._fitted_dummies, isinstance(model, ConvexFM))
 
     def interactions(
         self, top: int | None = None, order: int | None = None, output: Any = None

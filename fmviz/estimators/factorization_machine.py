@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ class _FactorizationMachine(ModelEstimator):
     """Common base of the regressor and the classifier."""
 
     def _model(self) -> Model:
-        model = get_model(self.model)
+        # A copy: values keep what they compute, and scikit-learn wants a setting to stay as it is.
+        model = replace(get_model(self.model))
         if model.name in _OTHERS:
             name = _OTHERS[model.name]
             raise ValueError(
@@ -86,7 +88,7 @@ class _FactorizationMachine(ModelEstimator):
             given = {name: getattr(self, f"{name}_", value) for name, value in given.items()}
         scale = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
         given["init_scale"] = 0.0 if problem.model.convex else scale
-        if given["lambda_sparse"] is None and problem.penalty.smooth and problem.model.name != "fm":
+        if given["lambda_sparse"] is None and problem.penalty.smooth and not problem.model.plain:
             given["lambda_sparse"] = 0.0
         if given["lambda_p"] is None and not problem.model.factorised and given["lambda_sparse"] != 0.0:
             given["lambda_p"] = 0.0
@@ -110,7 +112,7 @@ class _FactorizationMachine(ModelEstimator):
         solver = super()._chosen_solver(problem)
         if not self._informed():
             return solver
-        if problem.model.name == "fm" and self.solver == "auto" and not self._mapping("solver_params"):
+        if problem.model.plain and self.solver == "auto" and not self._mapping("solver_params"):
             solver = get_solver(solver.name, quick_settings(solver.name))
         return informed_solver(solver, problem)
 

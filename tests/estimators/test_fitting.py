@@ -134,12 +134,10 @@ def test_a_warm_start_of_another_shape_is_a_sentence():
 
 def test_a_callback_ends_the_run_after_its_epoch():
     seen = []
-
-    def stop_at_five(snapshot):
-        seen.append(snapshot.epoch)
-        return snapshot.epoch == 5
-
-    machine = clone(MACHINE).set_params(callback=stop_at_five).fit(X, Y)
+    machine = clone(MACHINE).set_params(
+        callback=lambda snapshot: seen.append(snapshot.epoch) or snapshot.epoch == 5
+    )
+    machine.fit(X, Y)
     assert machine.status_.message.startswith("Stopped by the callback")
     assert machine.n_iter_ == 5
     assert seen == machine.history_["epoch"].tolist() == list(range(6))

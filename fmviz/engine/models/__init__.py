@@ -35,5 +35,4 @@ def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> 
     ValueError
         If the name is unknown, or a setting is not declared or not allowed.
     """
-    name = ALIASES.get(given, given) if isinstance(given, str) else given
-    return bind(Model, MODELS, name, settings)
+    return bind(Model, MODELS, ALIASES.get(given, given) if isinstance(given, str) else given, settings)
