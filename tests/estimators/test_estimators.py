@@ -90,6 +90,8 @@ SLOW = [
     *(kind(**{**SMALL, **model}) for model in MODELS for kind in (MACHINE, CLASSIFIER)),
     fmviz.RobustFMRegressor(),
     fmviz.RobustFMClassifier(),
+    fmviz.BayesianFMRegressor(2, n_draws=20, burn_in=5),
+    fmviz.BayesianFMClassifier(2, n_draws=20, burn_in=5),
 ]
 
 
