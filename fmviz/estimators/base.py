@@ -1,16 +1,15 @@
-"""Base classes of the estimators: translation of parameters to the engine, fitting, prediction."""
+"""Base class of the estimators: translation of settings to the engine, fits, predictions, interactions."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy, deepcopy
-from dataclasses import fields, replace
-from typing import Any, ClassVar, Self, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +19,7 @@ from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
+from fmviz.engine.models import ConvexFM, Model
 from fmviz.engine.outputs.drive import for_other_rows, iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, build, certify, predict, union, why_empty
 from fmviz.engine.parameters import Parameters
@@ -27,53 +27,51 @@ from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
-from fmviz.engine.starts.informed import informed_solver
-from fmviz.engine.starts.strengths import fill_strengths
 from fmviz.engine.target import Target
 
 from .fitting import (
     HeldOut,
     Memory,
+    SparseInput,
     by_output,
     checked_data,
     drop_empty_features,
+    key_of,
+    merged_rows,
     restore_features,
     with_arrays,
 )
+from .interactions import Fit, attributes, ranked, weight_of
 
 Callback: TypeAlias = Callable[[Snapshot], Any]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
 
 
-class ModelEstimator(BaseEstimator):
+class ModelEstimator(SparseInput):
     """A scikit-learn estimator of one of the engine's models.
 
-    Subclasses define their `__init__`, check the parameters of their model and return its name in the
-    registry and the engine's parameters in `_model_choice`, store a fit in `_store`, return the parameters
-    that it was given in `_fitted_parameters` and the features that they use in `_used_features`. Their
-    parameters are translated to the engine's in `_problem_arguments` alone.
+    Subclasses define their `__init__` and return their model, with its settings, in `_model`. Their other
+    settings are translated to the engine's in `_setting` alone.
     """
 
-    # Parameters of some estimators only, with the values that the others pass to the engine.
-    rank = 1
-    regularizer_params = solver_params = random_state = None
+    # Settings of some estimators only, with the values that the others pass to the engine.
+    regularizer_params = solver_params = loss_param = random_state = None
+    lambda_p: Any = 0.0
     lambda_sparse: Any = 0.0
     init_scale: Any = 0.0
     dtype = "float64"
 
-    # Parameters of the engine that are attributes, and so can be set by hand for a warm start.
-    _settable: ClassVar[tuple[str, ...]] = ("P", "w", "intercept")
     _memory: Memory | None = None
+    _stored: Collection[str] = ()
+    # Whether equal rows are merged, for solvers in which rounding decides between similar results.
+    _merges_rows = False
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        return tags
+    def _model(self) -> Model:
+        raise NotImplementedError
 
-    def _shrinkage(self) -> float | None:
-        """Return the engine's ``lambda_p``."""
-        return self.lambda_p
+    def _setting(self, name: str) -> Any:
+        """Return a setting by its name in the engine; None for a strength that is derived from the data."""
+        return getattr(self, name)
 
     def _dummies(self) -> int:
         """Return the number of dummy features, always 1, that the model has besides the features of X."""
@@ -81,29 +79,26 @@ class ModelEstimator(BaseEstimator):
 
     def _problem_arguments(self) -> dict[str, Any]:
         """Return the keywords of `Problem.build`, besides the data."""
-        model, model_params = self._model_choice()
         values = bound(
             self.loss,
-            self.regularizer,
-            model,
+            self._setting("regularizer"),
+            self._model(),
             loss_param=self.loss_param,
             regularizer_params=self._mapping("regularizer_params"),
-            model_params=model_params,
         )
+        strengths = {name: self._setting(name) for name in STRENGTHS}
         return {
             **values,
-            "rank": self.rank,
-            "lambda_w": self.lambda_w,
-            "lambda_p": self._shrinkage(),
-            "lambda_sparse": self.lambda_sparse,
+            "rank": self._setting("rank"),
+            **{name: 0.0 if value is None else value for name, value in strengths.items()},
             "fit_linear": self._switch("fit_linear"),
             "fit_intercept": self._switch("fit_intercept"),
         }
 
     def _budget(self) -> Budget:
         return Budget(
-            epochs=whole_number("max_iter", self.max_iter, 1),
-            tol=finite_number("tol", self.tol, low=0),
+            epochs=whole_number("max_iter", self._setting("max_iter"), 1),
+            tol=finite_number("tol", self._setting("tol"), low=0),
             certify_every=10,
         )
 
@@ -126,34 +121,39 @@ class ModelEstimator(BaseEstimator):
         dtype = one_of("dtype", self.dtype, DTYPES)
         return checked_data(self, X, *y, reset=reset, dtype=dtype, **checks)
 
-    def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
-        # The parameters are checked before the data.
-        about = self._problem_arguments()
-        design = Design(augmented(X, self._dummies()), self.dtype)
-        return build(design, target, sample_weight=sample_weight, **about)
-
-    def _drop_empty_features(self, X: Any) -> tuple[Any, np.ndarray | None]:
-        about = self._problem_arguments()
-        return drop_empty_features(X, about["model"], about["rank"], self._dummies())
+    def _problem(
+        self, X: Any, target: Target, sample_weight: Any, all_features: bool = True
+    ) -> tuple[AnyProblem, np.ndarray | None]:
+        """Return the problem and the places of its features among those of X, None for `all_features`."""
+        # The settings are checked before the data.
+        about, n_dummies, kept = self._problem_arguments(), self._dummies(), None
+        if not all_features:
+            X, kept = drop_empty_features(X, about["model"], about["rank"], n_dummies)
+        if self._merges_rows:
+            X, target, sample_weight = merged_rows(X, target, sample_weight)
+        design = Design(augmented(X, n_dummies), self.dtype)
+        return build(design, target, sample_weight=sample_weight, **about), kept
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are `stratified` by class on request."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
-        X, kept = (X, None) if warm else self._drop_empty_features(X)
-        problem, size = self._completed(self._problem(X, target, sample_weight))
+        problem, kept = self._problem(X, target, sample_weight, all_features=warm)
+        problem, size = self._completed(problem)
         held_out = None
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
             patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
-            problem, held_out = HeldOut.split(problem, fraction, patience, rng, stratified)
+            held_out = HeldOut(problem, fraction, patience, rng, stratified)
+            problem = held_out.training
         solver = self._chosen_solver(problem)
         start, memory = self._start(problem, size, rng, warm), None
-        if warm and self._memory is not None:
-            memory = self._memory.at(problem, solver, start)
+        if warm and self._memory is not None and self._memory.key == key_of(problem, solver, start):
+            memory = self._memory.state
         final = self._run(problem, solver, budget, start, rng, memory, held_out, kept)
-        self._memory = (
-            Memory.of(problem, solver, self._fitted_parameters(), final) if warm and final else None
-        )
+        self._memory = None
+        if warm and final:
+            key = key_of(problem, solver, self._fitted_parameters())
+            self._memory = Memory(solver.name, key, final)
 
     def _fit_part(self, X: Any, target: Target, sample_weight: Any) -> None:
         """Make an epoch on a checked part of the rows."""
@@ -163,10 +163,11 @@ class ModelEstimator(BaseEstimator):
                 "of the rows at a time. Set early_stopping=False, and look at the loss on rows of your own."
             )
         rng, solver = generator(self.random_state), self._part_solver()
-        problem, size = self._completed(self._problem(X, target, sample_weight), self._memory is None)
+        problem, _ = self._problem(X, target, sample_weight)
+        problem, size = self._completed(problem, self._memory is None)
         start, memory = self._start(problem, size, rng, True), None
-        if self._memory is not None:
-            memory = self._memory.on_other_rows(solver)
+        if self._memory is not None and self._memory.solver == solver.name:
+            memory = for_other_rows(solver, self._memory.state)
         final = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
         self._memory = Memory(solver.name, "", for_other_rows(solver, final)) if final else None
 
@@ -190,7 +191,7 @@ class ModelEstimator(BaseEstimator):
 
         They are computed from the data, or without `refresh` those of the last fit, for each output.
         """
-        return problem, finite_number("init_scale", self.init_scale, low=0)
+        raise NotImplementedError
 
     def _chosen_solver(self, problem: AnyProblem) -> Solver:
         return chosen_solver(problem, self.solver, self._mapping("solver_params"))
@@ -202,12 +203,18 @@ class ModelEstimator(BaseEstimator):
         if not warm:
             return self._cold_start(problem, size, rng)
         start = problem.start(size, rng)
-        names = [name for name in self._settable if hasattr(self, f"{name}_")]
+        names = [*start]
         if hasattr(self, "_fitted_model"):
+            if self._fitted_model.name != problem.model.name:
+                raise ValueError(
+                    f"A warm start of the model {problem.model.name!r} from a fit of "
+                    f"{self._fitted_model.name!r} is not possible: set warm_start=False, or fit a clone."
+                )
             start = with_arrays(start, self._fitted_parameters(), 0)
             # The others are set already, or include terms of dummy features.
-            names = [name for name in names if name == "P"]
-        return with_arrays(start, {name: getattr(self, f"{name}_") for name in names}, self._dummies())
+            names = ["P"]
+        by_hand = {name: getattr(self, f"{name}_") for name in names if hasattr(self, f"{name}_")}
+        return with_arrays(start, by_hand, self._dummies())
 
     def _run(
         self,
@@ -226,10 +233,9 @@ class ModelEstimator(BaseEstimator):
         every = (
             int(self.verbose) if isinstance(self.verbose, bool) else whole_number("verbose", self.verbose, 0)
         )
-        resume = None
-        if memory is not None:
-            # The generator may be the user's, and the solver sets its state.
-            resume, rng = Checkpoint(0, 0.0, float("nan"), memory), deepcopy(rng)
+        resume = None if memory is None else Checkpoint(0, 0.0, float("nan"), memory)
+        # The generator may be the user's, and a solver that resumes sets its state.
+        rng = rng if memory is None else deepcopy(rng)
         final: dict[str, Any] = {}
         snapshots = iterate(problem, solver, budget, start=start, rng=rng, resume=resume, leave=final.update)
         records = []
@@ -258,13 +264,8 @@ class ModelEstimator(BaseEstimator):
             warnings.warn(end.status.message, ConvergenceWarning, stacklevel=4)
         if end.status.converged and (why := self._why_empty(problem, end.parameters)) is not None:
             warnings.warn(why, CollapseWarning, stacklevel=4)
-        # For predictions: parameters may have changed since.
-        self._fitted_model, self._fitted_loss = problem.model, problem.loss
-        # Predictions need labels, but no values.
-        self._fitted_target = replace(problem.target, values=problem.target.values[:0])
-        self._fitted_dummies = self._dummies()
-        self._store_outputs(restore_features(end, problem.model, kept, self.n_features_in_))
         self._records = records
+        self._store(problem, restore_features(end, problem.model, kept, self.n_features_in_))
         self.certificate_ = end.certificate
         self.status_ = end.status
         self.n_iter_ = snapshot.epoch
@@ -275,58 +276,105 @@ class ModelEstimator(BaseEstimator):
         """Return why a fit ended without interactions, None where it did not."""
         return why_empty(problem, end)
 
-    def _store_outputs(self, end: Snapshot) -> None:
-        """Store the result of a run with any number of outputs, with attributes of several stacked."""
-        if (m := end.parameters.n_machines) is None:
-            self._store(end)
-            return
-        views = [self._view(replace(end, parameters=end.parameters.of_output(c))) for c in range(m)]
-        used = self._view(replace(end, parameters=union(self._fitted_model, end.parameters)))
-        for name in vars(used).keys() - self._unfitted().keys():
-            each = [getattr(view, name) for view in views]
-            setattr(self, name, getattr(used, name) if "used" in name else _stacked(each))
+    def _store(self, problem: AnyProblem, end: Snapshot) -> None:
+        """Store the result of a run as attributes, those of several outputs on a first axis."""
+        self._keep(problem, end.parameters)
+        total, m = union(problem.model, end.parameters), end.parameters.n_machines
+        result = {"n_used_interactions": end.used_interactions, **self._attributes(total)}
+        if m is not None:
+            each = [self._attributes(end.parameters.of_output(c)) for c in range(m)]
+            own = [name for name in result if "used" not in name]
+            result |= {name: _stacked([item[name] for item in each]) for name in own}
+        for name in {*self._stored} - result.keys():
+            delattr(self, f"{name}_")
+        self._stored = (*result,)
+        self.__dict__ |= {f"{name}_": value for name, value in result.items()}
 
-    def _unfitted(self) -> dict[str, Any]:
-        """Return the attributes except those that `_store` sets."""
-        fixed = ("classes_", "n_features_in_", "feature_names_in_")
-        kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name in fixed}
-        return {name: value for name, value in kept.items() if name != "_parameters"}
+    def _keep(self, problem: AnyProblem, parameters: Parameters) -> None:
+        """Keep what predictions need, as settings may change: of the target the labels, but no values."""
+        self._fitted_model, self._fitted_loss = problem.model, problem.loss
+        self._fitted_target = replace(problem.target, values=problem.target.values[:0])
+        self._fitted_dummies, self._parameters = self._dummies(), parameters
 
-    def _view(self, end: Snapshot) -> Self:
-        """Return an estimator of one output, with the result of its run."""
-        view = copy(self)
-        view.__dict__ = self._unfitted()
-        view._store(end)
-        return view
+    def _attributes(self, parameters: Parameters) -> dict[str, Any]:
+        """Return the attributes of a fit with one output, without the last underscore."""
+        return attributes(self._fitted_model, parameters, self._fitted_dummies)
 
-    def _of_output(self, output: Any) -> Self:
-        """Return the estimator of one output, by its label or number; itself for a single output."""
+    def _fitted_parameters(self) -> Parameters:
+        """Return the parameters of the fit; where there are no dummy features, as set by hand since."""
+        if self._fitted_dummies:
+            return self._parameters
+        own = {name: getattr(self, f"{name}_", None) for name in self._parameters}
+        by_hand = {name: value for name, value in own.items() if not isinstance(value, dict | None)}
+        return self._parameters.replace(**by_hand)
+
+    def _fit_of(self, output: Any) -> Fit:
+        """Return the fit of one output, by its label or number; None is allowed for a single output."""
         check_is_fitted(self)
-        parameters = self._fitted_parameters()
-        if parameters.n_machines is None and output is None:
-            return self
-        c = self._fitted_target.output(output)
-        if parameters.n_machines is None:
-            return self
-        selected = parameters.of_output(c)
-        record = dict.fromkeys((field.name for field in fields(Snapshot)), float("nan"))
-        record["used_interactions"] = self._fitted_model.used_interactions(selected)
-        # No other entry of the record is used.
-        return self._view(Snapshot.of_record(record, selected))
+        model, parameters = self._fitted_model, self._fitted_parameters()
+        alone = output is None and model.n_outputs_of(parameters) == 1
+        c = 0 if alone else self._fitted_target.output(output)
+        return (*model.of_output(parameters, c), self._fitted_dummies, isinstance(model, ConvexFM))
 
-    def _table(self, table: Callable[[Self], pd.DataFrame], output: Any) -> pd.DataFrame:
-        """Return a table of one output, or of all outputs, concatenated and named in a first column."""
+    def interactions(
+        self, top: int | None = None, order: int | None = None, output: Any = None
+    ) -> pd.DataFrame:
+        """Return the used products of features, largest |weight| first.
+
+        The strengths λ and λ_p shrink weights towards 0, all the more where there are few rows.
+
+        Parameters
+        ----------
+        top : int, optional
+            The number of products to return; by default all that are used.
+        order : int, optional
+            The number of features in a product; by default the largest that the model has, of all subsets 3.
+        output : label or int, optional
+            One of several outputs, by its class or number; by default all are concatenated.
+
+        Returns
+        -------
+        DataFrame
+            For models of pairs columns ``feature_i`` and ``feature_j``, i < j, for the others ``feature_1``,
+            …, ``feature_m``, in the order of the features; by name where the training data had names, else
+            by index. Then ``weight``: ⟨p_i, p_j⟩ or w_ij of a pair, else that of the product in f. Models
+            with powers of features, polynomial networks and lifted models with the kernel "polynomial", list
+            products in which a feature is repeated, too. For several outputs ``output`` is the first column.
+
+        Raises
+        ------
+        ValueError
+            If `top` is not a positive whole number, the model has no such order or output, or the search
+            takes too long or its result too much memory; see `fmviz.Interactions.ranked`.
+        """
         check_is_fitted(self)
-        if output is not None or self._fitted_parameters().n_machines is None:
-            return table(self._of_output(output))
-        return by_output({name: table(self._of_output(name)) for name in self._fitted_target.output_names})
+        if output is None and self._fitted_model.n_outputs_of(self._parameters) > 1:
+            names = self._fitted_target.output_names
+            return by_output({name: self.interactions(top, order, name) for name in names})
+        return ranked(self._fit_of(output), self._names(), top, order)
 
-    def _store(self, end: Snapshot) -> None:
-        """Store the result of a run with one output as attributes."""
-        self.w_ = end.parameters.w
-        self.intercept_ = end.parameters.intercept
-        self.used_features_ = self._used_features()
-        self.n_used_interactions_ = end.used_interactions
+    def interaction_weight(self, features: Sequence[Any], output: Any = None) -> float:
+        """Return the weight of the product of distinct features, as in `interactions`.
+
+        Parameters
+        ----------
+        features : sequence
+            Two or more features, by name where the training data had names, or by index.
+        output : label or int, optional
+            Which of several outputs, by its class or number.
+
+        Returns
+        -------
+        float
+            0 where the model has no products of this many features.
+
+        Raises
+        ------
+        ValueError
+            If a feature does not exist or is named twice, fewer than two are named, or there is no such
+            output.
+        """
+        return weight_of(self._fit_of(output), self._names(), features)
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -348,38 +396,14 @@ class ModelEstimator(BaseEstimator):
 
     def _names(self) -> np.ndarray:
         """Return the names of the features, or their indices where they have none."""
-        names = getattr(self, "feature_names_in_", None)
-        return np.arange(self.w_.shape[-1]) if names is None else names
-
-
-class FactorEstimator(ModelEstimator):
-    """An estimator of a model with factors P under a regularizer."""
-
-    def _store(self, end: Snapshot) -> None:
-        self.P_ = end.parameters.P
-        super()._store(end)
-
-    def _fitted_parameters(self) -> Parameters:
-        return Parameters(self.P_, self.w_, self.intercept_)
-
-    def _used_features(self) -> np.ndarray:
-        return np.flatnonzero(self.P_.any(axis=1))
+        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
 
 
 def _stacked(each: Sequence[Any]) -> Any:
     """Stack an attribute of several outputs on a new first axis."""
-    first = each[0]
-    if isinstance(first, Parameters):
-        return Parameters.stacked(each)
-    if isinstance(first, dict):
-        return {name: _stacked([item[name] for item in each]) for name in first}
+    if isinstance(each[0], dict):
+        return {name: _stacked([item[name] for item in each]) for name in each[0]}
     return np.stack(each)
-
-
-def takes_parts(estimator: ModelEstimator) -> bool:
-    """Return True where `partial_fit` has a solver; else raise ValueError with the reason."""
-    estimator._part_solver()
-    return True
 
 
 def _line(snapshot: Snapshot) -> str:
@@ -402,50 +426,3 @@ def generator(random_state: Any) -> np.random.Generator:
         raise ValueError(
             f"random_state = {random_state!r} must be None, a whole number from 0 up, or a numpy generator."
         ) from None
-
-
-class StrengthsOfData(ModelEstimator):
-    """An estimator whose strengths and init_scale, where None, are derived from the data."""
-
-    _strengths: ClassVar[Mapping[str, str]] = {name: name for name in STRENGTHS}
-    """The estimator's names of the engine's strengths."""
-
-    def _problem_arguments(self) -> dict[str, Any]:
-        about = super()._problem_arguments()
-        return {name: 0.0 if value is None else value for name, value in about.items()}
-
-    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
-        given = dict.fromkeys(STRENGTHS, 0.0) | {
-            name: getattr(self, own) for name, own in self._strengths.items()
-        }
-        if not refresh:
-            given |= {
-                name: getattr(self, f"{own}_")
-                for name, own in self._strengths.items()
-                if hasattr(self, f"{own}_")
-            }
-        size = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
-        values = {
-            name: np.broadcast_to(np.array(value, dtype=object), len(problem.machines))
-            for name, value in {**given, "init_scale": size}.items()
-        }
-        filled = [
-            fill_strengths(machine, {name: value[c] for name, value in values.items()})
-            for c, machine in enumerate(problem.machines)
-        ]
-        problem = problem.with_machines([machine for machine, _ in filled])
-        for name, own in self._strengths.items():
-            setattr(self, f"{own}_", getattr(problem, name))
-        return problem, problem.joined([size for _, size in filled])
-
-    def _chosen_solver(self, problem: AnyProblem) -> Solver:
-        return informed_solver(super()._chosen_solver(problem), problem)
-
-
-class TraceNormStrengths(StrengthsOfData):
-    """An estimator whose λ_p is the strength of the trace norm of W."""
-
-    _strengths: ClassVar[Mapping[str, str]] = {"lambda_w": "lambda_w", "lambda_p": "lambda_trace"}
-
-    def _shrinkage(self) -> float:
-        return 0.0 if self.lambda_trace is None else finite_number("lambda_trace", self.lambda_trace, low=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Self
@@ -9,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,18 +21,12 @@ from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.engine.target import Target
 
-from .classifier import classes_of
-from .fitting import by_output, checked_data, keep_parameters, one_column
+from .fitting import SparseInput, by_output, checked_data, keep_parameters, one_column
+from .supervised import LabelClassifier, classes_of
 
 
-class _BayesianFM(BaseEstimator):
+class _BayesianFM(SparseInput):
     """Common base of the regressor and the classifier."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        return tags
 
     def _sample(self, X: Any, target: Target, binary: bool) -> list[list[Draw]]:
         """Run a chain for every output and store its samples."""
@@ -63,40 +58,28 @@ class _BayesianFM(BaseEstimator):
                 if i > burn_in:
                     draws.append(draw)
             chains.append(draws)
-        posteriors = [Posterior.of(draws, binary) for draws in chains]
-        several = target.values.ndim == 2 or len(posteriors) > 1
+        self._posteriors = [Posterior.of(draws, binary) for draws in chains]
         for name in ("P", "w", "intercept"):
-            each = [getattr(output, name) for output in posteriors]
-            setattr(self, f"{name}_", np.stack(each) if several else each[0])
+            each = [getattr(posterior, name) for posterior in self._posteriors]
+            setattr(self, f"{name}_", np.stack(each) if len(each) > 1 else each[0])
         self._target = replace(target, values=target.values[:0])
         return chains
 
     def _grouped(self, d: int) -> np.ndarray:
         """Return the group number of every feature."""
-        if self.groups is None:
-            return np.zeros(d, dtype=np.int64)
-        groups = np.asarray(self.groups)
+        groups = np.zeros(d) if self.groups is None else np.asarray(self.groups)
         if groups.shape != (d,):
             raise ValueError(
                 f"groups has shape {groups.shape}; name one for each of the {d} features, or leave it out."
             )
         return np.unique(groups, return_inverse=True)[1]
 
-    def _posteriors(self) -> list[Posterior]:
-        """Return the samples of every output."""
+    def _columns(self, X: Any, read: Callable[[Posterior, Any], np.ndarray]) -> np.ndarray:
+        """Return what is read of every output at X, of several on a last axis."""
         check_is_fitted(self)
-        arrays = self.P_, self.w_, self.intercept_
-        each = zip(*arrays, strict=True) if self.P_.ndim == 4 else [arrays]
-        binary = isinstance(self, ClassifierMixin)
-        return [Posterior(P, w, intercept, binary) for P, w, intercept in each]
-
-    def _columns(self, each: list[np.ndarray]) -> np.ndarray:
-        """Return the outputs as columns, or a single output as a vector."""
-        return np.column_stack(each) if self.P_.ndim == 4 else each[0]
-
-    def _checked(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return checked_data(self, X, reset=False)
+        X = checked_data(self, X, reset=False)
+        each = [read(posterior, X) for posterior in self._posteriors]
+        return np.stack(each, axis=-1) if len(each) > 1 else each[0]
 
     def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
         """Return the pairs of features of largest mean weight, with their intervals and probabilities.
@@ -122,19 +105,14 @@ class _BayesianFM(BaseEstimator):
         ValueError
             If `top` or `level` is out of range, or there is no such output.
         """
-        posteriors = self._posteriors()
+        check_is_fitted(self)
         whole_number("top", top, 1)
         finite_number("level", level, 0, 1)
-        if output is not None or len(posteriors) == 1:
-            c = 0 if output is None else self._target.output(output)
-            return self._pairs(posteriors[c], top, level)
-        named = zip(self._target.output_names, posteriors, strict=True)
-        return by_output({name: self._pairs(posterior, top, level) for name, posterior in named})
-
-    def _pairs(self, posterior: Posterior, top: int, level: float) -> pd.DataFrame:
-        """Return the table of `interactions` for one output."""
-        d = posterior.P.shape[1]
-        L = posterior.mean_factors()
+        if output is None and len(self._posteriors) > 1:
+            outputs = self._target.output_names
+            return by_output({name: self.interactions(top, level, name) for name in outputs})
+        posterior = self._posteriors[0 if output is None else self._target.output(output)]
+        d, L = self.n_features_in_, posterior.mean_factors()
         pairs, weight, *_ = Interactions.of(L).ranked(top)
         i, j = pairs.T
         intervals = intervals_of(posterior.weights(i, j), level, weight)
@@ -147,6 +125,11 @@ class _BayesianFM(BaseEstimator):
                 **{name: intervals[name] for name in ("lower", "upper", "probability")},
             }
         )
+
+
+def _moments(posterior: Posterior, X: Any) -> np.ndarray:
+    """Return the mean and the variance of the predictions over the samples, shape (2, N)."""
+    return np.hstack([[part.mean(axis=0), part.var(axis=0)] for part in posterior.each(X)])
 
 
 class BayesianFMRegressor(RegressorMixin, _BayesianFM):
@@ -235,7 +218,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         X, y = checked_data(self, X, y, y_numeric=True, multi_output=True)
         chains = self._sample(X, Target(Target.of(one_column(y)).values), binary=False)
         noise = [np.array([draw.noise for draw in draws]) for draws in chains]
-        self.noise_ = np.stack(noise) if self.P_.ndim == 4 else noise[0]
+        self.noise_ = np.stack(noise) if len(noise) > 1 else noise[0]
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -252,16 +235,13 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         -------
         (N,) ndarray, (N, m) for several targets, or two of them
         """
-        X = self._checked(X)
-        each = [[*posterior.each(X)] for posterior in self._posteriors()]
-        mean = self._columns([np.concatenate([part.mean(axis=0) for part in parts]) for parts in each])
+        mean, variance = self._columns(X, _moments)
         if not return_std:
             return mean
-        variance = self._columns([np.concatenate([part.var(axis=0) for part in parts]) for parts in each])
         return mean, np.sqrt(variance + np.square(self.noise_).mean(axis=-1))
 
 
-class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
+class BayesianFMClassifier(LabelClassifier, _BayesianFM):
     """Probit factorization machine for classes, averaged over samples of its posterior distribution.
 
     P(second class | x) = Φ(f(x)), Φ the distribution function of the normal distribution; otherwise as
@@ -304,11 +284,6 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
     ) -> None:
         keep_parameters(self, locals())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Sample the posterior distribution given X, shape (N, d), dense or sparse, and classes or labels y.
 
@@ -334,6 +309,10 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         self._sample(X, target, binary=True)
         return self
 
+    def _positive(self, X: Any) -> np.ndarray:
+        """Return the probability of +1 in every output."""
+        return self._columns(X, lambda posterior, X: ndtr(posterior.scores(X)))
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities of every row of X: the mean of Φ(f(x)) over the samples.
 
@@ -346,10 +325,8 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         -------
         (N, C) ndarray, columns in the order of `classes_`
         """
-        X = self._checked(X)
-        return self._target.probabilities(
-            self._columns([ndtr(posterior.scores(X)) for posterior in self._posteriors()])
-        )
+        positive = self._positive(X)
+        return self._target.probabilities(positive)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of every row of X, or whether each of several labels applies.
@@ -363,7 +340,6 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         -------
         (N,) ndarray, or (N, m) of 0 and 1 for several labels
         """
-        p = self.predict_proba(X)
-        if self._target.kind == "several":
-            return (p > 0.5).astype(int)
-        return np.asarray(self.classes_[p.argmax(axis=1)])
+        positive = self._positive(X)
+        labels = self._target.decode(positive - 0.5)
+        return labels.astype(int) if self._target.kind == "several" else labels

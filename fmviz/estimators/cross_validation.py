@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel, delayed
 
 from fmviz.engine.errors import whole_number
 from fmviz.engine.losses import Loss
@@ -16,18 +20,19 @@ from fmviz.engine.penalties import Penalty
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
 from fmviz.engine.target import Target
-from fmviz.paths.validation import Trial, choose_strengths, default_folds
+from fmviz.paths.validation import default_folds, finished, search_strengths
 
 from .base import RandomState, generator
-from .classifier import Weights
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .fitting import by_output, keep_parameters
+from .supervised import Weights
 
 
 class _CrossValidated:
     """Common base of the regressor and the classifier."""
 
-    # Parameters of machines without validation: chosen here, or not used in a search.
+    # Settings of machines without validation: chosen here, or not used in a search.
+    model, augment = "fm", False
     lambda_w = lambda_p = lambda_sparse = init_scale = None
     solver_params = callback = None
     start = "informed"
@@ -35,31 +40,43 @@ class _CrossValidated:
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()
-        X, kept = self._drop_empty_features(X)
-        problem = self._problem(X, target, sample_weight)
+        problem, kept = self._problem(X, target, sample_weight, all_features=False)
         if self.cv is None:
             folds = default_folds(problem.y if problem.y.ndim == 1 else problem.y[:, 0], stratified, rng)
         else:
             folds = [*check_cv(self.cv, problem.y, classifier=stratified).split(X, problem.y)]
         every = int(whole_number("verbose", int(self.verbose), 0))
-
-        def tell(trial: Trial) -> None:
-            if every:
-                print(trial.message)
-
-        one_se = self._switch("one_se")
+        about = {"solver": self.solver, "one_se": self._switch("one_se")}
+        if self.scoring is not None:
+            about["measure"] = partial(self._loss, check_scoring(self, self.scoring))
+        if self.n_jobs is not None:
+            # Kernels let go of the interpreter's lock.
+            pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
+            about["each"] = lambda function, paths: pool(delayed(function)(path) for path in paths)
         choices = [
-            choose_strengths(choice, folds, rng, solver=self.solver, one_se=one_se, tell=tell)
-            for choice in problem.machines
+            finished(
+                search_strengths(machine, folds, rng, **about),
+                lambda trial: print(trial.message) if every else None,
+            )
+            for machine in problem.machines
         ]
         frames = [choice.frame for choice in choices]
         named = zip(problem.target.output_names, frames, strict=True)
         self.path_ = frames[0] if problem.n_machines is None else by_output(dict(named))
         for name in STRENGTHS:
             setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
-        problem, _ = self._completed(problem, refresh=False)
+        problem = problem.at(**{name: getattr(self, f"{name}_") for name in STRENGTHS})
         start = problem.stacked([choice.start for choice in choices])
         self._run(problem, self._chosen_solver(problem), budget, start, rng, kept=kept)
+
+    def _loss(self: Any, scorer: Callable[..., float], held_out: AnyProblem, fit: Parameters) -> float:
+        """Return the negative score of a fit on held-out rows."""
+        view, labels = clone(self), held_out.target.labels
+        view._keep(held_out, fit)
+        view.n_features_in_ = held_out.design.n_features
+        if labels is not None:
+            view.classes_ = labels
+        return -float(scorer(view, held_out.design.matrix, held_out.target.decode(held_out.y)))
 
     def _why_empty(self, problem: AnyProblem, end: Parameters) -> str | None:
         """Return a sentence where the chosen strengths give a fit without interactions."""
@@ -82,13 +99,20 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
 
     Parameters
     ----------
-    rank, degree, loss, loss_param, regularizer, regularizer_params, solver
+    rank, loss, loss_param, regularizer, regularizer_params, solver
         As for `FactorizationMachineRegressor`.
     cv : int, splitter of scikit-learn or iterable of (train, test), optional
         The folds; by default five, or for 5,000 rows or more a single held-out quarter.
     one_se : bool, default=False
         Whether to take the strengths of the fewest pairs whose loss is within one standard error of the
         least, over the folds or fifths of a single held-out part.
+    scoring : str or callable, optional
+        A scorer of scikit-learn for the held-out rows, such as "r2", "neg_mean_absolute_error" or "roc_auc";
+        by default the mean loss. λ_w is chosen by the loss. Each of several outputs is scored by itself, a
+        class against the others.
+    n_jobs : int, optional
+        The number of threads that fit the folds; -1 for all cores. A number gives every fold draws of its
+        own, so that results are those of any other number; by default the folds take turns.
     fit_linear, fit_intercept, max_iter, tol, random_state, verbose, dtype
         As for `FactorizationMachineRegressor`; `verbose` prints every trial.
 
@@ -101,8 +125,9 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
     n_features_in_, feature_names_in_
         As in scikit-learn.
     path_ : DataFrame
-        One row a trial: the strengths, ``validation_loss``, its ``standard_error`` over the folds, and the
-        mean ``used_interactions``. Several outputs have a search each, named in ``output``.
+        One row a trial: the strengths, ``validation_loss``, with `scoring` the negative score, its
+        ``standard_error`` over the folds, and the mean ``used_interactions``. Several outputs have a search
+        each, named in ``output``.
 
     Examples
     --------
@@ -117,14 +142,15 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
         self,
         rank: int = 10,
         *,
-        degree: int = 2,
         loss: str | Loss = "squared",
         loss_param: float | None = None,
-        regularizer: str | Penalty = "ti",
+        regularizer: str | Penalty = "auto",
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         cv: int | Iterable[tuple[np.ndarray, np.ndarray]] | None = None,
         one_se: bool = False,
+        scoring: str | Callable[..., float] | None = None,
+        n_jobs: int | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
         max_iter: int = 1_000,
@@ -145,9 +171,9 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         As for `FactorizationMachineClassifier`; it is also the validation loss.
     class_weight
         As for `FactorizationMachineClassifier`.
-    rank, degree, loss_param, regularizer, regularizer_params, solver, cv, one_se, fit_linear, fit_intercept
+    rank, loss_param, regularizer, regularizer_params, solver, cv, one_se, scoring, n_jobs, fit_linear
         As for `FactorizationMachineRegressorCV`; folds are stratified.
-    max_iter, tol, random_state, verbose, dtype
+    fit_intercept, max_iter, tol, random_state, verbose, dtype
         As for `FactorizationMachineRegressorCV`.
 
     Attributes
@@ -173,15 +199,16 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         self,
         rank: int = 10,
         *,
-        degree: int = 2,
         loss: str | Loss = "logistic",
         loss_param: float | None = None,
         class_weight: Weights | None = None,
-        regularizer: str | Penalty = "ti",
+        regularizer: str | Penalty = "auto",
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         cv: int | Iterable[tuple[np.ndarray, np.ndarray]] | None = None,
         one_se: bool = False,
+        scoring: str | Callable[..., float] | None = None,
+        n_jobs: int | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
         max_iter: int = 1_000,

@@ -1,46 +1,120 @@
-"""Factorization machines as scikit-learn estimators."""
+"""Sparse factorization machines and their relatives as scikit-learn estimators."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import chosen_solver
-from fmviz.engine.errors import one_of, whole_number
+from fmviz.engine.errors import finite_number, one_of
 from fmviz.engine.losses import Loss
+from fmviz.engine.models import HigherOrder, Lifted, Model, PolynomialNetwork, get_model
 from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
+from fmviz.engine.starts.strengths import fill_strengths
 
-from .base import Callback, FactorEstimator, RandomState, StrengthsOfData
-from .classifier import ModelClassifier, Weights
+from .base import Callback, ModelEstimator, RandomState
 from .fitting import keep_parameters
-from .interactions import PairEstimator
-from .regressor import ModelRegressor
+from .supervised import ModelClassifier, ModelRegressor, Weights
+
+_SUITED = {"rank": 10, "regularizer": "l2", "max_iter": 200, "tol": 1e-4}
+"""The values of settings that depend on the model, if it has no own in `_OWN`."""
+_OWN: Mapping[str, Mapping[str, Any]] = {
+    "fm": {"regularizer": "ti", "max_iter": 1_000},
+    "hofm": {"regularizer": "omega_ti"},
+    "all_subsets": {"regularizer": "omega_ti"},
+    "convex_fm": {"rank": 30, "max_iter": 100, "tol": 1e-6},
+    "qr": {"regularizer": "l1", "max_iter": 2_000, "tol": 1e-6},
+}
+_OTHERS = {"robust": "RobustFM", "shared_basis": "SharedBasis"}
 
 
-class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
+class _FactorizationMachine(ModelEstimator):
     """Common base of the regressor and the classifier."""
 
-    def _model_choice(self) -> tuple[str, dict[str, Any]]:
-        if whole_number("degree", self.degree, 1) != 2:
-            raise ValueError(f"degree = {self.degree} is not available; this machine has degree 2.")
-        return "fm", {}
+    def _model(self) -> Model:
+        # A copy: values keep what they compute, and scikit-learn wants a setting to stay as it is.
+        model = replace(get_model(self.model))
+        if model.name in _OTHERS:
+            name = _OTHERS[model.name]
+            raise ValueError(
+                f"model = {self.model!r} has estimators of its own: {name}Regressor and {name}Classifier. "
+                "Take one of them, or choose another model, such as 'fm'."
+            )
+        if isinstance(model, HigherOrder):
+            # Orders beyond the number of features have no products.
+            model = HigherOrder(max(2, min(model.order, getattr(self, "n_features_in_", model.order))))
+        return model
+
+    def _setting(self, name: str) -> Any:
+        value, suited = super()._setting(name), {**_SUITED, **_OWN.get(self._model().name, {})}
+        automatic = value is None or (isinstance(value, str) and value == "auto")
+        return suited[name] if automatic and name in suited else value
+
+    def _dummies(self) -> int:
+        model = self._model()
+        if not self._switch("augment"):
+            return 0
+        if not isinstance(model, PolynomialNetwork | Lifted):
+            raise ValueError(
+                f"augment = True adds products of lower degrees to a model of products of one degree, and "
+                f"model = {self.model!r} is none. Leave augment=False, or choose "
+                "fmviz.models.PolynomialNetwork or fmviz.models.Lifted."
+            )
+        return 1 if model.kernel == "polynomial" else model.degree - 1
+
+    def _problem_arguments(self) -> dict[str, Any]:
+        model = self._model()
+        for name, missing, why in (
+            ("rank", not model.factorised, "has a weight for every pair of features, and no factors"),
+            ("init_scale", model.convex, "starts from 0"),
+        ):
+            if missing and (value := getattr(self, name)) is not None:
+                raise ValueError(
+                    f"{name} = {value!r} is no setting of model = {self.model!r}, which {why}. Leave "
+                    f"{name}=None, or choose another model, such as 'fm'."
+                )
+        return super()._problem_arguments()
+
+    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
+        given = {name: getattr(self, name) for name in STRENGTHS}
+        if not refresh:
+            given = {name: getattr(self, f"{name}_", value) for name, value in given.items()}
+        scale = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
+        given["init_scale"] = 0.0 if problem.model.convex else scale
+        if given["lambda_sparse"] is None and problem.penalty.smooth and not problem.model.plain:
+            given["lambda_sparse"] = 0.0
+        if given["lambda_p"] is None and not problem.model.factorised and given["lambda_sparse"] != 0.0:
+            given["lambda_p"] = 0.0
+        values = {
+            name: np.broadcast_to(np.array(value, dtype=object), len(problem.machines))
+            for name, value in given.items()
+        }
+        filled = [
+            fill_strengths(machine, {name: value[c] for name, value in values.items()})
+            for c, machine in enumerate(problem.machines)
+        ]
+        problem = problem.with_machines([machine for machine, _ in filled])
+        for name in STRENGTHS:
+            setattr(self, f"{name}_", getattr(problem, name))
+        return problem, problem.joined([size for _, size in filled])
 
     def _informed(self) -> bool:
         return one_of("start", self.start, STARTS) == "informed"
 
     def _chosen_solver(self, problem: AnyProblem) -> Solver:
-        settings = self._mapping("solver_params")
-        if self._informed() and self.solver == "auto" and not settings:
-            name = chosen_solver(problem, "auto").name
-            return informed_solver(get_solver(name, quick_settings(name)), problem)
-        solver = chosen_solver(problem, self.solver, settings)
-        return informed_solver(solver, problem) if self._informed() else solver
+        solver = super()._chosen_solver(problem)
+        if not self._informed():
+            return solver
+        if problem.model.plain and self.solver == "auto" and not self._mapping("solver_params"):
+            solver = get_solver(solver.name, quick_settings(solver.name))
+        return informed_solver(solver, problem)
 
     def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
         if not self._informed():
@@ -49,55 +123,101 @@ class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
 
 
 class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
-    """Sparse factorization machine for regression.
+    """Sparse factorization machine, or another model of products of features, for regression.
 
-    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P) over P, w and the bias b, with
-    f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j (atarashi2021, Eq. 1 and 2). There is no ½ before a λ. The
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p R(P) + λ Ω(P) over P, w and the bias b, with
+    f(x) = b + ⟨w, x⟩ + g(x) and R(P) = ‖P‖²_F unless the table says otherwise. There is no ½ before a λ. The
     losses ℓ(f, y) are ½(f − y)² (squared), log(1 + e^{−yf}) (logistic), max(0, 1 − yf)² (squared hinge), and
     for Huber ½r² up to |r| = |f − y| = δ and δ(|r| − δ/2) beyond.
 
+    ====================  ==============================================================================
+    `model`               g(x)
+    ====================  ==============================================================================
+    "fm"                  Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, the factorization machine (atarashi2021, Eq. 1 and 2)
+    HigherOrder(M)        Σ_{m=2}^{M} Σ_s A^m(p^(m)_s, x), A^m the sum of the products of m distinct
+                          features, with separate factors and a form of Ω for each order (atarashi2021,
+                          Section 6.1)
+    "all_subsets"         Σ_s Π_j (1 + p_js x_j): the product of the features of any subset S is multiplied
+                          by Σ_s Π_{j∈S} p_js, the empty subset and single features included
+                          (atarashi2021, Section 6.2)
+    PolynomialNetwork(m)  Σ_s λ_s⟨p_s, x⟩^m, or with ``kernel="anova"`` Σ_s λ_s A^m(p_s, x), λ_s fitted, 1 or
+                          random signs; R is Σ_s |λ_s|‖p_s‖², with fitted λ_s and m > 2 Σ_s |λ_s|‖p_s‖^m,
+                          which does not depend on the scale of p_s (blondel2016, Eq. 1 and 13)
+    Lifted(m)             Σ_s Π_t ⟨u_s^t, x⟩, or with ``kernel="anova"`` Σ_{i<j} ½(UVᵀ + VUᵀ)_ij x_i x_j; R is
+                          (1/m) Σ_t‖U^t‖²_F. For m = 2 the minimum is that of the polynomial network with
+                          fitted λ_s; with enough columns every local one is global (blondel2016, Sections
+                          5 and 7, D.3, Theorem 2)
+    "quadratic"           Σ_{i<j} w_ij x_i x_j with a symmetric W in place of P, Ω = ‖W‖₁, the sum of all d²
+                          |w_ij|, and R = ‖W‖_tr, that of the |eigenvalues|: convex, of O(d²) memory (QR and
+                          SLQR of atarashi2021, Eq. 3, 22 and 58)
+    "convex"              the same, or with ``ConvexFM(diagonal=True)`` xᵀWx, under R alone, W = P diag(λ) Pᵀ
+                          never formed (Blondel, Fujino and Ueda 2015)
+    ====================  ==============================================================================
+
+    The products of an all-subsets model grow exponentially with the number of large features: where a fit
+    diverges, scale the features or choose a smaller `init_scale`. Fits of HigherOrder and "all_subsets"
+    depend on the units of X and y, as no λ suits products of several orders in all units: bring features
+    and target to unit variance, for instance with scikit-learn's StandardScaler and
+    TransformedTargetRegressor.
+
     With several targets, y of shape (N, m), there is a machine for each: they make their epochs together, the
     objective is the mean of theirs, the certificate the largest, and used features and interactions are those
-    of any machine. `P_`, `w_` and `intercept_`, and strengths derived from the data, get a first axis of m.
+    of any machine. Parameters, and strengths derived from the data, get a first axis of m.
 
     Parameters
     ----------
-    rank : int, default=10
-        The number of columns of P; 0 gives the linear model.
-    degree : int, default=2
-        The order of the interactions: 2. For higher orders see `HigherOrderFMRegressor`.
+    rank : int, optional
+        The number of columns of P, for each order or factor of a tensor; 0 gives the linear model. By default
+        10, and for "convex", where it is the highest rank of W, 30. Not for "quadratic".
+    model : str or Model, default="fm"
+        A name, "fm", "hofm", "all_subsets", "expansion", "lifted", "quadratic" or "convex", or a value from
+        `fmviz.models` with its settings: ``HigherOrder(3)``, ``PolynomialNetwork(2, coefficients="signs")``,
+        ``Lifted(3)``, ``ConvexFM(diagonal=True)``. Orders beyond the number of features are dropped.
+    augment : bool, default=False
+        Whether to add dummy features that are always 1 to X for PolynomialNetwork and Lifted, with factors γ
+        that are learned and penalised as all others are: one turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s, x⟩)^m,
+        m − 1 turn A^m into a weighted sum of A^1, …, A^m (blondel2016, Section 8).
     loss : str or Loss, default="squared"
         "squared" or "huber".
     loss_param : float, optional
         The parameter of the loss: δ of "huber", 1 by default.
-    regularizer : str or Penalty, default="ti"
+    regularizer : str or Penalty, default="auto"
         Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``; "l2" gives a
-        canonical factorization machine.
+        canonical factorization machine. "auto" is "ti" for "fm", "omega_ti" for HigherOrder and
+        "all_subsets", "l2" for PolynomialNetwork, Lifted and "convex" and "l1" for "quadratic";
+        `fmviz.why_not` says which suit a model.
     regularizer_params : dict, optional
         The parameters of the regularizer, for instance ``{"axis": "rows"}`` for TI.
     solver : str or Solver, default="auto"
-        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
+        A name from `fmviz.list_solvers`; "auto" takes the one recommended for model and regularizer.
     solver_params : dict, optional
         The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, optional
         λ_w, λ_p and λ, all ≥ 0. By default they are derived from the data, so that units do not matter: λ_w
-        is that of ridge regression where ⟨w, x⟩ and the noise have the same size, λ_p is 0.02 of the λ_p at
-        which P = 0, and λ is 0.15 of the λ at which P = 0 for a single pair; see `fmviz.lambda_max`.
+        is that of ridge regression where ⟨w, x⟩ and the noise have the same size. For "fm" λ_p is 0.02 of the
+        λ_p at which P = 0, and λ is 0.15 of the λ at which P = 0 for a single pair; see `fmviz.lambda_max`.
+        For models of other products both are 0.02 of the value that outweighs the gain of the best single
+        column, and λ is 0 with "l2". For "convex" λ_p, and for "quadratic" λ, is 0.15 of the one from which
+        W = 0; for "quadratic" λ_p is 0 beside a λ, and such a share with ``lambda_sparse=0``.
     start : {"informed", "random"}, default="informed"
-        With "random" P starts small, and stays 0 where it has become 0, as published. With "informed" it
-        escapes from 0 where that is a saddle point of the objective, under TI, CS, Ω_TI, Ω_CS and ℓ2² and
-        with CD, PCD and PBCD; under ℓ1 and ℓ2,1, where it is a local minimum, it starts from a fit with ℓ2².
+        With "random" P starts small, and stays 0 where it has become 0, as published. With "informed" that of
+        "fm" escapes from 0 where that is a saddle point of the objective, under TI, CS, Ω_TI, Ω_CS and ℓ2²
+        and with CD, PCD and PBCD; under ℓ1 and ℓ2,1, where it is a local minimum, it starts from a fit with
+        ℓ2². Tolerances of the other models then do not depend on units.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, optional
         The standard deviation of the normal distribution from which the entries of P start; by default 0.02
-        of the size for the pair of largest gradient alone.
-    max_iter : int, default=1000
-        The maximum number of epochs.
-    tol : float, default=1e-4
+        of the size for the pair of largest gradient alone, or of that of the best single column, of which it
+        is 0.1 for HigherOrder, PolynomialNetwork and Lifted. Not for "quadratic" and "convex", which start
+        at 0.
+    max_iter : int, optional
+        The maximum number of epochs: by default 1000, for HigherOrder, "all_subsets", PolynomialNetwork and
+        Lifted 200, for "convex" 100 and for "quadratic" 2000.
+    tol : float, optional
         The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch
         and the certificate is at most 100 `tol`; a fit that does not converge in `max_iter` epochs warns. 0
-        makes all epochs.
+        makes all epochs. By default 1e-4, and for "quadratic" and "convex" 1e-6.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the previous fit, or from `P_`, `w_` and `intercept_` as
         set by hand. On the same rows and with the same strengths it continues as if uninterrupted, up to
@@ -124,23 +244,46 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
 
     Attributes
     ----------
-    P_ : (d, rank) ndarray
-        The factors; the weight of the pair (i, j) is ⟨p_i, p_j⟩.
+    P_ : (d, columns) ndarray
+        The factors; the weight of the pair (i, j) of "fm" is ⟨p_i, p_j⟩. Those of all orders side by side for
+        HigherOrder, U¹, …, U^m for Lifted, orthonormal or 0 for "convex"; without the rows of dummy features.
+        "quadratic" has none.
+    U_ : (m, d, rank) ndarray
+        U¹, …, U^m of Lifted.
+    W_ : (d, d) ndarray
+        The symmetric weights of the pairs of "quadratic". The diagonal is no interaction: f does not depend
+        on it, but a W of low rank needs one.
+    factors_ : dict of int to ndarray
+        The factors of each order of HigherOrder and PolynomialNetwork, (d, rank), and of Lifted, (order, d,
+        columns): of the degree, and with `augment` of all lower ones from 2 up.
+    coefficients_ : dict of int to (columns,) ndarray, or (rank,) ndarray
+        The weights of these columns: f(x) = b + ⟨w, x⟩ + Σ_m Σ_s coefficients_[m]_s K_m(factors_[m]_:,s, x).
+        For "convex" λ, largest |λ_s| first, with w_ij = Σ_s λ_s p_is p_js.
+    rank_ : int
+        The rank of W of "convex": the number of λ_s ≠ 0.
     w_ : (d,) ndarray
-        The linear weights; zeros without a linear term.
+        The linear weights, those due to dummy features included; zeros without a linear term.
     intercept_ : float
-        The bias; 0 without one.
+        The bias, what dummy features add included; 0 without one.
     lambda_w_, lambda_p_, lambda_sparse_ : float
         The strengths of the fit.
     used_features_ : (m,) int ndarray
-        The features whose row of P is not zero.
+        The features in some product whose weight is not 0 by structure: rows of P that are not 0 in a column
+        with a coefficient other than 0, or in a pair of W.
     n_used_interactions_ : int
-        The number of pairs i < j whose rows of P share a column in which both are non-zero.
+        The number of pairs i < j whose rows of P share a column in which both are non-zero, or with w_ij ≠ 0,
+        without a tolerance; for models of other products the sum of `used_interactions_`.
+    used_interactions_ : dict of int to int
+        For models of other products, the number of sets of distinct features that share a column in which all
+        their factors are non-zero, by size; of all subsets pairs and triples. Products in which a feature is
+        repeated are not counted; `interactions` lists them, too.
     history_ : DataFrame
         One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
-        epoch and the last one), seconds of the solver.
+        epoch and the last one), seconds of the solver. Counts are those with dummy features, if any.
     certificate_ : float
-        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
+        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point. For
+        "quadratic" and "convex" the relative duality gap: the objective exceeds its minimum by at most this
+        share of itself.
     status_ : fmviz.engine.snapshot.Status
         How the run ended, with a sentence in ``status_.message``.
     n_iter_ : int
@@ -159,16 +302,33 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     True
     >>> machine.n_used_interactions_, fmviz.metrics.support_recovered(W, machine.P_)
     (18, True)
+
+    Another model, by its name or as a value with its settings:
+
+    >>> convex = fmviz.FactorizationMachineRegressor(model="convex", lambda_p=0.3, fit_linear=False)
+    >>> convex.fit(X, y).rank_  # one for each of the three planted groups
+    3
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] * X[:, 1] * X[:, 2]
+    >>> machine = fmviz.FactorizationMachineRegressor(
+    ...     4, model=fmviz.models.HigherOrder(3), max_iter=2000, random_state=0
+    ... ).fit(X, y)
+    >>> machine.interactions(top=1).iloc[0, :3].astype(int).tolist()
+    [0, 1, 2]
+    >>> round(machine.interaction_weight([0, 1, 2]), 1)
+    1.0
     """
 
     def __init__(
         self,
-        rank: int = 10,
+        rank: int | None = None,
         *,
-        degree: int = 2,
+        model: str | Model = "fm",
+        augment: bool = False,
         loss: str | Loss = "squared",
         loss_param: float | None = None,
-        regularizer: str | Penalty = "ti",
+        regularizer: str | Penalty = "auto",
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
@@ -179,8 +339,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         fit_linear: bool = True,
         fit_intercept: bool = True,
         init_scale: float | None = None,
-        max_iter: int = 1_000,
-        tol: float = 1e-4,
+        max_iter: int | None = None,
+        tol: float | None = None,
         warm_start: bool = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -194,7 +354,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
 
 
 class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
-    """Sparse factorization machine for classes.
+    """Sparse factorization machine, or another model of products of features, for classes.
 
     Two classes are taken as -1 and +1; more are fitted one against the rest. Objective, parameters and
     attributes are those of `FactorizationMachineRegressor`, with these differences.
@@ -206,11 +366,11 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     class_weight : dict or "balanced", optional
         The weight of a class: a number for each label, or with "balanced" in inverse proportion to
         the number of its rows. `sample_weight` multiplies it.
-    rank, degree, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w, lambda_p
+    rank, model, augment, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w
         As for `FactorizationMachineRegressor`.
-    lambda_sparse, start, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, early_stopping
+    lambda_p, lambda_sparse, start, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start
         As for `FactorizationMachineRegressor`.
-    validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
+    early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
         As for `FactorizationMachineRegressor`.
 
     Attributes
@@ -234,13 +394,14 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
 
     def __init__(
         self,
-        rank: int = 10,
+        rank: int | None = None,
         *,
-        degree: int = 2,
+        model: str | Model = "fm",
+        augment: bool = False,
         loss: str | Loss = "logistic",
         loss_param: float | None = None,
         class_weight: Weights | None = None,
-        regularizer: str | Penalty = "ti",
+        regularizer: str | Penalty = "auto",
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
@@ -251,8 +412,8 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         fit_linear: bool = True,
         fit_intercept: bool = True,
         init_scale: float | None = None,
-        max_iter: int = 1_000,
-        tol: float = 1e-4,
+        max_iter: int | None = None,
+        tol: float | None = None,
         warm_start: bool = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -17,7 +18,6 @@ from fmviz.engine.design import check_format
 from fmviz.engine.errors import whole_number
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import Model
-from fmviz.engine.outputs.drive import for_other_rows
 from fmviz.engine.outputs.side_by_side import AnyProblem, certify
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import STRENGTHS
@@ -50,11 +50,9 @@ def _check_present(y: Any) -> None:
     if y is None or sp.issparse(y) or isinstance(y, str):
         return
     values = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
-    if values.dtype != object:
-        return
-    missing = next((n for n, value in enumerate(values.ravel().tolist()) if value is None), None)
-    if missing is not None:
-        row = missing * len(values) // values.size
+    missing = np.flatnonzero([value is None for value in values.ravel()] if values.dtype == object else [])
+    if missing.size:
+        row = missing[0] * len(values) // values.size
         raise ValueError(
             f"y is None in row {row} (counted from 0), and every row needs a target. Leave out the rows "
             "without one."
@@ -74,36 +72,52 @@ def by_output(tables: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(tables.values(), ignore_index=True)
 
 
+class SparseInput(BaseEstimator):
+    """Base of estimators that take sparse X and several targets."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
 LOSS = "validation_loss"
 
 
 class HeldOut:
-    """Early stopping: the best parameters so far, by the mean loss on held-out rows.
+    """Early stopping: the best parameters so far, by the mean loss on a random choice of held-out rows.
 
     Parameters
     ----------
     problem : AnyProblem
-        The problem of the held-out rows.
+        The problem of all rows.
+    fraction : float
+        The share of the rows that are held out.
     patience : int
         The number of epochs without a lower loss that ends the fit.
+    rng : numpy Generator
+        Draws the rows.
+    stratified : bool
+        Whether they are drawn class by class.
+
+    Attributes
+    ----------
+    training : AnyProblem
+        The problem of the other rows.
     """
 
-    def __init__(self, problem: AnyProblem, patience: int) -> None:
-        self._problem, self._patience = problem, patience
-        self._best: Any = None
-
-    @classmethod
-    def split(
-        cls, problem: AnyProblem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
-    ) -> tuple[AnyProblem, HeldOut]:
-        """Hold out a random choice of rows; return the problem of the others, and the held-out rows."""
+    def __init__(
+        self, problem: AnyProblem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
+    ) -> None:
         training, chosen = train_test_split(
             np.arange(problem.design.n_samples),
             test_size=fraction,
             random_state=int(rng.integers(2**31)),
             stratify=problem.y if stratified else None,
         )
-        return problem.of_rows(training), cls(problem.of_rows(chosen), patience)
+        self.training, self._problem = problem.of_rows(training), problem.of_rows(chosen)
+        self._patience, self._best = patience, cast(Any, None)
 
     def add_validation_loss(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the loss on the rows held out among its metrics."""
@@ -302,7 +316,7 @@ class Memory(NamedTuple):
     solver : str
         Its name.
     key : str
-        Identifies the problem, the solver's settings and the final parameters.
+        `key_of` the problem, the solver and the final parameters; "" after a part of the rows.
     state : mapping
         The `memory` of a `fmviz.engine.checkpoint.Checkpoint`.
     """
@@ -311,21 +325,9 @@ class Memory(NamedTuple):
     key: str
     state: Mapping[str, Any]
 
-    @classmethod
-    def of(cls, problem: AnyProblem, solver: Solver, end: Parameters, state: Mapping[str, Any]) -> Memory:
-        """Return the memory of a fit that ended at these parameters."""
-        return cls(solver.name, _key(problem, solver, end), state)
 
-    def at(self, problem: AnyProblem, solver: Solver, start: Parameters) -> Mapping[str, Any] | None:
-        """Return the state if a fit continues the last one, else None."""
-        return self.state if self.state and self.key == _key(problem, solver, start) else None
-
-    def on_other_rows(self, solver: Solver) -> Mapping[str, Any] | None:
-        """Return the part of the state that stays valid on other rows, or None for another solver."""
-        return for_other_rows(solver, self.state) if self.state and self.solver == solver.name else None
-
-
-def _key(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
+def key_of(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
+    """Return a digest of the problem, the settings of its solver and the parameters of a fit."""
     parts = (
         *(problem.model, problem.penalty, problem.loss, problem.rank),
         *(np.asarray(getattr(problem, name)).tolist() for name in STRENGTHS),

@@ -1,186 +1,176 @@
-"""Base classes of estimators with tables of ranked pairs, or of ranked products of any order."""
+"""Read fitted parameters in the features of X: attributes of estimators, ranked interactions, weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import factorial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from fmviz.engine.counting import features_in_products
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.engine.interactions.weights import pairs_of
+from fmviz.engine.interactions.weights import Interactions, PairWeights, pairs_of
+from fmviz.engine.models import AllSubsets, HigherOrder, Lifted, Model, PolynomialNetwork
+from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.snapshot import Snapshot
+from fmviz.metrics import used_pairs
 
-from .base import FactorEstimator, ModelEstimator
-
-
-class PairEstimator(ModelEstimator):
-    """An estimator whose interactions are pairs."""
-
-    # Whether the weight of a pair is its entry of W where that is half of the product's weight.
-    _entries: ClassVar[bool] = True
-
-    def interactions(self, top: int | None = None, output: Any = None) -> pd.DataFrame:
-        """Return the used pairs of features, largest |weight| first.
-
-        The strengths λ and λ_p shrink weights towards 0, all the more where there are few rows.
-
-        Parameters
-        ----------
-        top : int, optional
-            The number of pairs to return; by default all that are used.
-        output : label or int, optional
-            One of several outputs, by its class or number; by default all are concatenated.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``feature_i`` and ``feature_j``, i < j, by name where the training data had names, else by
-            index, and ``weight``, ⟨p_i, p_j⟩ or w_ij. For several outputs ``output`` is the first column.
-
-        Raises
-        ------
-        ValueError
-            If `top` is not a positive whole number, or there is no such output.
-        """
-        return self._table(lambda estimator: estimator._pairs(top), output)
-
-    def _pairs(self, top: int | None) -> pd.DataFrame:
-        if top is not None:
-            whole_number("top", top, 1)
-        ranking = pairs_of(self._fitted_model, self._fitted_parameters(), entries=self._entries).ranked(top)
-        i, j = ranking.sets.T
-        names = self._names()
-        return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": ranking.weight})
+Fit: TypeAlias = tuple[Model, Parameters, int, bool]
+"""A model, its parameters of one output, the number of dummy features, which are the last ones, and whether
+the weight of a pair is its entry of W where that is half of the product's weight."""
+PRODUCTS = (HigherOrder, PolynomialNetwork, Lifted, AllSubsets)
+"""The models of products of any number of features; the others have pairs."""
 
 
-class WeightedPairEstimator(PairEstimator):
-    """An estimator of W = P diag(λ) Pᵀ."""
+def attributes(model: Model, parameters: Parameters, n_dummies: int) -> dict[str, Any]:
+    """Return the attributes of a fit with one output, by their names without the last underscore."""
+    result = {**parameters, "intercept": parameters.intercept}
+    if parameters.W is not None:
+        del result["P"]
+        return {**result, "used_features": np.flatnonzero(used_pairs(parameters).any(axis=1))}
+    if not isinstance(model, PRODUCTS):
+        live = parameters.P
+        if parameters.coefficients is not None:
+            live = live[:, parameters.coefficients != 0]
+            result["rank"] = live.shape[1]
+        return {**result, "used_features": np.flatnonzero(live.any(axis=1))}
+    result["w"], result["intercept"], orders = _split(model, parameters, n_dummies)
+    result["P"] = parameters.P[: result["w"].size]
+    if model.order is not None:
+        # Without squares every product of a lifted model is summed over both orders of its features.
+        share = 0.5 if isinstance(model, Lifted) and model.distinct else 1.0
+        blocks = [each for each in _blocks(model, parameters, result["w"].size) if each[0] in orders]
+        result["factors"] = {m: factors for m, factors, _, _ in blocks}
+        result["coefficients"] = {m: share * weights for m, _, weights, _ in blocks}
+    if isinstance(model, Lifted):
+        result["U"] = model.factors(result["P"])
+    counts = {m: each.n_used() for m, each in orders.items()}
+    return {
+        **result,
+        "used_features": np.unique(np.concatenate([_features(each) for each in orders.values()])),
+        "used_interactions": counts,
+        "n_used_interactions": sum(counts.values()),
+    }
 
-    regularizer = "l2"
-    _settable = ("P", "coefficients", "w", "intercept")
 
-    def _store(self, end: Snapshot) -> None:
-        self.P_ = end.parameters.P
-        self.coefficients_ = end.parameters.multipliers
-        super()._store(end)
-
-    def _fitted_parameters(self) -> Parameters:
-        return Parameters(self.P_, self.w_, self.intercept_, coefficients=self.coefficients_)
-
-    def _used_features(self) -> np.ndarray:
-        return np.flatnonzero(self.P_[:, self.coefficients_ != 0].any(axis=1))
+def _features(interactions: Interactions) -> np.ndarray:
+    """Return the features that are in some product, ascending."""
+    if len(interactions.factors) == 1:
+        return interactions.rows
+    return interactions.rows[features_in_products(interactions.factors, not interactions.repeats)]
 
 
-class ProductEstimator(FactorEstimator):
-    """An estimator whose interactions are products of features, in one or more orders.
+def _split(
+    model: Model, parameters: Parameters, n_dummies: int, order: int = 2
+) -> tuple[np.ndarray, float, dict[int, Interactions]]:
+    """Return w, the bias and the products of two or more features, by order, in the features of X alone.
 
-    Subclasses split f by the orders of its products, in the features of X alone, in `_split`, and return the
-    `fmviz.engine.interactions.weights.Interactions` of an order in `_interactions`.
+    All subsets have products of all orders, and the same factors for each; `order` is added to 2 and 3.
     """
+    d, distinct = parameters.w.size - n_dummies, isinstance(model, Lifted) and model.distinct
+    w, intercept = parameters.w[:d].copy(), parameters.intercept + float(parameters.w[d:].sum())
+    if isinstance(model, AllSubsets):
+        rows, P, ones = np.arange(d), parameters.P[None], np.ones(parameters.P.shape[1])
+        return w, intercept, {m: Interactions(rows, d, m, P, ones) for m in sorted({2, 3, order})}
+    orders: dict[int, Interactions] = {}
+    for m, factors, coefficients, repeats in _blocks(model, parameters, d):
+        if m >= 2:
+            times = factorial(m) if repeats else 1
+            each = factors if factors.ndim == 3 else factors[None]
+            orders[m] = Interactions(np.arange(d), d, m, each, coefficients, repeats, times)
+        elif m == 1:
+            w += (0.5 if distinct else 1.0) * (factors.reshape(d, -1) @ coefficients)
+        elif not distinct:
+            intercept += float(coefficients.sum())
+    return w, intercept, orders
 
-    def _orders(self) -> tuple[int, ...]:
-        """Return the orders that `used_interactions_` reports."""
-        return tuple(self.factors_)
 
-    def _has_order(self, order: int) -> bool:
-        return order in self.factors_
+def _blocks(model: Any, parameters: Parameters, d: int) -> Iterator[tuple[int, np.ndarray, np.ndarray, bool]]:
+    """Yield the blocks of products: their order, factors, coefficients and whether features repeat."""
+    augmented = parameters.w.size > d
+    if isinstance(model, Lifted):
+        for order in range(model.degree, -1 if augmented else model.degree - 1, -1):
+            U, weights = _beside_dummy(model.factors(parameters.P), order)
+            yield order, U[:, :d], weights, not model.distinct
+        return
+    for columns, kernel in model.parts(parameters.P.shape[1]):
+        for order, weights in kernel.split(parameters.P[d:, columns]).items():
+            if order == kernel.degree or augmented:
+                coefficients = parameters.multipliers[columns] * weights
+                yield order, parameters.P[:d, columns], coefficients, isinstance(kernel, Polynomial)
 
-    def _indices(self, features: Sequence[Any]) -> list[int]:
-        """Return the indices of two or more distinct features, given by name or index; else ValueError."""
-        names = getattr(self, "feature_names_in_", None)
-        places = {} if names is None else {name: j for j, name in enumerate(names)}
-        for name in features:
-            if isinstance(name, str):
-                one_of("feature", name, places)
-        chosen = [
-            whole_number("feature", places.get(feature, feature), 0, self.w_.size - 1) for feature in features
-        ]
-        if len(chosen) < 2:
-            raise ValueError(f"features = {list(features)!r} must name at least two; w_ has single weights.")
-        if len(set(chosen)) < len(chosen):
-            raise ValueError(f"features = {list(features)!r} must name at least two, and none twice.")
-        return chosen
 
-    def _store(self, end: Snapshot) -> None:
-        self._parameters = end.parameters
-        self._split(end.parameters)
-        self.used_interactions_ = {m: self._interactions(m).n_used() for m in self._orders()}
-        self.n_used_interactions_ = sum(self.used_interactions_.values())
-        self.used_features_ = self._used_features()
+def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return factors and coefficients of the products of `order` features beside a last one, always 1.
 
-    def _fitted_parameters(self) -> Parameters:
-        return self._parameters
+    Every choice of factors for the dummy feature gives this many columns; none has it where the order is the
+    degree.
+    """
+    m = factors.shape[0]
+    parts, weights = [], []
+    for taken in combinations(range(m), order):
+        others = [t for t in range(m) if t not in taken]
+        parts.append(factors[list(taken)])
+        weights.append(factors[others, -1].prod(axis=0) if others else np.ones(factors.shape[2]))
+    return np.concatenate(parts, axis=2), np.concatenate(weights)
 
-    def interactions(
-        self, top: int | None = None, order: int | None = None, output: Any = None
-    ) -> pd.DataFrame:
-        """Return the used products of features, largest |weight| first.
 
-        Parameters
-        ----------
-        top : int, optional
-            The number of products to return; by default all that are used.
-        order : int, optional
-            The number of features in a product; by default the largest key of `used_interactions_`.
-        output : label or int, optional
-            One of several outputs, by its class or number; by default all are concatenated.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``feature_1``, …, ``feature_m``, by name where the training data had names, else by index,
-            in the order of the features, and ``weight``, that of their product in f. Models
-            with powers of features, polynomial networks and lifted models with the kernel "polynomial", list
-            products in which a feature is repeated, too. For several outputs ``output`` is the first column.
-
-        Raises
-        ------
-        ValueError
-            If the model has no such order or output, or the search takes too long or its result too much
-            memory; see `fmviz.Interactions.ranked`.
-        """
-        return self._table(lambda estimator: estimator._products(top, order), output)
-
-    def _products(self, top: int | None, order: int | None) -> pd.DataFrame:
-        chosen = max(self._orders()) if order is None else whole_number("order", order, 2, 10)
-        if top is not None:
-            whole_number("top", top, 1)
-        if not self._has_order(chosen):
-            has = ", ".join(str(m) for m in self._orders())
-            raise ValueError(f"order = {chosen} is not in this model; it has products of order {has}.")
-        features, weight, *_ = self._interactions(chosen).ranked(top, repeated=True)
-        names = self._names()
-        table = {f"feature_{t + 1}": names[features[:, t]] for t in range(chosen)}
-        return pd.DataFrame({**table, "weight": weight})
-
-    def interaction_weight(self, features: Sequence[Any], output: Any = None) -> float:
-        """Return the weight of the product of distinct features in f.
-
-        Parameters
-        ----------
-        features : sequence
-            Two or more features, by name where the training data had names, or by index.
-        output : label or int, optional
-            Which of several outputs, by its class or number.
-
-        Returns
-        -------
-        float
-            0 where the model has no products of this many features.
-
-        Raises
-        ------
-        ValueError
-            If a feature does not exist or is named twice, fewer than two are named, or there is no such
-            output.
-        """
-        estimator = self._of_output(output)
-        chosen = estimator._indices(features)
-        return (
-            estimator._interactions(len(chosen)).entry(chosen)
-            if estimator.P_.size and estimator._has_order(len(chosen))
-            else 0.0
+def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None) -> pd.DataFrame:
+    """Return the table of `ModelEstimator.interactions` for one output."""
+    wanted = 2 if order is None else whole_number("order", order, 2, 10)
+    if top is not None:
+        whole_number("top", top, 1)
+    orders = _products(fit, wanted)
+    chosen = max(orders) if order is None else wanted
+    if chosen not in orders:
+        raise ValueError(
+            f"order = {chosen} is not in this model; it has products of order {', '.join(map(str, orders))}."
         )
+    if (products := orders[chosen]) is None:
+        ranking = _pairs(fit, names.size).ranked(top)
+        i, j = names[ranking.sets].T
+        return pd.DataFrame({"feature_i": i, "feature_j": j, "weight": ranking.weight})
+    features, weight, *_ = products.ranked(top, repeated=True)
+    table = {f"feature_{t + 1}": names[features[:, t]] for t in range(chosen)}
+    return pd.DataFrame({**table, "weight": weight})
+
+
+def weight_of(fit: Fit, names: np.ndarray, features: Sequence[Any]) -> float:
+    """Return the weight of the product of distinct features as in `ranked`, 0 for an order that f lacks."""
+    chosen = _indices(names, features)
+    orders = _products(fit, len(chosen))
+    if len(chosen) not in orders:
+        return 0.0
+    if (products := orders[len(chosen)]) is None:
+        return float(_pairs(fit, names.size).among(*np.array(chosen)[:, None])[0].item())
+    return products.entry(chosen)
+
+
+def _products(fit: Fit, order: int) -> dict[int, Interactions | None]:
+    """Return the products of features by order, of all subsets those of this order, too; None for pairs."""
+    return {**_split(*fit[:3], order)[2]} if isinstance(fit[0], PRODUCTS) else {2: None}
+
+
+def _pairs(fit: Fit, d: int) -> PairWeights:
+    """Return the weights of the pairs of the features of X."""
+    model, parameters, _, entries = fit
+    alone = parameters.replace(P=np.ascontiguousarray(parameters.P[:d]), w=parameters.w[:d])
+    return pairs_of(model, alone, entries=entries)
+
+
+def _indices(names: np.ndarray, features: Sequence[Any]) -> list[int]:
+    """Return the indices of two or more distinct features, given by name or index; else ValueError."""
+    chosen = [_index(names, feature) for feature in features]
+    if len(set(chosen)) < max(2, len(chosen)):
+        raise ValueError(f"features = {list(features)!r} must name at least two, and none twice.")
+    return chosen
+
+
+def _index(names: np.ndarray, feature: Any) -> int:
+    if isinstance(feature, str):
+        known = names.astype(str).tolist()
+        return known.index(one_of("feature", feature, known))
+    return whole_number("feature", feature, 0, names.size - 1)

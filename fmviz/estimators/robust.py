@@ -11,7 +11,7 @@ import numpy as np
 from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.losses import CappedHinge, CappedInsensitive, Insensitive, Loss
-from fmviz.engine.models.robust import RobustFM
+from fmviz.engine.models import Model, RobustFM
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -21,11 +21,9 @@ from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.engine.target import Target
 
-from .base import Callback, RandomState, generator
-from .classifier import ModelClassifier, Weights
-from .fitting import keep_parameters, merged_rows
-from .interactions import WeightedPairEstimator
-from .regressor import ModelRegressor
+from .base import Callback, ModelEstimator, RandomState, generator
+from .fitting import keep_parameters
+from .supervised import ModelClassifier, ModelRegressor, Weights
 
 Given: TypeAlias = float | str | None
 """A number, "auto", or None for no cap at all."""
@@ -34,12 +32,11 @@ Given: TypeAlias = float | str | None
 _FREE_RANK, _RANK = 60, 30
 
 
-class _Robust(WeightedPairEstimator):
+class _Robust(ModelEstimator):
     """Common base of the regressor and the classifier."""
 
-    loss_param = None
-    _entries = False
-
+    regularizer = "l2"
+    _merges_rows = True
     _estimated_start: Parameters | None = None
     _largest_epsilon: ClassVar[float | None] = None
 
@@ -67,22 +64,16 @@ class _Robust(WeightedPairEstimator):
         caps = self._caps()
         return self._loss_of(caps.epsilon or 0.0, 1.0 if caps.cap is None else caps.cap)
 
-    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+    def _model(self) -> Model:
         cap = self._caps().spectrum
-        if cap == np.inf:
-            return "robust", {"spectrum": "squared"}
-        return "robust", {"cap": 1.0 if cap is None else cap}
+        return RobustFM("squared") if cap == np.inf else RobustFM(cap=1.0 if cap is None else cap)
 
-    def _shrinkage(self) -> float:
-        return self._caps().lambda_p or 0.0
-
-    def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
-        return super()._problem(*merged_rows(X, target, sample_weight))
-
-    def _problem_arguments(self) -> dict[str, Any]:
-        weight = self._number("lambda_w")
-        rank = None if self.rank is None else whole_number("rank", self.rank, 1)
-        return {**super()._problem_arguments(), "lambda_w": weight or 0.0, "rank": rank or 1}
+    def _setting(self, name: str) -> Any:
+        if name == "rank":
+            return 1 if self.rank is None else whole_number("rank", self.rank, 1)
+        if name in ("lambda_w", "lambda_p"):
+            return self._number("lambda_spectrum" if name == "lambda_p" else name)
+        return super()._setting(name)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -109,23 +100,8 @@ class _Robust(WeightedPairEstimator):
         return problem, 0.0
 
     def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
-        return (
-            super()._cold_start(problem, size, rng)
-            if self._estimated_start is None
-            else self._estimated_start
-        )
-
-    def _run(self, problem: AnyProblem, *args: Any, **more: Any) -> dict[str, Any]:
-        final = super()._run(problem, *args, **more)
-        problem = cast(Problem, problem)
-        loss, model = problem.loss.settings, cast(RobustFM, problem.model)
-        self.eps_insensitive_ = float(loss["epsilon"])
-        self.cap_loss_ = float(loss.get("cap", np.inf))
-        self.cap_spectrum_ = model.cap if model.capped else float("inf")
-        self.lambda_spectrum_, self.lambda_w_ = problem.lambda_p, problem.lambda_w
-        counted = model.free(self.coefficients_) if model.capped else self.coefficients_ > 0.0
-        self.rank_ = int(np.count_nonzero(counted))
-        return final
+        estimated = self._estimated_start
+        return super()._cold_start(problem, size, rng) if estimated is None else estimated
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         if target.kind not in ("real", "binary") or target.values.ndim > 1:
@@ -142,8 +118,16 @@ class _Robust(WeightedPairEstimator):
         delta = trusted / 6.0 or 1.0
         self.sample_weight_ = delta * kinks.weights(f, target.values, delta)
 
-    def _store(self, end: Snapshot) -> None:
-        super()._store(end)
+    def _store(self, problem: AnyProblem, end: Snapshot) -> None:
+        super()._store(problem, end)
+        problem = cast(Problem, problem)
+        loss, model = problem.loss.settings, cast(RobustFM, problem.model)
+        self.eps_insensitive_ = float(loss["epsilon"])
+        self.cap_loss_ = float(loss.get("cap", np.inf))
+        self.cap_spectrum_ = model.cap if model.capped else float("inf")
+        self.lambda_spectrum_, self.lambda_w_ = problem.lambda_p, problem.lambda_w
+        counted = model.free(self.coefficients_) if model.capped else self.coefficients_ > 0.0
+        self.rank_ = int(np.count_nonzero(counted))
         self.squares_ = np.square(self.P_) @ self.coefficients_
 
 
@@ -179,9 +163,9 @@ class RobustFMRegressor(_Robust, ModelRegressor):
         λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0; its λ_w
         hardly shrinks.
     solver : str, default="auto"
-        "two_stage", or "incremental_svd", which is "auto" for more than 500 features.
+        "two_stage", or "incremental_svd", which is "auto" for more than 61 features.
     solver_params : dict, optional
-        The parameters of the solver, for instance ``{"scheme": "quadratic"}``.
+        The parameters of the solver, for instance ``{"rounds": 500}``.
     max_iter : int, default=50
         The maximum number of epochs.
     tol : float, default=1e-3

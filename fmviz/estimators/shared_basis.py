@@ -1,72 +1,54 @@
-"""Machines on a shared basis as scikit-learn estimators: the base class and the regressor."""
+"""Machines of one or several outputs on a shared basis as scikit-learn estimators."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, one_of, whole_number
-from fmviz.engine.interactions.weights import pairs_of
-from fmviz.engine.losses import Loss, get_loss
-from fmviz.engine.models import get_model
+from fmviz.engine.losses import Loss
+from fmviz.engine.models import Model, get_model
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.shared_basis.path import largest_strength
-from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from fmviz.engine.target import Target
 
 from .base import Callback, ModelEstimator, RandomState
-from .fitting import keep_parameters, merged_rows
-from .regressor import ModelRegressor
+from .fitting import keep_parameters
+from .supervised import ModelClassifier, ModelRegressor, Weights
 
 STRENGTH_SHARE = 0.01
 """The default λ, as a share of λ_max."""
 
 
-class SharedBasisEstimator(ModelEstimator):
+class _SharedBasis(ModelEstimator):
     """Common base of the regressor and the classifier."""
 
-    loss_param = None
-    lambda_p = 0.0
-    _settable: ClassVar[tuple[str, ...]] = ()
+    _merges_rows = True
 
-    def _model_choice(self) -> tuple[str, dict[str, Any]]:
-        self._switch("augment")
+    def _model(self) -> Model:
         radius = 0.0 if self.radius is None else finite_number("radius", self.radius, low=0)
         if radius and self.lambda_sparse:
             raise ValueError(
                 f"radius = {radius:g} limits Ω(V) and lambda_sparse = {self.lambda_sparse:g} is its price; "
                 "give one of them and leave the other None."
             )
-        return "shared_basis", {"kernel": self.kernel, "radius": radius}
+        return get_model("shared_basis", {"kernel": self.kernel, "radius": radius})
+
+    def _setting(self, name: str) -> Any:
+        if name == "regularizer":
+            return OUTPUT_PENALTIES[one_of("penalty", self.penalty, OUTPUT_PENALTIES)]
+        return whole_number("rank", self.rank, 1) if name == "rank" else super()._setting(name)
 
     def _dummies(self) -> int:
-        return int(self.augment)
-
-    def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
-        return super()._problem(*merged_rows(X, target, sample_weight))
-
-    def _problem_arguments(self) -> dict[str, Any]:
-        name, settings = self._model_choice()
-        return {
-            "loss": get_loss(self.loss),
-            "penalty": OUTPUT_PENALTIES[one_of("penalty", self.penalty, OUTPUT_PENALTIES)],
-            "model": get_model(name, settings),
-            "rank": whole_number("rank", self.rank, 1),
-            "lambda_w": 0.0 if self.lambda_w is None else self.lambda_w,
-            "lambda_sparse": 0.0 if self.lambda_sparse is None else self.lambda_sparse,
-            "fit_linear": self._switch("fit_linear"),
-            "fit_intercept": self._switch("fit_intercept"),
-        }
+        return int(self._switch("augment"))
 
     def _budget(self) -> Budget:
         # A certificate takes longer than an epoch.
@@ -92,78 +74,21 @@ class SharedBasisEstimator(ModelEstimator):
             return super()._chosen_solver(problem)
         return get_solver(solver.name, {"refit": refit, **self._mapping("solver_params")})
 
-    def _store(self, end: Snapshot) -> None:
-        parameters, d = end.parameters, self.n_features_in_
-        live = parameters["V"].any(axis=1)
-        self._parameters = parameters
-        self.bases_ = np.ascontiguousarray(parameters.P[:d, live].T)
-        self.offsets_ = parameters.P[d:, live].sum(axis=0)
-        self.output_weights_ = np.ascontiguousarray(parameters["V"][live])
-        self.w_ = parameters["w"][..., :d]
+    def _attributes(self, parameters: Parameters) -> dict[str, Any]:
+        d, live = self.n_features_in_, parameters["V"].any(axis=1)
+        bases = np.ascontiguousarray(parameters.P[:d, live].T)
         bias = parameters["intercept"] + parameters["w"][..., d:].sum(axis=-1)
-        self.intercept_ = bias if bias.ndim else float(bias)
-        self.used_features_ = self._used_features()
-        self.n_used_interactions_ = end.used_interactions
-
-    def _fitted_parameters(self) -> Parameters:
-        return self._parameters
-
-    def _used_features(self) -> np.ndarray:
-        return np.flatnonzero(self.bases_.any(axis=0))
-
-    def _output_number(self, output: Any) -> int:
-        """Return the index of an output given by its label or number, or raise ValueError."""
-        m = self.output_weights_.shape[1]
-        labels = self._output_labels()
-        if output is None:
-            if m == 1:
-                return 0
-            raise ValueError(
-                f"output = None, and there are {m} of them; name one of {', '.join(map(str, labels))}."
-            )
-        for number, label in enumerate(labels):
-            if label == output:
-                return number
-        return whole_number("output", output, 0, m - 1)
-
-    def _output_labels(self) -> list[Any]:
-        return list(range(self.output_weights_.shape[1]))
-
-    def interactions(self, output: Any = None, top: int | None = None) -> pd.DataFrame:
-        """Return the used pairs of features of one output, largest |weight| first.
-
-        Parameters
-        ----------
-        output : object, optional
-            The label of a class, or the number of the output; optional for a single output.
-        top : int, optional
-            The number of pairs to return; by default all that are used.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``feature_i`` and ``feature_j``, i < j, by name where the training data had names, else by
-            index, and ``weight``, that of x_i x_j in this output.
-
-        Raises
-        ------
-        ValueError
-            If there is no such output, or `top` is not a positive whole number.
-        """
-        check_is_fitted(self)
-        if top is not None:
-            whole_number("top", top, 1)
-        model: Any = self._fitted_model
-        single, parameters = model.of_output(self._parameters, self._output_number(output))
-        d = self.n_features_in_
-        parameters = parameters.replace(P=np.ascontiguousarray(parameters.P[:d]), w=parameters.w[:d])
-        ranked = pairs_of(single, parameters).ranked(top)
-        i, j = ranked.sets.T
-        names = self._names()
-        return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": ranked.weight})
+        return {
+            "bases": bases,
+            "offsets": parameters.P[d:, live].sum(axis=0),
+            "output_weights": np.ascontiguousarray(parameters["V"][live]),
+            "w": parameters["w"][..., :d],
+            "intercept": bias if bias.ndim else float(bias),
+            "used_features": np.flatnonzero(bases.any(axis=0)),
+        }
 
 
-class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
+class SharedBasisRegressor(_SharedBasis, ModelRegressor):
     """Polynomial network or factorization machine of one or several real targets on one shared basis.
 
     Minimises (1/N) Σ_n c_n Σ_c ℓ(f_c(x_n), y_nc) + λ_w‖w‖² + λ Ω(V) over V, w, the biases and the bases h_r
@@ -275,55 +200,90 @@ class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
     ) -> None:
         keep_parameters(self, locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,) or (N, m).
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix of shape (N, d)
-            Finite numbers.
-        y : (N,) or (N, m) array_like
-            Finite targets.
-        sample_weight : (N,) array_like, optional
-            Weights c_n ≥ 0, rescaled to a mean of 1.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not allowed, with the reason.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` epochs were not enough.
-        """
-        X, y = self._checked(X, y, y_numeric=True, multi_output=True)
+    def _target_of(self, y: np.ndarray) -> Target:
         values = np.array(y, dtype=np.float64)
         self._n_targets = values.shape[1:]
         # A column of signs is still a real target.
-        self._fit(X, Target(values if values.shape[1:] != (1,) else values[:, 0], "real"), sample_weight)
-        return self
+        return Target(values if values.shape[1:] != (1,) else values[:, 0], "real")
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X.
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
-
-        Returns
-        -------
-        (N,) or (N, m) ndarray, like y
-
-        Raises
-        ------
-        ValueError
-            If X does not suit the fit, or f(x) overflows.
-        """
-        f = self._predict(X)
+    def _predict(self, X: Any) -> np.ndarray:
+        f = super()._predict(X)
         return f.reshape(len(f), *self._n_targets)
+
+
+class SharedBasisClassifier(_SharedBasis, ModelClassifier):
+    """Polynomial network or factorization machine of several classes on one shared basis.
+
+    Every class has a score f_c(x) = b_c + ⟨w_c, x⟩ + Σ_r v_rc σ(h_r, x), and all scores are fitted together
+    (blondel2017): the objective is that of `SharedBasisRegressor` with a loss of all scores of a row. Two
+    classes have one score, positive for the second one; with several labels a row, y of shape (N, m) and of 0
+    and 1, each label has a score.
+
+    Parameters
+    ----------
+    loss : {"logistic", "smoothed_hinge", "squared_hinge"}, default="logistic"
+        The multi-class form of the loss; for two classes and for labels "logistic" or "squared_hinge".
+    class_weight : dict or "balanced", optional
+        As for `FactorizationMachineClassifier`; not for several labels.
+    rank, kernel, augment, penalty, refit, solver, solver_params, lambda_w, lambda_sparse, radius
+        As for `SharedBasisRegressor`.
+    fit_linear, fit_intercept, max_iter, tol, warm_start, early_stopping, validation_fraction
+        As for `SharedBasisRegressor`.
+    n_iter_no_change, verbose, random_state, callback, dtype
+        As for `SharedBasisRegressor`.
+
+    Attributes
+    ----------
+    classes_ : (m,) ndarray
+        The labels, sorted; for several labels a row their numbers.
+    bases_, offsets_, output_weights_, w_, intercept_, used_features_, n_used_interactions_, certificate_
+        As for `SharedBasisRegressor`; two classes have one output.
+    history_, status_, n_iter_, n_features_in_, feature_names_in_
+        As for `SharedBasisRegressor`.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> machine = fmviz.SharedBasisClassifier(random_state=0).fit(X, y)
+    >>> machine.score(X, y) > 0.99
+    True
+    >>> machine.output_weights_.shape[1]
+    3
+    """
+
+    def __init__(
+        self,
+        rank: int = 50,
+        *,
+        kernel: str = "polynomial",
+        augment: bool = False,
+        penalty: str = "l1_l2",
+        refit: str = "output",
+        loss: str | Loss = "logistic",
+        class_weight: Weights | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float | None = None,
+        lambda_sparse: float | None = None,
+        radius: float | None = None,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        keep_parameters(self, locals())
+
+    def _probabilities(self, positive: Any) -> np.ndarray:
+        return positive if positive.ndim == 2 else np.column_stack([1.0 - positive, positive])

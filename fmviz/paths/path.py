@@ -79,7 +79,7 @@ def iterate_path(
     lambdas: Sequence[float],
     *,
     orders: Sequence[Order] = ("down",),
-    start: str = "random",
+    start: str | Parameters = "random",
     solver: str | Solver = "auto",
     budget: Budget | None = None,
     init_scale: float = _INIT_SCALE,
@@ -91,7 +91,8 @@ def iterate_path(
     """Yield the fit at every λ; see `regularization_path`.
 
     A solver given by name makes 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`), if it can,
-    unless `solver_params` override this.
+    unless `solver_params` override this. `start` may be the parameters of which cold fits, and the first of
+    every warm path, start; the solver is then taken as it is.
 
     Examples
     --------
@@ -106,7 +107,6 @@ def iterate_path(
     0.5 18
     """
     strengths = sorted(checked_strengths("lambdas", lambdas))
-    one_of("start", start, STARTS)
     if isinstance(orders, str) or not isinstance(orders, Iterable):
         raise ValueError(
             f"orders = {orders!r} must be a sequence of {', '.join(ORDERS)}: write [{orders!r}]."
@@ -115,19 +115,24 @@ def iterate_path(
         one_of("orders", order, ORDERS)
     held_out = None if validation is None else problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
+    method = path_solver(problem, solver, solver_params)
     # Every cold fit, and the first of every warm path, has the same start.
-    first, method = start_and_solver(
-        problem, start, init_scale, rng, path_solver(problem, solver, solver_params)
-    )
+    first, method = start_and_solver(problem, start, init_scale, rng, method)
     return _path(problem, strengths, orders, method, budget, first, rng, held_out, should_stop)
 
 
 def start_and_solver(
-    problem: AnyProblem, start: str, init_scale: float, rng: np.random.Generator, solver: Solver
+    problem: AnyProblem,
+    start: str | Parameters,
+    init_scale: float,
+    rng: np.random.Generator,
+    solver: Solver,
 ) -> tuple[Parameters, Solver]:
     """Return the start of fits at any λ, and the solver; an informed one escapes saddle points at P = 0."""
+    if isinstance(start, Parameters):
+        return start, solver
     finite_number("init_scale", init_scale, low=0)
-    if start == "random":
+    if one_of("start", start, STARTS) == "random":
         return problem.start(init_scale, rng), solver
     return informed_start(problem, init_scale, rng), informed_solver(solver, problem)
 
@@ -161,14 +166,14 @@ def _path(
     for order in orders:
         start = first
         for strength in reversed(strengths) if order == "down" else strengths:
-            if should_stop():
-                return
             current = problem.at(lambda_sparse=strength)
             *_, end = iterate(current, solver, budget, should_stop, start=start, rng=rng)
             if order != "cold":
                 start = end.parameters
             loss = float("nan") if held_out is None else held_out.risk(end.parameters)
             yield PathPoint(order, strength, end, loss)
+            if should_stop():
+                return
 
 
 def regularization_path(

@@ -11,13 +11,12 @@ import numpy as np
 
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, whole_number
-from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 
-from .path import Order, checked_strengths, path_solver, problem_of, start_and_solver
+from .path import Order, checked_strengths, iterate_path, path_solver, problem_of, start_and_solver
 
 # The grid of the paper's search (atarashi2021, 8.3): powers of ten.
 GRID = tuple(10.0**e for e in range(-7, -1))
@@ -130,7 +129,6 @@ def find_lambda(
     budget = Budget(
         epochs=whole_number("max_iter", max_iter, 1),
         tol=finite_number("tol", tol, low=0),
-        report_every=None,
     )
     return search_lambda(
         problem_of(X, y, problem),
@@ -180,14 +178,23 @@ def search_lambda(
 
     fits: dict[float, Parameters] = {}
 
-    def fit(strength: float) -> Snapshot:
-        current = problem.at(lambda_sparse=strength)
+    def fit(strength: float) -> Snapshot | None:
         before = [other for other in fits if (other < strength) == (order == "up")]
         near = min(before, key=lambda other: abs(other - strength), default=None)
         # The same draws each time, so that a cold fit at the resulting strength can be reproduced alone.
         begin = first if near is None else fits[near]
-        *_, end = iterate(current, method, budget, should_stop, start=begin, rng=deepcopy(rng))
-        if order != "cold":
+        points = iterate_path(
+            problem,
+            [strength],
+            orders=("cold",),
+            start=begin,
+            solver=method,
+            budget=budget,
+            random_state=deepcopy(rng),
+            should_stop=should_stop,
+        )
+        end = next((point.snapshot for point in points), None)
+        if order != "cold" and end is not None:
             fits[strength] = end.parameters
         return end
 
@@ -195,7 +202,7 @@ def search_lambda(
 
 
 def _search(
-    fit: Callable[[float], Snapshot],
+    fit: Callable[[float], Snapshot | None],
     target: int,
     least: int,
     most: int,
@@ -208,8 +215,7 @@ def _search(
     rising = strengths[0] < strengths[-1]
     while not should_stop():
         strength = waiting.pop(0) if waiting else 0.5 * (low + high)
-        end = fit(strength)
-        if should_stop():
+        if (end := fit(strength)) is None or should_stop():
             return
         used = end.used_interactions
         if least <= used <= most:

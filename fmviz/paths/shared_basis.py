@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from functools import partial
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 
-from .validation import Folds, Trial, Validation, parts_of, trial_of, trials_along
+from .validation import Folds, Trial, Validation, parts_of, trials_along, until_worse
 
 LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
 """The ends of the path, as shares of λ_max."""
@@ -33,6 +32,8 @@ def search_basis_strength(
     rng: np.random.Generator,
     *,
     solver: Solver,
+    count: int = _COUNT,
+    patience: int = _PATIENCE,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Trial, None, Validation]:
     """Choose λ by the mean loss on held-out rows; yield every trial.
@@ -50,7 +51,7 @@ def search_basis_strength(
         Draws the starts.
     solver : Solver
         The solver; its settings are kept, except those for the number of bases that an epoch adds.
-    should_stop
+    count, patience, should_stop
         As for `fmviz.paths.validation.search_strengths`.
 
     Returns
@@ -63,20 +64,33 @@ def search_basis_strength(
         If it is stopped before the first fit.
     """
     known = {spec.name for spec in solver.params}
-    quick = {name: value for name, value in _QUICK.items() if name in known}
-    method = get_solver(solver.name, {**solver.settings, **quick})
+    method = get_solver(
+        solver.name, {**solver.settings, **{name: value for name, value in _QUICK.items() if name in known}}
+    )
     if problem.design.n_samples * problem.target.n_outputs >= _MANY:
         folds = folds[:1]
     problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem), lambda_p=0.0)
-    strengths = largest_strength(problem) * np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, _COUNT)
+    top = largest_strength(problem)
     parts = parts_of(problem, folds)
     starts = [train.start(0.0, rng) for train, _ in parts]
-    attempt = partial(trial_of, budget=_BUDGET, method=method, rng=rng, should_stop=should_stop)
-    ends: list[tuple[Trial, Parameters]] = []
-    for trial, fits in trials_along(parts, strengths.tolist(), starts, attempt, _PATIENCE, should_stop):
-        ends.append((trial, fits[0]))
+    strengths = [float(share * top) for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count)]
+    path = trials_along(
+        parts,
+        strengths,
+        starts,
+        order="down",
+        budget=_BUDGET,
+        method=method,
+        rng=rng,
+        should_stop=should_stop,
+    )
+    trials: list[Trial] = []
+    best: tuple[Trial, Parameters] | None = None
+    for trial, fits in until_worse(path, patience):
+        trials.append(trial)
         yield trial
-    if not ends:
+        if best is None or trial.loss < best[0].loss:
+            best = trial, fits[0]
+    if best is None:
         raise ValueError("Stopped before the first fit.")
-    best = min(ends, key=lambda end: end[0].loss)
-    return Validation([trial for trial, _ in ends], *best, 0.0)
+    return Validation(trials, *best, 0.0)

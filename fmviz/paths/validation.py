@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -12,20 +12,21 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.drive import Budget
-from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start, linear_fit, references
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.strengths import N_STRENGTHS, linear_reference
 
-from .path import path_solver
+from .path import Order, PathPoint, iterate_path, onwards, path_solver
 
 Step = TypeVar("Step")
 End = TypeVar("End")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 Parts = Sequence[tuple[AnyProblem, Sequence[AnyProblem]]]
-Attempt = Callable[[Parts, dict[str, float], list[Parameters]], tuple["Trial", list[Parameters]]]
+Attempt = Callable[[Parts, Sequence[float], list[Parameters]], Iterator[tuple["Trial", list[Parameters]]]]
+Measure = Callable[[AnyProblem, Parameters], float]
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
 """The λ_w to try on linear fits, as shares of `References.lambda_w`."""
@@ -47,7 +48,7 @@ _OVERLAP = 4
 # λ_w is no longer lowered once linear fits have become worse so many times in a row.
 _LINEAR_PATIENCE = 2
 # The least relative decrease of a loss that counts.
-GAIN = 1e-4
+_GAIN = 1e-4
 # Fits are compared by their predictions, which converge long before the last weights do.
 _BUDGET = Budget(epochs=100, tol=1e-3, fall=1e-4, report_every=None, certify_every=None)
 # The number of rows from which a single held-out part is enough.
@@ -181,13 +182,6 @@ def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> 
     return list(split.split(np.zeros((y.size, 1)), y))
 
 
-def choose_strengths(
-    *given: Any, tell: Callable[[Trial], Any] = lambda trial: None, **more: Any
-) -> Validation:
-    """Run `search_strengths` and return its result; `tell` is called with every trial."""
-    return finished(search_strengths(*given, **more), tell)
-
-
 def search_strengths(
     problem: AnyProblem,
     folds: Folds,
@@ -198,6 +192,8 @@ def search_strengths(
     count: int = N_STRENGTHS,
     patience: int = _PATIENCE,
     groups: Sequence[str] | None = None,
+    measure: Measure | None = None,
+    each: Each = map,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Trial, None, Validation]:
     """Choose λ_w, λ_p and λ by the mean loss on held-out rows; yield every trial.
@@ -227,6 +223,8 @@ def search_strengths(
         pair do not count.
     groups : sequence of str, optional
         The column of a table behind every feature. Then pairs of columns are counted for `one_se`.
+    measure, each
+        As for `trials_along`.
     should_stop : callable
         Called between fits; a stopped search chooses among its trials so far.
 
@@ -244,18 +242,28 @@ def search_strengths(
     lambda_w = _linear_strength(problem, parts)
     problem = problem.at(lambda_w=lambda_w)
     parts = [(train.at(lambda_w=lambda_w), held_out) for train, held_out in parts]
-    known = references(problem)
-    strengths = known.grid(count) if problem.penalty.saddles else known.grid(count)[::-1]
+    known, order = references(problem), onwards(problem)
+    strengths = known.grid(count)[:: 1 if order == "down" else -1]
     weakest = {"lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p, "lambda_sparse": min(strengths)}
     method = informed_solver(path_solver(problem, solver), problem)
     starts = [informed_start(train.at(**weakest), known.init_scale, rng, shrunk=True) for train, _ in parts]
-    attempt = partial(trial_of, budget=_BUDGET, method=method, rng=rng, codes=codes, should_stop=should_stop)
+    attempt = partial(
+        trials_along,
+        order=order,
+        budget=_BUDGET,
+        method=method,
+        rng=rng,
+        codes=codes,
+        measure=measure,
+        each=each,
+        should_stop=should_stop,
+    )
     trials: list[Trial] = []
     ends: dict[Trial, list[Parameters]] = {}
     for share in SHRINKAGE_SHARES:
         shrunk = [(train.at(lambda_p=share * known.lambda_p), held_out) for train, held_out in parts]
         recent: deque[tuple[Trial, list[Parameters]]] = deque(maxlen=patience + _OVERLAP + 1)
-        for trial, fits in trials_along(shrunk, strengths, starts, attempt, patience, should_stop):
+        for trial, fits in until_worse(attempt(shrunk, strengths, starts), patience):
             recent.append((trial, fits))
             trials.append(trial)
             ends[trial] = fits
@@ -307,9 +315,13 @@ def _refined(
                     if not _FURTHER * smallest < value <= _LARGER * getattr(start, name):
                         break
                     strengths = {n: getattr(best, n) for n in least} | {name: value}
-                    trial, ends = attempt(parts, strengths, fits)
-                    yield trial, ends
-                    better = trial.loss < best.loss * (1.0 - GAIN)
+                    strength = strengths.pop("lambda_sparse")
+                    moved = [(train.at(**strengths), held_out) for train, held_out in parts]
+                    if (result := next(attempt(moved, [strength], fits), None)) is None:
+                        return
+                    yield result
+                    trial, ends = result
+                    better = _improves(trial.loss, best.loss)
                     if better:
                         best, fits = trial, ends
                 if best is not around:
@@ -327,27 +339,69 @@ def parts_of(problem: AnyProblem, folds: Folds) -> Parts:
     ]
 
 
-def trial_of(
+def trials_along(
     parts: Parts,
-    strengths: dict[str, float],
-    starts: list[Parameters],
+    strengths: Sequence[float],
+    starts: Sequence[Parameters],
     *,
+    order: Order,
     budget: Budget,
     method: Solver,
     rng: np.random.Generator,
     codes: np.ndarray | None = None,
+    measure: Measure | None = None,
+    each: Each = map,
     should_stop: Callable[[], bool],
-) -> tuple[Trial, list[Parameters]]:
-    """Fit at some strengths on the training rows of all folds, and return the trial with the fits."""
-    ends = []
-    for (train, _), start in zip(parts, starts, strict=True):
-        *_, end = iterate(train.at(**strengths), method, budget, should_stop, start=start, rng=rng)
-        ends.append(end)
-    fits = [end.parameters for end in ends]
-    losses = tuple(piece.risk(fit) for (_, pieces), fit in zip(parts, fits, strict=True) for piece in pieces)
-    features = tuple(end.used_interactions for end in ends)
-    pairs = features if codes is None else tuple(_pairs_of_groups(fit, codes) for fit in fits)
-    return Trial(**strengths, losses=losses, interactions=features, pairs=pairs), fits
+) -> Iterator[tuple[Trial, list[Parameters]]]:
+    """Follow a path over λ in all folds together; yield every trial with the fits to the training rows.
+
+    Parameters
+    ----------
+    parts, starts
+        The problems of every fold, and where the first fit to its training rows starts.
+    strengths, order, budget, should_stop
+        As for `fmviz.paths.iterate_path`.
+    method : Solver
+        The solver.
+    rng : numpy Generator
+        The source of the solver's draws. Folds share it where `each` is ``map``; otherwise every fold has a
+        generator of its own, since they need not be fitted in order.
+    codes : (d,) int ndarray, optional
+        The group of every feature. Then pairs of groups are counted, too.
+    measure : callable, optional
+        What is least for the best parameters, given held-out rows and parameters; by default the mean loss.
+    each : callable
+        Like ``map``, calls a function with every fold's path, in parallel if it likes.
+    """
+    draws = [rng] * len(parts) if each is map else rng.spawn(len(parts))
+    paths = [
+        iterate_path(
+            train,
+            strengths,
+            orders=(order,),
+            start=start,
+            solver=method,
+            budget=budget,
+            random_state=draw,
+            should_stop=should_stop,
+        )
+        for (train, _), start, draw in zip(parts, starts, draws, strict=True)
+    ]
+    while not should_stop() and None not in (points := [*each(_advanced, paths)]):
+        fits = [point.snapshot.parameters for point in points]
+        losses = [
+            piece.risk(fit) if measure is None else measure(piece, fit)
+            for (_, pieces), fit in zip(parts, fits, strict=True)
+            for piece in pieces
+        ]
+        features = tuple(point.snapshot.used_interactions for point in points)
+        pairs = features if codes is None else tuple(_pairs_of_groups(fit, codes) for fit in fits)
+        problem, strength = parts[0][0], points[0].lambda_sparse
+        yield Trial(problem.lambda_w, problem.lambda_p, strength, tuple(losses), features, pairs), fits
+
+
+def _advanced(path: Iterator[PathPoint]) -> PathPoint | None:
+    return next(path, None)
 
 
 def _pairs_of_groups(parameters: Parameters, codes: np.ndarray) -> int:
@@ -395,26 +449,21 @@ def _linear_strength(problem: AnyProblem, parts: Parts) -> float:
     return best
 
 
-def trials_along(
-    parts: Parts,
-    strengths: Sequence[float],
-    starts: list[Parameters],
-    attempt: Attempt,
-    patience: int,
-    should_stop: Callable[[], bool],
+def until_worse(
+    trials: Iterable[tuple[Trial, list[Parameters]]], patience: int
 ) -> Iterator[tuple[Trial, list[Parameters]]]:
-    """Yield the trials along the strengths, each with the fits to the training rows of all folds."""
+    """Yield the trials along a path, up to so many consecutive ones with a worse loss."""
     least, worse = float("inf"), 0
-    for strength in strengths:
-        if should_stop():
-            return
-        problem = parts[0][0]
-        chosen = {"lambda_w": problem.lambda_w, "lambda_p": problem.lambda_p, "lambda_sparse": strength}
-        trial, starts = attempt(parts, chosen, starts)
-        yield trial, starts
+    for trial, fits in trials:
+        yield trial, fits
         # Fits without a pair are all the same, and say nothing of what comes.
         if trial.used_interactions:
-            worse = 0 if trial.loss < least * (1.0 - GAIN) else worse + 1
+            worse = 0 if _improves(trial.loss, least) else worse + 1
         least = min(least, trial.loss)
         if worse >= patience:
             return
+
+
+def _improves(loss: float, least: float) -> bool:
+    """Return whether a loss, negative for a score, is less than the least so far by a share that counts."""
+    return loss < least * (1.0 - _GAIN if least > 0.0 else 1.0 + _GAIN)

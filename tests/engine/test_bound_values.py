@@ -16,7 +16,7 @@ from fmviz.choices import bound
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import WhyNot
 from fmviz.engine.losses import LOSSES, Huber, Squared, get_loss
-from fmviz.engine.models import MODELS, HigherOrderFM, get_model
+from fmviz.engine.models import MODELS, HigherOrder, get_model
 from fmviz.engine.penalties import L1, PENALTIES, TI, EntryView, MatrixView, OmegaStar, RowView, get_penalty
 from fmviz.engine.penalties._coupled import entries_penalty, entry_penalty
 from fmviz.engine.problem import Problem
@@ -30,7 +30,7 @@ VALUES = [
     Huber(2.5),
     TI(axis="rows"),
     OmegaStar(prox_steps=3),
-    HigherOrderFM(order=5),
+    HigherOrder(order=5),
 ]
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 5))
@@ -43,7 +43,7 @@ Y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=20)
 def test_a_name_with_parameters_is_the_value():
     assert get_loss("huber", {"delta": 2}) == Huber(2)
     assert get_penalty("ti", {"axis": "rows"}) == TI(axis="rows")
-    assert get_model("hofm", {"order": 5}) == HigherOrderFM(5)
+    assert get_model("hofm", {"order": 5}) == HigherOrder(5)
     assert get_loss("huber") == Huber() == Huber(1.0)
 
 
@@ -99,8 +99,8 @@ def test_values_can_be_compared_hashed_pickled_and_not_written_to(value):
         (lambda: Huber("wide"), "delta = 'wide' must be a finite number from"),
         (lambda: Huber(True), "delta = True must be a finite number"),
         (lambda: TI(axis="row"), r"axis = 'row' is not known; choose one of columns, rows.*'rows'"),
-        (lambda: HigherOrderFM(order=1), "order = 1 must be a whole number from 2 to 10"),
-        (lambda: HigherOrderFM(order=2.5), "order = 2.5 must be a whole number"),
+        (lambda: HigherOrder(order=1), "order = 1 must be a whole number from 2 to 10"),
+        (lambda: HigherOrder(order=2.5), "order = 2.5 must be a whole number"),
         (lambda: get_model("convex_fm", {"diagonal": "yes"}), "diagonal = 'yes' is neither True nor False"),
         (lambda: PCD(anderson=-1), "anderson = -1 must be a whole number"),
     ],
@@ -115,7 +115,7 @@ def test_what_is_not_known_or_allowed_is_named_with_a_way_out(make, words):
     [
         (lambda: get_loss(Huber(2), {"delta": 3}), r"Huber\(delta=2.0\) has .* leave delta out, .*'huber'"),
         (lambda: get_penalty(TI(), {"axis": "rows"}), r"TI\(axis='columns'\) has .* the name 'ti'"),
-        (lambda: get_model(HigherOrderFM(), {"order": 4}), r"HigherOrderFM\(order=3\) has"),
+        (lambda: get_model(HigherOrder(), {"order": 4}), r"HigherOrder\(order=3\) has"),
         (lambda: get_solver(PCD(anderson=5), {"order": "columns"}), r"PCD\(anderson=5\) has its settings"),
         (lambda: bound(loss=Huber(2), loss_param=3.0), r"Huber\(delta=2.0\) has its parameters already"),
         (lambda: fmviz.prox(TI(), X, 0.1, axis="rows"), r"TI\(axis='columns'\) has its parameters already"),

@@ -19,7 +19,7 @@ from fmviz.engine.starts import zero_threshold as module
 from fmviz.engine.starts.informed import informed_solver, why_empty
 from fmviz.engine.starts.strengths import References, _different_rows, fill_strengths
 from fmviz.engine.starts.zero_threshold import linear_fit, zero_threshold
-from fmviz.paths.validation import choose_strengths, default_folds
+from fmviz.paths.validation import default_folds, finished, search_strengths
 
 NAMES = ("lambda_w", "lambda_p", "lambda_sparse", "init_scale")
 HARD = ("ti", "omega_ti", "cs", "omega_cs")
@@ -242,7 +242,8 @@ def test_validation_finds_strengths_that_predict(rng):
     X, y = planted()
     problem = Problem.build(X, y, rank=5)
     messages = []
-    result = choose_strengths(problem, default_folds(y, False, rng)[:2], rng, tell=messages.append)
+    search = search_strengths(problem, default_folds(y, False, rng)[:2], rng)
+    result = finished(search, messages.append)
     assert result.trials == messages
     assert result.best.loss == result.frame["validation_loss"].min()
     # The linear fit explains next to nothing.

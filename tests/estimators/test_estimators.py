@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from contextlib import nullcontext
 from math import factorial
 
 import numpy as np
@@ -17,7 +19,10 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from sklearn_checks import own_checks
 
 import fmviz
+from fmviz.engine.models import ConvexFM, HigherOrder, Lifted, PolynomialNetwork
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.schedule import STRENGTHS
+from fmviz.engine.target import Target
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))
@@ -28,40 +33,31 @@ NAMED = pd.DataFrame(X, columns=list("abcdef"))
 # Short fits: what is asked of them does not need their end.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
+MACHINE, CLASSIFIER = fmviz.FactorizationMachineRegressor, fmviz.FactorizationMachineClassifier
+A2 = Lifted(2, "anova")
+# With dummy features, one P for products of all orders up to 3.
+SHARED, SIGNED = PolynomialNetwork(3, "anova", "ones"), PolynomialNetwork(4, "anova", "signs")
+
 PAIRS = {
-    "fm": fmviz.FactorizationMachineRegressor(rank=4, lambda_sparse=0.02, random_state=0),
-    "convex": fmviz.ConvexFMRegressor(lambda_trace=0.02, random_state=0),
-    "squares": fmviz.ConvexFMRegressor(diagonal=True, lambda_trace=0.02, random_state=0),
-    "quadratic": fmviz.QuadraticRegressor(lambda_trace=0.01, lambda_sparse=0.02),
+    "fm": MACHINE(4, lambda_sparse=0.02, random_state=0),
+    "convex": MACHINE(model="convex", lambda_p=0.02, random_state=0),
+    "squares": MACHINE(model=ConvexFM(diagonal=True), lambda_p=0.02, random_state=0),
+    "quadratic": MACHINE(model="quadratic", lambda_p=0.01, lambda_sparse=0.02),
 }
 PRODUCTS = {
-    "hofm": fmviz.HigherOrderFMRegressor(rank=3, random_state=0),
-    "shared": fmviz.HigherOrderFMRegressor(rank=3, shared=True, random_state=0),
-    "shared4": fmviz.HigherOrderFMRegressor(
-        rank=2, order=4, shared=True, coefficients="signs", regularizer="l1", init_scale=0.5, random_state=0
-    ),
-    "shared fitted": fmviz.HigherOrderFMRegressor(
-        rank=3,
-        order=2,
-        shared=True,
-        coefficients="fitted",
-        regularizer="l2",
-        lambda_sparse=0.0,
-        random_state=0,
-    ),
-    "network": fmviz.PolynomialNetworkRegressor(rank=3, random_state=0),
-    "network3": fmviz.PolynomialNetworkRegressor(
-        rank=3, degree=3, augment=True, coefficients="ones", random_state=0
-    ),
-    "network augmented": fmviz.PolynomialNetworkRegressor(rank=3, augment=True, random_state=0),
-    "all subsets": fmviz.AllSubsetsRegressor(rank=3, init_scale=0.3, random_state=0),
-    "H2": fmviz.LiftedRegressor(rank=3, random_state=0),
-    "A2": fmviz.LiftedRegressor(rank=3, kernel="anova", regularizer="ti", lambda_sparse=0.1, random_state=0),
-    "A2 augmented": fmviz.LiftedRegressor(rank=3, kernel="anova", augment=True, random_state=0),
-    "H3": fmviz.LiftedRegressor(
-        rank=2, degree=3, regularizer="l1", lambda_sparse=0.01, init_scale=0.5, random_state=0
-    ),
-    "H3 augmented": fmviz.LiftedRegressor(rank=2, degree=3, augment=True, init_scale=0.5, random_state=0),
+    "hofm": MACHINE(3, model="hofm", random_state=0),
+    "shared": MACHINE(3, model=SHARED, augment=True, regularizer="omega_ti", random_state=0),
+    "shared4": MACHINE(2, model=SIGNED, augment=True, regularizer="l1", init_scale=0.5, random_state=0),
+    "shared fitted": MACHINE(3, model=PolynomialNetwork(2, "anova"), augment=True, random_state=0),
+    "network": MACHINE(3, model=PolynomialNetwork(2), random_state=0),
+    "network3": MACHINE(3, model=PolynomialNetwork(3, coefficients="ones"), augment=True, random_state=0),
+    "network augmented": MACHINE(3, model=PolynomialNetwork(), augment=True, random_state=0),
+    "all subsets": MACHINE(3, model="all_subsets", init_scale=0.3, random_state=0),
+    "H2": MACHINE(3, model=Lifted(2), random_state=0),
+    "A2": MACHINE(3, model=A2, regularizer="ti", lambda_sparse=0.1, random_state=0),
+    "A2 augmented": MACHINE(3, model=A2, augment=True, random_state=0),
+    "H3": MACHINE(2, model=Lifted(3), regularizer="l1", lambda_sparse=0.01, init_scale=0.5, random_state=0),
+    "H3 augmented": MACHINE(2, model=Lifted(3), augment=True, init_scale=0.5, random_state=0),
 }
 CASES = PAIRS | PRODUCTS
 SMALL = {"rank": 2, "max_iter": 30}
@@ -78,24 +74,24 @@ def test_sklearn_contract(estimator, check):
 
 # Few epochs: a choice between bases that are nearly as good may depend on rounding.
 QUICK = {"rank": 3, "max_iter": 2, "tol": 0.0, "random_state": 0}
-SLOW = [
-    fmviz.HigherOrderFMRegressor(order=2, **SMALL),
-    fmviz.HigherOrderFMClassifier(order=2, **SMALL),
-    fmviz.HigherOrderFMRegressor(shared=True, **SMALL),
-    fmviz.PolynomialNetworkRegressor(**SMALL),
+MODELS = [
+    {"model": HigherOrder(2)},
+    {"model": SHARED, "augment": True},
+    {"model": PolynomialNetwork(2)},
     # With the default λ_p some decisions pass 37, where probabilities are 1 and can no longer be ranked.
-    fmviz.PolynomialNetworkClassifier(augment=True, degree=3, coefficients="ones", lambda_p=1.0, **SMALL),
-    fmviz.AllSubsetsRegressor(**SMALL),
-    fmviz.AllSubsetsClassifier(**SMALL),
-    fmviz.LiftedRegressor(**SMALL),
-    fmviz.LiftedRegressor(kernel="anova", **SMALL),
-    fmviz.LiftedClassifier(augment=True, degree=3, **SMALL),
-    fmviz.QuadraticRegressor(max_iter=100),
-    fmviz.QuadraticClassifier(max_iter=100),
-    fmviz.ConvexFMRegressor(),
-    fmviz.ConvexFMClassifier(),
+    {"model": PolynomialNetwork(3, coefficients="ones"), "augment": True, "lambda_p": 1.0},
+    {"model": "all_subsets"},
+    {"model": A2},
+    {"model": Lifted(3), "augment": True},
+    {"model": "quadratic", "rank": None, "max_iter": 100},
+    {"model": "convex", "rank": None, "max_iter": None},
+]
+SLOW = [
+    *(kind(**{**SMALL, **model}) for model in MODELS for kind in (MACHINE, CLASSIFIER)),
     fmviz.RobustFMRegressor(),
     fmviz.RobustFMClassifier(),
+    fmviz.BayesianFMRegressor(2, n_draws=20, burn_in=5),
+    fmviz.BayesianFMClassifier(2, n_draws=20, burn_in=5),
 ]
 
 
@@ -153,22 +149,13 @@ def test_the_pair_is_found_and_its_weight_is_right(case, certificate):
 def test_history_is_the_objective_and_prediction_the_model(case):
     target = Y + (3 * X[:, 4] ** 2 if case == "squares" else 0.0)
     fitted = clone(CASES[case]).set_params(max_iter=20).fit(X, target)
-    convex = {"model": "convex_fm", "regularizer": "l2", "rank": 30, "lambda_p": 0.02, "lambda_sparse": 0.0}
-    settings = {
-        "fm": {"rank": 4, "lambda_p": getattr(fitted, "lambda_p_", None), "lambda_sparse": 0.02},
-        "convex": convex,
-        "squares": convex | {"model_params": {"diagonal": True}},
-        "quadratic": {"model": "qr", "regularizer": "l1", "lambda_p": 0.01, "lambda_sparse": 0.02},
-    }[case]
-    problem = build_problem(X, target, lambda_w=fitted.lambda_w_, **settings)
-    at = fitted.w_, fitted.intercept_
-    if case == "quadratic":
-        here = Parameters.of_weights(fitted.W_, *at)
-    else:
-        here = Parameters(fitted.P_, *at, coefficients=getattr(fitted, "coefficients_", None))
-    assert fitted.history_["objective"].iloc[-1] == pytest.approx(problem.objective(here))
-    assert fitted.predict(X) == pytest.approx(problem.predict(here))
-    assert fitted.score(X, target) > 0.97
+    problem = fitted._problem(X, Target.of(target), None)[0]
+    problem = problem.at(**{name: getattr(fitted, f"{name}_") for name in STRENGTHS})
+    # The parameters are those of the attributes, also where these are changed.
+    assert fitted.history_["objective"].iloc[-1] == problem.objective(fitted._fitted_parameters())
+    fitted.w_ = fitted.w_ + 1.0
+    assert fitted.predict(X) == pytest.approx(problem.predict(fitted._parameters) + X.sum(axis=1))
+    assert fitted.score(X, target + X.sum(axis=1)) > 0.97
 
 
 @pytest.mark.sample(6)
@@ -198,9 +185,9 @@ def test_predictions_weights_and_counts_are_those_of_the_products(case):
         for key in distinct[:4]:
             assert fitted.interaction_weight(["abcdef"[j] for j in key]) == pytest.approx(got[key], rel=1e-9)
         assert len(fitted.interactions(2, m)) == min(2, len(got))
-    highest = getattr(fitted, "degree", getattr(fitted, "order", None))
+    highest = fitted._fitted_model.order
     lowest = highest if case in ("network", "H2", "A2", "H3") else 2
-    assert every or set(fitted.factors_) == set(range(lowest, highest + 1))
+    assert every or set(fitted.factors_) == {*range(lowest, highest + 1)}
     assert fitted.n_used_interactions_ == sum(fitted.used_interactions_.values())
     assert set(fitted.used_features_) == {j for key in wanted for j in key}
     assert fitted.n_iter_ == fitted.history_["epoch"].iloc[-1]
@@ -208,12 +195,12 @@ def test_predictions_weights_and_counts_are_those_of_the_products(case):
 
 
 def test_a_planted_triple_is_found_and_squares_are_weighed():
-    best = fmviz.HigherOrderFMRegressor(rank=4, random_state=0).fit(X, TRIPLE).interactions(top=1)
+    best = MACHINE(4, model="hofm", random_state=0).fit(X, TRIPLE).interactions(top=1)
     assert best.iloc[0, :3].astype(int).tolist() == [0, 1, 2]
     assert best.weight[0] == pytest.approx(2.0, abs=0.2)
     y = 3 * X[:, 0] ** 2 - 2 * X[:, 1] ** 2 + X[:, 2] * X[:, 3]
-    network = fmviz.PolynomialNetworkRegressor(
-        rank=5, lambda_p=1e-5, max_iter=2_000, tol=1e-6, random_state=0
+    network = MACHINE(
+        5, model=PolynomialNetwork(2), lambda_p=1e-5, max_iter=2_000, tol=1e-6, random_state=0
     ).fit(X[:, :5], y)
     table = network.interactions(3)
     assert table.iloc[:, :2].to_numpy().tolist() == [[0, 0], [1, 1], [2, 3]]
@@ -224,36 +211,29 @@ def test_a_planted_triple_is_found_and_squares_are_weighed():
 
 @pytest.mark.slow
 def test_groups_of_pairs_and_triples_are_found():
-    lifted = fmviz.LiftedRegressor(rank=4, degree=3, augment=True, init_scale=0.5, random_state=0)
+    lifted = MACHINE(4, model=Lifted(3), augment=True, init_scale=0.5, random_state=0)
     result = lifted.fit(X[:, :5], TRIPLE)
     assert result.interactions(top=1).iloc[0, :3].astype(int).tolist() == [0, 1, 2]
     assert result.interactions(top=1, order=2).iloc[0, :2].astype(int).tolist() == [3, 4]
     table, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
-    fitted = fmviz.QuadraticRegressor(
-        lambda_trace=1.0, lambda_sparse=0.3, fit_linear=False, fit_intercept=False
+    fitted = MACHINE(
+        model="quadratic", lambda_p=1.0, lambda_sparse=0.3, fit_linear=False, fit_intercept=False
     ).fit(table, y)
     assert fitted.certificate_ < 1e-3
     assert fmviz.metrics.support_f1(W, Parameters.of_weights(fitted.W_)) > 0.9
 
 
-def test_planted_groups_are_of_low_rank():
-    table, y, _ = fmviz.datasets.make_sparse_interactions(random_state=0)
-    fitted = fmviz.ConvexFMRegressor(lambda_trace=1.0, fit_linear=False, random_state=0).fit(table, y)
-    assert 8 <= fitted.rank_ <= 12
-    assert fitted.certificate_ < 1e-10
-
-
 ANY_LOSS = [
-    fmviz.FactorizationMachineClassifier(rank=4, random_state=0, max_iter=300),
-    fmviz.QuadraticClassifier(),
-    fmviz.ConvexFMClassifier(),
+    CLASSIFIER(4, random_state=0, max_iter=300),
+    CLASSIFIER(model="quadratic"),
+    CLASSIFIER(model="convex"),
 ]
 OF_ORDER = {
-    2: [fmviz.LiftedClassifier(rank=4, random_state=0)],
+    2: [CLASSIFIER(4, model=Lifted(2), random_state=0)],
     3: [
-        fmviz.HigherOrderFMClassifier(rank=4, random_state=0),
-        fmviz.PolynomialNetworkClassifier(rank=4, degree=3, random_state=0),
-        fmviz.AllSubsetsClassifier(rank=4, init_scale=0.3, random_state=0),
+        CLASSIFIER(4, model="hofm", random_state=0),
+        CLASSIFIER(4, model=PolynomialNetwork(3), random_state=0),
+        CLASSIFIER(4, model="all_subsets", init_scale=0.3, random_state=0),
     ],
 }
 
@@ -266,13 +246,13 @@ OF_ORDER = {
         for order, some in OF_ORDER.items()
         for at, item in enumerate(some)
     ],
-    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else str(value),
+    ids=lambda value: str(getattr(value, "model", value)),
 )
 def test_classifiers_take_any_labels(classifier, loss, order):
     labels = np.where(X[:, :order].prod(axis=1) > 0, "yes", "no")
     fitted = clone(classifier).set_params(loss=loss).fit(X, labels)
     assert fitted.classes_.tolist() == ["no", "yes"]
-    assert fitted.score(X, labels) > (0.9 if isinstance(classifier, fmviz.LiftedClassifier) else 0.85)
+    assert fitted.score(X, labels) > (0.9 if isinstance(classifier.model, Lifted) else 0.85)
     assert hasattr(fitted, "predict_proba") == (loss == "logistic")
     if loss == "logistic":
         proba = fitted.predict_proba(X)
@@ -339,23 +319,27 @@ def test_whole_weights_are_repeated_rows(estimator, attributes, tolerance):
         assert pytest.approx(getattr(repeated, name), abs=tolerance) == getattr(weighted, name)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_callback_stops(case):
-    stopped = clone(CASES[case]).set_params(callback=lambda snapshot: snapshot.epoch >= 1, tol=0.0)
-    assert stopped.fit(X, Y).status_.message.startswith("Stopped by the callback")
-    assert stopped.n_iter_ == 1
-
-
 def test_terms_can_be_left_out():
-    fitted = fmviz.QuadraticRegressor(fit_linear=False, fit_intercept=False).fit(X, Y + 3)
+    fitted = MACHINE(model="quadratic", fit_linear=False, fit_intercept=False).fit(X, Y + 3)
     assert (fitted.w_.any(), fitted.intercept_) == (False, 0.0)
-    assert fmviz.QuadraticRegressor().fit(X, Y + 3).intercept_ == pytest.approx(3.0, abs=0.1)
+    assert MACHINE(model="quadratic").fit(X, Y + 3).intercept_ == pytest.approx(3.0, abs=0.1)
 
 
-def test_predictions_are_those_of_what_was_fitted():
+def test_predictions_are_those_of_what_was_fitted_and_attributes_follow_the_model():
     machine = clone(CASES["shared"]).set_params(max_iter=3).fit(X, Y)
-    before = machine.predict(X)
-    assert (machine.set_params(order=5, shared=False).predict(X) == before).all()
+    before, attributes = machine.predict(X), {*vars(machine)}
+    other = machine.set_params(model="convex", augment=False, rank=None, regularizer="auto")
+    assert (other.predict(X) == before).all()
+    other.fit(X, Y)
+    assert {*vars(other)} ^ attributes == {"rank_", "factors_", "used_interactions_"}
+    assert other.interaction_weight([0, 1]) == other.interactions(1).weight[0]
+    assert other.interaction_weight([0, 1, 2]) == 0.0
+    assert repr(pickle.loads(pickle.dumps(clone(CASES["A2"]))).model) == repr(A2)
+
+
+def test_grid_search_compares_models():
+    search = GridSearchCV(MACHINE(max_iter=20, random_state=0), {"model": ["fm", HigherOrder(3)]}, cv=2)
+    assert search.fit(X, X[:, :3].prod(axis=1)).best_params_ == {"model": HigherOrder(3)}
 
 
 @pytest.mark.parametrize(
@@ -364,16 +348,13 @@ def test_predictions_are_those_of_what_was_fitted():
         ("fm", "lambda_sparse", [1e-3, 10.0], "Choose λ below"),
         ("hofm", "lambda_sparse", [1e-3, 10.0], ""),
         ("quadratic", "lambda_sparse", [1e-3, 10.0], None),
-        ("convex", "lambda_trace", [1e-2, 100.0], None),
+        ("convex", "lambda_p", [1e-2, 100.0], None),
     ],
 )
 def test_grid_search_works(case, name, grid, warning):
     search = GridSearchCV(CASES[case], {name: grid}, cv=2)
-    if warning is None:
+    with nullcontext() if warning is None else pytest.warns(fmviz.CollapseWarning, match=warning):
         search.fit(X, Y)
-    else:
-        with pytest.warns(fmviz.CollapseWarning, match=warning):
-            search.fit(X, Y)
     assert search.best_params_ == {name: grid[0]}
 
 
@@ -398,6 +379,23 @@ def test_cross_validation_chooses_what_predicts():
     assert set(classifier.predict(X)) <= {"yes", "no"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "scoring", "y"),
+    [
+        ("Regressor", "neg_mean_absolute_error", Y),
+        ("Classifier", "roc_auc", np.where(np.median(Y) < Y, "yes", "no")),
+        ("Classifier", "f1", np.digitize(Y, [-1.0, 1.0])),
+        ("Regressor", "r2", np.column_stack([Y, -Y])),
+    ],
+)
+def test_scorers_choose_strengths_and_threads_change_nothing(kind, scoring, y):
+    settings = {"rank": 2, "cv": 2, "scoring": scoring, "random_state": 0, "max_iter": 50}
+    each = [getattr(fmviz, f"FactorizationMachine{kind}CV")(n_jobs=n, **settings).fit(X, y) for n in (1, 2)]
+    assert each[0].path_.equals(each[1].path_)
+    assert each[0].path_["validation_loss"].min() < (1.0 if scoring.startswith("neg") else -0.5)
+    assert (each[0].predict(X) == each[1].predict(X)).all()
+
+
 # ------------------------------------------------------------------------------------------------- refusals
 
 WRONG = {
@@ -406,7 +404,10 @@ WRONG = {
         ({"verbose": "much"}, "verbose = 'much'"),
         ({"early_stopping": True, "validation_fraction": 2}, "validation_fraction = 2"),
         ({"early_stopping": True, "n_iter_no_change": 0}, "n_iter_no_change = 0"),
-        ({"degree": 3}, "degree = 3"),
+        ({"augment": True}, "augment = True .* model = 'fm' is none"),
+        ({"model": "fmm"}, "model = 'fmm' is not known"),
+        ({"model": "robust"}, "RobustFMRegressor and RobustFMClassifier"),
+        ({"model": "quadratic"}, r"rank = 4 is no setting of model = 'quadratic'.* Leave rank=None"),
         ({"max_iter": 0}, "max_iter = 0"),
         ({"tol": -1}, "tol = -1"),
         ({"regularizer": "ti2"}, "Did you mean 'ti'"),
@@ -423,32 +424,27 @@ WRONG = {
         ({"dtype": "half"}, r"dtype.*half.*float64"),
     ],
     "convex": [
-        ({"lambda_trace": -1.0}, "lambda_trace = -1"),
+        ({"lambda_p": -1.0}, "lambda_p = -1"),
+        ({"lambda_sparse": 1.0}, "lambda_sparse = 1 has no penalty to multiply"),
         ({"rank": -1}, "rank = -1"),
-        ({"diagonal": "no"}, "neither True nor False"),
+        ({"init_scale": 0.1}, r"init_scale = 0.1 is no setting .* starts from 0"),
+        ({"regularizer": "ti"}, "is a function of W"),
         ({"solver": "pcd"}, "eigenvalues alone"),
-        ({"solver_params": {"refit": "all"}}, "refit = 'all'"),
+        ({"solver_params": {"bases": 0}}, "bases = 0"),
         ({"solver_params": 3}, "must be a dict"),
     ],
     "quadratic": [
-        ({"lambda_trace": -1.0}, "lambda_trace = -1"),
+        ({"lambda_p": -1.0}, "lambda_p = -1"),
         ({"lambda_sparse": -1.0}, "lambda_sparse = -1"),
         ({"solver": "pcd"}, "has no factors"),
         ({"max_iter": 0}, "max_iter = 0"),
     ],
     "hofm": [
-        ({"order": 1}, "order = 1"),
-        ({"coefficients": "fitted"}, "shared=True"),
-        ({"shared": "no"}, "neither True nor False"),
+        ({"augment": True}, "choose fmviz.models.PolynomialNetwork"),
     ],
-    "shared": [
-        ({"order": 11}, "order = 11"),
-        ({"coefficients": "some"}, "coefficients = 'some'"),
-        ({"coefficients": "fitted"}, "scale of a column is free"),
-    ],
+    "shared": [({"model": PolynomialNetwork(3)}, "scale of a column is free")],
     "network": [
         ({"lambda_sparse": 1.0}, "lambda_sparse = 1"),
-        ({"degree": 1}, "degree = 1"),
         ({"augment": "yes"}, "neither True nor False"),
     ],
     "all subsets": [
@@ -457,9 +453,6 @@ WRONG = {
         ({"loss": "logistic"}, "wants labels -1"),
     ],
     "H2": [
-        ({"degree": 1}, "degree = 1"),
-        ({"kernel": "rbf"}, "kernel = 'rbf'"),
-        ({"kernel": "anova", "degree": 3}, "Choose degree 2"),
         ({"augment": "yes"}, "neither True nor False"),
         ({"regularizer": "omega_ti"}, "two different columns"),
         ({"rank": -1}, "rank = -1"),
@@ -494,7 +487,7 @@ def test_bad_data_get_a_sentence():
         (lambda: regressor.fit(np.where(X > 2, np.nan, X), Y), "NaN"),
         (lambda: classifier.fit(X, np.ones(120)), "one class only"),
         (lambda: classifier.fit(X, np.arange(240).reshape(120, 2) % 3), "other values than 0 and 1"),
-        (lambda: clone(CASES["hofm"]).set_params(order=4).fit(X[:, :1], Y), r"1 feature\(s\)"),
+        (lambda: clone(CASES["hofm"]).set_params(model=HigherOrder(4)).fit(X[:, :1], Y), r"1 feature\(s\)"),
         (lambda: regressor.fit(X, Y * 1e300), "y holds a value of size"),
     ]:
         with pytest.raises(ValueError, match=words):
@@ -540,17 +533,17 @@ WIDE = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
     ("machine", "data", "module", "free", "words"),
     [
         *(
-            (machine(rank=10_000), (X[:, :5], Y), "engine.models.base", 1e6, words)
-            for machine, words in [
-                (fmviz.AllSubsetsRegressor, r"rank = 10,000 and 5 features need 2.4 MB, and 1 MB are free"),
-                (fmviz.HigherOrderFMRegressor, r"for each of 2 orders .* 1 MB .* smaller rank or fewer"),
-                (fmviz.LiftedRegressor, r"for each of 2 factors .* 1 MB .* smaller rank or fewer"),
-                (fmviz.FactorizationMachineRegressor, r"rank = 10,000 .* 1 MB are free"),
-                (fmviz.PolynomialNetworkRegressor, r"rank = 10,000 .* 1 MB are free"),
+            (MACHINE(10_000, model=model), (X[:, :5], Y), "engine.models.base", 1e6, words)
+            for model, words in [
+                ("all_subsets", r"rank = 10,000 and 5 features need 2.4 MB, and 1 MB are free"),
+                ("hofm", r"for each of 2 orders .* 1 MB .* smaller rank or fewer"),
+                ("lifted", r"for each of 2 factors .* 1 MB .* smaller rank or fewer"),
+                ("fm", r"rank = 10,000 .* 1 MB are free"),
+                ("expansion", r"rank = 10,000 .* 1 MB are free"),
             ]
         ),
         (
-            fmviz.QuadraticRegressor(),
+            MACHINE(model="quadratic"),
             (WIDE, [1.0, -1.0]),
             "engine.models.quadratic",
             1e9,
@@ -584,13 +577,13 @@ def test_single_row_and_constant_columns_are_fitted():
 @pytest.mark.filterwarnings("ignore::fmviz.CollapseWarning")
 def test_orders_beyond_the_number_of_features_are_left_out():
     for machine, d, orders in [
-        (fmviz.HigherOrderFMRegressor(order=4, max_iter=2, tol=0.0), 3, {2, 3}),
-        (fmviz.HigherOrderFMRegressor(), 2, {2}),
-        (fmviz.HigherOrderFMRegressor(order=2), 2, {2}),
+        (MACHINE(model=HigherOrder(4), max_iter=2, tol=0.0), 3, {2, 3}),
+        (MACHINE(model="hofm"), 2, {2}),
+        (MACHINE(model=HigherOrder(2)), 2, {2}),
     ]:
         assert machine.fit(X[:, :d], Y).used_interactions_.keys() == orders
     # With M − 1 dummy features there are enough.
-    assert fmviz.HigherOrderFMRegressor(shared=True, max_iter=3).fit(X[:, :2], Y).w_.size == 2
+    assert MACHINE(model=SHARED, augment=True, max_iter=3).fit(X[:, :2], Y).w_.size == 2
     problem = {"model": "expansion", "model_params": {"kernel": "anova", "degree": 3, "coefficients": "ones"}}
     with pytest.raises(ValueError, match=r"degree 3, but the data have 2 .* Choose degree = 2 or less"):
         build_problem(X[:, :2], Y, regularizer="l2", **problem)
@@ -599,8 +592,8 @@ def test_orders_beyond_the_number_of_features_are_left_out():
 def test_an_overflow_names_its_cause_and_a_way_out():
     wide = np.abs(np.random.default_rng(0).normal(size=(20, 400))) * 1e6
     with pytest.warns(ConvergenceWarning, match=r"grows like an exponential .* Scale the features"):
-        fmviz.AllSubsetsRegressor(rank=2, init_scale=1.0, random_state=0).fit(wide, Y[:20])
-    fitted = fmviz.AllSubsetsRegressor(rank=2, init_scale=0.3, random_state=0).fit(X[:, :5], TRIPLE)
+        MACHINE(2, model="all_subsets", init_scale=1.0, random_state=0).fit(wide, Y[:20])
+    fitted = MACHINE(2, model="all_subsets", init_scale=0.3, random_state=0).fit(X[:, :5], TRIPLE)
     with pytest.raises(ValueError, match="overflows"):
         fitted.predict(X[:, :5] * 1e100)
     too_long = {"eta0": 1e6, "monotone": False}

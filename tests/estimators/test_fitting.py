@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
 import fmviz
+from fmviz.engine.models import Lifted, PolynomialNetwork
 from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.target import Target
 from fmviz.estimators.fitting import merged_rows
@@ -36,10 +37,10 @@ def test_a_fit_that_has_not_converged_warns():
 def on(solver: str, **settings):
     """Return an estimator that the solver takes."""
     if solver in ("exact_pgd", "incremental_pgd"):
-        return fmviz.QuadraticRegressor(solver=solver, tol=0.0, **settings)
+        return fmviz.FactorizationMachineRegressor(model="quadratic", solver=solver, tol=0.0, **settings)
     if solver == "gcd":
-        return fmviz.ConvexFMRegressor(
-            rank=3, solver=solver, solver_params={"bases": 1, "refit": "diagonal"}, tol=0.0, **settings
+        return fmviz.FactorizationMachineRegressor(
+            3, model="convex", solver_params={"bases": 1}, tol=0.0, **settings
         )
     if solver == "subgd":
         return clone(MACHINE).set_params(regularizer="omega_star", solver=solver, **settings)
@@ -56,19 +57,29 @@ GOING_ON = [
 
 
 AUGMENTED = [
-    fmviz.HigherOrderFMRegressor(rank=2, shared=True, random_state=0, tol=0.0),
-    fmviz.LiftedRegressor(rank=2, augment=True, solver="apgd", random_state=0, tol=0.0),
-    fmviz.PolynomialNetworkRegressor(rank=2, augment=True, random_state=0, tol=0.0),
+    fmviz.FactorizationMachineRegressor(2, model=model, augment=True, random_state=0, tol=0.0, **own)
+    for model, own in (
+        (PolynomialNetwork(3, "anova", "ones"), {"regularizer": "omega_ti"}),
+        (Lifted(2), {"solver": "apgd"}),
+        (PolynomialNetwork(2), {}),
+    )
 ]
 
 
 @pytest.mark.sample(8)
-@pytest.mark.parametrize("estimator", [*(on(name) for name in GOING_ON), *AUGMENTED], ids=str)
-def test_fits_of_one_epoch_are_one_fit(estimator):
-    at_once = clone(estimator).set_params(max_iter=10).fit(X, Y)
+@pytest.mark.parametrize(
+    ("estimator", "target"),
+    [
+        *((estimator, Y) for estimator in (*map(on, GOING_ON), *AUGMENTED)),
+        (clone(MACHINE), np.column_stack([Y, -Y])),
+    ],
+    ids=lambda value: str(getattr(value, "shape", value)),
+)
+def test_fits_of_one_epoch_are_one_fit(estimator, target):
+    at_once = clone(estimator).set_params(max_iter=10).fit(X, target)
     by_one = clone(estimator).set_params(max_iter=1, warm_start=True)
     for _ in range(10):
-        by_one.fit(X, Y)
+        by_one.fit(X, target)
     assert by_one.predict(X) == pytest.approx(at_once.predict(X), rel=1e-8, abs=1e-8)
     assert by_one.certificate_ == pytest.approx(at_once.certificate_, rel=1e-5, abs=1e-9)
 
@@ -95,8 +106,7 @@ def test_parameters_set_by_hand_are_where_a_warm_start_begins():
     machine.fit(X, Y)
     assert (seen[2].parameters.P == 2 * P).all()
     assert (seen[2].parameters.w == seen[1].parameters.w).all()
-    augmented = fmviz.LiftedRegressor(rank=3, augment=True, warm_start=True, max_iter=1, tol=0.0)
-    augmented.set_params(callback=seen.append, random_state=0)
+    augmented = clone(AUGMENTED[1]).set_params(rank=3, warm_start=True, max_iter=1, callback=seen.append)
     augmented.P_ = np.hstack([P, P])
     augmented.fit(X, Y)
     assert (seen[4].parameters.P[:5, 3:] == P).all()
@@ -106,12 +116,14 @@ def test_a_warm_start_of_another_shape_is_a_sentence():
     machine = clone(MACHINE).set_params(warm_start=True, max_iter=1).fit(X, Y)
     unfitted = clone(MACHINE).set_params(warm_start=True)
     unfitted.w_ = np.zeros(7)
+    other = clone(machine).fit(X, Y).set_params(model="hofm")
     classifier = fmviz.FactorizationMachineClassifier(warm_start=True, max_iter=1, tol=0.0).fit(X, LABELS)
     for fit, words in (
         (lambda: machine.set_params(rank=4).fit(X, Y), r"P_ of shape \(5, 3\).*needs the shape \(5, 4\)"),
         (lambda: machine.set_params(rank=3).fit(X[:, :4], Y), "warm_start=False"),
         (lambda: unfitted.fit(X, Y), "w_ of shape"),
         (lambda: classifier.fit(X, Y > 0), r"\['no', 'yes'\]"),
+        (lambda: other.fit(X, Y), "model 'hofm' from a fit of 'fm' is not possible: set warm_start=False"),
     ):
         with pytest.raises(ValueError, match=words):
             fit()
@@ -122,12 +134,10 @@ def test_a_warm_start_of_another_shape_is_a_sentence():
 
 def test_a_callback_ends_the_run_after_its_epoch():
     seen = []
-
-    def stop_at_five(snapshot):
-        seen.append(snapshot.epoch)
-        return snapshot.epoch == 5
-
-    machine = clone(MACHINE).set_params(callback=stop_at_five).fit(X, Y)
+    machine = clone(MACHINE).set_params(
+        callback=lambda snapshot: seen.append(snapshot.epoch) or snapshot.epoch == 5
+    )
+    machine.fit(X, Y)
     assert machine.status_.message.startswith("Stopped by the callback")
     assert machine.n_iter_ == 5
     assert seen == machine.history_["epoch"].tolist() == list(range(6))
@@ -244,10 +254,7 @@ def test_parts_are_taken_where_a_stochastic_solver_is_possible():
     assert hasattr(MACHINE, "partial_fit")
     for other in (
         fmviz.FactorizationMachineRegressor(solver="pcd"),
-        fmviz.HigherOrderFMRegressor(),
-        fmviz.LiftedRegressor(),
-        fmviz.QuadraticRegressor(),
-        fmviz.ConvexFMRegressor(),
+        *(fmviz.FactorizationMachineRegressor(model=name) for name in ("hofm", "lifted", "qr", "convex")),
     ):
         assert not hasattr(other, "partial_fit")
     with pytest.raises(AttributeError) as raised:
@@ -286,17 +293,16 @@ def test_class_weights_multiply_sample_weights():
     assert fitted("balanced", None) == pytest.approx(fitted(None, balanced), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "name", ["FactorizationMachine", "HigherOrderFM", "AllSubsets", "PolynomialNetwork", "Lifted", "ConvexFM"]
-)
-def test_rank_0_is_the_linear_model(name):
-    linear = getattr(fmviz, f"{name}Regressor")(rank=0, lambda_w=0.1, tol=1e-12, max_iter=2000).fit(X, Y)
+@pytest.mark.parametrize("model", ["fm", "hofm", "all_subsets", "expansion", "lifted", "convex"])
+def test_rank_0_is_the_linear_model(model):
+    linear = fmviz.FactorizationMachineRegressor(0, model=model, lambda_w=0.1, tol=1e-12, max_iter=2000)
+    linear.fit(X, Y)
     ridge = Ridge(alpha=2 * 0.1 * len(Y)).fit(X, Y)
     assert linear.w_ == pytest.approx(ridge.coef_, abs=1e-8)
     assert linear.intercept_ == pytest.approx(ridge.intercept_, abs=1e-8)
     assert linear.predict(X) == pytest.approx(ridge.predict(X), abs=1e-8)
     assert linear.n_used_interactions_ == len(linear.interactions()) == linear.used_features_.size == 0
-    assert name == "ConvexFM" or linear.certificate_ < 1e-10
+    assert model == "convex" or linear.certificate_ < 1e-10
 
 
 @pytest.mark.parametrize("solver", ["pcd", "pbcd", "nmapgd", "apgd", "psgd", "katyusha"])
@@ -352,7 +358,7 @@ MET = np.sort(np.random.default_rng(0).choice(200_000, 5, replace=False))
     [
         (fmviz.FactorizationMachineRegressor(2), Y),
         (fmviz.FactorizationMachineRegressor(2), np.stack([Y, -Y], axis=1)),
-        (fmviz.PolynomialNetworkRegressor(2, augment=True, fit_linear=False), Y),
+        (fmviz.FactorizationMachineRegressor(2, model="expansion", augment=True, fit_linear=False), Y),
     ],
     ids=["one output", "several", "dummy features"],
 )

@@ -52,8 +52,7 @@ def test_classes_share_a_basis(wine, penalty, kernel, loss):
     times = 1.0 if kernel == "anova" else 2.0
     assert weight == pytest.approx(times * W[int(i), int(j)])
     assert machine.interactions(output=2, top=1).weight[0] == weight
-    with pytest.raises(ValueError, match="name one of"):
-        machine.interactions()
+    assert machine.interactions(top=1)["output"].tolist() == machine.classes_.tolist()
 
 
 def test_two_classes_have_one_score(wine):

@@ -10,11 +10,18 @@ import pytest
 import fmviz
 
 FACTORS = [("y", s) for s in (1e-8, 1e-6, 1e-3, 1e3, 1e6)] + [("X", s) for s in (1e-6, 1e-3, 1e3, 1e6)]
-# Ratings have no unit; the docstrings of the other two say why units count.
-NOT_ALIKE = ("OrdinalRegressor", "AllSubsetsRegressor", "HigherOrderFMRegressor")
-REGRESSORS = [name for name in dir(fmviz) if "Regressor" in name and name not in NOT_ALIKE]
+# Ratings have no unit; the docstring of machines says why units count in the models of several orders.
+REGRESSORS = [name for name in dir(fmviz) if "Regressor" in name and name != "OrdinalRegressor"]
+REGRESSORS += ["lifted", "expansion", "quadratic", "convex"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def machine(name, **settings):
+    """Return an estimator by its name, or a regressor by that of its model."""
+    if hasattr(fmviz, name):
+        return getattr(fmviz, name)(random_state=0, **settings)
+    return fmviz.FactorizationMachineRegressor(model=name, random_state=0, **settings)
 
 
 @cache
@@ -43,7 +50,7 @@ def score(name, data, seed, what="y", factor=1.0):
     """Return R² of a fit with defaults in other units of X or y."""
     X, y, clean = data(seed)
     in_X, in_y = (1.0, factor) if what == "y" else (factor, 1.0)
-    fitted = getattr(fmviz, name)(random_state=0).fit(in_X * X, in_y * y)
+    fitted = machine(name).fit(in_X * X, in_y * y)
     residual = clean - fitted.predict(in_X * X) / in_y
     return 1.0 - np.square(residual).mean() / clean.var()
 
@@ -74,17 +81,12 @@ def test_caps_ridges_and_priors_have_units(name, what, factor):
         assert right > 0.9995
 
 
-@pytest.mark.parametrize("name", NOT_ALIKE[1:])
-def test_docstrings_say_where_units_count(name):
-    assert "depend on the units of X and y" in getattr(fmviz, name).__doc__
-
-
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("name", [*REGRESSORS, *NOT_ALIKE[1:]])
+@pytest.mark.parametrize("name", [*REGRESSORS, "all_subsets", "hofm"])
 def test_a_constant_target_is_predicted_exactly(name):
     X = one_pair(0)[0][:60]
     for constant in (3.0, -1e100):
-        fitted = getattr(fmviz, name)(random_state=0).fit(X, np.full(60, constant))
+        fitted = machine(name).fit(X, np.full(60, constant))
         assert fitted.predict(X) == pytest.approx(constant, rel=1e-10)
     if name == "SharedBasisRegressor":
         fitted.fit(X, np.tile([3.0, 5.0], (60, 1)))
@@ -96,17 +98,17 @@ def test_a_constant_target_is_predicted_exactly(name):
     [
         *(("FactorizationMachineRegressor", {"regularizer": name}, 1e-9) for name in ("ti", "cs", "l1")),
         ("FactorizationMachineClassifier", {}, 1e-9),
-        ("ConvexFMRegressor", {}, 1e-4),
-        ("QuadraticRegressor", {}, 1e-4),
+        ("convex", {}, 1e-4),
+        ("quadratic", {}, 1e-4),
     ],
 )
 def test_strengths_follow_units_that_round_nothing(name, own, tolerance):
     X, y = one_pair(0)[:2]
     labels = "Classifier" in name
-    machine = getattr(fmviz, name)(random_state=0, **own)
+    estimator = machine(name, **own)
 
     def scores(a, b):
-        fitted = machine.fit(a * X, y > np.median(y) if labels else b * y)
+        fitted = estimator.fit(a * X, y > np.median(y) if labels else b * y)
         assert fitted.n_used_interactions_ > 0
         return getattr(fitted, "decision_function" if labels else "predict")(a * X) / b
 
@@ -115,15 +117,12 @@ def test_strengths_follow_units_that_round_nothing(name, own, tolerance):
         np.testing.assert_allclose(scores(a, b), plain, rtol=1e-9, atol=tolerance)
 
 
-@pytest.mark.parametrize(
-    ("name", "strength"), [("ConvexFMRegressor", "lambda_trace"), ("QuadraticRegressor", "lambda_sparse")]
-)
-def test_the_whole_strength_leaves_no_interaction_and_less_of_it_does(name, strength):
+@pytest.mark.parametrize(("model", "strength"), [("convex", "lambda_p"), ("quadratic", "lambda_sparse")])
+def test_the_whole_strength_leaves_no_interaction_and_less_of_it_does(model, strength):
     X, y = one_pair(0)[:2]
-    machine = getattr(fmviz, name)
-    full = getattr(machine(random_state=0).fit(X, y), f"{strength}_") / 0.15
+    full = getattr(machine(model).fit(X, y), f"{strength}_") / 0.15
     for share, some in ((1.01, False), (0.97, True)):
-        fitted = machine(random_state=0, **{strength: share * full}).fit(X, y)
+        fitted = machine(model, **{strength: share * full}).fit(X, y)
         assert (fitted.n_used_interactions_ > 0) == some
 
 

@@ -11,10 +11,10 @@ from .base import Model
 # In the order of the pages.
 # isort: off
 from .factorization_machine import FactorizationMachine
-from .higher_order import HigherOrderFM
-from .all_subsets import AllSubsetsModel
-from .expansion import KernelExpansion
-from .lifted import LiftedModel
+from .higher_order import HigherOrder
+from .all_subsets import AllSubsets
+from .expansion import PolynomialNetwork
+from .lifted import Lifted
 from .quadratic import QuadraticRegression
 from .convex import ConvexFM
 from .shared_basis import SharedBasis
@@ -23,6 +23,8 @@ from .robust import RobustFM
 
 MODELS: dict[str, Model] = registry(Model, dict(globals()))
 """Every model with its default parameters, by name."""
+ALIASES = {"convex": "convex_fm", "quadratic": "qr"}
+"""Words for two of the names, as `get_model` takes them, too."""
 
 
 def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> Model:
@@ -33,4 +35,4 @@ def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> 
     ValueError
         If the name is unknown, or a setting is not declared or not allowed.
     """
-    return bind(Model, MODELS, given, settings)
+    return bind(Model, MODELS, ALIASES.get(given, given) if isinstance(given, str) else given, settings)

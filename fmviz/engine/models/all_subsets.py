@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import WhyNot
+from . import columns
 from .columnar import LONGER, ColumnModel
-from .columns import AllSubsets
 
 
 @dataclass(frozen=True)
-class AllSubsetsModel(ColumnModel):
+class AllSubsets(ColumnModel):
     """f(x) = b + ⟨w, x⟩ + Σ_s Π_j (1 + p_js x_j).
 
     The products include the empty subset and single features, which add a constant k and a linear term
@@ -25,7 +25,8 @@ class AllSubsetsModel(ColumnModel):
     overflow_cause = "A product of 1 + p_js x_j over many features grows like an exponential function. "
     # Its products include a constant, which only a bias can compensate.
     suited: ClassVar[Mapping[str, Any]] = {"fit_intercept": True, **LONGER}
-    _kernels: ClassVar[Any] = (AllSubsets(),)
+    _kernels: ClassVar[Any] = (columns.AllSubsets(),)
+
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "no_saddle",
         "At P = 0 every factor 1 + p_j x_j is 1, and f moves with the first power of P: P = 0 is no "

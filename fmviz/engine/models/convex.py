@@ -117,12 +117,13 @@ class EigenModel(ColumnModel):
 
 @dataclass(frozen=True)
 class ConvexFM(EigenModel):
-    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) under the trace norm of P diag(λ) Pᵀ; see the module.
+    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) under the trace norm of W = P diag(λ) Pᵀ; see the module.
 
     Parameters
     ----------
-    diagonal : bool
-        Whether f depends on the diagonal of W: K = H² instead of A².
+    diagonal : bool, default=False
+        Whether f depends on the diagonal of W: K = H² instead of A², and f(x) = b + ⟨w, x⟩ + xᵀWx. Then w_ij
+        and w_ji both count, so that x_i x_j has the weight 2w_ij and x_i² the weight w_ii.
     """
 
     diagonal: bool = setting(

@@ -21,33 +21,34 @@ _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
-class KernelExpansion(ColumnModel):
-    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) ([B] Eq. 1), with K = H^m or A^m.
+class PolynomialNetwork(ColumnModel):
+    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x), with K = H^m or A^m (blondel2016, Eq. 1).
 
     H² with a linear term is the polynomial network of Livni et al. (2014); A² with λ = 1 the factorization
-    machine. λ_p multiplies Σ_s |λ_s|‖p_:,s‖² ([B] Eq. 13), or Σ_s |λ_s|‖p_:,s‖^m where λ is fitted, which for
-    m = 2 is the same. For m > 2 the square would not restrict anything: K is homogeneous, so that (t p_s,
-    t^−m λ_s) is the same function at t^(2−m) times the cost, which vanishes for large t. With the power m the
-    cost does not depend on the scale; on columns of unit norm it is the ℓ1 norm of λ, and with enough columns
-    the nuclear norm of the symmetric tensor Σ_s λ_s p_s ⊗ … ⊗ p_s, as in Theorem 2 of [B] for m = 2.
+    machine. λ_p multiplies Σ_s |λ_s|‖p_:,s‖² (blondel2016, Eq. 13), or Σ_s |λ_s|‖p_:,s‖^m where λ is fitted,
+    which for m = 2 is the same. For m > 2 the square would not restrict anything: K is homogeneous, so that
+    (t p_s, t^−m λ_s) is the same function at t^(2−m) times the cost, which vanishes for large t. With the
+    power m the cost does not depend on the scale; on columns of unit norm it is the ℓ1 norm of λ, and with
+    enough columns the nuclear norm of the symmetric tensor Σ_s λ_s p_s ⊗ … ⊗ p_s, as in Theorem 2 of
+    blondel2016 for m = 2.
 
     Parameters
     ----------
-    kernel : {"polynomial", "anova"}
-        H^m(p, x) = ⟨p, x⟩^m, or A^m.
-    degree : int
-        m ≥ 2.
-    coefficients : {"fitted", "ones", "signs"}
+    degree : int, default=2
+        m, from 2 to 10.
+    kernel : {"polynomial", "anova"}, default="polynomial"
+        H^m(p, x) = ⟨p, x⟩^m, or A^m, the sum of the products of m distinct features.
+    coefficients : {"fitted", "ones", "signs"}, default="fitted"
         λ is fitted, fixed at 1, or fixed at random signs ±1. For odd m signs can be absorbed into P; for
-        even m they cannot ([B] Lemma 4).
+        even m they cannot (blondel2016, Lemma 4).
     """
 
+    degree: int = setting(2, low=2, high=10, symbol="m", help="The number of features in a product.")
     kernel: str = setting(
         "polynomial",
         choices=("polynomial", "anova"),
         help="Products of features with repetition, as in polynomial networks, or without.",
     )
-    degree: int = setting(2, low=2, high=10, symbol="m", help="The number of features in a product.")
     coefficients: str = setting(
         "fitted",
         choices=("fitted", "ones", "signs"),

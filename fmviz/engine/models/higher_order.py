@@ -14,15 +14,15 @@ from .columns import Anova, ColumnKernel
 
 
 @dataclass(frozen=True)
-class HigherOrderFM(ColumnModel):
+class HigherOrder(ColumnModel):
     """f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_:,s, x), with separate factors for every order.
 
     P holds P^(2), …, P^(M) side by side, `rank` columns each.
 
     Parameters
     ----------
-    order : int
-        M ≥ 2.
+    order : int, default=3
+        M, from 2 to 10.
     """
 
     order: int = setting(3, low=2, high=10, symbol="M", help="The highest order of an interaction.")

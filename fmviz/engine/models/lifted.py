@@ -123,8 +123,10 @@ def lifted_entries(degree: int, distinct: bool) -> EntryColumnView:
 
 
 @dataclass(frozen=True)
-class LiftedModel(Model):
-    r"""f(x) = b + ⟨w, x⟩ + ⟨𝒲, x^⊗m⟩ with 𝒲 = S(Σ_s u_s¹ ⊗ … ⊗ u_s^m), S the symmetrisation ([B] Eq. 10).
+class Lifted(Model):
+    r"""f(x) = b + ⟨w, x⟩ + ⟨𝒲, x^⊗m⟩ with 𝒲 = S(Σ_s u_s¹ ⊗ … ⊗ u_s^m), S the symmetrisation.
+
+    It is that of blondel2016, Eq. 10, abbreviated as [B]:
 
     - polynomial, H^m: ⟨w, x⟩ + Σ_s Π_t ⟨u_s^t, x⟩ for any m ≥ 2 ([B] Lemma 6);
     - anova, A²: ½ Σ_s (⟨u_s, x⟩⟨v_s, x⟩ − Σ_j u_js v_js x_j²) ([B] D.3), which is Σ_{i<j} W_ij x_i x_j with
@@ -146,18 +148,18 @@ class LiftedModel(Model):
 
     Parameters
     ----------
-    kernel : {"polynomial", "anova"}
-        H^m, products of features with repetition, or A², without.
-    degree : int
+    degree : int, default=2
         m ≥ 2; 2 for anova.
+    kernel : {"polynomial", "anova"}, default="polynomial"
+        H^m, products of features with repetition, or A², without.
     """
 
+    degree: int = setting(2, low=2, high=10, symbol="m", help="The number of features in a product.")
     kernel: str = setting(
         "polynomial",
         choices=("polynomial", "anova"),
         help="Products of features with repetition, or, for degree 2, without.",
     )
-    degree: int = setting(2, low=2, high=10, symbol="m", help="The number of features in a product.")
 
     name = "lifted"
     label = "Lifted expansion"

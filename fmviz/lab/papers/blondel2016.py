@@ -13,7 +13,7 @@ import pandas as pd
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.interactions.conversion import to_expansion
-from fmviz.engine.models import KernelExpansion, LiftedModel
+from fmviz.engine.models import Lifted, PolynomialNetwork
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
@@ -65,7 +65,7 @@ def rows_of_fig1(features: str, target: str, seed: int) -> tuple[np.ndarray, np.
 
 def problem_of_fig1(X: np.ndarray, y: np.ndarray, kernel: str, method: str, settings: Settings) -> Problem:
     """Return the problem of a method, a key of `COEFFICIENTS`."""
-    model = KernelExpansion(kernel, 2, method)
+    model = PolynomialNetwork(2, kernel, method)
     return Problem.build(X, y, model=model, rank=settings["k"], lambda_p=settings["beta"] / y.size, **_BARE)
 
 
@@ -156,14 +156,14 @@ def starts_of_fig2(
 ) -> dict[str, tuple[Problem, Parameters]]:
     """Return the problems of one panel and their starts, all from one W: lifted, signs fixed, λ fitted."""
     common = {**_BARE, "lambda_p": settings["beta"] / _PUBLISHED_ROWS}
-    lifted = Problem.build(design, y, model=LiftedModel(kernel, 2), rank=settings["r"], **common)
+    lifted = Problem.build(design, y, model=Lifted(2, kernel), rank=settings["r"], **common)
     start = lifted.start(settings["init_sd"], np.random.default_rng(settings["seed"]))
     columns = to_expansion(lifted.model, start)
     # λ K(p, x) = ± K(√|λ| p, x) for homogeneous kernels of degree 2 (Lemma 4).
     size, signs = np.sqrt(np.abs(columns.multipliers)), np.sign(columns.multipliers)
 
     def direct(coefficients: str) -> Problem:
-        model = KernelExpansion(kernel, 2, coefficients)
+        model = PolynomialNetwork(2, kernel, coefficients)
         return Problem.build(design, y, model=model, rank=columns.P.shape[1], **common)
 
     return {
@@ -321,7 +321,7 @@ def fit_fig3(trial: Row, train: np.ndarray, test: np.ndarray, own: Settings) -> 
     dummies, per_row = int(variant == AUGMENT), trial["beta"] / train.size
     about: dict[str, Any] = {
         **_BARE,
-        "model": LiftedModel(kernel, 2),
+        "model": Lifted(2, kernel),
         "rank": max(1, trial["bases"] // 2),
         "lambda_p": per_row,
         # β/2 ‖w‖², as the factors have it.
@@ -396,7 +396,7 @@ def predict_fig4(trial: Row, X: np.ndarray, y: np.ndarray, Z: np.ndarray, own: S
     if method == KERNEL:
         return KernelRidge(alpha=beta, **_CUBIC).fit(X, y).predict(Z)
     lifted = method == HOMOGENEOUS
-    model: Any = LiftedModel("polynomial", 3) if lifted else KernelExpansion("anova", 3, "ones")
+    model: Any = Lifted(3) if lifted else PolynomialNetwork(3, "anova", "ones")
     rank, dummies = (max(1, bases // 3), 1) if lifted else (bases, 2)
     lambda_p = (3.0 * beta / (2.0 * y.size)) if lifted else beta / y.size
     problem = Problem.build(augmented(X, dummies), y, model=model, rank=rank, lambda_p=lambda_p, **_BARE)
