@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fmviz.figures import papers, thumbnail
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
-from fmviz.lab.papers.results import result_so_far, run_and_keep, unfinished
+from fmviz.lab.papers.results import run_and_keep, unfinished
 from fmviz.lab.papers.shipped import keep_shipped
 from fmviz.lab.store import store
 from fmviz.lab.store.results import kept_result, kept_results
@@ -32,7 +32,8 @@ def stored(artefact: Artefact) -> tuple[dict, float] | None:
             result = kept_result(store(), artefact.name, budget)
             return None if result is None else (result, known[artefact.name, budget].created)
         if unfinished(artefact, budget, store()):
-            return result_so_far(artefact, budget, store()).to_dict(), time.time()
+            *_, last = run_and_keep(artefact, budget, store, lambda: True)
+            return last.to_dict(), time.time()
     return None
 
 

@@ -51,9 +51,6 @@ TABLE = (
         help="Quick: fewer repetitions, smaller data. Full: as the paper did it.",
     ),
 )
-# A chart is drawn anew with every change, which would flicker at every poll.
-REDRAW_SECONDS = 3.0
-_SHOWN = "fmviz:paper:shown"
 _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
     "holds": ("green", ":material/check_circle:", "holds", "hold"),
     "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
@@ -196,9 +193,8 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     active = task is not None and task.state.active
     parts = 0 if active else _finished_parts(artefact, budget)
 
-    def start(fresh: bool = False) -> None:
-        st.session_state.pop(_SHOWN, None)
-        tasks.submit(key, partial(run_and_keep, artefact, budget, store, fresh=fresh), most=1)
+    def start() -> None:
+        tasks.submit(key, partial(run_and_keep, artefact, budget, store), most=1)
 
     with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
         st.button(
@@ -210,9 +206,6 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             on_click=start,
             help=f"{parts:,} finished parts of an earlier run are kept." if parts else None,
         )
-        if parts:
-            fresh = partial(start, fresh=True)
-            st.button("Start afresh", icon=":material/restart_alt:", key="paper_fresh", on_click=fresh)
         stop = task.stop if task is not None else None
         st.button("Stop", icon=":material/stop:", key="paper_stop", disabled=not active, on_click=stop)
         if task is not None and not active and task.state is not TaskState.FINISHED and kept is not None:
@@ -241,7 +234,6 @@ def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
         now = view.message if result is None else result.message
         done, total = (0, 1) if result is None else (result.done, max(result.total, 1))
         st.progress(min(done / total, 1.0), text=f"{pace(view, done, total)}. {now}")
-        result = _steady(view.id, result)
     elif view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
@@ -250,16 +242,6 @@ def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
         st.info(f"Stopped{after}. The results so far are shown.{kept}", icon=":material/stop:")
     if result is not None:
         _result(artefact, result, live=view.state.active)
-
-
-def _steady(key: str, result: Result | None) -> Result | None:
-    """Return the result that is on the screen until it is time for a newer one."""
-    now = time.monotonic()
-    shown = st.session_state.get(_SHOWN)
-    if shown is None or shown[0] != key or now - shown[1] >= REDRAW_SECONDS:
-        shown = (key, now if result is not None else 0.0, result)
-        st.session_state[_SHOWN] = shown
-    return shown[2]
 
 
 def _kept(artefact: Artefact, kept: Kept) -> None:
@@ -347,22 +329,13 @@ def _differences(texts: Sequence[str]) -> None:
         st.markdown("\n".join(f"- {plain(text)}" for text in texts))
 
 
-def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the rows of a table; a column of lists becomes as many columns."""
-    table = pd.DataFrame(rows)
-    for name in [name for name in table if isinstance(table[name].iloc[0], list)]:
-        lists = pd.DataFrame(table.pop(name).tolist()).add_prefix(f"{name}_")
-        table = table.join(lists)
-    return table
-
-
 def _tables(result: Result) -> None:
     if not result.tables:
         return
     with st.expander("The numbers", icon=":material/table:"):
         tabs = st.tabs([plain(name) for name in result.tables])
         for tab, (name, rows) in zip(tabs, result.tables.items(), strict=True):
-            table, file = frame(rows), f"{result.artefact}-{result.budget}-{name}.csv"
+            table, file = pd.DataFrame(rows), f"{result.artefact}-{result.budget}-{name}.csv"
             text, label = partial(table.to_csv, index=False), f"{plain(name)} (CSV)"
             with tab:
                 height = min(320, 38 + 35 * len(rows))
@@ -373,13 +346,9 @@ def _tables(result: Result) -> None:
 def _downloads(artefact: Artefact, result: Result) -> None:
     name = f"{result.artefact}-{result.budget}"
     about = "Tables, checks, settings, versions and digests of the data."
-    text, page = partial(json.dumps, result.to_dict(), indent=1), partial(figure_html, artefact, result)
+    text = partial(json.dumps, result.to_dict(), indent=1)
+    page = partial(figures.standalone, artefact.title, result.tables, **artefact.picture)
     with st.container(horizontal=True, key="paper_downloads"):
         widgets.download("Result (JSON)", text, f"{name}.json", key="paper_json", help=about)
         about = "A page of its own, to zoom and to save from."
         widgets.download("Figure (HTML)", page, f"{name}.html", key="paper_html", help=about)
-
-
-def figure_html(artefact: Artefact, result: Result) -> str:
-    """Return the figure as one HTML page."""
-    return figures.standalone(artefact.title, result.tables, **artefact.picture)

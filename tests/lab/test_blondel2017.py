@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fmviz.lab.papers import ARTEFACTS
+from fmviz.lab.papers.base import declared
 from fmviz.lab.papers.blondel2017 import DATA as BEST_DATA
 from fmviz.lab.papers.blondel2017 import (
     EIGEN,
@@ -20,21 +21,18 @@ from fmviz.lab.papers.blondel2017 import (
     PRINTED4,
     REFITTED,
     SATIMAGE,
-    SETS,
     START,
-    TABLE2,
-    TABLE4,
     VOWEL_TEST,
     WINE,
     Point,
-    compared,
+    cells,
+    fig2,
     printed_on,
     problems,
     split_of,
     validated,
 )
 from fmviz.lab.papers.blondel2017 import RANDOM as RANDOM_BASES
-from fmviz.lab.papers.reproduction import Reproduction
 
 SPLITS = range(3)
 
@@ -77,9 +75,8 @@ def test_splits_are_halves_and_quarters_in_the_range_of_the_rows_to_train():
 def test_of_machines_on_the_way_the_best_small_enough_one_counts(monkeypatch):
     way = [Point(0.1, 2, 80.0, 70.0), Point(0.1, 4, 90.0, 75.0), Point(0.2, 3, 90.0, 60.0)]
     monkeypatch.setitem(MACHINES, "stub", lambda seed, split, own: way)
-    repro = Reproduction(ARTEFACTS["blondel2017_fig3"].configured("quick", data=[WINE], splits=1), sets=SETS)
-    list(validated(repro, ["stub"], lambda method, own: (2, 4, 0, 1)))
-    chosen = {row["bases"]: (row["used"], row["score"]) for row in repro.tables["test"]}
+    rows = validated({"units": 6}, (2, 4, 0, 1), WINE, "stub", 0)
+    chosen = {row["bases"]: (row["used"], row["score"]) for table, row in rows if table == "test"}
     # Of equally many right rows the one with fewer bases; with none small enough there is no score.
     assert chosen == {2: (2, 70.0), 4: (3, 60.0), 0: (3, 60.0), 1: (None, None)}
 
@@ -92,13 +89,10 @@ def test_machines_learn_the_wines(method):
     assert all(point.bases <= (6 if method != ONE_BY_ONE else 18) for point in points)
 
 
-def test_cells_stand_beside_what_is_printed(monkeypatch):
-    method, right = "ℓ₁, output layer", (95.0, 96.0, 97.0)
-    monkeypatch.setitem(MACHINES, method, lambda seed, split, own: [Point(1.0, 20, 0.0, right[seed])])
-
-    repro = Reproduction(ARTEFACTS["blondel2017_table2"].configured("quick", data=[WINE]), sets=SETS)
-    list(compared(repro, [method], PRINTED))
-    (wine,) = repro.tables["cells"]
+def test_cells_stand_beside_what_is_printed():
+    method = "ℓ₁, output layer"
+    rows = [{"data": WINE, "method": method, "score": right, "used": 20} for right in (95.0, 96.0, 97.0)]
+    (wine,) = cells({"test": rows}, PRINTED)
     assert (wine["accuracy"], wine["std"], wine["bases"], wine["splits"]) == (96.0, 1.0, 20, 3)
     assert wine["printed"] is wine["within"] is None
     cell = {"data": VOWEL_TEST, "method": method, "accuracy": 81.0, "std": 3.6, "bases": 20, "bases_std": 0.0}
@@ -130,16 +124,17 @@ def test_statements_of_fig_3_follow_from_accuracies():
 
 
 def test_eigen_steps_are_never_below_their_start():
-    *_, last = ARTEFACTS["blondel2017_fig2"].run("quick", data=[WINE], iterations=3, early=2)
-    by_step = {(row["iteration"], row["method"]): row["y"] for row in last.tables["ratios"]}
+    own = ARTEFACTS["blondel2017_fig2"].configured("quick", iterations=3, early=2)
+    rows = [row for table, row in fig2(own, WINE, 0) if table == "ratios"]
+    by_step = {(row["iteration"], row["method"]): row["y"] for row in rows}
     for step, method in product((1, 2, 3), (START, BEST_DATA, RANDOM_BASES)):
         assert by_step[step, method] <= by_step[step, EIGEN] + 1e-9
     assert by_step[1, EIGEN] <= 1.0 + 1e-9
 
 
 def test_every_printed_number_is_of_a_method_that_is_run():
-    for name, printed, methods in (("table2", PRINTED, TABLE2), ("table4", PRINTED4, TABLE4)):
-        assert set(printed) <= set(methods) <= set(MACHINES)
+    for name, printed in (("table2", PRINTED), ("table4", PRINTED4)):
+        assert set(printed) <= set(declared(f"blondel2017_{name}")["grid"]["method"]) <= set(MACHINES)
         published = ARTEFACTS[f"blondel2017_{name}"].published
         wheres = {tuple(number.where.values()) for number in published if number.table == "cells"}
         assert {method for _, method in wheres} == set(printed)

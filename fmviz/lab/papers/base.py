@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
+from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +20,8 @@ from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.reproduction import Pieces, Reproduction, Settings, Stopped
-from fmviz.lab.papers.tables import Row, Tables, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, Verdict, verdict
+from fmviz.lab.papers.judging import Finding, Row, Said, Tables, Verdict, rows_where, verdict
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Stopped, Work
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.values import plain
@@ -27,7 +29,10 @@ from fmviz.lab.values import plain
 State = Literal["running", "complete", "stopped"]
 Runner = Callable[[Reproduction], Iterator[str]]
 Judge = Callable[[Tables, Settings], Iterable[Finding]]
+Summary = Callable[[Tables], Iterable[Row]]
 
+# Seconds from one result of a run to the next; a chart that is drawn more often flickers.
+PAUSE = 3.0
 BUDGETS = ("quick", "full")
 
 
@@ -161,7 +166,7 @@ class Artefact:
     minutes : mapping of str to float
         How long they take, roughly, on two cores.
     runner : callable
-        ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next.
+        ``runner(repro)`` fills the tables of a reproduction, and yields what it has done after every part.
     judging : callable
         ``judging(tables, settings)`` yields what tables, full or not, say; `settings` are with thresholds.
     picture : mapping
@@ -172,6 +177,8 @@ class Artefact:
         The data sets of the paper: what each is loaded by, a name with parameters.
     thresholds : mapping
         What is large, near or equal, by which statements are judged.
+    summary : mapping of str to callable
+        Tables that follow from others: ``summary[name](tables)`` returns the rows.
     version : int
         Of the program: what runs of another version left behind is not used.
     """
@@ -190,6 +197,7 @@ class Artefact:
     published: tuple[Published, ...] = ()
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
+    summary: Mapping[str, Summary] = field(default_factory=dict)
     version: int = 1
 
     def judge(self, tables: Tables, settings: Settings) -> list[Check]:
@@ -228,8 +236,7 @@ class Artefact:
         *,
         should_stop: Callable[[], bool] = never,
         n_jobs: int = -1,
-        pieces: Pieces | None = None,
-        so_far: bool = False,
+        folder: Path | None = None,
         **changes: Any,
     ) -> Iterator[Result]:
         """Run, yielding the result as it grows; the last one is complete, or was stopped.
@@ -239,13 +246,11 @@ class Artefact:
         budget : {"quick", "full"}
             Minutes, or what the paper did.
         should_stop : callable
-            Asked between pieces of work.
+            Asked between trials, but not while they are read from the `folder`.
         n_jobs : int
             Worker processes where fits can be made beside each other; -1 for one a core.
-        pieces : Pieces, optional
-            Finished work of earlier runs with these settings, and where this one's goes.
-        so_far : bool
-            Whether to make nothing and end where the `pieces` end. Runners that keep none run all the same.
+        folder : Path, optional
+            Trials of earlier runs with these settings, and where this one's are kept.
         **changes
             Settings to change.
 
@@ -255,14 +260,18 @@ class Artefact:
             If the budget, a setting or the number of workers is not allowed.
         """
         settings = self.configured(budget, **changes)
-        jobs = checked_jobs(n_jobs)
-        return self._results(budget, Reproduction(settings, jobs, should_stop, pieces, so_far, self.sets))
+        return self._results(
+            budget, Reproduction(settings, checked_jobs(n_jobs), should_stop, folder, self.sets)
+        )
 
     def _results(self, budget: str, repro: Reproduction) -> Iterator[Result]:
-        programs = made_with()
+        programs, shown = made_with(), float("-inf")
 
         def result(state: State, message: str) -> Result:
             tables = {name: list(rows) for name, rows in repro.tables.items()}
+            tables |= {
+                name: rows for name, summed in self.summary.items() if (rows := plain([*summed(tables)]))
+            }
             return Result(
                 artefact=self.name,
                 budget=budget,
@@ -282,7 +291,9 @@ class Artefact:
         # Seconds are those of one thread: products of matrices must not be shared among several.
         with threadpool_limits(1, user_api="blas"), suppress(Stopped):
             for message in self.runner(repro):
-                yield result("running", message)
+                if time.monotonic() - shown >= PAUSE:
+                    shown = time.monotonic() if repro.done else shown
+                    yield result("running", message)
         stopped = repro.done < repro.total
         yield result("stopped" if stopped else "complete", "Stopped on request." if stopped else "Done.")
 
@@ -294,15 +305,11 @@ class Artefact:
         rows = []
         for number in self.published:
             row = next(iter(rows_where(tables, number.table, **number.where)), {})
-            ours, unit = row.get(number.column), abs(number.value) or 1.0
+            ours, std, unit = row.get(number.column), row.get(number.spread), abs(number.value) or 1.0
+            tolerance = number.tolerance if not number.spread else None if std is None else 2.0 * std / unit
             deviation = None if ours is None else (ours - number.value) / unit
-            tolerance: float | None = number.tolerance
-            if number.spread:
-                std = row.get(number.spread)
-                tolerance = None if std is None else 2.0 * std / unit
             place = [
-                value if isinstance(value, str) else f"{name} = {value}"
-                for name, value in number.where.items()
+                value if isinstance(value, str) else f"{k} = {value}" for k, value in number.where.items()
             ]
             rows.append(
                 {
@@ -338,7 +345,37 @@ def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) ->
     return rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
 
 
-def figure(name: str, runner: Runner, judging: Judge, published: Iterable[Published] = ()) -> Artefact:
+def over_grid(
+    repro: Reproduction, work: Work, trials: Callable[[Reproduction], Iterable[Row]], alone: bool
+) -> Iterator[str]:
+    """Make all trials: the runner of a figure that is a grid."""
+    todo = list(trials(repro))
+    repro.total = len(todo)
+    yield "Reading data and kernels"
+    yield from repro.fill(work, todo, alone=alone)
+
+
+def trials_of(repro: Reproduction, grid: Mapping[str, Any], stand_ins: Iterable[str] = ()) -> Iterator[Row]:
+    """Yield all combinations of a grid of lists, or of names of settings; a number n means 0 to n − 1.
+
+    Of "data" those that are here are taken, else the stand-ins.
+    """
+    axes = [repro.settings[values] if isinstance(values, str) else values for values in grid.values()]
+    axes = [
+        repro.available(*stand_ins) if name == "data" else at for name, at in zip(grid, axes, strict=True)
+    ]
+    for case in product(*(range(values) if isinstance(values, int) else values for values in axes)):
+        yield dict(zip(grid, case, strict=True))
+
+
+def figure(
+    name: str,
+    work: Any,
+    judging: Judge,
+    published: Iterable[Published] = (),
+    trials: Callable[[Reproduction], Iterable[Row]] | None = None,
+    **summary: Summary,
+) -> Artefact:
     """Return the artefact whose words and numbers stand in ``figures/<name>.toml``.
 
     The file has ``title``, ``minutes``, ``differences``, ``[thresholds]``, ``[settings]``, ``[budgets]`` and
@@ -346,10 +383,15 @@ def figure(name: str, runner: Runner, judging: Judge, published: Iterable[Publis
     data sets. That of its paper has the ``reference``, the data sets in ``[sets]``, and ``[words]`` that
     several figures share. The differences name these, settings and thresholds in braces. `published` are
     further published numbers.
+
+    With a ``grid``, see `trials_of`, or `trials`, `work` is that of a trial, and those of which ``alone`` is
+    true are made one after the other; else it is the runner.
     """
     own, paper = declared(name), declared(name.rpartition("_")[0])
     thresholds = own.get("thresholds", {})
     words = {**paper.get("words", {}), **own["settings"], **thresholds}
+    if "grid" in own:
+        trials = partial(trials_of, grid=own["grid"], stand_ins=own.get("stand_ins", ()))
     sizes = [
         Published("data", {"data": row["data"]}, column, value, row["source"])
         for row in own.get("sizes", ())
@@ -365,11 +407,14 @@ def figure(name: str, runner: Runner, judging: Judge, published: Iterable[Publis
         settings=own["settings"],
         budgets=own["budgets"],
         minutes=own["minutes"],
-        runner=runner,
+        runner=partial(over_grid, work=work, trials=trials, alone=own.get("alone", False))
+        if trials
+        else work,
         judging=judging,
         picture=own["picture"],
         published=(*(Published(**row) for row in own.get("published", ())), *sizes, *published),
         sets=paper.get("sets", {}),
         thresholds=thresholds,
+        summary=summary,
         version=own.get("version", 1),
     )

@@ -23,9 +23,20 @@ from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
 from fmviz.lab.papers.base import Published, declared, figure, load, rows_of
-from fmviz.lab.papers.reproduction import Reproduction, Settings
-from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, by_majority, by_margin, listed
+from fmviz.lab.papers.judging import (
+    Finding,
+    Row,
+    Said,
+    Tables,
+    frame,
+    listed,
+    majority,
+    margin,
+    names_of,
+    pivot,
+    rows_where,
+)
+from fmviz.lab.papers.reproduction import Rows, Settings, use
 from fmviz.metrics import ndcg, rmse
 
 SETS = declared("blondel2017")["sets"]
@@ -40,7 +51,7 @@ LINEAR, KERNEL, ONE_BY_ONE, NYSTROEM = "linear", "kernel SVM", "one-versus-rest"
 # ------------------------------------------------------------------------------------------------------- data
 
 
-class Rows(NamedTuple):
+class Part(NamedTuple):
     """Some rows of a data set, with the places of their classes."""
 
     X: np.ndarray
@@ -51,9 +62,9 @@ class Split(NamedTuple):
     """The classes; half of the rows to train, a quarter to choose by, and a quarter to test."""
 
     labels: np.ndarray
-    train: Rows
-    validation: Rows
-    test: Rows
+    train: Part
+    validation: Part
+    test: Part
 
 
 @lru_cache(maxsize=4)
@@ -67,7 +78,7 @@ def split_of(data: str, seed: int) -> Split:
     train, others = train_test_split(np.arange(y.size), test_size=0.5, random_state=seed, stratify=y)
     chosen, test = train_test_split(others, test_size=0.5, random_state=seed, stratify=y[others])
     X = MinMaxScaler((-1.0, 1.0)).fit(X[train]).transform(X)
-    return Split(np.arange(y.max() + 1.0), *(Rows(X[part], y[part]) for part in (train, chosen, test)))
+    return Split(np.arange(y.max() + 1.0), *(Part(X[part], y[part]) for part in (train, chosen, test)))
 
 
 # Linear weights and biases are those of the dummy feature.
@@ -77,21 +88,18 @@ _NETWORK: Mapping[str, Any] = {"model": "shared_basis", "fit_linear": False, "fi
 def problems(split: Split, **about: Any) -> tuple[Problem, Problem, Problem]:
     """Return the problems of the rows to train, to choose by and to test, with a dummy feature of 1."""
 
-    def problem(rows: Rows) -> Problem:
+    def problem(rows: Part) -> Problem:
         target = Target(rows.y, "class", split.labels)
         return Problem.build(augmented(rows.X), target, **{**_NETWORK, **about})
 
     return problem(split.train), problem(split.validation), problem(split.test)
 
 
-def classes_in_use(repro: Reproduction) -> list[str]:
-    """Return the data sets that are here, or stand-ins, and note them as in use."""
-    names = repro.available(WINE, PLANTED)
-    for name in names:
-        split = split_of(name, 0)
-        X, y = (np.concatenate([part[k] for part in split[1:]]) for k in (0, 1))
-        repro.use(name, X, y, classes=len(split.labels))
-    return names
+def classes_of(data: str) -> tuple[str, Row]:
+    """Return the row of a data set in use."""
+    split = split_of(data, 0)
+    X, y = (np.concatenate([part[k] for part in split[1:]]) for k in (0, 1))
+    return use(data, X, y, classes=len(split.labels))
 
 
 # --------------------------------------------------------------------------------------------------- machines
@@ -108,8 +116,6 @@ class Point(NamedTuple):
 
 Machine = Callable[[int, Split, Settings], Iterable[Point]]
 """Yields the machines on the way, from the seed that draws split and start."""
-Sizes = Callable[[str, Settings], Sequence[int]]
-"""Returns for a method how many bases are allowed, in turn; 0 for as many as there are."""
 
 
 def settings_of(settings: Settings, data: str) -> Settings:
@@ -211,33 +217,26 @@ MACHINES: dict[str, Machine] = {
 """The machines by their names."""
 
 
-def validated(repro: Reproduction, methods: Sequence[str], sizes: Sizes) -> Iterator[str]:
-    """Fit all methods to all data sets and splits, and fill the table "test".
+def validated(own: Settings, sizes: Iterable[int], data: str, method: str, seed: int) -> Rows:
+    """Fit a method to a split: rows of "test".
 
     Of the machines on the way that have no more bases than allowed the one with the most right validation
-    rows counts, of those the one with the fewest bases.
+    rows counts, of those the one with the fewest bases; 0 allows for any number.
     """
-    trials = [
-        {"data": name, "method": method, "seed": seed}
-        for seed, name, method in product(range(repro.settings["splits"]), classes_in_use(repro), methods)
-    ]
-    repro.total += len(trials)
-    small = {"units": 2, "units_letter": 2, "shares": [0.5]}
-    yield from repro.ready(_fitted, trials, lambda trial: (trial["method"], trial["data"]), **small)
-    for trial, way in repro.trials("classes", _fitted, trials, ("points", "seconds")):
-        points = [Point(*point) for point in way["points"] or ()]
-        for size in sizes(trial["method"], settings_of(repro.settings, trial["data"])):
-            allowed = [point for point in points if not size or point.bases <= size]
-            best = max(allowed, key=lambda point: (point.validation, -point.bases), default=None)
-            at = dict(zip(("strength", "used", "validation", "score"), best or [None] * 4, strict=True))
-            repro.row("test", **trial, bases=size, **at, seconds=way["seconds"], failure=way.get("failure"))
-        yield f"{trial['data']}, split {trial['seed'] + 1}: {trial['method']}"
+    yield classes_of(data)
+    begin = time.process_time()
+    points = list(MACHINES[method](seed, split_of(data, seed), settings_of(own, data)))
+    seconds = time.process_time() - begin
+    for size in sizes:
+        allowed = [point for point in points if not size or point.bases <= size]
+        best = max(allowed, key=lambda point: (point.validation, -point.bases), default=None)
+        at = dict(zip(("strength", "used", "validation", "score"), best or [None] * 4, strict=True))
+        yield "test", {"data": data, "method": method, "seed": seed, "bases": size, **at, "seconds": seconds}
 
 
-def _fitted(trial: Row, own: Settings) -> Row:
-    begin, name, seed = time.process_time(), trial["data"], trial["seed"]
-    points = list(MACHINES[trial["method"]](seed, split_of(name, seed), settings_of(own, name)))
-    return {"points": [list(point) for point in points], "seconds": time.process_time() - begin}
+def of_any_size(own: Settings, **place: Any) -> Rows:
+    """Fit a method to a split, with as many bases as there are: rows of "test"."""
+    return validated(own, (0,), **place)
 
 
 def scores(tables: Tables, data: str, column: str = "score", **where: Any) -> pd.DataFrame:
@@ -258,37 +257,24 @@ EIGEN, REFINED, RANDOM_REFINED, START, DATA, RANDOM = SELECTIONS
 EARLY, LATE = "early", "late"
 
 
-def fig2(repro: Reproduction) -> Iterator[str]:
+def fig2(own: Settings, data: str, seed: int) -> Rows:
     """Select bases by every method at every state of one run, under ℓ1/ℓ∞."""
-    cases = product(classes_in_use(repro), range(repro.settings["splits"]))
-    for name, seed in repro.each(cases):
-        yield f"{name}, split {seed + 1}"
-        steps = partial(_selections, repro, name, seed)
-        yield from repro.once((name, seed, repro.data[name]), steps)
-
-
-def _selections(repro: Reproduction, name: str, seed: int) -> Iterator[str]:
-    settings = repro.settings
-    train, *_ = problems(
-        split_of(name, seed), loss="logistic", penalty="l1_linf", rank=2 * settings["iterations"]
-    )
-    train = train.at(lambda_sparse=settings["share"] * largest_strength(train))
-    run, rng = _solver(settings, bases=1).on(train), np.random.default_rng([seed, 1])
+    yield classes_of(data)
+    train, *_ = problems(split_of(data, seed), loss="logistic", penalty="l1_linf", rank=2 * own["iterations"])
+    train = train.at(lambda_sparse=own["share"] * largest_strength(train))
+    run, rng = _solver(own, bases=1).on(train), np.random.default_rng([seed, 1])
     run.start(train.start(0.0, rng), rng)
     products = feature_products(train.design)
-    for iteration in range(1, settings["iterations"] + 1):
+    for iteration in range(1, own["iterations"] + 1):
         slopes = train.slope(train.predict(run.parameters()))
         gradient = BasisGradient(train.design, slopes, True, products)
         best = float(select(gradient, 1.0, "exact", 1, rng)[1][0])
-        place = {"panel": name, "seed": seed, "iteration": iteration}
-        stage = EARLY if iteration <= settings["early"] else LATE
+        stage = EARLY if iteration <= own["early"] else LATE
         for method, how in SELECTIONS.items():
             value = float(select(gradient, 1.0, how, 1, rng)[1][0])
-            repro.row("ratios", **place, stage=stage, method=method, y=value / best)
+            place = {"panel": data, "seed": seed, "iteration": iteration, "stage": stage, "method": method}
+            yield "ratios", {**place, "y": value / best}
         run.epoch()
-        repro.check()
-        if repro.due():
-            yield f"{name}, split {seed + 1}: basis {iteration}"
     run.close()
 
 
@@ -322,9 +308,9 @@ def sizes_of_fig3(method: str, own: Settings) -> Sequence[int]:
     return (0,) if method in (KERNEL, LINEAR) else range(own["bases"], own["units"] + 1, own["bases"])
 
 
-def fig3(repro: Reproduction) -> Iterator[str]:
-    """Compare penalties over the number of bases."""
-    return validated(repro, declared("blondel2017_fig3")["methods"], sizes_of_fig3)
+def fig3(own: Settings, data: str, method: str, seed: int) -> Rows:
+    """Fit a penalty, or a peer, at every number of bases."""
+    return validated(own, sizes_of_fig3(method, settings_of(own, data)), data, method, seed)
 
 
 def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -342,15 +328,14 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
         for machine in REFITTED[1:] if first else ():
             case = f"{name}, {machine.split(',')[0]}"
-            yield "groups", case, by_margin(lead(machine, REFITTED[0], first))
+            yield "groups", case, margin(lead(machine, REFITTED[0], first))
         means = by_split.groupby(level="bases").mean().reindex(index=sizes, columns=REFITTED)
         spreads = (means.max(axis=1) - means.min(axis=1))[means.notna().all(axis=1)]
-        wins, n = sum(spreads <= settings["same"]), len(spreads)
-        if name in (SEGMENT, SATIMAGE) and n:
-            yield "similar", name, (by_majority(wins, n), {"wins": wins, "n": n, "most": spreads.max()})
+        if name in (SEGMENT, SATIMAGE) and len(spreads):
+            yield "similar", name, majority(spreads <= settings["same"], most=spreads.max())
         for machine in REFITTED:
             case = f"{name}, {machine.split(',')[0]}"
-            yield "nystroem", case, by_margin(lead(machine, NYSTROEM), settings["much"])
+            yield "nystroem", case, margin(lead(machine, NYSTROEM), settings["much"])
         kernel = rows[rows["method"] == KERNEL]
         if kernel.empty:
             continue
@@ -396,9 +381,10 @@ def ratings(data: str, drawn: int) -> Rated:
     return Rated(X, y, sp.csr_array(X).indices.reshape(-1, 2).min(axis=1))
 
 
-def fit_ratings(trial: Row, own: Settings) -> Row:
-    """Return the machines on the way: λ, bases, RMSE on validation rows, and `MEASURES` on test rows."""
-    rater, rated, seed = RATERS[trial["method"]], ratings(trial["data"], own["drawn"]), trial["seed"]
+def fig4(own: Settings, data: str, method: str, seed: int) -> Rows:
+    """Fit ratings, as numbers or as levels, by a machine: rows of "test" and "lines" with `MEASURES`."""
+    rater, rated = RATERS[method], ratings(data, own["drawn"])
+    yield use(data, rated.X, rated.y, users=len(np.unique(rated.user)))
     has_levels, kernel = rater.get("levels", True), rater.get("kernel", "anova")
     n = rated.y.size
     order = np.random.default_rng([seed, 0]).permutation(n)
@@ -440,48 +426,30 @@ def fit_ratings(trial: Row, own: Settings) -> Row:
         at = problem.at(lambda_w=ridge)
         top = largest_strength(at)
         way += path(at, [share * top for share in own["shares"]], epochs_of(own))
-    points = []
-    for step in way:
+    for size in range(own["bases"], own["units"] + 1, own["bases"]):
+        allowed = [step for step in way if step.n_bases <= size]
+        if not allowed:
+            continue
+        step = max(allowed, key=lambda step: (step.score, -step.n_bases))
         ours, truth, user = predicted(on_test, step.parameters), rated.y[test], rated.user[test]
-        ranking = [ndcg(truth, ours, at, user) for at in (1, 5)]
-        points.append([step.strength, step.n_bases, -step.score, rmse(truth, ours), *ranking])
-    return {"points": points, "lambda_w": ridge}
+        measured = [rmse(truth, ours), *(ndcg(truth, ours, at, user) for at in (1, 5))]
+        values = dict(zip(MEASURES, measured, strict=True))
+        about = {"used": step.n_bases, "strength": step.strength, "lambda_w": ridge, **values}
+        yield "test", {"data": data, "method": method, "seed": seed, "bases": size, **about}
+        for measure, value in values.items():
+            panel = measure if len(own["data"]) < 2 else f"{data}: {measure}"
+            yield "lines", {"panel": panel, "method": method, "seed": seed, "x": size, "y": value}
 
 
-def fig4(repro: Reproduction) -> Iterator[str]:
-    """Fit ratings, as numbers and as levels, by machines of one and of several outputs."""
-    settings = repro.settings
-    names = repro.available(DRAWN)
-    for name in names:
-        rated = ratings(name, settings["drawn"])
-        repro.use(name, rated.X, rated.y, users=len(np.unique(rated.user)))
-    trials = [
-        {"data": name, "method": method, "seed": seed}
-        for seed, name, method in product(range(settings["splits"]), names, RATERS)
-    ]
-    repro.total += len(trials)
-    for trial, result in repro.trials("ratings", fit_ratings, trials, ("points", "lambda_w")):
-        for size in range(settings["bases"], settings["units"] + 1, settings["bases"]):
-            allowed = [point for point in result["points"] or () if point[1] <= size]
-            if not allowed:
-                continue
-            strength, used, _, *measured = min(allowed, key=lambda point: (point[2], point[1]))
-            values = dict(zip(MEASURES, measured, strict=True))
-            about = {"used": used, "strength": strength, "lambda_w": result["lambda_w"]}
-            repro.row("test", **trial, bases=size, **about, **values)
-            for measure, value in values.items():
-                panel = measure if len(names) == 1 else f"{trial['data']}: {measure}"
-                place = {"panel": panel, "method": trial["method"], "seed": trial["seed"]}
-                repro.row("lines", **place, x=size, y=value)
-        yield f"{trial['data']}, split {trial['seed'] + 1}: {trial['method']}"
-    # Means over the splits at the largest number of bases.
-    for name, method in product(names, RATERS):
-        rows = frame(repro.tables, "test", data=name, method=method, bases=settings["units"])
-        if not rows.empty:
-            means: Row = {}
-            for column in (*MEASURES, "used"):
-                means |= {column: rows[column].mean(), f"{column} std": rows[column].std()}
-            repro.row("ends", data=name, method=method, splits=len(rows), **means)
+def ends_of_fig4(tables: Tables) -> Iterator[Row]:
+    """Yield means over the splits at the largest number of bases."""
+    known = frame(tables, "test").reindex(columns=["data", "method", "bases", "used", *MEASURES])
+    for (data, method), rows in known.groupby(["data", "method"], sort=False):
+        rows = rows[rows["bases"] == rows["bases"].max()]
+        means: Row = {}
+        for column in (*MEASURES, "used"):
+            means |= {column: rows[column].mean(), f"{column} std": rows[column].std()}
+        yield {"data": data, "method": method, "splits": len(rows), **means}
 
 
 def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -493,7 +461,7 @@ def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
             first, second = (other, method) if measure == "RMSE" else (method, other)
             against = other.removeprefix("one output, ")
             case = f"{name}, {measure}, {method.split(',')[0]} against {against}"
-            yield key, case, by_margin(gaps(table, first, second), unit="")
+            yield key, case, margin(gaps(table, first, second), unit="")
 
 
 # --------------------------------------------------------------------------------------------------- figure 5
@@ -502,45 +470,25 @@ REFITS = {OUTPUT: "output", BOTH: "full"}
 OBJECTIVE, ACCURACY = "objective, relative difference", "accuracy"
 
 
-def course(trial: Row, own: Settings) -> Row:
-    """Return the objectives and the accuracies of a way to refit, step by step."""
-    split = split_of(trial["data"], trial["seed"])
-    train, _, test = problems(split, loss="logistic", penalty="l1_l2", rank=own["steps"])
-    train = train.at(lambda_sparse=own["strength"] / split.train.y.size)
-    run, right = _solver(own, REFITS[trial["method"]], bases=1).on(train), accuracy_on(test)
-    rng = np.random.default_rng([trial["seed"], 1])
-    run.start(train.start(0.0, rng), rng)
-    values, scores = [], []
-    for _ in range(own["steps"]):
-        run.epoch()
-        end = run.parameters()
-        values.append(train.objective(end))
-        scores.append(100.0 * right(end))
-    run.close()
-    return {"objective": values, "accuracy": scores}
-
-
-def fig5(repro: Reproduction) -> Iterator[str]:
-    """Refit the output layer, or both layers, basis by basis."""
-    settings = repro.settings
-    trials = [
-        {"data": name, "method": method, "seed": seed}
-        for seed, name, method in product(range(settings["splits"]), classes_in_use(repro), REFITS)
-    ]
-    repro.total += len(trials)
-    courses: dict[tuple[str, int], dict[str, Row]] = {}
-    for trial, result in repro.trials("refits", course, trials, ("objective", "accuracy")):
-        name, seed = trial["data"], trial["seed"]
-        both = courses.setdefault((name, seed), {})
-        both[trial["method"]] = result
-        if len(both) == len(REFITS) and not any(row.get("failure") for row in both.values()):
-            lowest = min(value for row in both.values() for value in row["objective"])
-            for method, row in both.items():
-                for step, pair in enumerate(zip(row["objective"], row["accuracy"], strict=True), start=1):
-                    point = {"method": method, "seed": seed, "x": step}
-                    repro.row("lines", panel=f"{name}: {OBJECTIVE}", **point, y=pair[0] / lowest - 1.0)
-                    repro.row("lines", panel=f"{name}: {ACCURACY}", **point, y=pair[1])
-        yield f"{name}, split {seed + 1}: {trial['method']}"
+def fig5(own: Settings, data: str, seed: int) -> Rows:
+    """Refit the output layer, or both layers, basis by basis: objectives and accuracies."""
+    yield classes_of(data)
+    train, _, test = problems(split_of(data, seed), loss="logistic", penalty="l1_l2", rank=own["steps"])
+    train, right = train.at(lambda_sparse=own["strength"] / len(train.y)), accuracy_on(test)
+    points: list[Row] = []
+    for method, refit in REFITS.items():
+        run, rng = _solver(own, refit, bases=1).on(train), np.random.default_rng([seed, 1])
+        run.start(train.start(0.0, rng), rng)
+        for step in range(1, own["steps"] + 1):
+            run.epoch()
+            end, point = run.parameters(), {"method": method, "seed": seed, "x": step}
+            points.append({"panel": f"{data}: {OBJECTIVE}", **point, "y": train.objective(end)})
+            points.append({"panel": f"{data}: {ACCURACY}", **point, "y": 100.0 * right(end)})
+        run.close()
+    lowest = min(point["y"] for point in points[::2])
+    for point in points[::2]:
+        point["y"] = point["y"] / lowest - 1.0
+    yield from (("lines", point) for point in points)
 
 
 def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -556,7 +504,7 @@ def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
             objective, accuracy = above
             behind, n = sum(objective > -settings["same"]), len(objective)
             yield "objective", name, (behind > 0, {"n": n, "behind": behind}) if n else None
-            yield "accuracy", name, by_margin(accuracy.groupby(level="seed").mean())
+            yield "accuracy", name, margin(accuracy.groupby(level="seed").mean())
 
 
 # --------------------------------------------------------------------------------------------- tables 2 and 4
@@ -565,8 +513,7 @@ PRINTED_SETS = (SEGMENT, "vowel", SATIMAGE, LETTER)
 """The columns of the printed tables."""
 Printed = Mapping[str, Sequence[Sequence[float]]]
 """Of every method the accuracies and bases on `PRINTED_SETS`; [] where there is none."""
-TABLE2: list[str] = declared("blondel2017_table2")["methods"]
-TABLE4: list[str] = declared("blondel2017_table4")["methods"]
+TABLE4: list[str] = declared("blondel2017_table4")["grid"]["method"]
 PRINTED: Printed = declared("blondel2017_table2")["printed"]
 PRINTED4: Printed = {
     method: row
@@ -581,27 +528,16 @@ def printed_on(printed: Printed, method: str, data: str) -> Sequence[float]:
     return printed.get(method, [[]] * 4)[PRINTED_SETS.index(column)] if column in PRINTED_SETS else ()
 
 
-def compared(repro: Reproduction, methods: Sequence[str], printed: Printed) -> Iterator[str]:
-    """Fit all methods, and fill the table "cells": means over the splits, with what is printed."""
-    try:
-        yield from validated(repro, methods, lambda method, own: (0,))
-    finally:  # Of the splits that there are, where it is stopped.
-        _cells(repro, methods, printed)
-
-
-def _cells(repro: Reproduction, methods: Sequence[str], printed: Printed) -> None:
-    for data, method in product(repro.data, methods):
-        rows = (
-            frame(repro.tables, "test", data=data, method=method).reindex(columns=["score", "used"]).dropna()
-        )
-        if rows.empty:
-            continue
-        (mean, bases), (std, bases_std), n = rows.mean(), rows.std(), len(rows)
+def cells(tables: Tables, printed: Printed) -> Iterator[Row]:
+    """Yield means over the splits, with what is printed."""
+    rows = frame(tables, "test").reindex(columns=["data", "method", "score", "used"]).dropna()
+    for (data, method), part in rows.groupby(["data", "method"], sort=False):
+        (mean, bases), (std, bases_std), n = part.iloc[:, 2:].mean(), part.iloc[:, 2:].std(), len(part)
         own = {"accuracy": mean, "std": std, "error": std / n**0.5, "bases": bases, "bases_std": bases_std}
         value, printed_bases, *_ = (*printed_on(printed, method, data), None, None)
         near = None if value is None or n < 2 else bool(abs(value - mean) <= 2.0 * std + 1e-9)
         about = {"splits": n, "printed": value, "printed_bases": printed_bases, "within": near}
-        repro.row("cells", data=data, method=method, **own, **about)
+        yield {"data": data, "method": method, **own, **about}
 
 
 def published_cells(printed: Printed, source: str) -> Iterator[Published]:
@@ -633,18 +569,18 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
         # Those of more than ten classes.
         for title in GROUPS if name in (VOWEL_TEST, VOWEL_TRAIN, LETTER) else ():
             before, after = (gaps(table, f"{title}, {layer}", f"{L1}, {layer}") for layer in LAYERS)
-            yield "groups", f"{name}, {title}", by_margin(before)
+            yield "groups", f"{name}, {title}", margin(before)
             if len(before) and len(after):
                 first, second = before.mean(), after.mean()
                 closer = None if len(before) < 3 or first <= 0.0 else second < first
                 yield "catches_up", f"{name}, {title}", (closer, {"first": first, "second": second})
         if name in (VOWEL_TEST, VOWEL_TRAIN):
             leads = gaps(table, f"ℓ₁/ℓ₂, {BOTH}", f"{L1}, {BOTH}")
-            yield "still_better", name, by_margin(leads, settings["much"])
+            yield "still_better", name, margin(leads, settings["much"])
         bases = scores(tables, name, "used")
         for title in PENALTIES:
             case, leads = f"{name}, {title}", gaps(table, f"{title}, {OUTPUT}", ONE_BY_ONE)
-            yield "one_by_one", case, by_margin(leads, settings["much"])
+            yield "one_by_one", case, margin(leads, settings["much"])
             layers = [f"{title}, {layer}" for layer in LAYERS]
             ours, theirs = (
                 bases.reindex(columns=machines).stack().mean()
@@ -656,14 +592,14 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for title, layer in product(PENALTIES, LAYERS):
         machine, other = f"{title}, {layer}", f"{title}, {RANDOM_START}"
         leads = {name: gaps(right[name], machine, other) for name in names}
-        each = {name: said for name, lead in leads.items() if (said := by_margin(lead))}
+        each = {name: said for name, lead in leads.items() if (said := margin(lead))}
         if not each:
             continue
-        wins = sum(holds == "holds" for holds, _ in each.values())
         unsettled = all(holds == "not settled" for holds, _ in each.values())
         parts = "; ".join(f"{name}: {words[0].lower()}{words[1:-1]}" for name, (_, words) in each.items())
-        numbers = {"wins": wins, "n": len(each), "each": f"{parts[0].upper()}{parts[1:]}"}
-        yield "random", machine, (None if unsettled else by_majority(wins, len(each)), numbers)
+        wins = (holds == "holds" for holds, _ in each.values())
+        holds, numbers = majority(wins, each=f"{parts[0].upper()}{parts[1:]}")
+        yield "random", machine, (None if unsettled else holds, numbers)
 
 
 def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -689,18 +625,16 @@ def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 ARTEFACTS = (
     figure("blondel2017_fig2", fig2, _judge_fig2),
     figure("blondel2017_fig3", fig3, _judge_fig3),
-    figure("blondel2017_fig4", fig4, _judge_fig4),
+    figure("blondel2017_fig4", fig4, _judge_fig4, ends=ends_of_fig4),
     figure("blondel2017_fig5", fig5, _judge_fig5),
-    figure(
-        "blondel2017_table2",
-        partial(compared, methods=TABLE2, printed=PRINTED),
-        _judge_table2,
-        published_cells(PRINTED, "Table 2"),
-    ),
-    figure(
-        "blondel2017_table4",
-        partial(compared, methods=TABLE4, printed=PRINTED4),
-        _judge_table4,
-        published_cells(PRINTED4, "Table 4"),
+    *(
+        figure(
+            f"blondel2017_table{n}",
+            of_any_size,
+            judging,
+            published_cells(printed, f"Table {n}"),
+            cells=partial(cells, printed=printed),
+        )
+        for n, judging, printed in ((2, _judge_table2, PRINTED), (4, _judge_table4, PRINTED4))
     ),
 )

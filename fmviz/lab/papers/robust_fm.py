@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.sparse.linalg import svds
+from sklearn.metrics import f1_score
 
 from fmviz import RobustFMRegressor
 from fmviz.engine.design import Design
@@ -23,9 +25,8 @@ from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.papers.base import declared, figure, load
-from fmviz.lab.papers.reproduction import Reproduction, Settings
-from fmviz.lab.papers.tables import Row, Tables, frame
-from fmviz.lab.papers.verdicts import Finding, Said, by_majority, listed
+from fmviz.lab.papers.judging import Finding, Row, Said, Tables, frame, listed, majority
+from fmviz.lab.papers.reproduction import Reproduction, Rows, Settings, use
 from fmviz.lab.runner import split
 
 SETS = declared("robust_fm")["sets"]
@@ -48,7 +49,7 @@ _MOST_FEATURES = 60
 _NOISE, _NO_CAP = 0.1, 1e12
 
 
-class Rows(NamedTuple):
+class Planted(NamedTuple):
     """Rows with a known truth: the true Z, and which targets or features are wrong."""
 
     X: np.ndarray
@@ -57,7 +58,9 @@ class Rows(NamedTuple):
     wrong: np.ndarray
 
 
-def planted(seed: int, percent: int, kind: str = GROSS, n: int = 1_500, d: int = 30, rank: int = 3) -> Rows:
+def planted(
+    seed: int, percent: int, kind: str = GROSS, n: int = 1_500, d: int = 30, rank: int = 3
+) -> Planted:
     """Return standard normal features, Z = VVᵀ and w with V and w standard normal, and wrong rows.
 
     The noise has 0.1 deviations of the noiseless target, gross errors 3 to 8 deviations of y, mild ones 3 to
@@ -77,12 +80,12 @@ def planted(seed: int, percent: int, kind: str = GROSS, n: int = 1_500, d: int =
             lengths = np.square(X).sum(axis=1)
             wrong = lengths > np.quantile(lengths, 0.8)
             y = np.where(wrong, y + 3.0 * np.square(X @ rng.normal(size=d)), y)
-        return Rows(X, y, V @ V.T, wrong)
+        return Planted(X, y, V @ V.T, wrong)
     wrong = np.zeros(n, dtype=bool)
     wrong[rng.permutation(n)[: n * percent // 100]] = True
     size = rng.uniform(3, 8, n) * (_NOISE * f.std() if kind == MILD else y.std())
     sign = 1.0 if kind == ONE_SIDED else rng.choice([-1.0, 1.0], n)
-    return Rows(X, np.where(wrong, y + sign * size, y), V @ V.T, wrong)
+    return Planted(X, np.where(wrong, y + sign * size, y), V @ V.T, wrong)
 
 
 # ---------------------------------------------------------------------------------------------- contamination
@@ -98,10 +101,21 @@ class _Parts:
     score: Callable[[Parameters], float]
 
 
-def machines(trial: Row, own: Settings) -> Row:
-    """Return the rows of all losses and norms on a data set, under "rows"; `own` are settings of all fits."""
-    parts = _parts(**trial, own=own)
-    return {"rows": [*_fits(parts, own, np.random.default_rng([trial["seed"], 2]))]}
+def contamination(own: Settings, data: str, percent: int, seed: int) -> Rows:
+    """Fit rows, so many in 100 of them wrong, under every loss and every norm of Z: rows of "test"."""
+    known: Any = planted(0, 0, n=own["rows"], d=own["features"]) if data == PLANTED else load(SETS, data)
+    yield use(data, known.X, known.y)
+    parts = _parts(data, percent, seed, own)
+    for row in _fits(parts, own, np.random.default_rng([seed, 2])):
+        place = {"panel": f"{data}, {row['norm']}", "method": row["loss"]}
+        yield "test", {"data": data, "percent": percent, "seed": seed, **place, **row}
+
+
+def trials_of_contamination(repro: Reproduction) -> Iterator[Row]:
+    """Yield the data sets with their splits, of which large ones have fewer."""
+    for data, percent in product(repro.available(PLANTED), repro.settings["percent"]):
+        for seed in range(repro.settings["seeds_large" if data in LARGE else "seeds"]):
+            yield {"data": data, "percent": percent, "seed": seed}
 
 
 def _parts(data: str, percent: int, seed: int, own: Settings) -> _Parts:
@@ -162,7 +176,8 @@ def _fits(parts: _Parts, own: Settings, rng: np.random.Generator) -> Iterator[Ro
         "capped": (capped, 1.0),
     }
     # Losses with kinks have the slope 1: so much pulls at Z, at most.
-    pull = _largest_square(parts.problem)
+    X = parts.problem.design.matrix
+    pull = float(svds(X, 1, v0=np.ones(min(X.shape)), return_singular_vectors=False)[0] ** 2 / X.shape[0])
     size = float(caps.start.multipliers.max(initial=0.0)) or float(np.sqrt(model.cap))
     norms = {
         SQUARED: (RobustFM("squared"), [share * pull / (2.0 * size) for share in own["strengths"]]),
@@ -188,52 +203,12 @@ def _fits(parts: _Parts, own: Settings, rng: np.random.Generator) -> Iterator[Ro
         }
 
 
-def _largest_square(problem: Problem) -> float:
-    """Return the largest eigenvalue of XᵀX/N."""
-    X = problem.design.matrix
-    v = np.ones(problem.design.n_features)
-    size = 1.0
-    for _ in range(20):
-        v = np.asarray(X.T @ (X @ v)) / len(problem.y)
-        size = float(np.linalg.norm(v)) or 1.0
-        v /= size
-    return size
-
-
 def _f1(parts: _Parts, loss: Loss, at: Parameters) -> float | None:
     """Return how well the rows that are set aside are those that are wrong; None where none is."""
     kinks, problem = loss.majoriser, parts.problem
     if kinks is None or not parts.wrong.any():
         return None
-    aside = kinks.excess(problem.predict(at), problem.y) > kinks.cap
-    return 2.0 * float((aside & parts.wrong).sum()) / float(aside.sum() + parts.wrong.sum())
-
-
-def contamination(repro: Reproduction) -> Iterator[str]:
-    """Fit wrong rows, from none to four in ten, under every loss and every norm of Z."""
-    settings = repro.settings
-    names = repro.available(PLANTED)
-    for name in names:
-        n, d = settings["rows"], settings["features"]
-        data: Any = planted(0, 0, n=n, d=d) if name == PLANTED else load(SETS, name)
-        repro.use(name, data.X, data.y)
-    trials = [
-        {"data": name, "percent": percent, "seed": seed}
-        for name, percent in product(names, settings["percent"])
-        for seed in range(settings["seeds_large" if name in LARGE else "seeds"])
-    ]
-    repro.total += len(trials)
-    small = {"rows": 60, "features": 4, "epochs": 1, "rounds": 10, "epochs_large": 1, "rank": 2}
-    small |= {"strengths": settings["strengths"][:1]}
-    yield from repro.ready(machines, trials, lambda trial: trial["data"] == PLANTED, **small)
-    for trial, result in repro.trials("contamination", machines, trials, ("rows",)):
-        case = f"{trial['data']}, {trial['percent']} %"
-        if result.get("failure"):
-            repro.note(f"{case}, seed {trial['seed']}: {result['failure']}")
-        for row in result["rows"] or ():
-            place = {"panel": f"{trial['data']}, {row['norm']}", "method": row["loss"]}
-            repro.row("test", **trial, **place, **row)
-        yield f"{case} wrong, seed {trial['seed']}"
+    return float(f1_score(parts.wrong, kinks.excess(problem.predict(at), problem.y) > kinks.cap))
 
 
 def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -244,8 +219,7 @@ def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding
 
     def lower(ours: pd.Series, theirs: pd.Series) -> Said | None:
         pairs = pd.concat([ours, theirs], axis=1, keys=["mine", "other"]).dropna()
-        wins, n = sum(pairs["mine"] < pairs["other"]), len(pairs)
-        return (by_majority(wins, n), {"wins": wins, "n": n, **pairs.mean()}) if n else None
+        return majority(pairs["mine"] < pairs["other"], **pairs.mean()) if len(pairs) else None
 
     names = dict.fromkeys(row["data"] for row in tables.get("test", ()))
     for data, norm in product(names, NORMS):
@@ -268,34 +242,18 @@ def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding
 ERROR, F1 = "relative error of Z", "F1 of the rows that are set aside"
 
 
-def fitted(trial: Row, own: Settings) -> Row:
-    """Return how near Z comes, and how well outliers are set aside, with nothing tuned."""
-    X, y, Z, wrong = planted(trial["seed"], own["percent"], trial["kind"], own["rows"], own["features"])
+def limits(own: Settings, seed: int, kind: str) -> Rows:
+    """Fit with nothing tuned: how near Z comes, and how well outliers are set aside."""
+    yield use(PLANTED, *planted(0, 0, n=own["rows"], d=own["features"])[:2])
+    X, y, Z, wrong = planted(seed, own["percent"], kind, own["rows"], own["features"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Where it fails, it may not converge.
-        machine = RobustFMRegressor(random_state=trial["seed"]).fit(X, y)
+        machine = RobustFMRegressor(random_state=seed).fit(X, y)
     apart = (machine.P_ * machine.coefficients_) @ machine.P_.T - Z
-    both = 2.0 * float((machine.outlier_mask_ & wrong).sum())
-    return {
-        ERROR: float(np.linalg.norm(apart) / np.linalg.norm(Z)),
-        F1: both / float(machine.outlier_mask_.sum() + wrong.sum()),
-        "rank": machine.rank_,
-    }
-
-
-def limits(repro: Reproduction) -> Iterator[str]:
-    """Show what the automatic rule sets aside, and what it does not."""
-    settings = repro.settings
-    trials = [{"kind": kind, "seed": seed} for seed, kind in product(range(settings["seeds"]), KINDS)]
-    repro.total += len(trials)
-    clean = planted(0, 0, n=settings["rows"], d=settings["features"])
-    repro.use(PLANTED, clean.X, clean.y)
-    for trial, row in repro.trials("limits", fitted, trials, (ERROR, F1, "rank")):
-        for panel in (ERROR, F1):
-            if row[panel] is not None:
-                place = {"panel": panel, "method": trial["kind"], "stage": "automatic rule"}
-                repro.row("ratios", y=row[panel], seed=trial["seed"], rank=row["rank"], **place)
-        yield f"{trial['kind']}, seed {trial['seed']}"
+    values = {ERROR: np.linalg.norm(apart) / np.linalg.norm(Z), F1: f1_score(wrong, machine.outlier_mask_)}
+    for panel, y_value in values.items():
+        place = {"panel": panel, "method": kind, "stage": "automatic rule"}
+        yield "ratios", {"y": y_value, "seed": seed, "rank": machine.rank_, **place}
 
 
 def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -308,6 +266,6 @@ def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("robust_fm_contamination", contamination, _judge_contamination),
+    figure("robust_fm_contamination", contamination, _judge_contamination, trials=trials_of_contamination),
     figure("robust_fm_limits", limits, _judge_limits),
 )
