@@ -33,21 +33,18 @@ from fmviz.lab.papers.atarashi2021 import (
     WEIGHTED,
     best,
     best_strengths,
-    bracket_of,
-    experiment,
     fit,
-    pairs_of,
+    fit_planted,
     parts,
     problem_of_fig8,
     problem_of_table3,
     racers,
     scored,
-    search,
     settled,
     weighted,
     weights_l1,
 )
-from fmviz.lab.runner import Run, roc_auc
+from fmviz.lab.runner import roc_auc
 
 FIG2, FIG3, FIG6, FIG9, TABLE3 = (
     ARTEFACTS[f"atarashi2021_{name}"] for name in ("fig2", "fig3", "fig6", "fig9", "table3")
@@ -135,7 +132,6 @@ def test_budgets_of_fig_3():
     assert (full["validation"], full["test"]) == (10, 30)
     assert full["grid"] == [0.01, 0.1, 1.0, 10.0, 100.0]
     assert (len(full["fm_grid"]), full["fm_grid"][0], full["fm_grid"][-1]) == (25, 1e-3, pytest.approx(1e4))
-    assert {len(pairs_of(full, method)) for method in METHODS} == {25}
     assert SETTINGS == {
         INTERACTIONS: {"d_true": 80, "b": 8, "d_noise": 20},
         FEATURES: {"d_true": 20, "b": 1, "d_noise": 80},
@@ -144,32 +140,26 @@ def test_budgets_of_fig_3():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_of_fig_3(method):
-    pair = (5.0, 0.0) if method == "FM" else (1.0, 1.0)
-    strengths = dict(zip(("lambda_p", "lambda_sparse"), pair, strict=True))
-    run = Run.prepare(experiment(method, SETTINGS[FEATURES] | {"seed": 3, "n_samples": 20}, 0, **strengths))
-    problem = run.problem
-    assert problem.design.shape == (20, 100)
-    assert run.dataset.truth is not None
-    assert (problem.fit_linear, problem.fit_intercept) == (False, False)
-    assert (problem.lambda_p, problem.lambda_sparse) == pair
-    assert problem.loss.name == "squared"
-    start = problem.start(run.experiment.init_scale, np.random.default_rng(0))
-    if problem.model.factorised:
-        assert start.P.shape == (100, 30)
-        assert start.P.std() == pytest.approx(0.01, rel=0.05)
+    strengths = {"lambda_p": 5.0 if method == "FM" else 1.0, "lambda_sparse": 0.0 if method == "FM" else 1.0}
+    data = SETTINGS[FEATURES] | {"seed": 3, "n_samples": 20}
+    end = fit_planted(method, data, 0, 1.0, max_epochs=1, **strengths)
+    assert end.metrics["estimation_error"] > 0.0
+    P = end.parameters.P
+    assert P.shape == ((100, 30) if METHODS[method]["model"] == "fm" else P.shape)
+    assert not end.parameters.w.any()
+    assert end.parameters.intercept == 0.0
 
 
 def test_a_study_tunes_on_other_data_than_it_tests():
     changes = {"settings": [FEATURES], "n_samples": [20], "methods": ["TI"], "grid": [0.1, 1.0]}
     changes |= {"validation": 2, "test": 3, "epochs": 2, "share": 2.5}
     *_, last = FIG3.run("quick", n_jobs=1, **changes)
-    assert last.done == last.total == 4 * 2 + 3 * 3
     # A fit made alone at the chosen strengths gives the same.
     row = next(row for row in last.tables["tuned"] if row["metric"] == ERROR)
     strengths = {name: row[name] for name in ("lambda_p", "lambda_sparse")}
     sets = [SETTINGS[FEATURES] | {"seed": 5_000 + i, "n_samples": 20} for i in range(3)]
-    alone = [experiment("TI", data, 0, max_epochs=2, tol=1e-4, **strengths) for data in sets]
-    errors = [Run.prepare(item).end(1.0).metrics["estimation_error"] for item in alone]
+    alone = [fit_planted("TI", data, 0, 1.0, max_epochs=2, tol=1e-4, **strengths) for data in sets]
+    errors = [end.metrics["estimation_error"] for end in alone]
     assert [r["score"] for r in last.tables["test"] if r["data"].endswith(ERROR)] == errors
 
 
@@ -247,16 +237,6 @@ def own(**changes):
     return TABLE3.configured("quick", **(OWN | changes))
 
 
-def trial(method, seed, w, p, strength=0.0, **other):
-    labels = {"data": DRAWN, "method": method, "seed": seed}
-    return {**labels, "lambda_w": w, "lambda_p": p, "lambda_sparse": strength, **other}
-
-
-def row_of(work, settings, labels):
-    ((_, row),) = work(settings, **labels)
-    return row
-
-
 def test_budgets_of_table_3():
     full = TABLE3.configured("full")
     assert full["data"] == list(SETS)
@@ -282,22 +262,19 @@ def test_printed_numbers_of_table_3():
 
 
 def test_splits_of_drawn_ratings():
-    highest, *split = parts(DRAWN, 0, 600)
-    sizes = [y.size for _, y in split]
+    split = parts(DRAWN, 0, 600)
+    assert split["score"] == "RMSE"
+    sizes = [split[name][1].size for name in ("train", "validation", "test")]
     total = sum(sizes)
     assert sizes == [64 * total // 100, 80 * total // 100 - 64 * total // 100, total - 80 * total // 100]
-    assert not highest
-    _, *other = parts(DRAWN, 1, 600)
-    assert not np.array_equal(split[2][1], other[2][1])
-    assert sum(y.sum() for _, y in split) == sum(y.sum() for _, y in other)
 
 
 def test_split_of_movielens_holds_as_many_features_as_the_paper_counts():
     if (reason := DATASETS["movielens_100k"].unavailable()) is not None:
         pytest.skip(reason)
     split = parts(ML100K, 0, 0)
-    assert [y.size for _, y in split[1:]] == [64_000, 16_000, 20_000]
-    design, _ = split.train
+    design, y = split["train"]
+    assert (y.size, split["validation"][1].size, split["test"][1].size) == (64_000, 16_000, 20_000)
     assert design.n_features == 2_703
     live = np.count_nonzero(np.diff(design.columns.indptr))
     assert abs(live - 2_640) < 10
@@ -327,14 +304,14 @@ def test_problems_of_table_3(method):
 
 def test_a_fit_is_scored_on_rows_it_has_not_seen():
     strengths = {"lambda_w": 1e-3, "lambda_p": 1e-3, "lambda_sparse": 1e-4}
-    result = row_of(fit, own(), {"data": DRAWN, "method": "TI", "seed": 2, **strengths})
+    result = next(row for _, row in fit(own(grid=[1e-4]), DRAWN, "TI", 2, lambda_w=1e-3, lambda_p=1e-3))
     problem = problem_of_table3(own(), DRAWN, "TI", **strengths)
     rng = np.random.default_rng([2, 1])
     *_, end = iterate(problem, "pcd", Budget(3, tol=1e-3), init_scale=0.01, rng=rng)
     split = parts(DRAWN, 0, 600)
-    rows = {"validation": split.validation, "test": split.test}
+    rows = {name: split[name] for name in ("validation", "test")}
     signs = {name: (design, np.where(y > 3, 1.0, -1.0)) for name, (design, y) in rows.items()}
-    areas = scored(problem, end, split._replace(highest=True, **signs))
+    areas = scored(problem, end, {**signs, "score": "AUC"})
     for name, column in (("validation", "validation"), ("test", "score")):
         design, y = rows[name]
         f = problem.model.predict(design, end.parameters)
@@ -343,32 +320,21 @@ def test_a_fit_is_scored_on_rows_it_has_not_seen():
     assert result["used"] == end.used_interactions
 
 
-@pytest.mark.parametrize(
-    ("used", "expected"),
-    [
-        ({1e-3: 0, 1e-4: 500, 1e-5: 2_000, 1e-6: 9_000}, (1e-4, 1e-5)),
-        ({1e-2: 0, 1e-3: 1_000, 1e-4: 5_000}, (1e-3,)),
-        ({1e-3: 0, 1e-4: 1_035}, (1e-4,)),
-        ({1e-3: 5_000, 1e-4: 9_000}, ()),
-        ({1e-3: 0, 1e-4: 900}, ()),
-        ({}, ()),
-    ],
-)
-def test_where_a_search_begins(used, expected):
-    assert bracket_of(used, (990, 1_035)) == list(expected)
-
-
 def test_a_search_ends_in_the_accepted_range():
-    settings = own(epochs=20)
-    strengths = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-    used = {value: row_of(fit, settings, trial("TI", 0, 1e-3, 1e-3, value))["used"] for value in strengths}
-    bracket = bracket_of(used, settings["accept"])
-    result = row_of(search, settings, trial("TI", 0, 1e-3, 1e-3, bracket=bracket))
-    assert 20 <= result["used"] <= 60
+    settings = own(epochs=20, grid=[1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0])
+    strengths = {"lambda_w": 1e-3, "lambda_p": 1e-3}
+    *grid, (table, row) = fit(settings, DRAWN, "TI", 0, **strengths)
+    assert [row["lambda_sparse"] for _, row in grid] == settings["grid"]
+    assert table == "search"
+    assert 20 <= row["used"] <= 60
     # The score is that of the fit at the strength of the search.
-    again = row_of(fit, settings, trial("TI", 0, 1e-3, 1e-3, result["lambda_sparse"]))
-    assert again["score"] == result["score"]
-    nothing = row_of(search, own(accept=[40, 40]), trial("L21", 0, 1e-3, 1e-3, bracket=[0.2, 0.1]))
+    (_, again), _ = fit(
+        own(epochs=20, grid=[row["lambda_sparse"]]), DRAWN, "TI", 0, lambda_w=1e-3, lambda_p=1e-3
+    )
+    assert again["score"] == row["score"]
+    *_, (_, nothing) = fit(
+        own(accept=[40, 40], grid=[0.2, 0.1]), DRAWN, "L21", 0, lambda_w=1e-3, lambda_p=1e-3
+    )
     assert nothing["score"] is None
 
 
@@ -411,7 +377,7 @@ def test_statements_of_table_3_follow_from_the_printed_numbers():
 
 def test_strengths_need_a_fit_that_worked():
     with pytest.raises(ValueError, match="No strengths worked for TI on drawn ratings"):
-        best_strengths({}, "grid", DRAWN, "TI", False)
+        best_strengths({}, DRAWN, "TI")
 
 
 # Figures 5 and 7

@@ -24,7 +24,6 @@ from fmviz.lab.papers.blondel2017 import (
     START,
     VOWEL_TEST,
     WINE,
-    Point,
     cells,
     fig2,
     printed_on,
@@ -62,20 +61,20 @@ def of(*data):
 
 def test_splits_are_halves_and_quarters_in_the_range_of_the_rows_to_train():
     split = split_of(WINE, 0)
-    assert [len(part.y) for part in split[1:]] == [89, 44, 45]
-    assert split.train.X.min() == pytest.approx(-1.0)
-    assert split.train.X.max() == pytest.approx(1.0)
-    assert max(split.test.X.max(), split.validation.X.max()) > 1.0
-    assert [np.bincount(part.y.astype(int)).min() for part in split[1:]] == [24, 12, 12]
+    assert [len(y) for _, y in split] == [89, 44, 45]
+    (X, _), (chosen, _), (test, _) = split
+    assert (X.min(), X.max()) == pytest.approx((-1.0, 1.0))
+    assert max(test.max(), chosen.max()) > 1.0
+    assert [np.bincount(y.astype(int)).min() for _, y in split] == [24, 12, 12]
     train, _, test = problems(split, loss="logistic", penalty="l1", rank=3)
     assert train.design.n_features == test.design.n_features == 14
     assert train.target.n_outputs == 3
 
 
 def test_of_machines_on_the_way_the_best_small_enough_one_counts(monkeypatch):
-    way = [Point(0.1, 2, 80.0, 70.0), Point(0.1, 4, 90.0, 75.0), Point(0.2, 3, 90.0, 60.0)]
+    way = [(0.1, 2, 80.0, 70.0), (0.1, 4, 90.0, 75.0), (0.2, 3, 90.0, 60.0)]
     monkeypatch.setitem(MACHINES, "stub", lambda seed, split, own: way)
-    rows = validated({"units": 6}, (2, 4, 0, 1), WINE, "stub", 0)
+    rows = validated({"units": 6}, WINE, "stub", 0, (2, 4, 0, 1))
     chosen = {row["bases"]: (row["used"], row["score"]) for table, row in rows if table == "test"}
     # Of equally many right rows the one with fewer bases; with none small enough there is no score.
     assert chosen == {2: (2, 70.0), 4: (3, 60.0), 0: (3, 60.0), 1: (None, None)}
@@ -85,8 +84,9 @@ def test_of_machines_on_the_way_the_best_small_enough_one_counts(monkeypatch):
 def test_machines_learn_the_wines(method):
     own = {"shares": (0.1,), "units": 6, "bases": 3, "accuracy": 1e-3}
     points = list(MACHINES[method](0, split_of(WINE, 0), own))
-    assert max(point.test for point in points) > 85.0
-    assert all(point.bases <= (6 if method != ONE_BY_ONE else 18) for point in points)
+    _, bases, _, right = zip(*points, strict=True)
+    assert max(right) > 85.0
+    assert max(bases) <= (6 if method != ONE_BY_ONE else 18)
 
 
 def test_cells_stand_beside_what_is_printed():

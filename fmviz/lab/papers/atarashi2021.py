@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 import timeit
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, product
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from fmviz.engine.snapshot import Reason, Snapshot
 from fmviz.lab.datasets import make_sparse_interactions
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.operators import VARIANTS, pairs, sample, study
-from fmviz.lab.papers.base import Published, declared, figure, rows_of, trials_of
+from fmviz.lab.papers.base import Published, declared, figure, rows_of
 from fmviz.lab.papers.courses import MUCH, SHARE, ahead, descend, in_words, median_times, reason, sooner
 from fmviz.lab.papers.judging import (
     Finding,
@@ -61,15 +61,6 @@ _BARE: Mapping[str, Any] = {"rank": 30, "fit_linear": False, "fit_intercept": Fa
 # ------------------------------------------------------------------------------------------------------- data
 
 
-class Parts(NamedTuple):
-    """A data set in three, after whether its score, the AUC and not the RMSE, is to be high."""
-
-    highest: bool
-    train: tuple[Design, np.ndarray]
-    validation: tuple[Design, np.ndarray]
-    test: tuple[Design, np.ndarray]
-
-
 def planted(setting: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return X and y of a data set of one of `SETTINGS`."""
     data = load_dataset("synthetic", **SETTINGS[setting], n_samples=n, seed=seed)
@@ -77,19 +68,19 @@ def planted(setting: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache(maxsize=2)
-def parts(data: str, split_seed: int, drawn: int) -> Parts:
-    """Return a data set, split as in Table 2 of the paper by a seed."""
-
-    def some(X: Any, y: np.ndarray, *cuts: int) -> list[tuple[Design, np.ndarray]]:
-        order = np.random.default_rng([split_seed, 0]).permutation(y.size)
-        return [(Design(X[rows]), y[rows]) for rows in np.split(order, [cut * y.size // 100 for cut in cuts])]
-
+def parts(data: str, split_seed: int, drawn: int) -> dict[str, Any]:
+    """Return the rows of a data set to train, for validation and to test, as in Table 2, and its score."""
+    cuts, unseen = [64, 80], []
     if data in (ML100K, DRAWN):
-        return Parts(False, *some(*rows_of(SETS, data, drawn), 64, 80))
-    known, unseen = (load_dataset(SETS[data]["name"], part=part) for part in ("train", "test"))
-    # a9a and RCV1: 26,048 of 32,561 and 16,193 of 20,242.
-    train, validation = some(known.X, known.y, 80)
-    return Parts(True, train, validation, (Design(unseen.X), unseen.y))
+        X, y = rows_of(SETS, data, drawn)
+    else:
+        known, test = (load_dataset(SETS[data]["name"], part=part) for part in ("train", "test"))
+        # a9a and RCV1: 26,048 of 32,561 and 16,193 of 20,242.
+        X, y, cuts, unseen = known.X, known.y, [80], [(Design(test.X), test.y)]
+    order = np.random.default_rng([split_seed, 0]).permutation(y.size)
+    some = [(Design(X[rows]), y[rows]) for rows in np.split(order, [cut * y.size // 100 for cut in cuts])]
+    split = dict(zip(("train", "validation", "test"), (*some, *unseen), strict=True))
+    return {**split, "score": "AUC" if unseen else "RMSE"}
 
 
 # ---------------------------------------------------------------------------------------- figures 1, 2 and 10
@@ -136,9 +127,8 @@ def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
         mine, others = both[label], both.iloc[:, 1:].max(axis=1)
         numbers = {"mine": _range(mine), "others": _range(others), "strengths": len(settings["log2_lambda"])}
         yield "moderately_sparse", label, majority(mine > others, **numbers)
-        features = pivot(tables, "counts", "features", columns="log2_lambda", method=label)
-        features = features.dropna().astype(int)
-        first, last = features.columns[[0, -1]]
+        features = pivot(tables, "counts", "features", columns="log2_lambda", method=label).astype(int)
+        first, *_, last = features
         steps = -features.diff(axis=1).iloc[:, 1:]
         lost = steps.max(axis=1)
         # Features are never gained, some are lost, and never half of all at once.
@@ -201,91 +191,60 @@ def _judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 ERROR, F1, PSSR = "estimation error", "F1", "PSSR"
 METRICS = {ERROR: "estimation_error", F1: "support_f1", PSSR: "support_recovered"}
-_STRENGTHS = ["lambda_p", "lambda_sparse"]
 # Validation and test data sets are numbered from here on.
 _FIRST_VALIDATION, _FIRST_TEST = 1_000, 5_000
 
 
-def experiment(method: str, data: Row, start: int, **limits: Any) -> Experiment:
-    """Return the fit of a planted data set from one start: N(0, 0.01²), no linear term, no bias."""
-    about = {name: METHODS[method][name] for name in ("model", "regularizer", "solver")}
-    place = {"dataset": "synthetic", "dataset_params": tuple(data.items())}
-    return Experiment(
-        **{**_BARE, **about, "lambda_w": 0.0, **place, **limits}, seed=100_000 * start + data["seed"]
-    )
+def fit_planted(method: str, data: Row, start: int, seconds: float, **about: Any) -> Snapshot:
+    """Fit a planted data set from one start: N(0, 0.01²), no linear term, no bias."""
+    about |= {name: METHODS[method][name] for name in ("model", "regularizer", "solver")}
+    place = {"dataset": "synthetic", "dataset_params": tuple(data.items()), "lambda_w": 0.0}
+    fit = Experiment(**{**_BARE, **place, **about}, seed=100_000 * start + data["seed"])
+    return Run.prepare(fit).end(seconds)
 
 
-def fit_planted(
-    own: Settings, setting: str, n_samples: int, method: str, seed: int, start: int, **strengths: float
-) -> Rows:
-    """Fit a planted data set, and yield the metrics of the end."""
-    dense, data = METHODS[method]["dense"], {**SETTINGS[setting], "seed": seed, "n_samples": n_samples}
-    limits = {"max_epochs": own["epochs"], "tol": own["dense_tol" if dense else "tol"], **strengths}
+def fig3(own: Settings, n_samples: int, setting: str, method: str) -> Rows:
+    """Tune a method on some planted data sets and measure it on others."""
+    yield use(f"{setting}, N = {n_samples}, seed 0", *planted(setting, n_samples, 0))
+    dense, grid = METHODS[method]["dense"], own["grid"]
+    pairs = [(value, 0.0) for value in own["fm_grid"]] if method == FM else list(product(grid, grid))
+    limits = {"max_epochs": own["epochs"], "tol": own["dense_tol" if dense else "tol"]}
     seconds = n_samples / 50.0 * own["dense_share" if dense else "share"]
-    end = Run.prepare(experiment(method, data, start, **limits)).end(seconds)
-    converged = float(reason(end) == Reason.CONVERGED)
-    metrics = {metric: end.metrics[name] for metric, name in METRICS.items()}
-    yield "fits", {"seconds": end.seconds, "converged": converged, **metrics}
 
+    def fits(
+        pairs: Iterable[tuple[float, float]], seeds: Iterable[int], starts: Iterable[int]
+    ) -> pd.DataFrame:
+        rows, names = [], ["lambda_p", "lambda_sparse"]
+        for pair, seed, start in product(pairs, seeds, starts):
+            data = {**SETTINGS[setting], "seed": seed, "n_samples": n_samples}
+            strengths = dict(zip(names, pair, strict=True))
+            end = fit_planted(method, data, start, seconds, **limits, **strengths)
+            metrics = {metric: end.metrics[name] for metric, name in METRICS.items()}
+            about = {"seconds": end.seconds, "converged": float(reason(end) == Reason.CONVERGED)}
+            rows.append({**strengths, **about, **metrics})
+        return pd.DataFrame(rows).set_index(names)
 
-def fig3(repro: Reproduction) -> Iterator[str]:
-    """Tune methods on some planted data sets and measure them on others; those of the most rows first."""
-    settings = repro.settings
-    for setting, n in product(settings["settings"], settings["n_samples"]):
-        repro.add(use(f"{setting}, N = {n}, seed 0", *planted(setting, n, 0)))
-    sizes = sorted(settings["n_samples"], reverse=True)
-    studies = list(product(sizes, settings["settings"], settings["methods"]))
-    validation = range(_FIRST_VALIDATION, _FIRST_VALIDATION + settings["validation"])
-    tests = list(product(range(_FIRST_TEST, _FIRST_TEST + settings["test"]), range(settings["inits"])))
-    fits = {method: list(product(pairs_of(settings, method), validation, [0])) for method in METHODS}
-    repro.total = sum(len(fits[method]) + len(METRICS) * len(tests) for *_, method in studies)
-    for n, setting, method in studies:
-        place = {"setting": setting, "n_samples": n, "method": method}
-        known = yield from fitted(repro, place, fits[method])
-        chosen = {metric: best(known, metric) for metric in METRICS}
-        distinct = list(dict.fromkeys(chosen.values()))
-        unseen = yield from fitted(repro, place, [(pair, *test) for pair, test in product(distinct, tests)])
-        repro.done += (len(METRICS) - len(distinct)) * len(tests)
-        means: Row = {}
-        for metric, pair in chosen.items():
-            tested, validated = unseen.loc[[pair]], known.loc[[pair], metric].mean()
-            means[metric] = tested[metric].mean()
-            about = {**tested[["seconds", "converged"]].mean(), **dict(zip(_STRENGTHS, pair, strict=True))}
-            scores = {"metric": metric, "test": means[metric], "validation": validated}
-            repro.row("tuned", **place, **scores, **about)
-            for seed, score in enumerate(tested[metric]):
-                labels = {"data": f"{setting}: {metric}", "method": method, "bases": n, "seed": seed}
-                repro.row("test", **labels, score=score)
-        repro.row("means", **place, **means)
-        yield f"{setting}, N = {n}: {method}"
-
-
-def pairs_of(settings: Settings, method: str) -> list[tuple[float, float]]:
-    """Return the λ_p and λ among which a method is tuned."""
-    grid = settings["grid"]
-    return [(value, 0.0) for value in settings["fm_grid"]] if method == FM else list(product(grid, grid))
-
-
-def fitted(repro: Reproduction, place: Row, fits: Iterable[Any]) -> Generator[str, None, pd.DataFrame]:
-    """Make fits, each a pair of strengths, a seed and a start; return their metrics by strengths."""
-    trials = [
-        {**place, **dict(zip(_STRENGTHS, pair, strict=True)), "seed": seed, "start": start}
-        for pair, seed, start in fits
-    ]
-    rows = {}
-    for trial, ((_, row),) in repro.results(fit_planted, trials):
-        rows[trials.index(trial)] = {**trial, **row}
-        yield f"{place['setting']}, N = {place['n_samples']}: {place['method']}"
-    if not rows:
-        raise ValueError(f"No fit of {place['method']} worked: {repro.tables['failures'][-1]['message']}")
-    return pd.DataFrame([rows[i] for i in sorted(rows)]).set_index(_STRENGTHS)
+    known = fits(pairs, range(_FIRST_VALIDATION, _FIRST_VALIDATION + own["validation"]), [0])
+    chosen = {metric: best(known, metric) for metric in METRICS}
+    tests = range(_FIRST_TEST, _FIRST_TEST + own["test"])
+    unseen = fits(dict.fromkeys(chosen.values()), tests, range(own["inits"]))
+    place, means = {"setting": setting, "n_samples": n_samples, "method": method}, {}
+    for metric, pair in chosen.items():
+        tested, validation = unseen.loc[[pair]], known.loc[[pair], metric].mean()
+        means[metric] = tested[metric].mean()
+        about = {"lambda_p": pair[0], "lambda_sparse": pair[1], **tested[["seconds", "converged"]].mean()}
+        scores = {"metric": metric, "test": means[metric], "validation": validation}
+        yield "tuned", {**place, **scores, **about}
+        labels = {"data": f"{setting}: {metric}", "method": method, "bases": n_samples}
+        yield from (("test", {**labels, "seed": i, "score": x}) for i, x in enumerate(tested[metric]))
+    yield "means", {**place, **means}
 
 
 def best(fits: pd.DataFrame, metric: str) -> tuple[float, float]:
     """Return the strengths with the best mean of a metric; ties in PSSR are broken by F1, others by order."""
     names = {ERROR: [ERROR], F1: [F1], PSSR: [PSSR, F1]}[metric]
     # NaN, of a fit that diverged at the start, never wins.
-    means = fits.groupby(level=_STRENGTHS, sort=False)[names].agg(lambda scores: scores.mean(skipna=False))
+    means = fits.groupby(level=[0, 1], sort=False)[names].agg(lambda scores: scores.mean(skipna=False))
     return means.sort_values(names, ascending=metric == ERROR, kind="stable").index[0]
 
 
@@ -347,30 +306,18 @@ _SENSITIVE = ("TI", "CS", "L21", "L1")
 _PANELS = {"estimation_error": "Estimation error", "support_f1": "F1", "support_recovered": "PSSR"}
 
 
-def strengths_of_fig4(repro: Reproduction) -> Iterable[Row]:
-    """Return the fits of Fig. 4 under every strength, one after the other, so that all curves grow alike."""
-    low, high = repro.settings["log2_lambda"]
-    grid = {
-        "seed": "data_sets",
-        "start": "starts",
-        "exponent": list(range(low, high + 1)),
-        "method": _SENSITIVE,
-    }
-    return trials_of(repro, grid)
-
-
-def fig4(own: Settings, seed: int, start: int, exponent: int, method: str) -> Rows:
-    """Fit a planted data set under one strength."""
+def fig4(own: Settings, seed: int, start: int, method: str) -> Rows:
+    """Fit a planted data set under every strength."""
     data = {**{name: own[name] for name in ("d_true", "b", "d_noise")}, "n_samples": own["N"], "seed": seed}
-    planted = load_dataset("synthetic", **data)
-    yield use(f"seed {seed}", planted.X, planted.y)
+    drawn = load_dataset("synthetic", **data)
+    yield use(f"seed {seed}", drawn.X, drawn.y)
     limits = {"max_epochs": own["epochs"], "tol": own["tol"], "rank": own["k"], "lambda_p": own["lambda_p"]}
-    end = Run.prepare(experiment(method, data, start, lambda_sparse=2.0**exponent, **limits)).end(
-        own["seconds"]
-    )
-    place = {"method": method, "data": f"seed {seed}", "start": start, "lambda_sparse": 2.0**exponent}
-    for metric, panel in _PANELS.items():
-        yield "scores", {"panel": panel, **place, "value": end.metrics[metric], "status": reason(end)}
+    low, high = own["log2_lambda"]
+    for strength in 2.0 ** np.arange(low, high + 1):
+        end = fit_planted(method, data, start, own["seconds"], lambda_sparse=float(strength), **limits)
+        place = {"method": method, "data": f"seed {seed}", "start": start, "lambda_sparse": strength}
+        for metric, panel in _PANELS.items():
+            yield "scores", {"panel": panel, **place, "value": end.metrics[metric], "status": reason(end)}
 
 
 def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -557,6 +504,8 @@ def algorithm(
         # As published: P is dense under PSGD, and no step is taken back.
         dense = {"operator": "dense"} if method == "PSGD" else {}
         tries = [{"eta0": eta0, "monotone": False, **dense} for eta0 in own["eta0"]]
+    if method == "coordinate descent":
+        method = COORDINATE[problem.penalty.row_wise]
     solver, start = method.lower().replace("-", "_"), start_of(problem, seed)
     runs: list[tuple[bool, float, int, list[Row]]] = []
     for parameters in tries:
@@ -590,13 +539,6 @@ def problem_of_fig8(letter: str, strength: float, X: np.ndarray, y: np.ndarray) 
     return Problem.build(X / np.sqrt(d), y / d, penalty=LETTERS[letter][1], **strengths, **_BARE)
 
 
-def races_of_fig8(repro: Reproduction) -> Iterator[Row]:
-    """Yield the runs of Fig. 8."""
-    grid = {"seed": "starts", "n": "N", "letter": "panels"}
-    for place in trials_of(repro, grid):
-        yield from ({**place, "method": method} for method in racers(LETTERS[place["letter"]][1]))
-
-
 def fig8(own: Settings, seed: int, n: int, letter: str, method: str) -> Rows:
     """Run an algorithm on planted data."""
     X, y = planted(LETTERS[letter][0], n, 0)
@@ -615,14 +557,6 @@ def _judge_fig8(tables: Tables, settings: Settings) -> Iterator[Finding]:
             yield "coordinate", panel, sooner(times, COORDINATE, BATCH, MUCH)
         else:
             yield "stochastic", panel, sooner(times, STOCHASTIC, (*COORDINATE, *BATCH))
-
-
-def races_of_fig9(repro: Reproduction) -> Iterator[Row]:
-    """Yield the runs of Fig. 9."""
-    order = (*COORDINATE, *BATCH, "PSGD", "MB-PSGD", "Katyusha", "MB-Katyusha")
-    for place in trials_of(repro, {"seed": "starts", "data": "data", "regularizer": "regularizers"}, [DRAWN]):
-        known = (*racers(place["regularizer"]), *MINI_BATCHES)
-        yield from ({**place, "method": method} for method in order if method in known)
 
 
 def fig9(own: Settings, seed: int, data: str, regularizer: str, method: str) -> Rows:
@@ -661,130 +595,88 @@ PRINTED: dict[str, dict[str, list[list[float]]]] = declared("atarashi2021_table3
 
 def problem_of_table3(own: Settings, data: str, method: str, **strengths: Any) -> Problem:
     """Return the problem of the training rows."""
-    X, y = parts(data, own["split_seed"], own["drawn"]).train
+    X, y = parts(data, own["split_seed"], own["drawn"])["train"]
     return Problem.build(X, y, penalty=METHODS[method]["regularizer"], rank=own["rank"], **strengths)
 
 
-def scored(problem: Problem, end: Snapshot, split: Parts) -> Row:
+def scored(problem: Problem, end: Snapshot, split: Mapping[str, Any]) -> Row:
     """Return the scores of a fit, and how many interactions it uses."""
-
-    def score(design: Design, y: np.ndarray) -> float:
-        return quality(y, problem.model.predict(design, end.parameters))["auc" if split.highest else "rmse"]
-
-    scores = {"validation": score(*split.validation), "score": score(*split.test)}
+    scores = {}
+    for column, (design, y) in (("validation", split["validation"]), ("score", split["test"])):
+        scores[column] = quality(y, problem.model.predict(design, end.parameters))[split["score"].lower()]
     about = {"used": end.used_interactions, "epochs": end.epoch, "seconds": end.seconds}
     return {**scores, **about, "status": reason(end)}
 
 
 def fit(own: Settings, data: str, method: str, seed: int, **strengths: float) -> Rows:
-    """Fit the training rows from one start: a row of "fm" or of "grid"."""
-    problem, rng = problem_of_table3(own, data, method, **strengths), np.random.default_rng([seed, 1])
-    budget = Budget(own["epochs"], tol=own["tol"], report_every=None)
-    *_, end = iterate(problem, "auto", budget, init_scale=own["init_scale"], rng=rng)
-    row = scored(problem, end, parts(data, own["split_seed"], own["drawn"]))
-    place = {"data": data, "method": method, "seed": seed, **strengths}
-    yield "fm" if method == FM else "grid", {**place, **row}
-
-
-def search(
-    own: Settings, data: str, method: str, seed: int, bracket: list[float], **strengths: float
-) -> Rows:
-    """Search for λ: a row of "search" on the fit at which it ends, without a score where it finds nothing."""
-    row: Row = {"data": data, "method": method, "seed": seed, **strengths, "score": None, "used": None}
-    if not bracket:
-        words = "The grid holds no two strengths between which the wanted number could lie."
-        yield "search", {**row, "probes": 0, "message": words}
-        return
+    """Fit the training rows from one start: a row of "fm", or rows of "grid" and the end of a search."""
     problem = problem_of_table3(own, data, method, **strengths)
-    budget = Budget(own["epochs"], tol=own["tol"], report_every=None)
-    limits = {"grid": tuple(bracket), "narrowest": own["narrowest"], "budget": budget}
-    start = {"init_scale": own["init_scale"], "random_state": [seed, 1]}
-    probes = list(search_lambda(problem, own["target"], tuple(own["accept"]), **limits, **start))
+    split = parts(data, own["split_seed"], own["drawn"])
+    place = {"data": data, "method": method, "seed": seed, **strengths}
+    budget, scale = Budget(own["epochs"], tol=own["tol"], report_every=None), own["init_scale"]
+    for strength in [0.0] if method == FM else own["grid"]:
+        rng, labels = np.random.default_rng([seed, 1]), {**place, "lambda_sparse": strength}
+        *_, end = iterate(problem.at(lambda_sparse=strength), "auto", budget, init_scale=scale, rng=rng)
+        yield "fm" if method == FM else "grid", {**labels, **scored(problem, end, split)}
+    if method == FM:
+        return
+    limits = {"grid": own["grid"], "narrowest": own["narrowest"], "budget": budget, "init_scale": scale}
+    wanted = own["target"], tuple(own["accept"])
+    probes = list(search_lambda(problem, *wanted, **limits, random_state=[seed, 1]))
     last = probes[-1]
-    about = {"lambda_sparse": last.lambda_sparse, "probes": len(probes), "message": last.message}
-    if last.status == "found":
-        about |= scored(problem, last.snapshot, parts(data, own["split_seed"], own["drawn"]))
-    yield "search", {**row, "used": last.used_interactions, **about}
-
-
-def bracket_of(used: Mapping[float, int], accept: Sequence[int]) -> list[float]:
-    """Return the strengths between which a search begins, from the largest down.
-
-    The first one with too many interactions, and the one before; or the first one whose number is accepted,
-    alone. Empty where there is neither, or the largest strength already has too many.
-    """
-    before: list[float] = []
-    for strength in sorted(used, reverse=True):
-        if used[strength] > accept[1]:
-            return [*before, strength] if before else []
-        if used[strength] >= accept[0]:
-            return [strength]
-        before = [strength]
-    return []
+    row = {"score": None, "used": last.used_interactions, "probes": len(probes), "message": last.message}
+    row |= scored(problem, last.snapshot, split) if last.status == "found" else {}
+    yield "search", {**place, "lambda_sparse": last.lambda_sparse, **row}
 
 
 def table3(repro: Reproduction) -> Iterator[str]:
-    """Tune FM, then fit and search for the others; all tables of the paper."""
+    """Tune FM, then fit the others; all tables of the paper."""
     settings = repro.settings
-    names = repro.available(DRAWN)
+    names, many = repro.available(DRAWN), settings["seeds"]
     pairs = list(product(settings["lambda_w"], settings["lambda_p"]))
-    seeds, tuning = range(settings["seeds"]), range(min(settings["tuning_seeds"], settings["seeds"]))
-    later, sparse = len(seeds) - len(tuning), len(SPARSE) * len(seeds)
-    repro.total = len(names) * (len(pairs) * len(tuning) + later + sparse * (len(settings["grid"]) + 1))
-
-    def trial(method: str, seed: int, w: float, p: float, strength: float = 0.0) -> Row:
-        labels = {"data": name, "method": method, "seed": seed}
-        return {**labels, "lambda_w": w, "lambda_p": p, "lambda_sparse": strength}
-
+    tuning = min(settings["tuning_seeds"], many)
+    repro.total = len(names) * (len(pairs) * tuning + many - tuning + len(SPARSE) * many)
     for name in names:
         yield f"Loading {name}"
         split = parts(name, settings["split_seed"], settings["drawn"])
-        design, y = split.train
+        design, y = split["train"]
         live = int(np.count_nonzero(np.diff(design.columns.indptr)))
-        sizes = {"validation": split.validation[1].size, "test": split.test[1].size}
-        score = "AUC" if split.highest else "RMSE"
-        repro.add(use(name, design.matrix, y, **sizes, features_in_training=live, score=score))
-        yield from repro.fill(fit, [trial(FM, seed, w, p) for seed in tuning for w, p in pairs])
-        w, p, _ = best_strengths(repro.tables, "fm", name, FM, split.highest).values()
-        yield from repro.fill(fit, [trial(FM, seed, w, p) for seed in seeds[len(tuning) :]])
-        at = w, p / 10.0
-        grid = product(SPARSE, settings["grid"], seeds)
-        yield from repro.fill(fit, [trial(method, seed, *at, x) for method, x, seed in grid])
-        todo = []
-        for method, seed in product(SPARSE, seeds):
-            mine = rows_where(repro.tables, "grid", data=name, method=method, seed=seed)
-            bracket = bracket_of({row["lambda_sparse"]: row["used"] for row in mine}, settings["accept"])
-            todo.append({**trial(method, seed, *at), "bracket": bracket})
-        yield from repro.fill(search, todo)
-        for method in SPARSE:
-            _conclude(repro, LIMITED, frame(repro.tables, "search", data=name, method=method))
-        for method in (*SPARSE, FM):
-            table = "fm" if method == FM else "grid"
-            strengths = best_strengths(repro.tables, table, name, method, split.highest)
-            _conclude(repro, FREE, frame(repro.tables, table, data=name, method=method, **strengths))
+        sizes = {part: split[part][1].size for part in ("validation", "test")}
+        repro.add(use(name, design.matrix, y, **sizes, features_in_training=live, score=split["score"]))
+
+        def trial(method: str, seed: int, w: float, p: float, data: str = name) -> Row:
+            return {"data": data, "method": method, "seed": seed, "lambda_w": w, "lambda_p": p}
+
+        yield from repro.fill(fit, [trial(FM, seed, *pair) for seed in range(tuning) for pair in pairs])
+        w, p = (best_strengths(repro.tables, name, FM)[at] for at in ("lambda_w", "lambda_p"))
+        others = [trial(FM, seed, w, p) for seed in range(tuning, many)]
+        others += [trial(method, seed, w, p / 10.0) for method in SPARSE for seed in range(many)]
+        yield from repro.fill(fit, others)
+        found = [(LIMITED, "search", {"method": method}) for method in SPARSE]
+        found += [(FREE, "grid", best_strengths(repro.tables, name, method)) for method in SPARSE]
+        for table, source, where in [*found, (FREE, "fm", best_strengths(repro.tables, name, FM))]:
+            rows = frame(repro.tables, source, data=name, **where)
+            score, about = rows["score"], {"starts": len(rows), "reached": rows["score"].notna().sum()}
+            means = {
+                "score": score.mean(),
+                "spread": score.std(ddof=0),
+                **rows[["used", "lambda_sparse"]].mean(),
+            }
+            # As in the paper, a method that misses the range is given no score.
+            means = dict.fromkeys(means) if score.isna().any() else means
+            repro.row(table, data=name, method=where["method"], **means, **about)
 
 
-def best_strengths(tables: Tables, table: str, data: str, method: str, highest: bool) -> Row:
-    """Return the strengths with the best mean validation score, or raise ValueError."""
-    own, names = frame(tables, table, data=data, method=method), ["lambda_w", *_STRENGTHS]
+def best_strengths(tables: Tables, data: str, method: str) -> Row:
+    """Return a method with its strengths of the best mean validation score, or raise ValueError."""
+    own = frame(tables, "fm" if method == FM else "grid", data=data, method=method)
+    names = ["lambda_w", "lambda_p", "lambda_sparse"]
     if own.empty:
         raise ValueError(f"No strengths worked for {method} on {data}.")
     means = own.groupby(names, sort=False)["validation"].agg(lambda scores: scores.mean(skipna=False))
-    return dict(zip(names, means.idxmax() if highest else means.idxmin(), strict=True))
-
-
-def _conclude(repro: Reproduction, table: str, rows: pd.DataFrame) -> None:
-    """Add the means over the starts to a table of the paper."""
-    if rows.empty:
-        return
-    score = rows["score"]
-    means = {"score": score.mean(), "spread": score.std(ddof=0), "used": rows["used"].mean()}
-    means["lambda_sparse"] = rows["lambda_sparse"].mean()
-    if score.isna().any():
-        # As in the paper, a method that misses the range is given no score.
-        means = dict.fromkeys(means, None)
-    place = rows.iloc[0][["data", "method"]].to_dict()
-    repro.row(table, **place, **means, starts=len(rows), reached=int(score.notna().sum()))
+    highest = rows_where(tables, "data", data=data)[0]["score"] == "AUC"
+    best = means.idxmax() if highest else means.idxmin()
+    return {"method": method, **dict(zip(names, best, strict=True))}
 
 
 def _judge_table3(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -872,12 +764,12 @@ ARTEFACTS = (
     ),
     _FIG2,
     figure("atarashi2021_fig3", fig3, _judge_fig3),
-    figure("atarashi2021_fig4", fig4, _judge_fig4, trials=strengths_of_fig4),
+    figure("atarashi2021_fig4", fig4, _judge_fig4),
     figure("atarashi2021_fig5", fig5, _judge_fig5),
     figure("atarashi2021_fig6", fig6, _judge_fig6),
     figure("atarashi2021_fig7", fig7, _judge_fig7),
-    figure("atarashi2021_fig8", fig8, _judge_fig8, trials=races_of_fig8),
-    figure("atarashi2021_fig9", fig9, _judge_fig9, trials=races_of_fig9),
+    figure("atarashi2021_fig8", fig8, _judge_fig8),
+    figure("atarashi2021_fig9", fig9, _judge_fig9),
     figure("atarashi2021_fig10", fig10, _judge_fig10),
     figure("atarashi2021_table3", table3, _judge_table3, _published()),
 )

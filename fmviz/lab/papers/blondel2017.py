@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import product
-from typing import Any, NamedTuple
+from itertools import islice, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,20 +51,8 @@ LINEAR, KERNEL, ONE_BY_ONE, NYSTROEM = "linear", "kernel SVM", "one-versus-rest"
 # ------------------------------------------------------------------------------------------------------- data
 
 
-class Part(NamedTuple):
-    """Some rows of a data set, with the places of their classes."""
-
-    X: np.ndarray
-    y: np.ndarray
-
-
-class Split(NamedTuple):
-    """The classes; half of the rows to train, a quarter to choose by, and a quarter to test."""
-
-    labels: np.ndarray
-    train: Part
-    validation: Part
-    test: Part
+Split = Sequence[tuple[np.ndarray, np.ndarray]]
+"""Half of the rows to train, a quarter to choose by, and a quarter to test: X and y."""
 
 
 @lru_cache(maxsize=4)
@@ -78,44 +66,30 @@ def split_of(data: str, seed: int) -> Split:
     train, others = train_test_split(np.arange(y.size), test_size=0.5, random_state=seed, stratify=y)
     chosen, test = train_test_split(others, test_size=0.5, random_state=seed, stratify=y[others])
     X = MinMaxScaler((-1.0, 1.0)).fit(X[train]).transform(X)
-    return Split(np.arange(y.max() + 1.0), *(Part(X[part], y[part]) for part in (train, chosen, test)))
+    return [(X[rows], y[rows]) for rows in (train, chosen, test)]
 
 
 # Linear weights and biases are those of the dummy feature.
 _NETWORK: Mapping[str, Any] = {"model": "shared_basis", "fit_linear": False, "fit_intercept": False}
 
 
-def problems(split: Split, **about: Any) -> tuple[Problem, Problem, Problem]:
+def problems(split: Split, **about: Any) -> list[Problem]:
     """Return the problems of the rows to train, to choose by and to test, with a dummy feature of 1."""
-
-    def problem(rows: Part) -> Problem:
-        target = Target(rows.y, "class", split.labels)
-        return Problem.build(augmented(rows.X), target, **{**_NETWORK, **about})
-
-    return problem(split.train), problem(split.validation), problem(split.test)
+    labels = np.unique(split[0][1])
+    given = {**_NETWORK, **about}
+    return [Problem.build(augmented(X), Target(y, "class", labels), **given) for X, y in split]
 
 
 def classes_of(data: str) -> tuple[str, Row]:
     """Return the row of a data set in use."""
-    split = split_of(data, 0)
-    X, y = (np.concatenate([part[k] for part in split[1:]]) for k in (0, 1))
-    return use(data, X, y, classes=len(split.labels))
+    X, y = map(np.concatenate, zip(*split_of(data, 0), strict=True))
+    return use(data, X, y, classes=len(np.unique(y)))
 
 
 # --------------------------------------------------------------------------------------------------- machines
 
-
-class Point(NamedTuple):
-    """A machine on the way: its λ and its bases, and how many of the rows in 100 it gets right."""
-
-    strength: float
-    bases: int
-    validation: float
-    test: float
-
-
-Machine = Callable[[int, Split, Settings], Iterable[Point]]
-"""Yields the machines on the way, from the seed that draws split and start."""
+Point = tuple[float, ...]
+"""A machine on the way: its λ and bases, and in how many of 100 rows to choose by and to test it is right."""
 
 
 def settings_of(settings: Settings, data: str) -> Settings:
@@ -152,7 +126,7 @@ def _shared(
         solver, epochs = get_solver("conditional_gradient", {"refit": refit, **about}), own["units"]
     strengths, rng = [share * top for share in own["shares"]], np.random.default_rng([seed, 1])
     for step in validated_path(train, on_validation, strengths, solver, rng, epochs):
-        yield Point(step.strength, step.n_bases, 100.0 * step.score, 100.0 * on_test(step.parameters))
+        yield step.strength, step.n_bases, 100.0 * step.score, 100.0 * on_test(step.parameters)
 
 
 def _solver(own: Settings, refit: str = "output", bases: int = 0) -> Solver:
@@ -162,27 +136,25 @@ def _solver(own: Settings, refit: str = "output", bases: int = 0) -> Solver:
 
 def _one_by_one(seed: int, split: Split, own: Settings) -> Iterator[Point]:
     """Yield a network a class, each against the others under ℓ1, all at one share of their λ_max."""
-    designs = [Design(augmented(rows.X)) for rows in (split.validation, split.test)]
+    (X, y), *others = split
     about = {"loss": "logistic", "penalty": "l1", "rank": own["units"], **_NETWORK}
-    signs = [np.where(split.train.y == label, 1.0, -1.0) for label in split.labels]
-    networks = [Problem.build(augmented(split.train.X), each, **about) for each in signs]
+    signs = (np.where(y == label, 1.0, -1.0) for label in np.unique(y))
+    networks = [Problem.build(augmented(X), each, **about) for each in signs]
     for share in own["shares"]:
-        # By class and epoch the bases, and the predictions for other rows.
-        courses: list[list[tuple[int, list[np.ndarray]]]] = []
+        courses = []
         for problem in networks:
             strengths, rng = [share * largest_strength(problem)], np.random.default_rng([seed, 1])
             steps = validated_path(problem, lambda _: 0.0, strengths, _solver(own), rng, epochs_of(own))
-            predict = problem.model.predict
-            courses.append(
-                [(s.n_bases, [predict(design, s.parameters) for design in designs]) for s in steps]
-            )
+            courses.append([(step.n_bases, step.parameters) for step in steps])
         for epoch in range(max(map(len, courses))):
             ends = [course[min(epoch, len(course) - 1)] for course in courses]
-            right = [
-                100.0 * float(np.mean(np.column_stack([end[1][k] for end in ends]).argmax(axis=1) == rows.y))
-                for k, rows in enumerate((split.validation, split.test))
-            ]
-            yield Point(share, sum(end[0] for end in ends), *right)
+            right = []
+            for Z, truth in others:
+                design = Design(augmented(Z))
+                pairs = zip(networks, ends, strict=True)
+                f = [network.model.predict(design, end) for network, (_, end) in pairs]
+                right.append(100.0 * float(np.mean(np.argmax(f, axis=0) == truth)))
+            yield share, sum(bases for bases, _ in ends), *right
 
 
 def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point]:
@@ -194,7 +166,8 @@ def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point
 
     # (⟨x, x'⟩ + 1)².
     square: dict[str, Any] = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}
-    most = min(own["units"], split.train.y.size)
+    (X, y), *others = split
+    most = min(own["units"], y.size)
     sizes = range(own["bases"], most + 1, own["bases"]) if method == NYSTROEM else (0,)
     for bases, C in product(sizes, (10.0**e for e in range(-2, 5))):
         machine: Any = SVC(C=C, **square)
@@ -203,21 +176,20 @@ def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point
         elif method == NYSTROEM:
             features = Nystroem(**square, n_components=bases, random_state=seed)
             machine = make_pipeline(features, LogisticRegression(C=C, max_iter=300))
-        machine.fit(split.train.X, split.train.y)
-        right = [100.0 * float(machine.score(*rows)) for rows in (split.validation, split.test)]
-        used = int(machine.n_support_.sum()) if method == KERNEL else bases
-        yield Point(C, used, *right)
+        machine.fit(X, y)
+        right = [100.0 * float(machine.score(*rows)) for rows in others]
+        yield C, int(machine.n_support_.sum()) if method == KERNEL else bases, *right
 
 
-MACHINES: dict[str, Machine] = {
+MACHINES: dict[str, Callable[[int, Split, Settings], Iterable[Point]]] = {
     **{name: partial(_shared, **about) for name, about in declared("blondel2017")["machines"].items()},
     **{method: partial(_peer, method=method) for method in (LINEAR, KERNEL, NYSTROEM)},
     ONE_BY_ONE: _one_by_one,
 }
-"""The machines by their names."""
+"""The machines on the way, from the seed that draws split and start, by their names."""
 
 
-def validated(own: Settings, sizes: Iterable[int], data: str, method: str, seed: int) -> Rows:
+def validated(own: Settings, data: str, method: str, seed: int, sizes: Iterable[int] = (0,)) -> Rows:
     """Fit a method to a split: rows of "test".
 
     Of the machines on the way that have no more bases than allowed the one with the most right validation
@@ -228,15 +200,10 @@ def validated(own: Settings, sizes: Iterable[int], data: str, method: str, seed:
     points = list(MACHINES[method](seed, split_of(data, seed), settings_of(own, data)))
     seconds = time.process_time() - begin
     for size in sizes:
-        allowed = [point for point in points if not size or point.bases <= size]
-        best = max(allowed, key=lambda point: (point.validation, -point.bases), default=None)
-        at = dict(zip(("strength", "used", "validation", "score"), best or [None] * 4, strict=True))
+        allowed = [point for point in points if not size or point[1] <= size]
+        best = max(allowed, key=lambda point: (point[2], -point[1]), default=[None] * 4)
+        at = dict(zip(("strength", "used", "validation", "score"), best, strict=True))
         yield "test", {"data": data, "method": method, "seed": seed, "bases": size, **at, "seconds": seconds}
-
-
-def of_any_size(own: Settings, **place: Any) -> Rows:
-    """Fit a method to a split, with as many bases as there are: rows of "test"."""
-    return validated(own, (0,), **place)
 
 
 def scores(tables: Tables, data: str, column: str = "score", **where: Any) -> pd.DataFrame:
@@ -257,25 +224,33 @@ EIGEN, REFINED, RANDOM_REFINED, START, DATA, RANDOM = SELECTIONS
 EARLY, LATE = "early", "late"
 
 
+def added(
+    problem: Problem, solver: Solver, rng: np.random.Generator, steps: int
+) -> Iterator[tuple[int, Parameters]]:
+    """Yield the parameters before and after every step in which a basis is added, with their number."""
+    run = solver.on(problem)
+    run.start(problem.start(0.0, rng), rng)
+    yield 0, run.parameters()
+    for step in range(1, steps + 1):
+        run.epoch()
+        yield step, run.parameters()
+    run.close()
+
+
 def fig2(own: Settings, data: str, seed: int) -> Rows:
     """Select bases by every method at every state of one run, under ℓ1/ℓ∞."""
     yield classes_of(data)
     train, *_ = problems(split_of(data, seed), loss="logistic", penalty="l1_linf", rank=2 * own["iterations"])
     train = train.at(lambda_sparse=own["share"] * largest_strength(train))
-    run, rng = _solver(own, bases=1).on(train), np.random.default_rng([seed, 1])
-    run.start(train.start(0.0, rng), rng)
-    products = feature_products(train.design)
-    for iteration in range(1, own["iterations"] + 1):
-        slopes = train.slope(train.predict(run.parameters()))
-        gradient = BasisGradient(train.design, slopes, True, products)
+    products, rng = feature_products(train.design), np.random.default_rng([seed, 1])
+    for step, at in added(train, _solver(own, bases=1), rng, own["iterations"] - 1):
+        gradient = BasisGradient(train.design, train.slope(train.predict(at)), True, products)
         best = float(select(gradient, 1.0, "exact", 1, rng)[1][0])
-        stage = EARLY if iteration <= own["early"] else LATE
+        stage = EARLY if step < own["early"] else LATE
+        place = {"panel": data, "seed": seed, "iteration": step + 1, "stage": stage}
         for method, how in SELECTIONS.items():
             value = float(select(gradient, 1.0, how, 1, rng)[1][0])
-            place = {"panel": data, "seed": seed, "iteration": iteration, "stage": stage, "method": method}
-            yield "ratios", {**place, "y": value / best}
-        run.epoch()
-    run.close()
+            yield "ratios", {**place, "method": method, "y": value / best}
 
 
 def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -310,7 +285,7 @@ def sizes_of_fig3(method: str, own: Settings) -> Sequence[int]:
 
 def fig3(own: Settings, data: str, method: str, seed: int) -> Rows:
     """Fit a penalty, or a peer, at every number of bases."""
-    return validated(own, sizes_of_fig3(method, settings_of(own, data)), data, method, seed)
+    return validated(own, data, method, seed, sizes_of_fig3(method, settings_of(own, data)))
 
 
 def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -358,81 +333,56 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
 DRAWN = "drawn ratings"
 MEASURES = ("RMSE", "nDCG@1", "nDCG@5")
 FM, PN, BIASES = "one output, FM", "one output, PN", "biases alone"
-# λ beyond which no basis is worth its price.
-_NONE = 1e3
-
-
 RATERS: dict[str, dict[str, Any]] = declared("blondel2017")["raters"]
-
-
-class Rated(NamedTuple):
-    """Ratings with who gave them."""
-
-    X: Any
-    y: np.ndarray
-    user: np.ndarray
-
-
-@lru_cache(maxsize=1)
-def ratings(data: str, drawn: int) -> Rated:
-    """Return users and items one-hot with their ratings; about so many, where they are drawn."""
-    X, y = rows_of(SETS, data, drawn)
-    # Both ones of a row; users come first.
-    return Rated(X, y, sp.csr_array(X).indices.reshape(-1, 2).min(axis=1))
 
 
 def fig4(own: Settings, data: str, method: str, seed: int) -> Rows:
     """Fit ratings, as numbers or as levels, by a machine: rows of "test" and "lines" with `MEASURES`."""
-    rater, rated = RATERS[method], ratings(data, own["drawn"])
-    yield use(data, rated.X, rated.y, users=len(np.unique(rated.user)))
-    has_levels, kernel = rater.get("levels", True), rater.get("kernel", "anova")
-    n = rated.y.size
+    rater, (X, y) = RATERS[method], rows_of(SETS, data, own["drawn"])
+    # Users and items are one-hot, and users come first.
+    user = sp.csr_array(X).indices.reshape(-1, 2).min(axis=1)
+    yield use(data, X, y, users=len(np.unique(user)))
+    n, levels, has_levels = y.size, np.unique(y), rater.get("levels", True)
     order = np.random.default_rng([seed, 0]).permutation(n)
     train, chosen, test = np.split(order, [n // 2, n // 2 + n // 4])
-    levels = np.unique(rated.y)
-    on_chosen, on_test = (Design(rated.X[rows]) for rows in (chosen, test))
-    y = rated.y[train]
+    on_chosen, on_test = (Design(X[rows]) for rows in (chosen, test))
     problem = Problem.build(
-        rated.X[train],
-        np.where(y[:, None] <= levels[:-1], 1.0, -1.0) if has_levels else y,
+        X[train],
+        np.where(y[train, None] <= levels[:-1], 1.0, -1.0) if has_levels else y[train],
         loss="logistic" if has_levels else "squared",
         penalty=rater["penalty"],
-        model=get_model("shared_basis", {"kernel": kernel}),
+        model=get_model("shared_basis", {"kernel": rater.get("kernel", "anova")}),
         rank=own["units"],
         fit_linear=True,
         fit_intercept=True,
     )
-    at_most = Target(rated.y[:0], "ordinal", levels)
 
-    def predicted(design: Design, end: Parameters) -> np.ndarray:
+    def predicted(design: Design, end: Parameters) -> Any:
         f = problem.model.predict(design, end)
         if not has_levels:
             return f
-        p = problem.loss.probability(f)
-        assert p is not None, "the logistic loss has probabilities"
-        return at_most.probabilities(p) @ levels
+        at_most: Any = problem.loss.probability(f)
+        return Target(y[:0], "ordinal", levels).probabilities(at_most) @ levels
 
     def score(end: Parameters) -> float:
-        return -rmse(rated.y[chosen], predicted(on_chosen, end))
+        return -rmse(y[chosen], predicted(on_chosen, end))
 
     def path(at: Problem, strengths: Iterable[float], epochs: int) -> Iterator[Step]:
         return validated_path(at, score, strengths, _solver(own), np.random.default_rng([seed, 1]), epochs)
 
+    # With λ = 1,000 no basis is worth its price, and biases are alone.
     grid = own["ridges_of_levels" if has_levels else "ridges"]
-    ends = {ridge: next(path(problem.at(lambda_w=ridge), (_NONE,), 1)) for ridge in grid}
+    ends = {ridge: next(path(problem.at(lambda_w=ridge), [1e3], 1)) for ridge in grid}
     ridge = max(ends, key=lambda ridge: ends[ridge].score)
-    way = [ends[ridge]]
+    at, way = problem.at(lambda_w=ridge), [ends[ridge]]
     if not rater.get("alone"):
-        at = problem.at(lambda_w=ridge)
         top = largest_strength(at)
         way += path(at, [share * top for share in own["shares"]], epochs_of(own))
     for size in range(own["bases"], own["units"] + 1, own["bases"]):
-        allowed = [step for step in way if step.n_bases <= size]
-        if not allowed:
-            continue
+        allowed = (step for step in way if step.n_bases <= size)
         step = max(allowed, key=lambda step: (step.score, -step.n_bases))
-        ours, truth, user = predicted(on_test, step.parameters), rated.y[test], rated.user[test]
-        measured = [rmse(truth, ours), *(ndcg(truth, ours, at, user) for at in (1, 5))]
+        ours, truth = predicted(on_test, step.parameters), y[test]
+        measured = [rmse(truth, ours), *(ndcg(truth, ours, at, user[test]) for at in (1, 5))]
         values = dict(zip(MEASURES, measured, strict=True))
         about = {"used": step.n_bases, "strength": step.strength, "lambda_w": ridge, **values}
         yield "test", {"data": data, "method": method, "seed": seed, "bases": size, **about}
@@ -446,10 +396,9 @@ def ends_of_fig4(tables: Tables) -> Iterator[Row]:
     known = frame(tables, "test").reindex(columns=["data", "method", "bases", "used", *MEASURES])
     for (data, method), rows in known.groupby(["data", "method"], sort=False):
         rows = rows[rows["bases"] == rows["bases"].max()]
-        means: Row = {}
-        for column in (*MEASURES, "used"):
-            means |= {column: rows[column].mean(), f"{column} std": rows[column].std()}
-        yield {"data": data, "method": method, "splits": len(rows), **means}
+        values = rows[[*MEASURES, "used"]]
+        place = {"data": data, "method": method, "splits": len(rows)}
+        yield {**place, **values.mean(), **values.std().add_suffix(" std")}
 
 
 def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -477,33 +426,25 @@ def fig5(own: Settings, data: str, seed: int) -> Rows:
     train, right = train.at(lambda_sparse=own["strength"] / len(train.y)), accuracy_on(test)
     points: list[Row] = []
     for method, refit in REFITS.items():
-        run, rng = _solver(own, refit, bases=1).on(train), np.random.default_rng([seed, 1])
-        run.start(train.start(0.0, rng), rng)
-        for step in range(1, own["steps"] + 1):
-            run.epoch()
-            end, point = run.parameters(), {"method": method, "seed": seed, "x": step}
-            points.append({"panel": f"{data}: {OBJECTIVE}", **point, "y": train.objective(end)})
-            points.append({"panel": f"{data}: {ACCURACY}", **point, "y": 100.0 * right(end)})
-        run.close()
-    lowest = min(point["y"] for point in points[::2])
-    for point in points[::2]:
-        point["y"] = point["y"] / lowest - 1.0
-    yield from (("lines", point) for point in points)
+        course = added(train, _solver(own, refit, bases=1), np.random.default_rng([seed, 1]), own["steps"])
+        for step, end in islice(course, 1, None):
+            values = {OBJECTIVE: train.objective(end), ACCURACY: 100.0 * right(end)}
+            points.append({"method": method, "seed": seed, "x": step, **values})
+    lowest = min(point[OBJECTIVE] for point in points)
+    for point in points:
+        values = {OBJECTIVE: point.pop(OBJECTIVE) / lowest - 1.0, ACCURACY: point.pop(ACCURACY)}
+        yield from (("lines", {"panel": f"{data}: {name}", **point, "y": y}) for name, y in values.items())
 
 
 def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name in names_of(tables, settings):
-        above = [
-            frame(tables, "lines", panel=f"{name}: {quantity}")
-            .pivot_table("y", ["seed", "x"], "method")
-            .pipe(gaps, BOTH, OUTPUT)
+        objective, accuracy = (
+            pivot(tables, "lines", "y", ["seed", "x"], panel=f"{name}: {quantity}").pipe(gaps, BOTH, OUTPUT)
             for quantity in (OBJECTIVE, ACCURACY)
-            if rows_where(tables, "lines", panel=f"{name}: {quantity}")
-        ]
-        if above:
-            objective, accuracy = above
-            behind, n = sum(objective > -settings["same"]), len(objective)
-            yield "objective", name, (behind > 0, {"n": n, "behind": behind}) if n else None
+        )
+        if n := len(objective):
+            behind = sum(objective > -settings["same"])
+            yield "objective", name, (behind > 0, {"n": n, "behind": behind})
             yield "accuracy", name, margin(accuracy.groupby(level="seed").mean())
 
 
@@ -630,7 +571,7 @@ ARTEFACTS = (
     *(
         figure(
             f"blondel2017_table{n}",
-            of_any_size,
+            validated,
             judging,
             published_cells(printed, f"Table {n}"),
             cells=partial(cells, printed=printed),

@@ -33,13 +33,18 @@ def frame(tables: Tables, table: str, **where: Any) -> pd.DataFrame:
 
 
 def pivot(
-    tables: Tables, table: str, value: str, index: str = "seed", columns: str = "method", **where: Any
+    tables: Tables,
+    table: str,
+    value: str,
+    index: str | list[str] = "seed",
+    columns: str = "method",
+    **where: Any,
 ) -> pd.DataFrame:
-    """Return the means of a column of a table by two others, the columns as they first appear."""
+    """Return the means of a column of a table by others, the columns as they first appear."""
     rows = frame(tables, table, **where)
     if rows.empty:
         return rows
-    return rows.groupby([index, columns])[value].mean().unstack(columns)[rows[columns].unique()]
+    return rows.pivot_table(value, index, columns, dropna=False)[rows[columns].unique()]
 
 
 def verdict(holds: Verdict | bool | None) -> Verdict:
