@@ -23,7 +23,7 @@ from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact, Result
-from fmviz.lab.papers.results import last_kept, last_results, last_shipped, run_and_keep, unfinished
+from fmviz.lab.papers.results import last_kept, last_results, run_and_keep, unfinished
 from fmviz.lab.papers.shipped import shipped_picture, shipped_results
 from fmviz.lab.runs.program import paper_program
 from fmviz.lab.store import StoreError, store
@@ -75,15 +75,15 @@ def render() -> None:
             st.warning(message, icon=":material/save:")
             kept = shipped_results()
         _choice(settings)
+        last = {
+            name: newest(kept[name, budget] for budget in BUDGETS if (name, budget) in kept)
+            for name in ARTEFACTS
+        }
         if settings["artefact"] == ALL:
-            _cards(settings, kept)
+            _cards(settings, last)
         else:
-            artefact, budget = ARTEFACTS[settings["artefact"]], settings["budget"]
-            _artefact(artefact, budget, kept.get((artefact.name, budget)) or _newest(artefact, kept))
-
-
-def _newest(artefact: Artefact, kept: Mapping[tuple[str, str], Kept]) -> Kept | None:
-    return newest(kept[artefact.name, budget] for budget in BUDGETS if (artefact.name, budget) in kept)
+            name, budget = settings["artefact"], settings["budget"]
+            _artefact(ARTEFACTS[name], budget, kept.get((name, budget)) or last[name])
 
 
 def _choice(settings: Settings) -> None:
@@ -101,25 +101,19 @@ def _choice(settings: Settings) -> None:
 # ------------------------------------------------------------------------------------------------------ cards
 
 
-def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
+def _cards(settings: Settings, last: Mapping[str, Kept | None]) -> None:
     papers: dict[str, list[Artefact]] = {}
     for artefact in ARTEFACTS.values():
         papers.setdefault(artefact.paper, []).append(artefact)
-    for tab, (paper, artefacts) in zip(
-        st.tabs([plain(_short(paper)) for paper in papers]), papers.items(), strict=True
-    ):
+    # The first author and the year of a citation, or the first words of one without them.
+    short = [re.sub(r"^([^,]*),.*?( \d{4})?$", r"\1\2", paper) for paper in papers]
+    for tab, (paper, artefacts) in zip(st.tabs(list(map(plain, short))), papers.items(), strict=True):
         with tab:
             st.caption(plain(paper))
             with shell.cards(artefacts[0].name.rpartition("_")[0]):
                 for artefact in artefacts:
                     with st.container(border=True, height="stretch"):
-                        _card(artefact, settings, _newest(artefact, kept))
-
-
-def _short(paper: str) -> str:
-    """Return the first author and the year of a citation, or the first words of one without them."""
-    year = re.search(r"\d{4}$", paper)
-    return paper.split(",")[0] + (f" {year.group()}" if year else "")
+                        _card(artefact, settings, last[artefact.name])
 
 
 def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
@@ -136,15 +130,16 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
             _badges(last.verdicts)
     if parts:
         kept_words = "1 part is kept" if parts == 1 else f"{parts:,} parts are kept"
-        st.caption(f"Not finished yet: {kept_words} at the {plain(budget)} budget.")
+        words = f"Not finished yet: {kept_words} at the {plain(budget)} budget."
     elif last is None:
         minutes = duration(60 * artefact.minutes["quick"])
-        st.caption(f"Not run here yet. {minutes.capitalize()} at the quick budget.")
+        words = f"Not run here yet. {minutes.capitalize()} at the quick budget."
     else:
         less = f"; unfinished, {last.parts[0]:,} of {last.parts[1]:,} parts" if last.parts else ""
         less += f"; without {plain(', '.join(last.without))}" if last.without else ""
         whose = "Our result" if last.shipped else "Last run"
-        st.caption(f"{whose} of {plain(_when(last))}, {plain(last.budget)} budget{less}.")
+        words = f"{whose} of {plain(_when(last))}, {plain(last.budget)} budget{less}."
+    st.caption(words)
     link = settings.link(artefact=artefact.name, budget=last.budget if last else budget)
     navigation.page_link(navigation.PAPER, link, label="Open", icon=":material/arrow_forward:")
 
@@ -152,8 +147,7 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
 @lru_cache(maxsize=64)
 def _drawn(name: str, budget: str, created: float) -> str:
     """Return the thumbnail of a result that is kept here since a time."""
-    result = last_kept(ARTEFACTS[name], budget, store())
-    assert result is not None, "it is among the last results"
+    result: Any = last_kept(ARTEFACTS[name], budget, store())
     return small.svg(figures.draw(result.tables, **ARTEFACTS[name].picture))
 
 
@@ -246,25 +240,24 @@ def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
 
 def _kept(artefact: Artefact, kept: Kept) -> None:
     """Draw the result that was kept, here or with fmviz."""
+    shipped = kept.shipped
     try:
-        shipped = kept.shipped
-        result = last_shipped(artefact, kept.budget) if shipped else last_kept(artefact, kept.budget, store())
+        result = last_kept(artefact, kept.budget, None if shipped else store())
     except ValueError as error:
         st.info(plain(error), icon=":material/history:")
         return
-    if result is None:
-        return
+    assert result is not None, "it is among the last results"
+    words = f"The last result, of {plain(_when(kept))}."
     if shipped:
         programs = dict(result.versions)
         machine = programs.pop("platform", "an unknown machine")
         versions = ", ".join(f"{name} {version}" for name, version in programs.items())
         parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
-        st.caption(
+        words = (
             f"Our result of {plain(_when(kept))}{parts}, which came with fmviz; made by "
             f"`{_command(artefact, kept.budget)}` with {plain(versions)} on {plain(machine)}."
         )
-    else:
-        st.caption(f"The last result, of {plain(_when(kept))}.")
+    st.caption(words)
     _result(artefact, result, live=False)
 
 

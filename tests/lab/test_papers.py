@@ -18,10 +18,11 @@ from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result, base, find, 
 from fmviz.lab.papers.base import over_grid, trials_of
 from fmviz.lab.papers.judging import agreed, balance, majority, margin
 from fmviz.lab.papers.reproduction import Reproduction
-from fmviz.lab.papers.results import last_kept, last_shipped, run_and_keep, unfinished
+from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.results import kept_results
 from fmviz.lab.values import plain
+from tools.results import keep_shipped
 
 
 @pytest.mark.parametrize("name", ARTEFACTS)
@@ -44,7 +45,7 @@ def test_an_artefact_tells_what_it_is(name):
 def test_our_results_are_of_the_protocols_of_today():
     assert shipped.shipped_results()
     for name, budget in shipped.shipped_results():
-        result = last_shipped(ARTEFACTS[name], budget)
+        result = last_kept(ARTEFACTS[name], budget)
         assert result is not None
         assert result.checks
         assert KINDS[ARTEFACTS[name].picture["kind"]]
@@ -62,21 +63,21 @@ def test_our_numbers_are_drawn_and_their_verdicts_stay(name):
 
 
 def test_a_result_is_shipped_and_read_back(monkeypatch, tmp_path):
-    ours = last_shipped(ARTEFACTS["atarashi2021_fig10"], "full")
+    ours = last_kept(ARTEFACTS["atarashi2021_fig10"], "full")
     last = replace(ours, settings={"data": ["here", "elsewhere"]}, data={"here": "1f"})
     monkeypatch.setattr(shipped, "FOLDER", tmp_path)
     try:
-        shipped._heads.cache_clear()
-        shipped.keep_shipped(last.to_dict(), 5.2, "<svg></svg>")
+        shipped.heads.cache_clear()
+        keep_shipped(last.to_dict(), 5.2, "<svg></svg>")
         assert shipped.shipped_result(last.artefact, "quick") is None
         assert Result.from_dict(shipped.shipped_result(last.artefact, "full")) == last
         (kept,) = shipped.shipped_results().values()
         assert (kept.created, kept.without, kept.shipped) == (5, ("elsewhere",), True)
         assert sum(kept.verdicts.values()) == len(last.checks)
         with pytest.raises(ValueError, match="another protocol"):
-            last_shipped(ARTEFACTS[last.artefact], "full")
+            last_kept(ARTEFACTS[last.artefact], "full")
     finally:
-        shipped._heads.cache_clear()
+        shipped.heads.cache_clear()
 
 
 def numbers(result: Result) -> dict:
@@ -278,8 +279,8 @@ def test_a_kept_result_takes_the_place_of_its_trials(store):
     *_, stopped = run_and_keep(tiny(), "quick", lambda: store, lambda: next(stop, True), n_jobs=1)
     assert (stopped.state, stopped.done, unfinished(tiny(), "quick", store)) == ("stopped", 2, 2)
     assert not kept_results(store)
-    # Neither of another protocol, nor of another version of the program, nor of another artefact.
-    for other in (tiny(drawn=5), replace(tiny(), version=2), replace(tiny(), name="another")):
+    # Neither of another protocol, nor of another artefact.
+    for other in (tiny(drawn=5), replace(tiny(), name="another")):
         assert unfinished(other, "quick", store) == 0
     *_, last = run_and_keep(tiny(), "quick", lambda: store, n_jobs=1)
     assert last.state == "complete"

@@ -16,7 +16,7 @@ import pandas as pd
 
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget, iterate, never
 from fmviz.engine.interactions.pairs import tile_edges
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
@@ -157,7 +157,7 @@ def fig10(own: Settings, exponent: int, sigma: float, strength: float) -> Rows:
     # The vectors of all lengths are drawn one after the other.
     drawn = {e: rng.standard_normal((max(own["vectors"], own["entries"] >> e), 2**e)) for e in own["log2_d"]}
     yield use(f"d = {d}", drawn[exponent])
-    scaled, laps = sigma * drawn[exponent], []
+    scaled = sigma * drawn[exponent]
     # The first call readies the kernel.
     alive = [np.count_nonzero(prox_squared_l1(scaled, strength, name)) for name in ALGORITHMS][-1]
     timers = {
@@ -165,10 +165,11 @@ def fig10(own: Settings, exponent: int, sigma: float, strength: float) -> Rows:
         for name, label in ALGORITHMS.items()
     }
     repeats = {name: max(1, int(np.ceil(_LAP / max(t.timeit(1), 1e-7)))) for name, t in timers.items()}
-    for _ in range(own["rounds"]):
-        laps.append({name: t.timeit(repeats[name]) / repeats[name] for name, t in timers.items()})
-        yield None
-    for label, each in (pd.DataFrame(laps).median() / len(scaled) * 1e6).items():
+    laps = pd.DataFrame(
+        {name: t.timeit(repeats[name]) / repeats[name] for name, t in timers.items()}
+        for _ in range(own["rounds"])
+    )
+    for label, each in (laps.median() / len(scaled) * 1e6).items():
         place = {"panel": f"σ = {sigma:g}, λ = {strength:g}", "method": label, "d": d}
         yield "times", {**place, "microseconds": each, "alive": alive / scaled.size}
 
@@ -369,7 +370,7 @@ def weighted(
     """Run a method, and yield the course and the end of its ‖W‖₁-regularized objective."""
     yield use(data, *rows)
     problem = weighted_problem(labels["method"], *rows, lambda_p, strength)
-    course, last = yield from descend(
+    course, last = descend(
         problem,
         start_of(problem, labels["seed"]),
         METHODS[labels["method"]]["solver"],
@@ -393,8 +394,8 @@ def fig5(own: Settings, seed: int, setting: str, strength: float, method: str) -
     """Run a method on planted data; of the first data sets the courses are kept, of others the ends."""
     labels = {"panel": f"{setting}, λ = {strength:g}", "seed": seed, "method": method}
     rows = planted(setting, own["N"], seed)
-    for item in weighted(own, labels, f"{setting}, seed {seed}", rows, own["lambda_p"], strength):
-        yield item if seed < own["drawn_sets"] or not item or item[0] != "trace" else None
+    run = weighted(own, labels, f"{setting}, seed {seed}", rows, own["lambda_p"], strength)
+    yield from (row for row in run if seed < own["drawn_sets"] or row[0] != "trace")
 
 
 def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -436,10 +437,9 @@ def fig6(own: Settings, seed: int, d: int, method: str) -> Rows:
     yield use(f"d = {d:,}, seed {seed}", X, y)
     problem = weighted_problem(method, X, y, own["strength"], own["strength"])
     budget = Budget(own["epochs"], tol=0.0, certify_every=own["epochs"] + 1)
-    seconds = []
-    for last in iterate(problem, METHODS[method]["solver"], budget, start=start_of(problem, seed)):
-        seconds.append(last.seconds)
-        yield None
+    stop, start = own.get("should_stop", never), start_of(problem, seed)
+    course = iterate(problem, METHODS[method]["solver"], budget, stop, start=start)
+    seconds = [last.seconds for last in course]
     # The first one starts the solver, too.
     laps = np.diff(seconds[1:] if len(seconds) > 2 else seconds)
     yield "times", {"panel": "One epoch", "method": method, "d": d, "seed": seed, "seconds": median(laps)}
@@ -509,7 +509,7 @@ def algorithm(
     solver, start = method.lower().replace("-", "_"), start_of(problem, seed)
     runs: list[tuple[bool, float, int, list[Row]]] = []
     for parameters in tries:
-        course, last = yield from descend(
+        course, last = descend(
             problem, start, solver, seed, own, lambda last: scale * last.objective, parameters
         )
         first, end = course[0]["objective"], course[-1]["objective"]
@@ -652,9 +652,9 @@ def table3(repro: Reproduction) -> Iterator[str]:
         others = [trial(FM, seed, w, p) for seed in range(tuning, many)]
         others += [trial(method, seed, w, p / 10.0) for method in SPARSE for seed in range(many)]
         yield from repro.fill(fit, others)
-        found = [(LIMITED, "search", {"method": method}) for method in SPARSE]
-        found += [(FREE, "grid", best_strengths(repro.tables, name, method)) for method in SPARSE]
-        for table, source, where in [*found, (FREE, "fm", best_strengths(repro.tables, name, FM))]:
+        sources = [(LIMITED, "search", {"method": method}) for method in SPARSE]
+        sources += [(FREE, "grid", best_strengths(repro.tables, name, method)) for method in SPARSE]
+        for table, source, where in [*sources, (FREE, "fm", best_strengths(repro.tables, name, FM))]:
             rows = frame(repro.tables, source, data=name, **where)
             score, about = rows["score"], {"starts": len(rows), "reached": rows["score"].notna().sum()}
             means = {

@@ -179,8 +179,6 @@ class Artefact:
         What is large, near or equal, by which statements are judged.
     summary : mapping of str to callable
         Tables that follow from others: ``summary[name](tables)`` returns the rows.
-    version : int
-        Of the program: what runs of another version left behind is not used.
     """
 
     name: str
@@ -198,7 +196,6 @@ class Artefact:
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
     summary: Mapping[str, Summary] = field(default_factory=dict)
-    version: int = 1
 
     def judge(self, tables: Tables, settings: Settings) -> list[Check]:
         """Return what the tables of a run, complete or not, say to every statement.
@@ -416,5 +413,4 @@ def figure(
         sets=paper.get("sets", {}),
         thresholds=thresholds,
         summary=summary,
-        version=own.get("version", 1),
     )

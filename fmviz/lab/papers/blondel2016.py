@@ -94,12 +94,12 @@ def fig1(own: Settings, seed: int, features: str, target: str, kernel: str) -> R
     ends, courses = {}, {}
     for method, problem in problems.items():
         start = problem.start(own["init_sd"], np.random.default_rng([seed, 1]))
-        courses[method], ends[method] = yield from descent(problem, start)
+        courses[method], ends[method] = descent(problem, start)
     again = []
     for method in ("ones", "signs"):
         at = ends[method].parameters
         start = Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers)
-        course, _ = yield from descent(problems["fitted"], start)
+        course, _ = descent(problems["fitted"], start)
         again.append(course[-1]["objective"])
     for method, label in COEFFICIENTS.items() if seed < own["traced"] else ():
         yield from (("trace", {**labels, "method": label, **row}) for row in courses[method])
@@ -179,7 +179,7 @@ def fig2(own: Settings, kernel: str, method: str, solver: str, **parameters: flo
     # All in units of the lifted start, so that lines can be compared.
     scale = 1.0 / starts[LIFTED][0].objective(starts[LIFTED][1])
     place, seed = starts.get(method, starts[DIRECT]), own["seed"]
-    course, last = yield from descend(*place, solver, seed, own, lambda at: scale * at.objective, parameters)
+    course, last = descend(*place, solver, seed, own, lambda at: scale * at.objective, parameters)
     labels = {"panel": KERNELS[kernel], "seed": seed, "method": method}
     yield from (("trace", {**labels, **row}) for row in course)
     about = {"objective": course[-1]["objective"], "seconds": last.seconds, "epochs": last.epoch}

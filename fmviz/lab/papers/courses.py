@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.drive import Budget, chosen_solver, iterate
+from fmviz.engine.drive import Budget, chosen_solver, iterate, never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
@@ -34,20 +34,19 @@ def descend(
     own: Mapping[str, Any],
     value: Callable[[Snapshot], float] = attrgetter("objective"),
     parameters: Mapping[str, Any] | None = None,
-) -> Generator[None, None, tuple[list[Row], Snapshot]]:
+) -> tuple[list[Row], Snapshot]:
     """Minimise; return a course of values that gets thinner, and the last snapshot.
 
-    None is yielded after every epoch. `own` are epochs, seconds and tolerance, `parameters` those of the
-    solver.
+    `own` are epochs, seconds and tolerance, and when to stop, `parameters` those of the solver.
     """
     budget = Budget(own["epochs"], own["seconds"], own["tol"], certify_every=own["epochs"] + 1)
     course: list[Row] = []
     rng, wanted = np.random.default_rng([seed, 2]), 0.0
-    for last in iterate(problem, chosen_solver(problem, solver, parameters), budget, start=start, rng=rng):
+    method, should_stop = chosen_solver(problem, solver, parameters), own.get("should_stop", never)
+    for last in iterate(problem, method, budget, should_stop, start=start, rng=rng):
         if last.epoch >= wanted or last.status is not None:
             wanted = last.epoch + 1 if last.epoch < _ALL_UP_TO else last.epoch * _GROWTH
             course.append({"epoch": last.epoch, "seconds": last.seconds, "objective": value(last)})
-        yield None
     return course, last
 
 

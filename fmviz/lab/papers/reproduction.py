@@ -21,8 +21,8 @@ from fmviz.lab.search.sweep import LOST, attempt
 from fmviz.lab.values import plain
 
 Settings = Mapping[str, Any]
-Rows = Iterable[tuple[str, Row] | None]
-"""Rows, each after the name of its table; None among them is the time to ask whether to stop."""
+Rows = Iterable[tuple[str, Row]]
+"""Rows, each after the name of its table."""
 Work = Callable[..., Rows]
 """``work(settings, **trial)`` makes a trial; importable by name."""
 
@@ -47,7 +47,7 @@ class Reproduction:
     n_jobs : int
         Worker processes; -1 for one a core.
     should_stop : callable
-        Asked before and after every trial, and within those that are made alone.
+        Asked before and after every trial; those that are made alone ask it themselves.
     folder : Path, optional
         Where `joblib.Memory` keeps trials.
     sets : mapping
@@ -124,60 +124,49 @@ class Reproduction:
             self.note(f"{used} stand in for {missing}; they settle none of the paper's statements.")
         return names or list(instead)
 
-    def results(
-        self, work: Work, trials: Sequence[Row], *, alone: bool = False
-    ) -> Iterator[tuple[Row, list[tuple[str, Row]]]]:
-        """Yield trials with their rows: those that are kept, then those that are made now.
+    def fill(self, work: Work, trials: Sequence[Row], *, alone: bool = False) -> Iterator[str]:
+        """Add the rows of all trials, and yield after each what it was: first those that are kept.
 
-        Trials that take the time are made `alone`, one after the other in this process; others in workers,
-        where one that fails becomes a row of the table "failures".
+        Trials that take the time are made `alone`, one after the other in this process, with ``should_stop``
+        among their settings; others in workers. One that fails becomes a row of the table "failures", and is
+        made again after a break.
         """
-        keys = [json.dumps([work.__name__, trial], sort_keys=True, ensure_ascii=False) for trial in trials]
-        missing = [i for i, key in enumerate(keys) if not self._kept.check_call_in_cache(key, None)]
-        for i in sorted(set(range(len(trials))) - set(missing)):
-            seconds, rows = self._kept(keys[i], None)
-            self._earlier = max(self._earlier, seconds)
-            self.done += 1
-            yield trials[i], rows
-        make = partial(self._alone, work) if alone else partial(self._in_workers, work)
+        missing = []
+        for trial in trials:
+            key = json.dumps([work.__name__, trial], sort_keys=True, ensure_ascii=False)
+            if self._kept.check_call_in_cache(key, None):
+                seconds, rows = self._kept(key, None)
+                self._earlier = max(self._earlier, seconds)
+                yield self._finished(trial, rows)
+            else:
+                missing.append((trial, key))
         if missing:
             self.check()
-        for count, (place, rows) in enumerate(make([trials[i] for i in missing]), start=1):
-            self._kept.call(keys[missing[place]], (self.seconds, rows))
-            self.done += 1
-            yield trials[missing[place]], rows
+        settings = {**self.settings, **({"should_stop": self.should_stop} if alone else {})}
+        attempted, todo = partial(_attempted, work, settings), [trial for trial, _ in missing]
+        made_now = stream(attempted, todo, lambda _: (None, LOST, ""), n_jobs=1 if alone else self.n_jobs)
+        for count, (place, (rows, failure, _)) in enumerate(made_now, start=1):
+            trial, key = missing[place]
+            if alone:
+                # It may have been cut off.
+                self.check()
+            if rows is None:
+                rows = [("failures", {**trial, "message": failure})]
+                self.note("Fits that failed are left out: see the table of failures.")
+            else:
+                self._kept.call(key, (self.seconds, rows))
+            yield self._finished(trial, rows)
             if count < len(missing):
                 self.check()
 
-    def _alone(self, work: Work, trials: Sequence[Row]) -> Iterator[tuple[int, list[tuple[str, Row]]]]:
-        for place, trial in enumerate(trials):
-            rows = []
-            for item in work(self.settings, **trial):
-                self.check()
-                rows += [item] if item else []
-            yield place, plain(rows)
-
-    def _in_workers(self, work: Work, trials: Sequence[Row]) -> Iterator[tuple[int, list[tuple[str, Row]]]]:
-        attempted = partial(_attempted, work, self.settings)
-        for place, (rows, failure, _) in stream(
-            attempted, trials, lambda _: (None, LOST, ""), n_jobs=self.n_jobs
-        ):
-            if rows is not None:
-                yield place, rows
-                continue
-            self.done += 1
-            self.row("failures", **trials[place], message=failure)
-            self.note("Fits that failed are left out: see the table of failures.")
-
-    def fill(self, work: Work, trials: Sequence[Row], *, alone: bool = False) -> Iterator[str]:
-        """Add the rows of all trials, and yield after each what it was."""
-        for trial, rows in self.results(work, trials, alone=alone):
-            self.add(*rows)
-            yield ", ".join(v if isinstance(v, str) else f"{k} {v}" for k, v in trial.items())
+    def _finished(self, trial: Row, rows: Iterable[tuple[str, Row]]) -> str:
+        self.add(*rows)
+        self.done += 1
+        return ", ".join(value if isinstance(value, str) else f"{k} {value}" for k, value in trial.items())
 
 
 def _attempted(work: Work, settings: Settings, trial: Row) -> tuple[Any, str, str]:
-    return attempt(lambda: plain([item for item in work(settings, **trial) if item]))
+    return attempt(lambda: plain(list(work(settings, **trial))))
 
 
 def _keep(key: str, value: Any) -> Any:

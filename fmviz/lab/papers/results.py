@@ -6,14 +6,14 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from joblib import Memory
 
+import fmviz
 from fmviz.engine.drive import never
 from fmviz.lab.papers.base import Artefact, Result
 from fmviz.lab.papers.shipped import shipped_result, shipped_results
@@ -26,14 +26,12 @@ MOST_BYTES = "1G"
 
 
 def folder_of(artefact: Artefact, budget: str, runs: RunStore) -> Path:
-    """Return the folder of finished trials under the protocol of an artefact, its settings and its version.
+    """Return the folder of finished trials under the protocol of an artefact, by this version of fmviz.
 
     Those of all artefacts are in the folder ``papers`` beside the run store, in that of `joblib`, which is to
     know the size of all.
     """
-    protocol = json.dumps(
-        [plain(dict(artefact.configured(budget))), artefact.version, "trials"], sort_keys=True
-    )
+    protocol = json.dumps([plain(dict(artefact.configured(budget))), fmviz.__version__], sort_keys=True)
     name = hashlib.sha256(protocol.encode()).hexdigest()[:24]
     return runs.path.parent / "papers" / "joblib" / f"{artefact.name}-{budget}" / name
 
@@ -86,25 +84,18 @@ def last_results(runs: RunStore) -> dict[tuple[str, str], Kept]:
     return {**shipped_results(), **kept_results(runs)}
 
 
-def last_kept(artefact: Artefact, budget: str, runs: RunStore) -> Result | None:
-    """Return the result that is kept, judged as today, or else the one that came with fmviz, or None.
+def last_kept(artefact: Artefact, budget: str, runs: RunStore | None = None) -> Result | None:
+    """Return the result that is kept, else the one that came with fmviz, judged as today, or None.
 
     Raises
     ------
     ValueError
         If there is one that was made under another protocol than that of this fmviz.
     """
-    stored = kept_result(runs, artefact.name, budget)
-    return last_shipped(artefact, budget) if stored is None else _judged(artefact, budget, stored)
-
-
-def last_shipped(artefact: Artefact, budget: str) -> Result | None:
-    """Return the result that came with fmviz, judged as today, or None; raises ValueError as `last_kept`."""
-    stored = shipped_result(artefact.name, budget)
-    return None if stored is None else _judged(artefact, budget, stored)
-
-
-def _judged(artefact: Artefact, budget: str, stored: Mapping[str, Any]) -> Result:
+    stored = None if runs is None else kept_result(runs, artefact.name, budget)
+    stored = shipped_result(artefact.name, budget) if stored is None else stored
+    if stored is None:
+        return None
     if stored.get("settings") != plain(dict(artefact.configured(budget))):
         raise ValueError(
             "The result that is kept was made under another protocol than that of this fmviz. Run it again."
