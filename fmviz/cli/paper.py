@@ -26,15 +26,25 @@ _MOST_ROWS = 80
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     option = parser.add_argument
-    name = "an artefact, such as fig2 or blondel2016_fig1; list for what there is"
-    option("name", metavar="NAME|list", help=name)
-    budget = "minutes, or what the paper did (default: quick)"
-    option("--budget", choices=("quick", "full"), default="quick", help=budget)
-    output = "a folder for NAME.json, NAME.md and NAME.html, the figure"
-    option("--output", type=Path, metavar="DIR", help=output)
+    option(
+        "name",
+        metavar="NAME|list",
+        help="an artefact, such as fig2 or blondel2016_fig1; list for what there is",
+    )
+    option(
+        "--budget",
+        choices=("quick", "full"),
+        default="quick",
+        help="minutes, or what the paper did (default: quick)",
+    )
+    option(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="a folder for NAME.json, NAME.md and NAME.html, the figure",
+    )
     option("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
-    so_far = "tell what an unfinished run has found until now, and end"
-    option("--so-far", action="store_true", help=so_far)
+    option("--so-far", action="store_true", help="tell what an unfinished run has found until now, and end")
     add_store(parser)
 
 

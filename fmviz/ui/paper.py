@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Literal
 
 import pandas as pd
@@ -87,14 +89,12 @@ def render() -> None:
 
 
 def _choice(settings: Settings) -> None:
-    labels = {ALL: "All figures"}
-    labels |= {name: f"{name.rpartition('_')[0]} · {artefact.title}" for name, artefact in ARTEFACTS.items()}
+    labels = {name: f"{name.rpartition('_')[0]} · {artefact.title}" for name, artefact in ARTEFACTS.items()}
     with st.container(horizontal=True, vertical_alignment="bottom", key="paper_choice"):
-        widgets.param(settings, "artefact", "Figure", labels=labels, style="select")
+        widgets.param(settings, "artefact", "Figure", labels={ALL: "All figures", **labels}, style="select")
         chosen = ARTEFACTS.get(settings["artefact"])
-        words = {name: name.capitalize() for name in BUDGETS}
-        if chosen is not None:
-            words = {name: f"{word}, {duration(60 * chosen.minutes[name])}" for name, word in words.items()}
+        times = {name: f", {duration(60 * chosen.minutes[name])}" if chosen else "" for name in BUDGETS}
+        words = {name: f"{name.capitalize()}{time_needed}" for name, time_needed in times.items()}
         widgets.param(settings, "budget", "Budget", labels=words)
 
 
@@ -102,9 +102,7 @@ def _choice(settings: Settings) -> None:
 
 
 def _cards(settings: Settings, last: Mapping[str, Kept | None]) -> None:
-    papers: dict[str, list[Artefact]] = {}
-    for artefact in ARTEFACTS.values():
-        papers.setdefault(artefact.paper, []).append(artefact)
+    papers = {paper: list(group) for paper, group in groupby(ARTEFACTS.values(), attrgetter("paper"))}
     # The first author and the year of a citation, or the first words of one without them.
     short = [re.sub(r"^([^,]*),.*?( \d{4})?$", r"\1\2", paper) for paper in papers]
     for tab, (paper, artefacts) in zip(st.tabs(list(map(plain, short))), papers.items(), strict=True):
@@ -186,10 +184,7 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     task = tasks.get(key)
     active = task is not None and task.state.active
     parts = 0 if active else _finished_parts(artefact, budget)
-
-    def start() -> None:
-        tasks.submit(key, partial(run_and_keep, artefact, budget, store), most=1)
-
+    start: Any = partial(tasks.submit, key, partial(run_and_keep, artefact, budget, store), most=1)
     with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
         st.button(
             "Go on" if parts else "Run" if task is None and kept is None else "Run again",
@@ -292,7 +287,8 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
     _differences(result.differences)
     if live:
         return
-    _tables(result)
+    if result.tables:
+        _tables(result)
     _downloads(artefact, result)
     with st.expander("Settings", icon=":material/tune:"):
         settings = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
@@ -323,25 +319,34 @@ def _differences(texts: Sequence[str]) -> None:
 
 
 def _tables(result: Result) -> None:
-    if not result.tables:
-        return
     with st.expander("The numbers", icon=":material/table:"):
-        tabs = st.tabs([plain(name) for name in result.tables])
-        for tab, (name, rows) in zip(tabs, result.tables.items(), strict=True):
+        for tab, (name, rows) in zip(
+            st.tabs(list(map(plain, result.tables))), result.tables.items(), strict=True
+        ):
             table, file = pd.DataFrame(rows), f"{result.artefact}-{result.budget}-{name}.csv"
-            text, label = partial(table.to_csv, index=False), f"{plain(name)} (CSV)"
             with tab:
                 height = min(320, 38 + 35 * len(rows))
                 st.dataframe(table, hide_index=True, key=f"paper_table_{name}", height=height)
-                widgets.download(label, text, file, key=f"paper_csv_{name}")
+                text = partial(table.to_csv, index=False)
+                widgets.download(f"{plain(name)} (CSV)", text, file, key=f"paper_csv_{name}")
 
 
 def _downloads(artefact: Artefact, result: Result) -> None:
     name = f"{result.artefact}-{result.budget}"
-    about = "Tables, checks, settings, versions and digests of the data."
     text = partial(json.dumps, result.to_dict(), indent=1)
     page = partial(figures.standalone, artefact.title, result.tables, **artefact.picture)
     with st.container(horizontal=True, key="paper_downloads"):
-        widgets.download("Result (JSON)", text, f"{name}.json", key="paper_json", help=about)
-        about = "A page of its own, to zoom and to save from."
-        widgets.download("Figure (HTML)", page, f"{name}.html", key="paper_html", help=about)
+        widgets.download(
+            "Result (JSON)",
+            text,
+            f"{name}.json",
+            key="paper_json",
+            help="Tables, checks, settings, versions and digests of the data.",
+        )
+        widgets.download(
+            "Figure (HTML)",
+            page,
+            f"{name}.html",
+            key="paper_html",
+            help="A page of its own, to zoom and to save from.",
+        )

@@ -168,14 +168,11 @@ def test_boxes_are_of_methods_and_stages():
 
 
 def test_cells_are_means_beside_what_is_printed():
-    test = [{"data": d, "method": "one", "score": 90.0} for d in ("x", "y")]
     cells = [
         {"data": "x", "method": "one", "accuracy": 90.0, "std": 1.5, "printed": 88.0},
         {"data": "x", "method": "two", "accuracy": 80.0, "std": None, "printed": None},
     ]
-    (running, _) = papers.draw(kind="cells", tables={"test": test}, **TITLES).data
-    assert (list(running.x), list(running.y)) == ([90.0], ["one"])
-    figure = papers.draw(kind="cells", tables={"test": test, "cells": cells}, **TITLES)
+    figure = papers.draw(kind="cells", tables={"cells": cells}, **TITLES)
     mean, printed = figure.data
     assert (list(mean.x), list(mean.error_x.array)) == ([90.0, 80.0], [3.0, 0.0])
     assert (list(printed.x), list(printed.y)) == ([88.0], ["one"])

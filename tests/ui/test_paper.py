@@ -177,7 +177,6 @@ def piece(own, number):
 
 
 def in_pieces(repro):
-    repro.total = 3
     yield from repro.fill(piece, [{"number": number} for number in range(3)], alone=True)
 
 

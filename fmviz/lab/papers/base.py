@@ -76,8 +76,8 @@ class Published:
         The table of the result, the values that single out its row, and the column of our number.
     value, source : float, str
         The paper's number, and where it is printed.
-    tolerance : float
-        The relative deviation up to which the two are called equal.
+    tolerance, absolute : float
+        The relative deviation, or the difference, up to which the two are called equal.
     spread : str
         The column with the standard deviation of ours, two of which are tolerated in its place.
     """
@@ -88,6 +88,7 @@ class Published:
     value: float
     source: str
     tolerance: float = 0.0
+    absolute: float = 0.0
     spread: str = ""
 
 
@@ -303,7 +304,9 @@ class Artefact:
         for number in self.published:
             row = next(iter(rows_where(tables, number.table, **number.where)), {})
             ours, std, unit = row.get(number.column), row.get(number.spread), abs(number.value) or 1.0
-            tolerance = number.tolerance if not number.spread else None if std is None else 2.0 * std / unit
+            tolerance: float | None = number.tolerance or number.absolute / unit
+            if number.spread:
+                tolerance = None if std is None else 2.0 * std / unit
             deviation = None if ours is None else (ours - number.value) / unit
             place = [
                 value if isinstance(value, str) else f"{k} = {value}" for k, value in number.where.items()
@@ -327,16 +330,10 @@ def declared(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(f"figures/{name}.toml").read_text(encoding="utf-8"))
 
 
-def load(sets: Mapping[str, Mapping[str, Any]], name: str) -> Any:
-    """Return one of the data sets that a paper declares."""
-    own = dict(sets[name])
-    return load_dataset(own.pop("name"), **own)
-
-
 def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) -> tuple[Any, np.ndarray]:
     """Return X and y of a data set that a paper declares, else of so many ratings, about, that are drawn."""
     if name in sets:
-        dataset = load(sets, name)
+        dataset = load_dataset(**sets[name])
         return dataset.X, dataset.y
     # As many users and items as let every one of them have the ratings that MovieLens has.
     return rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
@@ -346,10 +343,8 @@ def over_grid(
     repro: Reproduction, work: Work, trials: Callable[[Reproduction], Iterable[Row]], alone: bool
 ) -> Iterator[str]:
     """Make all trials: the runner of a figure that is a grid."""
-    todo = list(trials(repro))
-    repro.total = len(todo)
     yield "Reading data and kernels"
-    yield from repro.fill(work, todo, alone=alone)
+    yield from repro.fill(work, list(trials(repro)), alone=alone)
 
 
 def trials_of(repro: Reproduction, grid: Mapping[str, Any], stand_ins: Iterable[str] = ()) -> Iterator[Row]:
@@ -369,7 +364,6 @@ def figure(
     name: str,
     work: Any,
     judging: Judge,
-    published: Iterable[Published] = (),
     trials: Callable[[Reproduction], Iterable[Row]] | None = None,
     **summary: Summary,
 ) -> Artefact:
@@ -377,9 +371,9 @@ def figure(
 
     The file has ``title``, ``minutes``, ``differences``, ``[thresholds]``, ``[settings]``, ``[budgets]`` and
     ``[picture]``, a table ``[[statements]]`` for each statement, and ``[[published]]``, or ``[[sizes]]`` of
-    data sets. That of its paper has the ``reference``, the data sets in ``[sets]``, and ``[words]`` that
-    several figures share. The differences name these, settings and thresholds in braces. `published` are
-    further published numbers.
+    data sets and rows that are ``printed``, with tolerances of their ``columns``. That of its paper has the
+    ``reference``, the data sets in ``[sets]``, and ``[words]`` that several figures share. The differences
+    name these, settings and thresholds in braces. `summary` are tables that follow from others.
 
     With a ``grid``, see `trials_of`, or `trials`, `work` is that of a trial, and those of which ``alone`` is
     true are made one after the other; else it is the runner.
@@ -389,11 +383,14 @@ def figure(
     words = {**paper.get("words", {}), **own["settings"], **thresholds}
     if "grid" in own:
         trials = partial(trials_of, grid=own["grid"], stand_ins=own.get("stand_ins", ()))
-    sizes = [
-        Published("data", {"data": row["data"]}, column, value, row["source"])
-        for row in own.get("sizes", ())
+    kinds = own.get("columns", {})
+    printed = [
+        Published(table, where, column, value, row["source"], **kinds.get(table, {}).get(column, {}))
+        for row in (*own.get("sizes", ()), *own.get("printed", ()))
+        for table in [row.get("table", "data")]
+        for where in [{name: row[name] for name in ("data", "method") if name in row}]
         for column, value in row.items()
-        if column not in ("data", "source")
+        if column not in ("table", "source", *where)
     ]
     return Artefact(
         name=name,
@@ -409,7 +406,7 @@ def figure(
         else work,
         judging=judging,
         picture=own["picture"],
-        published=(*(Published(**row) for row in own.get("published", ())), *sizes, *published),
+        published=(*(Published(**row) for row in own.get("published", ())), *printed),
         sets=paper.get("sets", {}),
         thresholds=thresholds,
         summary=summary,

@@ -17,7 +17,7 @@ from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets.drawn import text_like
-from fmviz.lab.papers.base import declared, figure, load, rows_of
+from fmviz.lab.papers.base import declared, figure, rows_of
 from fmviz.lab.papers.courses import descend, in_words, median_times, sooner
 from fmviz.lab.papers.judging import (
     Finding,
@@ -32,6 +32,7 @@ from fmviz.lab.papers.judging import (
     pivot,
 )
 from fmviz.lab.papers.reproduction import Reproduction, Rows, Settings, use
+from fmviz.lab.runner import load_dataset
 from fmviz.metrics import rmse
 
 SETS = declared("blondel2016")["sets"]
@@ -64,7 +65,7 @@ def panel_of_fig1(kernel: str, features: str, target: str) -> str:
 
 def rows_of_fig1(features: str, target: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the training rows of a random split of 331 and 111."""
-    data = load(SETS, DIABETES)
+    data = load_dataset(**SETS[DIABETES])
     n = data.y.size
     chosen = np.sort(halves(n, 0.75, seed)[0])
     # scikit-learn scales every column to length 1.
@@ -91,20 +92,16 @@ def fig1(own: Settings, seed: int, features: str, target: str, kernel: str) -> R
         descend, solver=SOLVERS[kernel], seed=seed, own=own, value=lambda at: y.size * at.objective
     )
     problems = {method: problem_of_fig1(X, y, kernel, method, own) for method in COEFFICIENTS}
-    ends, courses = {}, {}
-    for method, problem in problems.items():
-        start = problem.start(own["init_sd"], np.random.default_rng([seed, 1]))
-        courses[method], ends[method] = descent(problem, start)
-    again = []
-    for method in ("ones", "signs"):
-        at = ends[method].parameters
-        start = Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers)
-        course, _ = descent(problems["fitted"], start)
-        again.append(course[-1]["objective"])
+    starts = {m: p.start(own["init_sd"], np.random.default_rng([seed, 1])) for m, p in problems.items()}
+    runs = {method: descent(problem, starts[method]) for method, problem in problems.items()}
+    ends = {method: last.parameters for method, (_, last) in runs.items()}
+    fixed = (ends[method] for method in ("ones", "signs"))
+    later = (Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers) for at in fixed)
+    again = [descent(problems["fitted"], start)[0][-1]["objective"] for start in later]
     for method, label in COEFFICIENTS.items() if seed < own["traced"] else ():
-        yield from (("trace", {**labels, "method": label, **row}) for row in courses[method])
-    objectives = {label: courses[method][-1]["objective"] for method, label in COEFFICIENTS.items()}
-    columns = int(np.count_nonzero(ends["fitted"].parameters.multipliers))
+        yield from (("trace", {**labels, "method": label, **row}) for row in runs[method][0])
+    objectives = {label: runs[method][0][-1]["objective"] for method, label in COEFFICIENTS.items()}
+    columns = int(np.count_nonzero(ends["fitted"].multipliers))
     about = {"kernel": KERNELS[kernel], **objectives, AFTER: min(again), "columns in use": columns}
     yield "ends", {**labels, **about}
 
@@ -171,34 +168,33 @@ def starts_of_fig2(
     }
 
 
-def fig2(own: Settings, kernel: str, method: str, solver: str, **parameters: float) -> Rows:
-    """Run the lifted or the direct approach on high-dimensional data."""
+def fig2(own: Settings, line: tuple[str, str, str]) -> Rows:
+    """Run the lifted or the direct approach on high-dimensional data; SGD with every initial step."""
+    kernel, method, solver = line
     X, y = rows_of_fig2(own)
     yield use(TEXT_LIKE, X, y, nonzero=int(X.nnz))
-    starts = starts_of_fig2(Design(X), y, kernel, own)
+    starts, seed = starts_of_fig2(Design(X), y, kernel, own), own["seed"]
     # All in units of the lifted start, so that lines can be compared.
     scale = 1.0 / starts[LIFTED][0].objective(starts[LIFTED][1])
-    place, seed = starts.get(method, starts[DIRECT]), own["seed"]
-    course, last = descend(*place, solver, seed, own, lambda at: scale * at.objective, parameters)
-    labels = {"panel": KERNELS[kernel], "seed": seed, "method": method}
-    yield from (("trace", {**labels, **row}) for row in course)
-    about = {"objective": course[-1]["objective"], "seconds": last.seconds, "epochs": last.epoch}
-    columns = int(np.count_nonzero(last.parameters.multipliers))
-    yield "ends", {**labels, **about, "columns in use": columns}
+    for eta0 in own["eta0"] if method == SGD else [None]:
+        place, parameters = starts.get(method, starts[DIRECT]), {} if eta0 is None else {"eta0": eta0}
+        course, last = descend(*place, solver, seed, own, lambda at: scale * at.objective, parameters)
+        labels = {"panel": KERNELS[kernel], "seed": seed, "method": step_of(eta0) if eta0 else method}
+        yield from (("trace", {**labels, **row}) for row in course)
+        about = {"objective": course[-1]["objective"], "seconds": last.seconds, "epochs": last.epoch}
+        yield (
+            "ends",
+            {**labels, **about, "columns in use": int(np.count_nonzero(last.parameters.multipliers))},
+        )
 
 
-def lines_of_fig2(repro: Reproduction) -> Iterator[Row]:
-    """Yield the lines of both panels; SGD has one for every initial step."""
-    for method, solver in ((LIFTED, "cd"), (DIRECT, "cd"), (LBFGS, "lbfgs"), (FITTED, "cd")):
-        yield {"kernel": "anova", "method": method, "solver": solver}
-    for method, solver in ((LIFTED, "cd"), (LBFGS, "lbfgs")):
-        yield {"kernel": "polynomial", "method": method, "solver": solver}
-    for eta0 in repro.settings["eta0"]:
-        yield {"kernel": "polynomial", "method": f"{SGD}, η₀ = {eta0:g}", "solver": "sgd", "eta0": eta0}
+def step_of(eta0: float) -> str:
+    """Return what SGD with an initial step is called."""
+    return f"{SGD}, η₀ = {eta0:g}"
 
 
 def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    steps = [f"{SGD}, η₀ = {eta0:g}" for eta0 in settings["eta0"]]
+    steps = list(map(step_of, settings["eta0"]))
     first, epochs = (median_times(tables, "A²", (LIFTED, DIRECT, LBFGS), of) for of in ("seconds", "epoch"))
     second = median_times(tables, "H²", (LIFTED, LBFGS, *steps))
     if not first.empty:
@@ -361,17 +357,19 @@ def predict_fig4(
     from sklearn.kernel_approximation import Nystroem
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
 
     # Σ ½(f − y)² + β/2 ‖·‖² has the minimum of scikit-learn's Σ (f − y)² + α‖·‖² at α = β.
     ridge = Ridge(alpha=beta, fit_intercept=False, solver="svd")
-    if method == NYSTROEM:
-        features = Nystroem(**_CUBIC, n_components=bases, random_state=seed).fit(X)
-        return ridge.fit(features.transform(X), y).predict(features.transform(Z))
-    if method == RANDOM:
-        chosen = X[np.random.default_rng([seed, 1]).choice(X.shape[0], bases, replace=False)]
-        return ridge.fit((1.0 + X @ chosen.T) ** 3, y).predict((1.0 + Z @ chosen.T) ** 3)
-    if method == KERNEL:
-        return KernelRidge(alpha=beta, **_CUBIC).fit(X, y).predict(Z)
+    chosen = X[np.random.default_rng([seed, 1]).choice(len(X), min(bases, len(X)), replace=False)]
+    peers: dict[str, Any] = {
+        NYSTROEM: make_pipeline(Nystroem(**_CUBIC, n_components=bases, random_state=seed), ridge),
+        RANDOM: make_pipeline(FunctionTransformer(lambda Z: (1.0 + Z @ chosen.T) ** 3), ridge),
+        KERNEL: KernelRidge(alpha=beta, **_CUBIC),
+    }
+    if method in peers:
+        return peers[method].fit(X, y).predict(Z)
     lifted = method == HOMOGENEOUS
     model: Any = LiftedModel("polynomial", 3) if lifted else KernelExpansion("anova", 3, "ones")
     rank, dummies = (max(1, bases // 3), 1) if lifted else (bases, 2)
@@ -405,7 +403,7 @@ def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 ARTEFACTS = (
     figure("blondel2016_fig1", fig1, _judge_fig1),
-    figure("blondel2016_fig2", fig2, _judge_fig2, trials=lines_of_fig2),
+    figure("blondel2016_fig2", fig2, _judge_fig2),
     figure("blondel2016_fig3", fig3, _judge_fig3, trials=partial(kinds, methods=RATERS, stand_in=DRAWN)),
     figure(
         "blondel2016_fig4",

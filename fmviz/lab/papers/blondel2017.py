@@ -22,7 +22,7 @@ from fmviz.engine.shared_basis.path import Step, accuracy_on, largest_strength, 
 from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
-from fmviz.lab.papers.base import Published, declared, figure, load, rows_of
+from fmviz.lab.papers.base import Artefact, Judge, declared, figure, rows_of
 from fmviz.lab.papers.judging import (
     Finding,
     Row,
@@ -37,6 +37,7 @@ from fmviz.lab.papers.judging import (
     rows_where,
 )
 from fmviz.lab.papers.reproduction import Rows, Settings, use
+from fmviz.lab.runner import load_dataset
 from fmviz.metrics import ndcg, rmse
 
 SETS = declared("blondel2017")["sets"]
@@ -61,7 +62,7 @@ def split_of(data: str, seed: int) -> Split:
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import MinMaxScaler
 
-    dataset = load(SETS, data)
+    dataset = load_dataset(**SETS[data])
     X, y = np.asarray(dataset.X), dataset.y
     train, others = train_test_split(np.arange(y.size), test_size=0.5, random_state=seed, stratify=y)
     chosen, test = train_test_split(others, test_size=0.5, random_state=seed, stratify=y[others])
@@ -450,44 +451,17 @@ def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 # --------------------------------------------------------------------------------------------- tables 2 and 4
 
-PRINTED_SETS = (SEGMENT, "vowel", SATIMAGE, LETTER)
-"""The columns of the printed tables."""
-Printed = Mapping[str, Sequence[Sequence[float]]]
-"""Of every method the accuracies and bases on `PRINTED_SETS`; [] where there is none."""
-TABLE4: list[str] = declared("blondel2017_table4")["grid"]["method"]
-PRINTED: Printed = declared("blondel2017_table2")["printed"]
-PRINTED4: Printed = {
-    method: row
-    for method, row in {**PRINTED, **declared("blondel2017_table4")["printed"]}.items()
-    if method in TABLE4
-}
 
-
-def printed_on(printed: Printed, method: str, data: str) -> Sequence[float]:
-    """Return the accuracy and the bases that are printed for a data set, as far as they are."""
-    column = data.split(" ")[0]
-    return printed.get(method, [[]] * 4)[PRINTED_SETS.index(column)] if column in PRINTED_SETS else ()
-
-
-def cells(tables: Tables, printed: Printed) -> Iterator[Row]:
-    """Yield means over the splits, with what is printed."""
+def cells(tables: Tables, printed: Mapping[tuple[str, str], Row]) -> Iterator[Row]:
+    """Yield means over the splits, with what is printed of a data set and a method."""
     rows = frame(tables, "test").reindex(columns=["data", "method", "score", "used"]).dropna()
     for (data, method), part in rows.groupby(["data", "method"], sort=False):
         (mean, bases), (std, bases_std), n = part.iloc[:, 2:].mean(), part.iloc[:, 2:].std(), len(part)
         own = {"accuracy": mean, "std": std, "error": std / n**0.5, "bases": bases, "bases_std": bases_std}
-        value, printed_bases, *_ = (*printed_on(printed, method, data), None, None)
+        value, printed_bases = map(printed.get((data, method), {}).get, ("accuracy", "bases"))
         near = None if value is None or n < 2 else bool(abs(value - mean) <= 2.0 * std + 1e-9)
         about = {"splits": n, "printed": value, "printed_bases": printed_bases, "within": near}
         yield {"data": data, "method": method, **own, **about}
-
-
-def published_cells(printed: Printed, source: str) -> Iterator[Published]:
-    """Yield the printed accuracies and counts of bases, each tolerated within two standard deviations."""
-    for method, data in product(printed, SETS):
-        for column, value in zip(("accuracy", "bases"), printed_on(printed, method, data), strict=False):
-            where = {"data": data, "method": method}
-            spread = "std" if column == "accuracy" else "bases_std"
-            yield Published("cells", where, column, value, source, spread=spread)
 
 
 def within(tables: Tables, name: str) -> Said | None:
@@ -563,19 +537,17 @@ def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
                 yield "faster", case, (settings["faster"] * ours <= theirs, numbers)
 
 
+def _table(n: int, judging: Judge) -> Artefact:
+    name = f"blondel2017_table{n}"
+    printed = {(row["data"], row["method"]): row for row in declared(name)["printed"]}
+    return figure(name, validated, judging, cells=partial(cells, printed=printed))
+
+
 ARTEFACTS = (
     figure("blondel2017_fig2", fig2, _judge_fig2),
     figure("blondel2017_fig3", fig3, _judge_fig3),
     figure("blondel2017_fig4", fig4, _judge_fig4, ends=ends_of_fig4),
     figure("blondel2017_fig5", fig5, _judge_fig5),
-    *(
-        figure(
-            f"blondel2017_table{n}",
-            validated,
-            judging,
-            published_cells(printed, f"Table {n}"),
-            cells=partial(cells, printed=printed),
-        )
-        for n, judging, printed in ((2, _judge_table2, PRINTED), (4, _judge_table4, PRINTED4))
-    ),
+    _table(2, _judge_table2),
+    _table(4, _judge_table4),
 )

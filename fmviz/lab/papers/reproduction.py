@@ -131,6 +131,7 @@ class Reproduction:
         among their settings; others in workers. One that fails becomes a row of the table "failures", and is
         made again after a break.
         """
+        self.total += len(trials)
         missing = []
         for trial in trials:
             key = json.dumps([work.__name__, trial], sort_keys=True, ensure_ascii=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -24,10 +24,10 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.lab.contamination import contaminated
-from fmviz.lab.papers.base import declared, figure, load
-from fmviz.lab.papers.judging import Finding, Row, Said, Tables, frame, listed, majority
-from fmviz.lab.papers.reproduction import Reproduction, Rows, Settings, use
-from fmviz.lab.runner import split
+from fmviz.lab.papers.base import declared, figure
+from fmviz.lab.papers.judging import Finding, Said, Tables, frame, listed, majority
+from fmviz.lab.papers.reproduction import Rows, Settings, use
+from fmviz.lab.runner import load_dataset, split
 
 SETS = declared("robust_fm")["sets"]
 ABALONE, FLIGHTS, MOVIELENS = SETS
@@ -91,93 +91,67 @@ def planted(
 # ---------------------------------------------------------------------------------------------- contamination
 
 
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """Rows to fit, which of them are wrong, what a strength is chosen by, and how good a machine is."""
+Score = Callable[[Parameters], float]
 
-    problem: Problem
-    wrong: np.ndarray
-    choose: Callable[[Parameters], float]
-    score: Callable[[Parameters], float]
+
+def wrong_rows(
+    own: Settings, data: str, percent: int, seed: int
+) -> tuple[Any, np.ndarray, np.ndarray, Score]:
+    """Return X and y, which of the rows are wrong, so many in 100, and what scores a machine."""
+    if data == PLANTED:
+        X, y, Z, wrong = planted(seed, percent, n=own["rows"], d=own["features"])
+        size = np.linalg.norm(Z)
+        return X, y, wrong, lambda at: float(np.linalg.norm((at.P * at.multipliers) @ at.P.T - Z) / size)
+    dataset = load_dataset(**SETS[data])
+    truth = np.log(dataset.y) if data == ABALONE else dataset.y
+    known, unseen = split(len(truth), _TEST, seed)
+    share: dict[str, Any] = {"flipped" if data == FLIGHTS else "gross": percent / 100.0, "errors_seed": seed}
+    y, test = contaminated(truth[known], dataset.task, **share), Design(dataset.X[unseen])
+    return dataset.X[known], y, y != truth[known], lambda at: _error(data, test, truth[unseen], at, np.mean)
+
+
+def _error(data: str, design: Design, y: np.ndarray, at: Parameters, typical: Callable[[Any], Any]) -> float:
+    f = RobustFM().predict(design, at)
+    return float(np.mean(f * y <= 0.0) if data == FLIGHTS else typical(np.abs(f - y)))
 
 
 def contamination(own: Settings, data: str, percent: int, seed: int) -> Rows:
     """Fit rows, so many in 100 of them wrong, under every loss and every norm of Z: rows of "test"."""
-    known: Any = planted(0, 0, n=own["rows"], d=own["features"]) if data == PLANTED else load(SETS, data)
+    if data in LARGE and seed >= own["seeds_large"]:
+        return
+    known: Any = (
+        load_dataset(**SETS[data]) if data in SETS else planted(0, 0, n=own["rows"], d=own["features"])
+    )
     yield use(data, known.X, known.y)
-    parts = _parts(data, percent, seed, own)
-    for row in _fits(parts, own, np.random.default_rng([seed, 2])):
-        place = {"panel": f"{data}, {row['norm']}", "method": row["loss"]}
-        yield "test", {"data": data, "percent": percent, "seed": seed, **place, **row}
-
-
-def trials_of_contamination(repro: Reproduction) -> Iterator[Row]:
-    """Yield the data sets with their splits, of which large ones have fewer."""
-    for data, percent in product(repro.available(PLANTED), repro.settings["percent"]):
-        for seed in range(repro.settings["seeds_large" if data in LARGE else "seeds"]):
-            yield {"data": data, "percent": percent, "seed": seed}
-
-
-def _parts(data: str, percent: int, seed: int, own: Settings) -> _Parts:
-    rng = np.random.default_rng([seed, 1])
-    if data == PLANTED:
-        X, y, Z, wrong = planted(seed, percent, n=own["rows"], d=own["features"])
-
-        def score(at: Parameters) -> float:
-            return float(np.linalg.norm((at.P * at.multipliers) @ at.P.T - Z) / np.linalg.norm(Z))
-    else:
-        dataset = load(SETS, data)
-        truth = np.log(dataset.y) if data == ABALONE else dataset.y
-        known, unseen = split(len(truth), _TEST, seed)
-        kind = "flipped" if dataset.task == "binary" else "gross"
-        share: dict[str, Any] = {kind: percent / 100.0, "errors_seed": seed}
-        X, clean = dataset.X[known], truth[known]
-        y = contaminated(clean, dataset.task, **share)
-        wrong = y != clean
-        test, right = Design(dataset.X[unseen]), truth[unseen]
-
-        def score(at: Parameters) -> float:
-            f = RobustFM().predict(test, at)
-            wrongly = np.mean(f * right <= 0.0) if dataset.task == "binary" else np.abs(f - right).mean()
-            return float(wrongly)
-
-    order = rng.permutation(len(y))
+    X, y, wrong, score = wrong_rows(own, data, percent, seed)
+    order = np.random.default_rng([seed, 1]).permutation(len(y))
     fitted, others = np.split(order, [round((1.0 - _CHOOSE) * len(y))])
-    design, unfitted, target = Design(X[fitted]), Design(X[others]), y[others]
-    binary = data == FLIGHTS
-
-    def choose(at: Parameters) -> float:
-        f = RobustFM().predict(unfitted, at)
-        return float(np.mean(f * target <= 0.0) if binary else np.median(np.abs(f - target)))
-
-    d = design.n_features
+    design, chosen_by = Design(X[fitted]), Design(X[others])
+    large = (d := design.n_features) > _MOST_FEATURES
     problem = Problem.build(
         design,
         y[fitted],
-        loss=CappedHinge() if binary else CappedInsensitive(),
+        loss=CappedHinge() if data == FLIGHTS else CappedInsensitive(),
         penalty="l2",
         model=RobustFM(),
-        rank=d if d <= _MOST_FEATURES else own["rank"],
+        rank=own["rank"] if large else d,
     )
-    return _Parts(problem.at(lambda_w=linear_strength(problem)), wrong[fitted], choose, score)
-
-
-def _fits(parts: _Parts, own: Settings, rng: np.random.Generator) -> Iterator[Row]:
-    large = parts.problem.design.n_features > _MOST_FEATURES
+    problem, rng = problem.at(lambda_w=linear_strength(problem)), np.random.default_rng([seed, 2])
     solver = IncrementalSVD() if large else TwoStage(accuracy=1e-5, rounds=own["rounds"])
-    caps = estimate_caps(parts.problem, Caps(), solver, rng)
+    caps = estimate_caps(problem, Caps(), solver, rng)
     model: Any = caps.problem.model
-    capped = caps.problem.loss
+    capped: Any = caps.problem.loss
     budget = Budget(own["epochs_large" if large else "epochs"], tol=1e-3, report_every=None)
     losses: dict[str, tuple[Loss, float]] = {
         "squared": (Squared(), caps.scale),
         "Huber": (Huber(_HUBER * caps.scale), caps.scale),
-        "absolute": (replace(capped, cap=_NO_CAP) if isinstance(capped, CappedHinge) else Absolute(), 1.0),
+        "absolute": (replace(capped, cap=_NO_CAP) if data == FLIGHTS else Absolute(), 1.0),
         "capped": (capped, 1.0),
     }
     # Losses with kinks have the slope 1: so much pulls at Z, at most.
-    X = parts.problem.design.matrix
-    pull = float(svds(X, 1, v0=np.ones(min(X.shape)), return_singular_vectors=False)[0] ** 2 / X.shape[0])
+    matrix = design.matrix
+    largest = svds(matrix, 1, v0=np.ones(min(matrix.shape)), return_singular_vectors=False)[0]
+    pull = float(largest**2 / matrix.shape[0])
     size = float(caps.start.multipliers.max(initial=0.0)) or float(np.sqrt(model.cap))
     norms = {
         SQUARED: (RobustFM("squared"), [share * pull / (2.0 * size) for share in own["strengths"]]),
@@ -185,30 +159,26 @@ def _fits(parts: _Parts, own: Settings, rng: np.random.Generator) -> Iterator[Ro
         CAPPED: (model, [caps.problem.lambda_p]),
     }
     for (name, (loss, slope)), (norm, (machine, strengths)) in product(losses.items(), norms.items()):
-        begin, ends = time.process_time(), []
+        begin = time.process_time()
+        ends: dict[float, tuple[float, Parameters]] = {}
         for strength in strengths:
-            problem = replace(parts.problem, loss=loss, model=machine, lambda_p=slope * strength)
-            start = caps.start if loss is capped else problem.start(0.0, rng)
-            *_, end = iterate(problem, solver, budget, start=start, rng=rng)
-            ends.append((parts.choose(end.parameters), strength, end.parameters))
-        _, strength, best = min(ends, key=lambda end: end[0])
-        yield {
+            at = replace(problem, loss=loss, model=machine, lambda_p=slope * strength)
+            start = caps.start if loss is capped else at.start(0.0, rng)
+            *_, end = iterate(at, solver, budget, start=start, rng=rng)
+            error = _error(data, chosen_by, y[others], end.parameters, np.median)
+            ends.setdefault(error, (slope * strength, end.parameters))
+        strength, best = ends[min(ends)]
+        aside = capped.majoriser.excess(problem.predict(best), problem.y) > capped.majoriser.cap
+        yield "test", {
+            "data": data, "percent": percent, "seed": seed, "panel": f"{data}, {norm}", "method": name,
             "loss": name,
             "norm": norm,
-            "score": parts.score(best),
+            "score": score(best),
             "rank": int(np.count_nonzero(best.multipliers > 0.01 * best.multipliers.max(initial=0.0))),
-            "f1": _f1(parts, loss, best) if loss is capped else None,
-            "strength": slope * strength,
+            "f1": f1_score(wrong[fitted], aside) if loss is capped and wrong[fitted].any() else None,
+            "strength": strength,
             "seconds": time.process_time() - begin,
-        }
-
-
-def _f1(parts: _Parts, loss: Loss, at: Parameters) -> float | None:
-    """Return how well the rows that are set aside are those that are wrong; None where none is."""
-    kinks, problem = loss.majoriser, parts.problem
-    if kinks is None or not parts.wrong.any():
-        return None
-    return float(f1_score(parts.wrong, kinks.excess(problem.predict(at), problem.y) > kinks.cap))
+        }  # fmt: skip
 
 
 def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -266,6 +236,6 @@ def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 ARTEFACTS = (
-    figure("robust_fm_contamination", contamination, _judge_contamination, trials=trials_of_contamination),
+    figure("robust_fm_contamination", contamination, _judge_contamination),
     figure("robust_fm_limits", limits, _judge_limits),
 )
