@@ -78,13 +78,6 @@ def test_nothing_yet_is_an_empty_figure(kind):
     assert len(papers.draw({}, kind=kind, **TITLES).data) == 0
 
 
-def test_unknown_kinds_are_refused():
-    with pytest.raises(
-        ValueError, match="no figure 'pie'; there are descent, curves, sparsity, lines, boxes, cells"
-    ):
-        papers.draw({}, kind="pie")
-
-
 def test_lines_have_a_panel_each_and_share_the_legend():
     rows = [
         {"panel": p, "method": m, "d": d, "t": d + gap}

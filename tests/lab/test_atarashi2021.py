@@ -17,7 +17,6 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.operators import sample
 from fmviz.lab.papers import ARTEFACTS, Result
 from fmviz.lab.papers.atarashi2021 import (
-    A9A,
     DRAWN,
     ERROR,
     F1,
@@ -29,7 +28,6 @@ from fmviz.lab.papers.atarashi2021 import (
     ML100K,
     PRINTED,
     PSSR,
-    SETS,
     SETTINGS,
     SPARSE,
     WEIGHTED,
@@ -100,15 +98,6 @@ def test_both_readings_of_ti_are_told_apart(fig2):
     assert verdicts["ti_features", LABELS["ti_rows"]] == "holds"
     ours = [row["ours"] for row in FIG2.compared(fig2.tables)]
     assert ours == [200, 30, 200, 200]
-    ends = {
-        (row["method"], row["log2_lambda"]): row["interactions"]
-        for row in fig2.tables["counts"]
-        if row["seed"] == 0
-    }
-    assert ends[LABELS["ti"], -7] == 19_870
-    assert ends[LABELS["ti"], 7] == 3
-    assert ends[LABELS["ti_rows"], -7] == 19_900
-    assert ends[LABELS["ti_rows"], 7] == 670
 
 
 def test_pictures_hold_every_pair(fig2):
@@ -128,28 +117,12 @@ def test_pictures_hold_every_pair(fig2):
 # Figure 3
 
 
-def test_budgets_of_fig_3():
-    full = FIG3.configured("full")
-    assert full["n_samples"] == [50, 100, 150, 200]
-    assert (full["validation"], full["test"]) == (10, 30)
-    assert full["grid"] == [0.01, 0.1, 1.0, 10.0, 100.0]
-    assert (len(full["fm_grid"]), full["fm_grid"][0], full["fm_grid"][-1]) == (25, 1e-3, pytest.approx(1e4))
-    assert SETTINGS == {
-        INTERACTIONS: {"d_true": 80, "b": 8, "d_noise": 20},
-        FEATURES: {"d_true": 20, "b": 1, "d_noise": 80},
-    }
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_of_fig_3(method):
-    strengths = {"lambda_p": 5.0 if method == "FM" else 1.0, "lambda_sparse": 0.0 if method == "FM" else 1.0}
     data = SETTINGS[FEATURES] | {"seed": 3, "n_samples": 20}
-    end = fit_planted(method, data, 0, 1.0, max_epochs=1, **strengths)
-    assert end.metrics["estimation_error"] > 0.0
-    P = end.parameters.P
-    assert P.shape == ((100, 30) if METHODS[method]["model"] == "fm" else P.shape)
-    assert not end.parameters.w.any()
-    assert end.parameters.intercept == 0.0
+    end = fit_planted(method, data, 0, 1.0, max_epochs=1, lambda_p=1.0, lambda_sparse=float(method != "FM"))
+    assert METHODS[method]["model"] != "fm" or end.parameters.P.shape == (100, 30)
+    assert (end.parameters.w.any(), end.parameters.intercept) == (False, 0.0)
 
 
 def test_a_study_tunes_on_other_data_than_it_tests():
@@ -239,23 +212,11 @@ def own(**changes):
     return TABLE3.configured("quick", **(OWN | changes))
 
 
-def test_budgets_of_table_3():
-    full = TABLE3.configured("full")
-    assert full["data"] == list(SETS)
-    assert full["seeds"] == 5
-    assert full["lambda_w"] == full["lambda_p"] == pytest.approx([0.5e-7, 5e-7, 5e-6, 5e-5, 5e-4, 5e-3])
-    assert full["grid"] == pytest.approx([1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2])
-    assert (full["rank"], full["init_scale"]) == (30, 0.01)
-    assert (full["target"], full["accept"], full["narrowest"]) == (1_000, [990, 1_035], 1e-12)
-
-
 def test_printed_numbers_of_table_3():
     printed = {(item.table, *item.where.values(), item.column): item.value for item in TABLE3.published}
-    assert len(printed) == 2 * (10 + 20)
-    assert printed["table3a", "ML100K", "TI", "score"] == 0.93018
+    assert (len(printed), printed["table3a", "ML100K", "TI", "score"]) == (2 * (10 + 20), 0.93018)
+    # All pairs of so many features.
     assert printed["table3b", "ML100K", "FM", "used"] == 2_640 * 2_639 / 2
-    assert printed["table3b", "a9a", "FM", "used"] == 123 * 122 / 2
-    assert ("table3a", "ML100K", "L1", "score") not in printed
     given = [{"data": "ML100K", "method": "TI", "score": 0.93018 + 0.0029, "used": 1_000.0}]
     rows = TABLE3.compared({"table3a": given})
     assert [row["within"] for row in rows if row["ours"] is not None] == [True, True]
@@ -456,11 +417,6 @@ def test_the_problem_of_fig_8_is_that_of_the_paper(letter):
     omega = {"ti": (np.abs(at.P).sum(axis=0) ** 2).sum(), "cs": np.linalg.norm(at.P, axis=1).sum() ** 2}
     paper = 0.5 * np.mean((f - y) ** 2) + 0.1 * (at.P**2).sum() + 0.1 * omega[LETTERS[letter][1]]
     assert 9**2 * problem.objective(at) == pytest.approx(paper)
-
-
-def test_strengths_of_fig_9():
-    strengths = FIG9.configured("full")["strengths"][A9A]
-    assert list(strengths.values()) == [0.5e-2, 0.5e-3, 0.5e-3]
 
 
 def test_of_several_steps_the_best_is_shown():
