@@ -21,7 +21,7 @@ from fmviz.lab.store.results import Kept, kept_results
 def runner(repro):
     repro.total = 2
     for seed in range(2):
-        repro.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
+        repro.add(("test", {"data": "x", "method": "m", "bases": 3, "seed": seed, "score": 0.5 + seed}))
         repro.done += 1
         yield f"start {seed}"
 

@@ -244,13 +244,11 @@ def _kept(artefact: Artefact, kept: Kept) -> None:
     assert result is not None, "it is among the last results"
     words = f"The last result, of {plain(_when(kept))}."
     if shipped:
-        programs = dict(result.versions)
-        machine = programs.pop("platform", "an unknown machine")
-        versions = ", ".join(f"{name} {version}" for name, version in programs.items())
+        versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
         parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
         words = (
             f"Our result of {plain(_when(kept))}{parts}, which came with fmviz; made by "
-            f"`{_command(artefact, kept.budget)}` with {plain(versions)} on {plain(machine)}."
+            f"`{_command(artefact, kept.budget)}` with {plain(versions)}."
         )
     st.caption(words)
     _result(artefact, result, live=False)

@@ -17,7 +17,7 @@ from fmviz.figures.papers import draw
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result, base, find, results, shipped
 from fmviz.lab.papers.base import over_grid, trials_of
 from fmviz.lab.papers.judging import agreed, balance, majority, margin
-from fmviz.lab.papers.reproduction import Reproduction
+from fmviz.lab.papers.reproduction import Reproduction, use
 from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.results import kept_results
@@ -261,6 +261,13 @@ def test_a_trial_that_fails_is_a_row_and_tried_again(tmp_path):
     assert "see the table of failures" in last.differences[-1]
     *_, last = tiny().run("quick", n_jobs=1, folder=tmp_path)
     assert [row["seed"] for row in last.tables["test"]] == [0, 2, 1]
+
+
+def test_data_that_change_between_trials_are_noted():
+    repro = Reproduction({})
+    repro.add(*(use("x", np.full((2, 2), value)) for value in (1.0, 1.0, 2.0)))
+    assert [row["data"] for row in repro.tables["data"]] == ["x"]
+    assert repro.notes == ["x was not the same in all trials: run again."]
 
 
 def test_a_kept_result_takes_the_place_of_its_trials(store):

@@ -427,7 +427,8 @@ def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
         medians = ends(FEATURES, "settled", strength).median()
         fastest = medians[list(PROPOSED)].max() < medians[list(_OTHERS)].min()
         said = fastest, {"times": listed(medians.items(), "{} {:.4g} s")}
-        yield "both_fastest", f"λ = {strength:g}", said if medians.notna().any() else None
+        if medians.notna().any():
+            yield "both_fastest", f"λ = {strength:g}", said
 
 
 # Whose epochs grow with which power of d.
@@ -662,7 +663,7 @@ def table3(repro: Reproduction) -> Iterator[str]:
             }
             # As in the paper, a method that misses the range is given no score.
             means = dict.fromkeys(means) if score.isna().any() else means
-            repro.row(table, data=name, method=where["method"], **means, **about)
+            repro.add((table, {"data": name, "method": where["method"], **means, **about}))
 
 
 def best_strengths(tables: Tables, data: str, method: str) -> Row:

@@ -27,9 +27,7 @@ from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.values import plain
 
 State = Literal["running", "complete", "stopped"]
-Runner = Callable[[Reproduction], Iterator[str]]
 Judge = Callable[[Tables, Settings], Iterable[Finding]]
-Summary = Callable[[Tables], Iterable[Row]]
 
 # Seconds from one result of a run to the next; a chart that is drawn more often flickers.
 PAUSE = 3.0
@@ -190,13 +188,13 @@ class Artefact:
     settings: Mapping[str, Any]
     budgets: Mapping[str, Mapping[str, Any]]
     minutes: Mapping[str, float]
-    runner: Runner
+    runner: Callable[[Reproduction], Iterator[str]]
     judging: Judge
     picture: Mapping[str, Any]
     published: tuple[Published, ...] = ()
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
-    summary: Mapping[str, Summary] = field(default_factory=dict)
+    summary: Mapping[str, Callable[[Tables], Iterable[Row]]] = field(default_factory=dict)
 
     def judge(self, tables: Tables, settings: Settings) -> list[Check]:
         """Return what the tables of a run, complete or not, say to every statement.
@@ -365,7 +363,7 @@ def figure(
     work: Any,
     judging: Judge,
     trials: Callable[[Reproduction], Iterable[Row]] | None = None,
-    **summary: Summary,
+    **summary: Callable[[Tables], Iterable[Row]],
 ) -> Artefact:
     """Return the artefact whose words and numbers stand in ``figures/<name>.toml``.
 

@@ -86,7 +86,7 @@ def fig1(own: Settings, seed: int, features: str, target: str, kernel: str) -> R
     The objective is that of the paper, a sum over rows; what begins at the common P is traced.
     """
     X, y = rows_of_fig1(features, target, seed)
-    yield use(f"diabetes, {SCALES[features]}", X, y)
+    yield use(f"diabetes, {SCALES[features]}", *rows_of_fig1(features, "raw", 0))
     labels = {"panel": panel_of_fig1(kernel, features, target), "seed": seed}
     descent = partial(
         descend, solver=SOLVERS[kernel], seed=seed, own=own, value=lambda at: y.size * at.objective

@@ -302,31 +302,27 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
             gap = gaps(by_split, method, other).unstack()
             return gap.loc[:, gap.columns >= least].dropna().mean(axis=1)
 
+        titles = {machine: f"{name}, {machine.split(',')[0]}" for machine in REFITTED}
         for machine in REFITTED[1:] if first else ():
-            case = f"{name}, {machine.split(',')[0]}"
-            yield "groups", case, margin(lead(machine, REFITTED[0], first))
+            yield "groups", titles[machine], margin(lead(machine, REFITTED[0], first))
         means = by_split.groupby(level="bases").mean().reindex(index=sizes, columns=REFITTED)
         spreads = (means.max(axis=1) - means.min(axis=1))[means.notna().all(axis=1)]
         if name in (SEGMENT, SATIMAGE) and len(spreads):
             yield "similar", name, majority(spreads <= settings["same"], most=spreads.max())
-        for machine in REFITTED:
-            case = f"{name}, {machine.split(',')[0]}"
-            yield "nystroem", case, margin(lead(machine, NYSTROEM), settings["much"])
+        for machine, title in titles.items():
+            yield "nystroem", title, margin(lead(machine, NYSTROEM), settings["much"])
         kernel = rows[rows["method"] == KERNEL]
         if kernel.empty:
             continue
         goal, vectors = kernel["score"].mean(), kernel["used"].mean()
         bases = means.index[means.max(axis=1) >= goal - settings["same"]].min()
-        few = bases <= settings["few"] * vectors
-        if name not in (*FROM, SATIMAGE):
-            few = None
-        elif name == LETTER:
-            few = not bases < 100
+        few = not bases < 100 if name == LETTER else bases <= settings["few"] * vectors
+        known = name in (*FROM, SATIMAGE)
         words = {
-            "odd": "The paper says nothing of it. " if few is None else "",
+            "odd": "" if known else "The paper says nothing of it. ",
             "bases": "more than there are" if np.isnan(bases) else bases,
         }
-        yield "kernel", name, (few, {**words, "goal": goal, "vectors": vectors})
+        yield "kernel", name, (few if known else None, {**words, "goal": goal, "vectors": vectors})
 
 
 # --------------------------------------------------------------------------------------------------- figure 4
@@ -525,12 +521,12 @@ def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
             logistic = f"{title}, {layer}"
             hinge, case = f"{logistic}, squared hinge", f"{name}, {logistic}"
             leads = gaps(right, hinge, logistic)
-            if len(leads) >= 3:
-                lead, error = leads.mean(), leads.sem()
-                comparable = abs(lead) <= max(settings["same"], error)
-                yield "comparable", case, (comparable, {"lead": lead, "error": error})
-            elif len(leads):
-                yield "comparable", case, (None, f"{len(leads)} splits tell nothing of their spread.")
+            lead, error = leads.mean(), leads.sem()
+            comparable = abs(lead) <= max(settings["same"], error)
+            few = f"{len(leads)} splits tell nothing of their spread."
+            said = (comparable, {"lead": lead, "error": error}) if len(leads) >= 3 else (None, few)
+            if len(leads):
+                yield "comparable", case, said
             if {hinge, logistic} <= set(seconds.index):
                 ours, theirs = seconds[hinge], seconds[logistic]
                 numbers = {"ours": ours, "theirs": theirs, "ratio": theirs / ours}

@@ -96,18 +96,18 @@ class Reproduction:
         if text not in self.notes:
             self.notes.append(text)
 
-    def row(self, table: str, /, **values: Any) -> None:
-        """Add a row to a table; the table "data" has one row a data set."""
-        if digest := values.pop("digest", None):
-            if values["data"] in self.data:
-                return
-            self.data[values["data"]] = digest
-        self.tables.setdefault(table, []).append(plain(values))
-
     def add(self, *rows: tuple[str, Row]) -> None:
-        """Add rows, each after the name of its table."""
+        """Add rows, each after the name of its table; the table "data" has one row a data set."""
         for table, row in rows:
-            self.row(table, **row)
+            values = plain(row)
+            if table == "data":
+                name, digest = row["data"], values.pop("digest")
+                if self.data.get(name, digest) != digest:
+                    self.note(f"{name} was not the same in all trials: run again.")
+                if name in self.data:
+                    continue
+                self.data[name] = digest
+            self.tables.setdefault(table, []).append(values)
 
     def available(self, *instead: str) -> list[str]:
         """Return the data sets of ``settings["data"]`` that are here; the stand-ins where there are none."""
