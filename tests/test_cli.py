@@ -109,6 +109,7 @@ def interrupted(repro):
 
 
 def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
+    ASKED.clear()
     monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))
     line = ["paper", "made_up", "--jobs", "1", "--output", str(tmp_path)]
     assert main(line) == 130

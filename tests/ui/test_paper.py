@@ -171,6 +171,7 @@ def in_pieces(repro):
 
 
 def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
+    CREATED.clear()
     monkeypatch.setattr(base, "PAUSE", 0.0)
     monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces))
     executor.hold = True
@@ -194,14 +195,15 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     assert CREATED == [0, 1, 2]
     assert len(last_kept(ARTEFACTS[NAME], "quick", store).tables["counts"]) == 3
     assert app.button(key="paper_run").label == "Run again"
-    assert "The last result, of 20" in words(page(artefact=NAME, budget="quick"))
+    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
+    assert "The last result, of 20" in words(page(artefact=NAME))
     assert "Last run of 20" in words(page())
 
 
 def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):
     def runner(repro):
         repro.total = 2
-        repro.add(*((table, row) for table, row in piece({}, 0)))
+        repro.add(*piece({}, 0))
         yield "first"
         raise ValueError("The second is too large. Take a smaller one.")
 
