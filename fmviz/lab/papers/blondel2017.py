@@ -141,21 +141,25 @@ def _one_by_one(seed: int, split: Split, own: Settings) -> Iterator[Point]:
     about = {"loss": "logistic", "penalty": "l1", "rank": own["units"], **_NETWORK}
     signs = (np.where(y == label, 1.0, -1.0) for label in np.unique(y))
     networks = [Problem.build(augmented(X), each, **about) for each in signs]
+    designs = [Design(augmented(Z)) for Z, _ in others]
     for share in own["shares"]:
+        # By class and epoch the bases, and the predictions for other rows.
         courses = []
         for problem in networks:
             strengths, rng = [share * largest_strength(problem)], np.random.default_rng([seed, 1])
             steps = validated_path(problem, lambda _: 0.0, strengths, _solver(own), rng, epochs_of(own))
-            courses.append([(step.n_bases, step.parameters) for step in steps])
+            predict = problem.model.predict
+            courses.append(
+                [(s.n_bases, *(predict(design, s.parameters) for design in designs)) for s in steps]
+            )
         for epoch in range(max(map(len, courses))):
-            ends = [course[min(epoch, len(course) - 1)] for course in courses]
-            right = []
-            for Z, truth in others:
-                design = Design(augmented(Z))
-                pairs = zip(networks, ends, strict=True)
-                f = [network.model.predict(design, end) for network, (_, end) in pairs]
-                right.append(100.0 * float(np.mean(np.argmax(f, axis=0) == truth)))
-            yield share, sum(bases for bases, _ in ends), *right
+            bases, *predicted = zip(*(course[min(epoch, len(course) - 1)] for course in courses), strict=True)
+            pairs = zip(predicted, others, strict=True)
+            yield (
+                share,
+                sum(bases),
+                *(100.0 * float(np.mean(np.argmax(f, axis=0) == t)) for f, (_, t) in pairs),
+            )
 
 
 def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point]:

@@ -111,13 +111,12 @@ class Reproduction:
 
     def available(self, *instead: str) -> list[str]:
         """Return the data sets of ``settings["data"]`` that are here; the stand-ins where there are none."""
-        names, wanted = [], self.settings["data"]
-        for name in wanted:
-            reason = dataset_spec(self.sets[name]["name"]).unavailable() if name in self.sets else None
-            if reason is None:
-                names.append(name)
-            else:
-                self.note(f"{name} is not here and left out. {reason}")
+        wanted = self.settings["data"]
+        known = [name for name in wanted if name in self.sets]
+        reasons = {name: dataset_spec(self.sets[name]["name"]).unavailable() for name in known}
+        names = [name for name in wanted if reasons.get(name) is None]
+        for name in (name for name in wanted if name not in names):
+            self.note(f"{name} is not here and left out. {reasons[name]}")
         if not names:
             used = " and ".join(instead).capitalize()
             missing = ", ".join(wanted)
