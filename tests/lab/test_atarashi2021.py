@@ -194,8 +194,6 @@ def test_statements_of_fig_3_follow_from_means():
     close = [row | {"PSSR": 0.95} if row["method"] == "L1" else row for row in rows]
     verdicts = {(c.statement, c.case): c.verdict for c in FIG3.judge({"means": close}, settings)}
     assert verdicts["cs_best", "PSSR"] == "not settled"
-    few = FIG3.configured("quick", methods=["TI", "CS"])
-    assert {check.verdict for check in FIG3.judge({"means": rows}, few)} == {"not settled"}
     assert {check.verdict for check in FIG3.judge({"means": rows[:-1]}, settings)} >= {"not settled"}
 
 
@@ -400,8 +398,6 @@ def test_statements_of_fig_6_follow_from_times():
     assert (
         verdicts(FIG6, {"times": epochs(powers, {"SLQR": 1e-6})}, small)["slqr", "d = 2,000"] == "not settled"
     )
-    missing = {"times": epochs(powers)[:-1]}
-    assert set(verdicts(FIG6, missing, settings).values()) == {"not settled"}
 
 
 # Figures 8 and 9

@@ -23,7 +23,6 @@ from fmviz.lab.papers.blondel2016 import (
     SETS,
     fit_fig3,
     fit_fig4,
-    halves,
     panel_of_fig1,
     predict_fig4,
     problem_of_fig1,
@@ -157,9 +156,3 @@ def test_strengths_are_chosen_by_some_of_the_folds():
     assert result == [("validation", 0.1, 59.9), ("validation", 1.0, 59.0), ("test", 0.1, 74.9)]
     with pytest.raises(ValueError, match=r"No β worked, of 0\.1, 1"):
         tested(lambda *_, **place: np.nan)
-
-
-def test_splits_are_three_quarters():
-    train, test = halves(4_177, 0.75, 0)
-    assert (train.size, test.size) == (3_132, 1_045)
-    assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(4_177))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, shipped
-from fmviz.lab.papers.results import last_kept, run_and_keep
+from fmviz.lab.papers.results import last_kept
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
@@ -212,18 +211,6 @@ def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):
     finish(app, "paper_run")
     assert app.error[0].value == "The second is too large. Take a smaller one."
     assert not app.button(key="paper_run").disabled
-
-
-def test_a_result_that_cannot_be_kept_is_there_all_the_same(executor, tmp_path):
-    def refuse() -> RunStore:
-        (tmp_path / "file").write_text("x")
-        return RunStore(tmp_path / "file" / "inside")
-
-    task = tasks.manager().submit(
-        "a key", partial(run_and_keep, ARTEFACTS["atarashi2021_fig1"], "quick", refuse), most=1
-    )
-    assert "is complete but could not be kept" in task.view().message
-    assert [result.state for result in task.view().items] == ["complete"]
 
 
 def test_a_result_of_another_protocol_is_not_shown(executor, store, result, sentences):
