@@ -431,7 +431,7 @@ def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
             yield "both_fastest", f"λ = {strength:g}", said
 
 
-# Whose epochs grow with which power of d.
+# With which power of d epochs grow.
 _POWERS = {"linear": (1, SPARSE), "quadratic": (2, OMEGA), "cubic": (3, ("SLQR",))}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -144,20 +145,21 @@ class Reproduction:
             self.check()
         settings = {**self.settings, **({"should_stop": self.should_stop} if alone else {})}
         attempted, todo = partial(_attempted, work, settings), [trial for trial, _ in missing]
-        made_now = stream(attempted, todo, lambda _: (None, LOST, ""), n_jobs=1 if alone else self.n_jobs)
-        for count, (place, (rows, failure, _)) in enumerate(made_now, start=1):
-            trial, key = missing[place]
-            if alone:
-                # It may have been cut off.
-                self.check()
-            if rows is None:
-                rows = [("failures", {**trial, "message": failure})]
-                self.note("Fits that failed are left out: see the table of failures.")
-            else:
-                self._kept.call(key, (self.seconds, rows))
-            yield self._finished(trial, rows)
-            if count < len(missing):
-                self.check()
+        workers = 1 if alone else self.n_jobs
+        with closing(stream(attempted, todo, lambda _: (None, LOST, ""), n_jobs=workers)) as results:
+            for count, (place, (rows, failure, _)) in enumerate(results, start=1):
+                trial, key = missing[place]
+                if alone:
+                    # It may have been cut off.
+                    self.check()
+                if rows is None:
+                    rows = [("failures", {**trial, "message": failure})]
+                    self.note("Fits that failed are left out: see the table of failures.")
+                else:
+                    self._kept.call(key, (self.seconds, rows))
+                yield self._finished(trial, rows)
+                if count < len(missing):
+                    self.check()
 
     def _finished(self, trial: Row, rows: Iterable[tuple[str, Row]]) -> str:
         self.add(*rows)
