@@ -21,7 +21,7 @@ from fmviz.lab.store.results import Kept, kept_results
 def runner(repro):
     repro.total = 2
     for seed in range(2):
-        repro.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
+        repro.add(("test", {"data": "x", "method": "m", "bases": 3, "seed": seed, "score": 0.5 + seed}))
         repro.done += 1
         yield f"start {seed}"
 
@@ -85,7 +85,7 @@ def test_a_paper_is_printed_and_written(capsys, tmp_path):
     assert main(["paper", "made_up", "--output", str(folder), "--jobs", "1"]) == 0
     text = capsys.readouterr().out
     assert "- HOLDS – x: The best score is 1.5." in text
-    assert "| x, seed = 1, score | 1.2 | 1.5 | 0.25 | False | Table 9 |" in text
+    assert "| x, seed = 1, score | 1.2 | 1.5 | 0.25 | no | Table 9 |" in text
     assert "| x | m | 3 | 1 | 1.5 |" in text
     assert "- Nothing is the same." in text
     assert (folder / "made_up.md").read_text(encoding="utf-8") == text.rstrip("\n")
@@ -94,42 +94,40 @@ def test_a_paper_is_printed_and_written(capsys, tmp_path):
     assert "plotly" in (folder / "made_up.html").read_text(encoding="utf-8")
 
 
+ASKED: list[int] = []
+
+
+def score(own, seed):
+    ASKED.append(seed)
+    if ASKED == [0, 1]:
+        raise KeyboardInterrupt
+    yield "test", {"data": "x", "method": "m", "bases": 3, "seed": seed, "score": 0.5 + seed}
+
+
+def interrupted(repro):
+    yield from repro.fill(score, [{"seed": 0}, {"seed": 1}], alone=True)
+
+
 def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
-    asked = []
-
-    def interrupted(repro):
-        repro.total = 2
-        for seed in range(2):
-
-            def steps(seed=seed):
-                asked.append(seed)
-                if asked == [0, 1]:
-                    raise KeyboardInterrupt
-                repro.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
-                yield f"start {seed}"
-
-            yield from repro.once((seed,), steps)
-
+    ASKED.clear()
     monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))
     line = ["paper", "made_up", "--jobs", "1", "--output", str(tmp_path)]
     assert main(line) == 130
     said = capsys.readouterr()
-    assert said.err.endswith("Stopped. 1 part kept: the same command goes on from there.\n")
+    assert said.err.endswith("Stopped. The same command goes on from there.\n")
     assert "Budget: quick, stopped after" in said.out
     assert main(["paper", "list"]) == 0
-    assert "quick, 1 part" in capsys.readouterr().out
+    assert "quick, 1 done" in capsys.readouterr().out
     assert main(["paper", "made_up", "--so-far"]) == 0
     said = capsys.readouterr()
     assert "| x | m | 3 | 0 | 0.5 |" in said.out
     assert "| x | m | 3 | 1 | 1.5 |" not in said.out
     assert main(line) == 0
-    assert asked == [0, 1, 1]
     assert "The best score is 1.5." in capsys.readouterr().out
+    assert ASKED == [0, 1, 1]
     kept()
     assert main(["paper", "made_up", "--so-far"]) == 2
     assert "no unfinished run of made_up with the quick budget" in capsys.readouterr().err
-    asked.clear()
-    assert main([*line, "--fresh"]) == 130
 
 
 def test_a_result_that_cannot_be_kept_is_printed(capsys, tmp_path):

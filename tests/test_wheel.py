@@ -107,8 +107,8 @@ def test_it_is_in_working_order(installed):
 def test_our_results_come_with_it(installed):
     script = (
         "from fmviz.lab.papers import find\n"
-        "from fmviz.lab.papers.results import last_shipped\n"
-        "print(len(last_shipped(find('fig2'), 'full').tables['counts']))\n"
+        "from fmviz.lab.papers.results import last_kept\n"
+        "print(len(last_kept(find('fig2'), 'full').tables['counts']))\n"
     )
     assert int(run(installed, "-c", script)) > 100
 

@@ -10,16 +10,18 @@ of the full budget if it can be, and of an unfinished run what it has found so f
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import os
 import time
 from pathlib import Path
 
 from fmviz.figures import papers, sketch
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
-from fmviz.lab.papers.results import result_so_far, run_and_keep, unfinished
-from fmviz.lab.papers.shipped import keep_shipped
+from fmviz.lab.papers.results import run_and_keep, unfinished
+from fmviz.lab.papers.shipped import heads, path_of
 from fmviz.lab.store import store
-from fmviz.lab.store.results import kept_result, kept_results
+from fmviz.lab.store.results import kept_result, kept_results, verdicts_of
 
 MINUTES = 10.0
 
@@ -32,7 +34,8 @@ def stored(artefact: Artefact) -> tuple[dict, float] | None:
             result = kept_result(store(), artefact.name, budget)
             return None if result is None else (result, known[artefact.name, budget].created)
         if unfinished(artefact, budget, store()):
-            return result_so_far(artefact, budget, store()).to_dict(), time.time()
+            *_, last = run_and_keep(artefact, budget, store, lambda: True)
+            return last.to_dict(), time.time()
     return None
 
 
@@ -41,6 +44,26 @@ def without_paths(result: dict) -> dict:
     folder = Path(os.environ.get("FMVIZ_DATA") or "data")
     words = [text.replace(str(folder), folder.name) for text in result["differences"]]
     return {**result, "differences": words}
+
+
+def keep_shipped(result: dict, created: float, picture: str) -> Path:
+    """Write a result, of `Result.to_dict`, with its time in seconds since the epoch and its picture."""
+    wanted = result["settings"].get("data", ())
+    head = {
+        **{name: result[name] for name in ("artefact", "budget", "seconds")},
+        "created": round(created),
+        "verdicts": verdicts_of(result),
+        "without": [name for name in wanted if name not in result["data"]],
+        "picture": picture,
+    }
+    if result["state"] != "complete":
+        head["parts"] = [result["done"], result["total"]]
+    lines = (json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in (head, result))
+    path = path_of(result["artefact"])
+    # Without a time in its head, so that equal results are equal files.
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+    heads.cache_clear()
+    return path
 
 
 def run(artefact: Artefact) -> None:

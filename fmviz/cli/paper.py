@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, open_store, text_table, to_stderr
+from fmviz.lab.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.papers import Artefact, Result
@@ -26,16 +26,25 @@ _MOST_ROWS = 80
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     option = parser.add_argument
-    name = "an artefact, such as fig2 or blondel2016_fig1; list for what there is"
-    option("name", metavar="NAME|list", help=name)
-    budget = "minutes, or what the paper did (default: quick)"
-    option("--budget", choices=("quick", "full"), default="quick", help=budget)
-    output = "a folder for NAME.json, NAME.md and NAME.html, the figure"
-    option("--output", type=Path, metavar="DIR", help=output)
+    option(
+        "name",
+        metavar="NAME|list",
+        help="an artefact, such as fig2 or blondel2016_fig1; list for what there is",
+    )
+    option(
+        "--budget",
+        choices=("quick", "full"),
+        default="quick",
+        help="minutes, or what the paper did (default: quick)",
+    )
+    option(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="a folder for NAME.json, NAME.md and NAME.html, the figure",
+    )
     option("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
-    option("--fresh", action="store_true", help="do not go on from where an earlier run was stopped")
-    so_far = "tell what an unfinished run has found until now, and end"
-    option("--so-far", action="store_true", help=so_far)
+    option("--so-far", action="store_true", help="tell what an unfinished run has found until now, and end")
     add_store(parser)
 
 
@@ -44,25 +53,34 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 1 if the result cannot be stored, and 130 after Ctrl-C.
     """
-    from fmviz.lab.background.workers import checked_jobs
     from fmviz.lab.papers import find
-    from fmviz.lab.papers.results import result_so_far
+    from fmviz.lab.papers.results import run_and_keep, unfinished
 
     if arguments.name == "list":
         return _list(arguments)
-    try:
-        artefact = find(arguments.name)
-        checked_jobs(arguments.jobs)
-    except ValueError as error:
-        to_stderr(error)
-        return 2
+    artefact, budget = find(arguments.name), arguments.budget
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    if arguments.so_far:
-        with closing(open_store(arguments)) as store:
-            result, trouble, parts = result_so_far(artefact, arguments.budget, store), "", 0
-    else:
-        result, trouble, parts = _run(artefact, arguments)
+    store = cache(partial(open_store, arguments))
+    if arguments.so_far and not unfinished(artefact, budget, store()):
+        raise ValueError(f"There is no unfinished run of {artefact.name} with the {budget} budget.")
+    progress, result, trouble = Progress(every=0, seconds=60.0), None, ""
+    try:
+        for result in run_and_keep(artefact, budget, store, lambda: arguments.so_far, n_jobs=arguments.jobs):
+            progress.tell(f"{result.done}/{result.total} {result.message}")
+    except KeyboardInterrupt:
+        if result is None:
+            raise
+        result = replace(result, state="stopped")
+    except ValueError as error:
+        if result is None or result.state != "complete":
+            raise
+        trouble = str(error)
+    finally:
+        progress.clear()
+        if store.cache_info().currsize:
+            store().close()
+    assert result is not None, "every run ends with a result"
     text = report(artefact, result)
     try:
         if arguments.output is not None:
@@ -71,12 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(text)
     if trouble:
         to_stderr(trouble)
-        return 1
-    if result.state == "stopped" and not arguments.so_far:
-        on = f" {_parts(parts)} kept: the same command goes on from there." if parts else ""
-        to_stderr(f"Stopped.{on}")
+    elif result.state == "stopped" and not arguments.so_far:
+        to_stderr("Stopped. The same command goes on from there.")
         return 130
-    return 0
+    return int(bool(trouble))
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -89,11 +105,10 @@ def _list(arguments: argparse.Namespace) -> int:
     with closing(open_store(arguments)) as store:
         kept = last_results(store)
         for artefact in ARTEFACTS.values():
-            parts = {budget: unfinished(artefact, budget, store) for budget in BUDGETS}
             last = newest(result for (name, _), result in kept.items() if name == artefact.name)
             row = {"artefact": artefact.name, "title": artefact.title, "last result": "", "checks": ""}
-            words = [f"{budget}, {_parts(count)}" for budget, count in parts.items() if count]
-            row["unfinished"] = ", ".join(words)
+            parts = ((budget, unfinished(artefact, budget, store)) for budget in BUDGETS)
+            row["unfinished"] = ", ".join(f"{budget}, {n:,} done" for budget, n in parts if n)
             if last is not None:
                 when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
                 row["last result"] = f"{when}, {last.budget}" + (", came with fmviz" if last.shipped else "")
@@ -101,43 +116,6 @@ def _list(arguments: argparse.Namespace) -> int:
             rows.append(row)
     print(text_table(rows))
     return 0
-
-
-def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
-    """Run to the end or until Ctrl-C.
-
-    Returns the result so far, the reason why it could not be stored, and the number of stored parts.
-    """
-    from fmviz.lab.papers.results import run_and_keep, unfinished
-    from fmviz.lab.store import StoreError
-
-    progress, result, trouble, parts = Progress(every=0, seconds=60.0), None, "", 0
-    store = cache(partial(open_store, arguments))
-    try:
-        for result in run_and_keep(
-            artefact, arguments.budget, store, n_jobs=arguments.jobs, fresh=arguments.fresh
-        ):
-            progress.tell(f"{result.done}/{result.total} {result.message}")
-    except KeyboardInterrupt:
-        if result is None:
-            raise
-        result = replace(result, state="stopped")
-        with suppress(StoreError, sqlite3.Error):
-            parts = unfinished(artefact, arguments.budget, store())
-    except ValueError as error:
-        if result is None or result.state != "complete":
-            raise
-        trouble = str(error)
-    finally:
-        progress.clear()
-        if store.cache_info().currsize:
-            store().close()
-    assert result is not None, "every run ends with a result"
-    return result, trouble, parts
-
-
-def _parts(count: int) -> str:
-    return f"{count:,} part" + ("" if count == 1 else "s")
 
 
 def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:
@@ -177,11 +155,5 @@ def report(artefact: Artefact, result: Result) -> str:
 def table(rows: Any) -> list[str]:
     """Return rows as a Markdown table."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    body = ["| " + " | ".join(_cell(row.get(name)) for name in columns) + " |" for row in rows]
+    body = ["| " + " | ".join(cell(row.get(name)) for name in columns) + " |" for row in rows]
     return ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns), *body]
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -252,32 +252,24 @@ def boxes(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
 
 
 def cells(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
-    """Draw the cells of a table of accuracies: a panel for each ``data``, a place for each ``method``.
+    """Draw "cells" of a table of accuracies: a panel for each ``data``, a place for each ``method``.
 
-    Rows of "test" are points; where there are "cells", their ``accuracy`` takes the place of these, with
-    ``std`` drawn twice to both sides, and ``printed``, which may be None, as a diamond.
+    ``accuracy`` is a point, with ``std`` drawn twice to both sides, and ``printed``, which may be None, a
+    diamond.
     """
-    single = _frame(tables, "test", "data", "method", "score").dropna(subset=["score"])
     rows = _frame(tables, "cells", "data", "method", "accuracy", "std", "printed")
-    known = single if rows.empty else rows
-    methods = known["method"].unique()[::-1].tolist()
-    panels = _Panels(known["data"].unique(), ("mean ± 2 std", "printed", "one split"), columns)
-
-    def add(
-        title: str, name: str, part: pd.DataFrame, y: str, symbol: str | None, size: int, **bars: Any
-    ) -> None:
-        style = {"mode": "markers", "marker": {"color": panels.colors[name], "symbol": symbol, "size": size}}
-        panels.add(title, name, part[y], part["method"], "%{y}: %{x:.2f}", **style, **bars)
-
+    methods = rows["method"].unique()[::-1].tolist()
+    panels = _Panels(rows["data"].unique(), ("mean ± 2 std", "printed"), columns)
     for title, place in panels.places.items():
         here = _where(rows, data=title)
-        if here.empty:
-            add(title, "one split", _where(single, data=title), "score", "line-ns-open", 8)
-            continue
         bars = {"array": list(2.0 * here["std"].fillna(0.0)), "thickness": 1.5}
-        add(title, "mean ± 2 std", here, "accuracy", None, 8, error_x=bars)
-        printed = here.dropna(subset=["printed"])
-        add(title, "printed", printed, "printed", "diamond-open", 10)
+        for name, y, symbol, size, error in (
+            ("mean ± 2 std", "accuracy", None, 8, bars),
+            ("printed", "printed", "diamond-open", 10, None),
+        ):
+            style = {"color": panels.colors[name], "symbol": symbol, "size": size}
+            part, about = here.dropna(subset=[y]), {"mode": "markers", "error_x": error}
+            panels.add(title, name, part[y], part["method"], "%{y}: %{x:.2f}", marker=style, **about)
         panels.figure.update_yaxes(categoryorder="array", categoryarray=methods, **place)
     panels.figure.update_layout(height=panels.figure.layout.height + 14 * len(methods) * panels.down)
     return panels.titled(**titles)
@@ -381,9 +373,7 @@ KINDS: dict[str, Callable[..., go.Figure]] = {
 
 
 def draw(tables: Tables, *, kind: str, **options: Any) -> go.Figure:
-    """Draw the tables of a result; raise ValueError for an unknown kind."""
-    if kind not in KINDS:
-        raise ValueError(f"There is no figure {kind!r}; there are {', '.join(KINDS)}.")
+    """Draw the tables of a result; `kind` is one of `KINDS`."""
     return KINDS[kind](tables, **options)
 
 

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Literal
 
 import pandas as pd
@@ -23,7 +25,7 @@ from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact, Result
-from fmviz.lab.papers.results import last_kept, last_results, last_shipped, run_and_keep, unfinished
+from fmviz.lab.papers.results import last_kept, last_results, run_and_keep, unfinished
 from fmviz.lab.papers.shipped import shipped_picture, shipped_results
 from fmviz.lab.runs.program import paper_program
 from fmviz.lab.store import StoreError, store
@@ -51,9 +53,6 @@ TABLE = (
         help="Quick: fewer repetitions, smaller data. Full: as the paper did it.",
     ),
 )
-# A chart is drawn anew with every change, which would flicker at every poll.
-REDRAW_SECONDS = 3.0
-_SHOWN = "fmviz:paper:shown"
 _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
     "holds": ("green", ":material/check_circle:", "holds", "hold"),
     "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
@@ -78,51 +77,41 @@ def render() -> None:
             st.warning(message, icon=":material/save:")
             kept = shipped_results()
         _choice(settings)
+        last = {
+            name: newest(kept[name, budget] for budget in BUDGETS if (name, budget) in kept)
+            for name in ARTEFACTS
+        }
         if settings["artefact"] == ALL:
-            _cards(settings, kept)
+            _cards(settings, last)
         else:
-            artefact, budget = ARTEFACTS[settings["artefact"]], settings["budget"]
-            _artefact(artefact, budget, kept.get((artefact.name, budget)) or _newest(artefact, kept))
-
-
-def _newest(artefact: Artefact, kept: Mapping[tuple[str, str], Kept]) -> Kept | None:
-    return newest(kept[artefact.name, budget] for budget in BUDGETS if (artefact.name, budget) in kept)
+            name, budget = settings["artefact"], settings["budget"]
+            _artefact(ARTEFACTS[name], budget, kept.get((name, budget)) or last[name])
 
 
 def _choice(settings: Settings) -> None:
-    labels = {ALL: "All figures"}
-    labels |= {name: f"{name.rpartition('_')[0]} · {artefact.title}" for name, artefact in ARTEFACTS.items()}
+    labels = {name: f"{name.rpartition('_')[0]} · {artefact.title}" for name, artefact in ARTEFACTS.items()}
     with st.container(horizontal=True, vertical_alignment="bottom", key="paper_choice"):
-        widgets.param(settings, "artefact", "Figure", labels=labels, style="select")
+        widgets.param(settings, "artefact", "Figure", labels={ALL: "All figures", **labels}, style="select")
         chosen = ARTEFACTS.get(settings["artefact"])
-        words = {name: name.capitalize() for name in BUDGETS}
-        if chosen is not None:
-            words = {name: f"{word}, {duration(60 * chosen.minutes[name])}" for name, word in words.items()}
+        times = {name: f", {duration(60 * chosen.minutes[name])}" if chosen else "" for name in BUDGETS}
+        words = {name: f"{name.capitalize()}{time_needed}" for name, time_needed in times.items()}
         widgets.param(settings, "budget", "Budget", labels=words)
 
 
 # ------------------------------------------------------------------------------------------------------ cards
 
 
-def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
-    papers: dict[str, list[Artefact]] = {}
-    for artefact in ARTEFACTS.values():
-        papers.setdefault(artefact.paper, []).append(artefact)
-    for tab, (paper, artefacts) in zip(
-        st.tabs([plain(_short(paper)) for paper in papers]), papers.items(), strict=True
-    ):
+def _cards(settings: Settings, last: Mapping[str, Kept | None]) -> None:
+    papers = {paper: list(group) for paper, group in groupby(ARTEFACTS.values(), attrgetter("paper"))}
+    # The first author and the year of a citation, or the first words of one without them.
+    short = [re.sub(r"^([^,]*),.*?( \d{4})?$", r"\1\2", paper) for paper in papers]
+    for tab, (paper, artefacts) in zip(st.tabs(list(map(plain, short))), papers.items(), strict=True):
         with tab:
             st.caption(plain(paper))
             with shell.cards(artefacts[0].name.rpartition("_")[0]):
                 for artefact in artefacts:
                     with st.container(border=True, height="stretch"):
-                        _card(artefact, settings, _newest(artefact, kept))
-
-
-def _short(paper: str) -> str:
-    """Return the first author and the year of a citation, or the first words of one without them."""
-    year = re.search(r"\d{4}$", paper)
-    return paper.split(",")[0] + (f" {year.group()}" if year else "")
+                        _card(artefact, settings, last[artefact.name])
 
 
 def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
@@ -139,15 +128,16 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
             _badges(last.verdicts)
     if parts:
         kept_words = "1 part is kept" if parts == 1 else f"{parts:,} parts are kept"
-        st.caption(f"Not finished yet: {kept_words} at the {plain(budget)} budget.")
+        words = f"Not finished yet: {kept_words} at the {plain(budget)} budget."
     elif last is None:
         minutes = duration(60 * artefact.minutes["quick"])
-        st.caption(f"Not run here yet. {minutes.capitalize()} at the quick budget.")
+        words = f"Not run here yet. {minutes.capitalize()} at the quick budget."
     else:
         less = f"; unfinished, {last.parts[0]:,} of {last.parts[1]:,} parts" if last.parts else ""
         less += f"; without {plain(', '.join(last.without))}" if last.without else ""
         whose = "Our result" if last.shipped else "Last run"
-        st.caption(f"{whose} of {plain(_when(last))}, {plain(last.budget)} budget{less}.")
+        words = f"{whose} of {plain(_when(last))}, {plain(last.budget)} budget{less}."
+    st.caption(words)
     link = settings.link(artefact=artefact.name, budget=last.budget if last else budget)
     navigation.page_link(navigation.PAPER, link, label="Open", icon=":material/arrow_forward:")
 
@@ -155,8 +145,7 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
 @lru_cache(maxsize=64)
 def _drawn(name: str, budget: str, created: float) -> str:
     """Return the thumbnail of a result that is kept here since a time."""
-    result = last_kept(ARTEFACTS[name], budget, store())
-    assert result is not None, "it is among the last results"
+    result: Any = last_kept(ARTEFACTS[name], budget, store())
     return sketch.thumbnail(figures.draw(result.tables, **ARTEFACTS[name].picture))
 
 
@@ -195,11 +184,7 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     task = tasks.get(key)
     active = task is not None and task.state.active
     parts = 0 if active else _finished_parts(artefact, budget)
-
-    def start(fresh: bool = False) -> None:
-        st.session_state.pop(_SHOWN, None)
-        tasks.submit(key, partial(run_and_keep, artefact, budget, store, fresh=fresh), most=1)
-
+    start: Any = partial(tasks.submit, key, partial(run_and_keep, artefact, budget, store), most=1)
     with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
         st.button(
             "Go on" if parts else "Run" if task is None and kept is None else "Run again",
@@ -210,9 +195,6 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             on_click=start,
             help=f"{parts:,} finished parts of an earlier run are kept." if parts else None,
         )
-        if parts:
-            fresh = partial(start, fresh=True)
-            st.button("Start afresh", icon=":material/restart_alt:", key="paper_fresh", on_click=fresh)
         stop = task.stop if task is not None else None
         st.button("Stop", icon=":material/stop:", key="paper_stop", disabled=not active, on_click=stop)
         if task is not None and not active and task.state is not TaskState.FINISHED and kept is not None:
@@ -241,7 +223,6 @@ def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
         now = view.message if result is None else result.message
         done, total = (0, 1) if result is None else (result.done, max(result.total, 1))
         st.progress(min(done / total, 1.0), text=f"{pace(view, done, total)}. {now}")
-        result = _steady(view.id, result)
     elif view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
@@ -252,37 +233,24 @@ def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
         _result(artefact, result, live=view.state.active)
 
 
-def _steady(key: str, result: Result | None) -> Result | None:
-    """Return the result that is on the screen until it is time for a newer one."""
-    now = time.monotonic()
-    shown = st.session_state.get(_SHOWN)
-    if shown is None or shown[0] != key or now - shown[1] >= REDRAW_SECONDS:
-        shown = (key, now if result is not None else 0.0, result)
-        st.session_state[_SHOWN] = shown
-    return shown[2]
-
-
 def _kept(artefact: Artefact, kept: Kept) -> None:
     """Draw the result that was kept, here or with fmviz."""
+    shipped = kept.shipped
     try:
-        shipped = kept.shipped
-        result = last_shipped(artefact, kept.budget) if shipped else last_kept(artefact, kept.budget, store())
+        result = last_kept(artefact, kept.budget, None if shipped else store())
     except ValueError as error:
         st.info(plain(error), icon=":material/history:")
         return
-    if result is None:
-        return
+    assert result is not None, "it is among the last results"
+    words = f"The last result, of {plain(_when(kept))}."
     if shipped:
-        programs = dict(result.versions)
-        machine = programs.pop("platform", "an unknown machine")
-        versions = ", ".join(f"{name} {version}" for name, version in programs.items())
+        versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
         parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
-        st.caption(
+        words = (
             f"Our result of {plain(_when(kept))}{parts}, which came with fmviz; made by "
-            f"`{_command(artefact, kept.budget)}` with {plain(versions)} on {plain(machine)}."
+            f"`{_command(artefact, kept.budget)}` with {plain(versions)}."
         )
-    else:
-        st.caption(f"The last result, of {plain(_when(kept))}.")
+    st.caption(words)
     _result(artefact, result, live=False)
 
 
@@ -317,7 +285,8 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
     _differences(result.differences)
     if live:
         return
-    _tables(result)
+    if result.tables:
+        _tables(result)
     _downloads(artefact, result)
     with st.expander("Settings", icon=":material/tune:"):
         settings = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
@@ -347,39 +316,35 @@ def _differences(texts: Sequence[str]) -> None:
         st.markdown("\n".join(f"- {plain(text)}" for text in texts))
 
 
-def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the rows of a table; a column of lists becomes as many columns."""
-    table = pd.DataFrame(rows)
-    for name in [name for name in table if isinstance(table[name].iloc[0], list)]:
-        lists = pd.DataFrame(table.pop(name).tolist()).add_prefix(f"{name}_")
-        table = table.join(lists)
-    return table
-
-
 def _tables(result: Result) -> None:
-    if not result.tables:
-        return
     with st.expander("The numbers", icon=":material/table:"):
-        tabs = st.tabs([plain(name) for name in result.tables])
-        for tab, (name, rows) in zip(tabs, result.tables.items(), strict=True):
-            table, file = frame(rows), f"{result.artefact}-{result.budget}-{name}.csv"
-            text, label = partial(table.to_csv, index=False), f"{plain(name)} (CSV)"
+        for tab, (name, rows) in zip(
+            st.tabs(list(map(plain, result.tables))), result.tables.items(), strict=True
+        ):
+            table, file = pd.DataFrame(rows), f"{result.artefact}-{result.budget}-{name}.csv"
             with tab:
                 height = min(320, 38 + 35 * len(rows))
                 st.dataframe(table, hide_index=True, key=f"paper_table_{name}", height=height)
-                widgets.download(label, text, file, key=f"paper_csv_{name}")
+                text = partial(table.to_csv, index=False)
+                widgets.download(f"{plain(name)} (CSV)", text, file, key=f"paper_csv_{name}")
 
 
 def _downloads(artefact: Artefact, result: Result) -> None:
     name = f"{result.artefact}-{result.budget}"
-    about = "Tables, checks, settings, versions and digests of the data."
-    text, page = partial(json.dumps, result.to_dict(), indent=1), partial(figure_html, artefact, result)
+    text = partial(json.dumps, result.to_dict(), indent=1)
+    page = partial(figures.standalone, artefact.title, result.tables, **artefact.picture)
     with st.container(horizontal=True, key="paper_downloads"):
-        widgets.download("Result (JSON)", text, f"{name}.json", key="paper_json", help=about)
-        about = "A page of its own, to zoom and to save from."
-        widgets.download("Figure (HTML)", page, f"{name}.html", key="paper_html", help=about)
-
-
-def figure_html(artefact: Artefact, result: Result) -> str:
-    """Return the figure as one HTML page."""
-    return figures.standalone(artefact.title, result.tables, **artefact.picture)
+        widgets.download(
+            "Result (JSON)",
+            text,
+            f"{name}.json",
+            key="paper_json",
+            help="Tables, checks, settings, versions and digests of the data.",
+        )
+        widgets.download(
+            "Figure (HTML)",
+            page,
+            f"{name}.html",
+            key="paper_html",
+            help="A page of its own, to zoom and to save from.",
+        )

@@ -23,18 +23,15 @@ from fmviz.lab.papers.blondel2016 import (
     SETS,
     fit_fig3,
     fit_fig4,
-    halves,
     panel_of_fig1,
     predict_fig4,
     problem_of_fig1,
-    ratings,
     rows_of,
     rows_of_fig1,
     rows_of_fig2,
     starts_of_fig2,
     tuned,
 )
-from fmviz.lab.papers.reproduction import Reproduction
 
 
 def test_objectives_of_fig_1_are_those_of_the_paper():
@@ -87,8 +84,8 @@ class _CaptureError(Exception):
     pass
 
 
-def captured(monkeypatch, fit, **trial):
-    """Return how a trial with β = 6 on 90 rows builds its problem."""
+def captured(monkeypatch, fit, X, y, **place):
+    """Return how a fit with β = 6 on 90 rows builds its problem."""
     given = {}
 
     def build(X, y, **own):
@@ -96,16 +93,15 @@ def captured(monkeypatch, fit, **trial):
         raise _CaptureError
 
     monkeypatch.setattr(blondel2016, "Problem", type("Stub", (), {"build": staticmethod(build)}))
-    own = {"drawn": 600, "epochs": 1, "tol": 0.0}
     with pytest.raises(_CaptureError):
-        fit({"seed": 0, "beta": 6.0, **trial}, np.arange(90), np.arange(90, 120), own)
+        fit({"epochs": 1, "tol": 0.0}, X, y, np.arange(90), np.arange(90, 120), 6.0, seed=0, **place)
     return given
 
 
 @pytest.mark.parametrize("method", RATERS)
 def test_the_four_models_of_fig_3(monkeypatch, method):
-    result = captured(monkeypatch, fit_fig3, method=method, data=DRAWN, bases=8)
-    X, y = ratings(DRAWN, 600)
+    X, y = rows_of(SETS, DRAWN, 600)
+    result = captured(monkeypatch, fit_fig3, X, y, method=method, bases=8)
     assert result["rank"] == 4
     assert result["fit_linear"] is ("linear" in method)
     assert result["shape"] == (90, X.shape[1] + ("augment" in method))
@@ -120,15 +116,15 @@ def test_the_four_models_of_fig_3(monkeypatch, method):
 
 
 def test_the_machines_of_fig_4(monkeypatch):
-    cubic = captured(monkeypatch, fit_fig4, method=HOMOGENEOUS, data="diabetes", bases=12)
+    X, y = rows_of(SETS, "diabetes")
+    cubic = captured(monkeypatch, fit_fig4, X, y, method=HOMOGENEOUS, bases=12)
     assert (cubic["rank"], cubic["shape"]) == (4, (90, 11))
     at = cubic["problem"].start(0.1, np.random.default_rng(0))
-    target = rows_of(SETS, "diabetes")[1][:90]
-    remaining = cubic["problem"].predict(at) - (target - target.mean())
+    remaining = cubic["problem"].predict(at) - (y[:90] - y[:90].mean())
     paper = 0.5 * np.square(remaining).sum() + 3.0 * np.square(at.P).sum()
     assert 90 * cubic["problem"].objective(at) == pytest.approx(paper)
     monkeypatch.undo()
-    direct = captured(monkeypatch, fit_fig4, method=ANOVA, data="diabetes", bases=12)
+    direct = captured(monkeypatch, fit_fig4, X, y, method=ANOVA, bases=12)
     assert (direct["rank"], direct["shape"]) == (12, (90, 12))
 
 
@@ -137,7 +133,7 @@ def test_peers_of_fig_4_minimise_what_they_should():
     X, y, Z = rng.normal(size=(30, 3)), rng.normal(size=30), rng.normal(size=(5, 3))
 
     def predicted(method):
-        return predict_fig4({"method": method, "bases": 30, "seed": 0, "beta": 0.7}, X, y, Z, {})
+        return predict_fig4({}, X, y, Z, 0.7, method=method, bases=30, seed=0)
 
     kernel = (1.0 + X @ X.T) ** 3
     dual = (1.0 + Z @ X.T) ** 3 @ np.linalg.solve(kernel + 0.7 * np.eye(30), y)
@@ -148,27 +144,15 @@ def test_peers_of_fig_4_minimise_what_they_should():
     assert predicted(RANDOM) == pytest.approx((1.0 + Z @ X.T) ** 3 @ weights, rel=1e-4)
 
 
-def test_a_failed_fit_is_left_out():
-    def fit(trial, train, test, own):
-        if trial["beta"] > 0.5 or trial["method"] == "bad":
-            raise ValueError("too large")
-        return float(len(train))
+def test_strengths_are_chosen_by_some_of_the_folds():
+    place = {"data": "x", "method": "m", "bases": 3, "seed": 0}
+    rows = np.zeros((100, 1)), np.zeros(100)
 
-    def run(kind):
-        repro = Reproduction({"folds": 5, "folds_used": 2, "seeds": 1})
-        rows = np.zeros((100, 1)), np.zeros(100)
-        list(tuned(repro, lambda name: rows, ["x"], [kind], [0.1, 1.0], fit, max))
-        return repro.tables
+    def tested(fit):
+        rows_of_all = tuned({"folds": 5, "folds_used": 2}, fit, place, rows, [0.1, 1.0], highest=True)
+        return [(table, row["beta"], row["score"]) for table, row in [*rows_of_all][1:]]
 
-    tables = run(("m", 3))
-    assert [row["score"] for row in tables["validation"]] == [60.0, None]
-    assert "too large" in tables["validation"][1]["failure"]
-    assert [(row["beta"], row["score"]) for row in tables["test"]] == [(0.1, 75.0)]
-    with pytest.raises(ValueError, match="No β worked for bad with 3 bases on x"):
-        run(("bad", 3))
-
-
-def test_splits_are_three_quarters():
-    train, test = halves(4_177, 0.75, 0)
-    assert (train.size, test.size) == (3_132, 1_045)
-    assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(4_177))
+    result = tested(lambda own, X, y, train, test, beta, **place: len(train) - beta)
+    assert result == [("validation", 0.1, 59.9), ("validation", 1.0, 59.0), ("test", 0.1, 74.9)]
+    with pytest.raises(ValueError, match=r"No β worked, of 0\.1, 1"):
+        tested(lambda *_, **place: np.nan)

@@ -8,33 +8,26 @@ import numpy as np
 import pytest
 
 from fmviz.lab.papers import ARTEFACTS
+from fmviz.lab.papers.base import declared
 from fmviz.lab.papers.blondel2017 import DATA as BEST_DATA
 from fmviz.lab.papers.blondel2017 import (
     EIGEN,
     KERNEL,
-    LETTER,
     MACHINES,
     NYSTROEM,
     ONE_BY_ONE,
-    PRINTED,
-    PRINTED4,
     REFITTED,
     SATIMAGE,
-    SETS,
     START,
-    TABLE2,
-    TABLE4,
     VOWEL_TEST,
     WINE,
-    Point,
-    compared,
-    printed_on,
+    cells,
+    fig2,
     problems,
     split_of,
     validated,
 )
 from fmviz.lab.papers.blondel2017 import RANDOM as RANDOM_BASES
-from fmviz.lab.papers.reproduction import Reproduction
 
 SPLITS = range(3)
 
@@ -64,22 +57,21 @@ def of(*data):
 
 def test_splits_are_halves_and_quarters_in_the_range_of_the_rows_to_train():
     split = split_of(WINE, 0)
-    assert [len(part.y) for part in split[1:]] == [89, 44, 45]
-    assert split.train.X.min() == pytest.approx(-1.0)
-    assert split.train.X.max() == pytest.approx(1.0)
-    assert max(split.test.X.max(), split.validation.X.max()) > 1.0
-    assert [np.bincount(part.y.astype(int)).min() for part in split[1:]] == [24, 12, 12]
+    assert [len(y) for _, y in split] == [89, 44, 45]
+    (X, _), (chosen, _), (test, _) = split
+    assert (X.min(), X.max()) == pytest.approx((-1.0, 1.0))
+    assert max(test.max(), chosen.max()) > 1.0
+    assert [np.bincount(y.astype(int)).min() for _, y in split] == [24, 12, 12]
     train, _, test = problems(split, loss="logistic", penalty="l1", rank=3)
     assert train.design.n_features == test.design.n_features == 14
     assert train.target.n_outputs == 3
 
 
 def test_of_machines_on_the_way_the_best_small_enough_one_counts(monkeypatch):
-    way = [Point(0.1, 2, 80.0, 70.0), Point(0.1, 4, 90.0, 75.0), Point(0.2, 3, 90.0, 60.0)]
+    way = [(0.1, 2, 80.0, 70.0), (0.1, 4, 90.0, 75.0), (0.2, 3, 90.0, 60.0)]
     monkeypatch.setitem(MACHINES, "stub", lambda seed, split, own: way)
-    repro = Reproduction(ARTEFACTS["blondel2017_fig3"].configured("quick", data=[WINE], splits=1), sets=SETS)
-    list(validated(repro, ["stub"], lambda method, own: (2, 4, 0, 1)))
-    chosen = {row["bases"]: (row["used"], row["score"]) for row in repro.tables["test"]}
+    rows = validated({"units": 6}, WINE, "stub", 0, (2, 4, 0, 1))
+    chosen = {row["bases"]: (row["used"], row["score"]) for table, row in rows if table == "test"}
     # Of equally many right rows the one with fewer bases; with none small enough there is no score.
     assert chosen == {2: (2, 70.0), 4: (3, 60.0), 0: (3, 60.0), 1: (None, None)}
 
@@ -88,17 +80,15 @@ def test_of_machines_on_the_way_the_best_small_enough_one_counts(monkeypatch):
 def test_machines_learn_the_wines(method):
     own = {"shares": (0.1,), "units": 6, "bases": 3, "accuracy": 1e-3}
     points = list(MACHINES[method](0, split_of(WINE, 0), own))
-    assert max(point.test for point in points) > 85.0
-    assert all(point.bases <= (6 if method != ONE_BY_ONE else 18) for point in points)
+    _, bases, _, right = zip(*points, strict=True)
+    assert max(right) > 85.0
+    assert max(bases) <= (6 if method != ONE_BY_ONE else 18)
 
 
-def test_cells_stand_beside_what_is_printed(monkeypatch):
-    method, right = "ℓ₁, output layer", (95.0, 96.0, 97.0)
-    monkeypatch.setitem(MACHINES, method, lambda seed, split, own: [Point(1.0, 20, 0.0, right[seed])])
-
-    repro = Reproduction(ARTEFACTS["blondel2017_table2"].configured("quick", data=[WINE]), sets=SETS)
-    list(compared(repro, [method], PRINTED))
-    (wine,) = repro.tables["cells"]
+def test_cells_stand_beside_what_is_printed():
+    method = "ℓ₁, output layer"
+    rows = [{"data": WINE, "method": method, "score": right, "used": 20} for right in (95.0, 96.0, 97.0)]
+    (wine,) = cells({"test": rows}, {})
     assert (wine["accuracy"], wine["std"], wine["bases"], wine["splits"]) == (96.0, 1.0, 20, 3)
     assert wine["printed"] is wine["within"] is None
     cell = {"data": VOWEL_TEST, "method": method, "accuracy": 81.0, "std": 3.6, "bases": 20, "bases_std": 0.0}
@@ -108,8 +98,6 @@ def test_cells_stand_beside_what_is_printed(monkeypatch):
         "table2", {"data": of(VOWEL_TEST), "cells": [{**cell, "printed": 80.0, "within": True}]}
     )
     assert judged["printed", VOWEL_TEST] == "holds"
-    assert printed_on(PRINTED, KERNEL, LETTER) == [93.73, 3208]
-    assert printed_on(PRINTED, KERNEL, WINE) == ()
 
 
 def test_statements_of_fig_3_follow_from_accuracies():
@@ -130,16 +118,16 @@ def test_statements_of_fig_3_follow_from_accuracies():
 
 
 def test_eigen_steps_are_never_below_their_start():
-    *_, last = ARTEFACTS["blondel2017_fig2"].run("quick", data=[WINE], iterations=3, early=2)
-    by_step = {(row["iteration"], row["method"]): row["y"] for row in last.tables["ratios"]}
+    own = ARTEFACTS["blondel2017_fig2"].configured("quick", iterations=3, early=2)
+    rows = [row for table, row in fig2(own, WINE, 0) if table == "ratios"]
+    by_step = {(row["iteration"], row["method"]): row["y"] for row in rows}
     for step, method in product((1, 2, 3), (START, BEST_DATA, RANDOM_BASES)):
         assert by_step[step, method] <= by_step[step, EIGEN] + 1e-9
     assert by_step[1, EIGEN] <= 1.0 + 1e-9
 
 
 def test_every_printed_number_is_of_a_method_that_is_run():
-    for name, printed, methods in (("table2", PRINTED, TABLE2), ("table4", PRINTED4, TABLE4)):
-        assert set(printed) <= set(methods) <= set(MACHINES)
-        published = ARTEFACTS[f"blondel2017_{name}"].published
-        wheres = {tuple(number.where.values()) for number in published if number.table == "cells"}
-        assert {method for _, method in wheres} == set(printed)
+    for name in ("blondel2017_table2", "blondel2017_table4"):
+        printed = [number for number in ARTEFACTS[name].published if number.table == "cells"]
+        assert {number.where["method"] for number in printed} <= set(declared(name)["grid"]["method"])
+        assert set(declared(name)["grid"]["method"]) <= set(MACHINES)

@@ -2,118 +2,117 @@
 
 from __future__ import annotations
 
-import functools
 import json
+import os
 import re
+import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from lab.tiny_papers import TINY
 
-from fmviz.figures.papers import KINDS
-from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result, find, shipped
-from fmviz.lab.papers.reproduction import Reproduction
-from fmviz.lab.papers.results import last_shipped
-from fmviz.lab.papers.verdicts import agreed, by_balance, by_majority, by_margin
+from fmviz.figures.papers import draw
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result, base, find, results, shipped
+from fmviz.lab.papers.base import over_grid, trials_of
+from fmviz.lab.papers.judging import agreed, balance, majority, margin
+from fmviz.lab.papers.reproduction import Reproduction, use
+from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
+from fmviz.lab.store import RunStore
+from fmviz.lab.store.results import kept_results
 from fmviz.lab.values import plain
-
-# Those of other artefacts compile many kernels of their own.
-CHEAP = ("atarashi2021_fig3",)
-RUN = [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) for name in ARTEFACTS]
-
-
-@functools.cache
-def tiny_results(name: str) -> list[Result]:
-    return list(ARTEFACTS[name].run("quick", n_jobs=1, **TINY[name]))
+from tools.results import keep_shipped
 
 
 @pytest.mark.parametrize("name", ARTEFACTS)
-def test_an_artefact_tells_what_it_is(name):
+def test_an_artefact_declares_what_it_is(name):
     artefact = ARTEFACTS[name]
-    assert artefact.name == name
-    assert artefact.paper
-    assert artefact.title
-    assert artefact.statements
-    assert len({statement.key for statement in artefact.statements}) == len(artefact.statements)
-    assert all(statement.text and statement.where for statement in artefact.statements)
+    keys = [said.key for said in artefact.statements if said.text and said.where]
+    assert len(set(keys)) == len(artefact.statements) > 0
     assert artefact.differences
     assert all(text.endswith(".") for text in artefact.differences)
-    assert set(artefact.budgets) == set(BUDGETS)
-    assert set(artefact.minutes) == set(BUDGETS)
+    assert set(artefact.budgets) == set(artefact.minutes) == set(BUDGETS)
     assert set(artefact.configured("quick")) == set(artefact.configured("full"))
-    assert artefact.picture["kind"] in KINDS
 
 
-def test_our_results_are_of_the_protocols_of_today():
-    assert shipped.shipped_results()
-    for name, budget in shipped.shipped_results():
-        result = last_shipped(ARTEFACTS[name], budget)
-        assert result is not None
-        assert result.checks
-        assert KINDS[ARTEFACTS[name].picture["kind"]]
-        assert shipped.shipped_picture(name).startswith("<svg ")
-        assert not re.search(r"(?<![\w/:.])/(work|tmp|home|root)\b", json.dumps(result.to_dict()))
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_our_numbers_are_drawn_and_their_verdicts_stay(name):
+    (budget,) = (budget for artefact, budget in shipped.shipped_results() if artefact == name)
+    ours = Result.from_dict(shipped.shipped_result(name, budget))
+    assert last_kept(ARTEFACTS[name], budget) == ours, "it is of the protocol of today, and judged alike"
+    assert ours.checks
+    assert draw(ours.tables, **ARTEFACTS[name].picture).data
+    assert shipped.shipped_picture(name).startswith("<svg ")
+    assert not re.search(r"(?<![\w/:.])/(work|tmp|home|root)\b", json.dumps(ours.to_dict()))
+
+
+def test_our_results_are_small():
     assert sum(path.stat().st_size for path in shipped.FOLDER.glob("*.gz")) < 1_500_000
 
 
-@pytest.mark.parametrize("name", ARTEFACTS)
-def test_the_verdicts_on_our_numbers_stay(name):
-    (budget,) = (budget for artefact, budget in shipped.shipped_results() if artefact == name)
-    ours = Result.from_dict(shipped.shipped_result(name, budget))
-    assert tuple(ARTEFACTS[name].judge(ours.tables, ours.settings)) == ours.checks
-
-
 def test_a_result_is_shipped_and_read_back(monkeypatch, tmp_path):
-    ours = last_shipped(ARTEFACTS["atarashi2021_fig10"], "full")
+    ours = last_kept(ARTEFACTS["atarashi2021_fig10"], "full")
     last = replace(ours, settings={"data": ["here", "elsewhere"]}, data={"here": "1f"})
     monkeypatch.setattr(shipped, "FOLDER", tmp_path)
     try:
-        shipped._heads.cache_clear()
-        shipped.keep_shipped(last.to_dict(), 5.2, "<svg></svg>")
+        shipped.heads.cache_clear()
+        keep_shipped(last.to_dict(), 5.2, "<svg></svg>")
         assert shipped.shipped_result(last.artefact, "quick") is None
         assert Result.from_dict(shipped.shipped_result(last.artefact, "full")) == last
         (kept,) = shipped.shipped_results().values()
         assert (kept.created, kept.without, kept.shipped) == (5, ("elsewhere",), True)
         assert sum(kept.verdicts.values()) == len(last.checks)
         with pytest.raises(ValueError, match="another protocol"):
-            last_shipped(ARTEFACTS[last.artefact], "full")
+            last_kept(ARTEFACTS[last.artefact], "full")
     finally:
-        shipped._heads.cache_clear()
+        shipped.heads.cache_clear()
 
 
-@pytest.mark.sample(1)
-@pytest.mark.xdist_group("papers")  # One process makes the results.
-@pytest.mark.parametrize("name", RUN)
-def test_a_tiny_run_grows_and_completes(name):
-    *before, last = tiny_results(name)
-    assert before
-    assert all(result.state == "running" for result in before)
-    assert last.state == "complete"
-    assert last.done == last.total > 0
-    done = [result.done for result in tiny_results(name)]
-    assert done == sorted(done)
-    assert last.tables["data"]
-    assert set(last.data) == {row["data"] for row in last.tables["data"]}
-    assert {check.statement for check in last.checks} == {
-        statement.key for statement in ARTEFACTS[name].statements
+def numbers(result: Result) -> dict:
+    """The tables in a known order, without what a clock says."""
+    clocks = ("seconds", "settled", "microseconds")
+    return {
+        table: sorted(
+            json.dumps({k: v for k, v in row.items() if k not in clocks}, sort_keys=True) for row in rows
+        )
+        for table, rows in result.tables.items()
     }
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_a_tiny_run_grows_is_cut_off_and_comes_to_the_same(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "PAUSE", 0.0)
+    artefact = ARTEFACTS[name]
+    run = partial(artefact.run, "quick", n_jobs=1, **TINY[name])
+    *before, last = run()
+    assert [result.state for result in before] == ["running"] * len(before) != []
+    assert [result.done for result in before] == sorted(result.done for result in before)
+    assert (last.state, last.done) == ("complete", last.total)
+    assert {row["data"] for row in last.tables["data"]} == set(last.data)
+    assert {check.statement for check in last.checks} == {said.key for said in artefact.statements}
     assert all(check.measured.endswith(".") for check in last.checks)
     assert {"python", "numpy", "fmviz"} <= set(last.versions)
-
-
-@pytest.mark.xdist_group("papers")  # One process makes the results.
-@pytest.mark.parametrize("name", RUN)
-def test_results_survive_json(name):
-    last = tiny_results(name)[-1]
     text = json.dumps(last.to_dict(), allow_nan=False)
     back = Result.from_dict(json.loads(text))
     assert json.dumps(back.to_dict(), allow_nan=False) == text
-    assert tuple(ARTEFACTS[name].judge(back.tables, back.settings)) == last.checks
-    with pytest.raises(ValueError, match="unexpected keyword argument 'odd'"):
-        Result.from_dict({**last.to_dict(), "odd": 1})
-    with pytest.raises(ValueError, match="missing 1 required positional argument: 'seconds'"):
-        Result.from_dict({k: v for k, v in last.to_dict().items() if k != "seconds"})
+    assert tuple(artefact.judge(back.tables, back.settings)) == last.checks
+    draw(back.tables, **artefact.picture)
+
+    half = []
+    for result in run(folder=tmp_path, should_stop=lambda: bool(half) and half[-1] >= last.total // 2):
+        half.append(result.done)
+    assert (result.state, result.done < last.total) == ("stopped", True)
+    *_, known = run(folder=tmp_path, should_stop=lambda: True)
+    assert known.state == "stopped"
+    assert numbers(known) == numbers(result), "nothing is lost, and nothing made"
+    resumed = [result.done for result in run(folder=tmp_path)]
+    assert resumed[-1] == last.total
+    *_, again = run(folder=tmp_path, should_stop=lambda: True)
+    assert again.state == "complete", "nothing is made twice"
+    assert numbers(again) == numbers(last)
+    assert again.seconds > result.seconds
 
 
 @pytest.mark.parametrize("name", ARTEFACTS)
@@ -122,25 +121,6 @@ def test_without_numbers_nothing_is_settled(name):
     checks = artefact.judge({}, artefact.configured("full"))
     assert {check.statement for check in checks} == {statement.key for statement in artefact.statements}
     assert {check.verdict for check in checks} == {"not settled"}
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("name", ARTEFACTS)
-def test_a_run_stops_when_asked(name):
-    results = list(ARTEFACTS[name].run("quick", n_jobs=1, should_stop=lambda: True, **TINY[name]))
-    assert results[-1].state == "stopped"
-    assert results[-1].done < results[-1].total
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("name", ["blondel2016_fig1", "blondel2016_fig2"])
-def test_a_fit_that_was_stopped_counts_for_nothing(name):
-    asked = iter([False] * 4)
-    results = list(ARTEFACTS[name].run("quick", should_stop=lambda: next(asked, True), **TINY[name]))
-    assert results[-1].state == "stopped"
-    assert results[-1].tables["trace"]
-    assert "ends" not in results[-1].tables
-    assert {check.verdict for check in results[-1].checks} == {"not settled"}
 
 
 def test_settings_are_checked():
@@ -154,7 +134,6 @@ def test_settings_are_checked():
 
 
 def test_published_numbers_stand_beside_ours():
-    last = tiny_results("blondel2016_fig1")[-1]
     artefact = ARTEFACTS["blondel2016_fig1"]
     known = {"data": "diabetes, standardised"}
     wrong = replace(
@@ -165,7 +144,7 @@ def test_published_numbers_stand_beside_ours():
             Published("data", {"data": "other"}, "n", 5, "Table 1"),
         ),
     )
-    first, second, third = wrong.compared(last.tables)
+    first, second, third = wrong.compared({"data": [{**known, "n": 331, "d": 10}]})
     assert first["deviation"] == pytest.approx(31 / 300)
     assert first["within"] is False
     assert second["within"] is True
@@ -189,25 +168,31 @@ def test_plain_values():
     ],
 )
 def test_majorities(wins, total, verdict):
-    assert by_majority(wins, total) == verdict
+    cases = [i < wins for i in range(total)]
+    assert majority(cases, x=1) == (verdict, {"wins": wins, "n": total, "x": 1})
 
 
 def test_ties_settle_nothing():
-    assert by_balance([0.2, 0.3, -0.2, 0.4], 0.1) == ("holds", 3, 1)
-    assert by_balance([0.2, 0.05, 0.05, 0.05], 0.1) == ("not settled", 1, 0)
-    assert by_balance([-0.2, -0.3, 0.05], 0.1) == ("does not hold", 0, 2)
-    assert by_balance([], 0.1) == ("not settled", 0, 0)
+    def counted(*gaps):
+        said, counts = balance(gaps, 0.1)
+        assert counts["n"] == len(gaps)
+        return said, counts["wins"], counts["losses"]
+
+    assert counted(0.2, 0.3, -0.2, 0.4) == ("holds", 3, 1)
+    assert counted(0.2, 0.05, 0.05, 0.05) == ("not settled", 1, 0)
+    assert counted(-0.2, -0.3, 0.05) == ("does not hold", 0, 2)
+    assert counted() == ("not settled", 0, 0)
     assert [agreed(each) for each in ([True], [True, False], [False, False], [])] == [
         "holds", "not settled", "does not hold", "not settled"
     ]  # fmt: skip
 
 
 def test_margins_need_three_splits_and_their_error():
-    assert by_margin([]) is None
-    assert by_margin([1.0, 1.0])[0] == "not settled"
-    assert by_margin([1.0, 1.2, 0.8])[0] == "holds"
-    assert by_margin([1.0, 1.2, 0.8], least=2.0)[0] == "does not hold"
-    assert by_margin([3.0, -3.0, 0.1])[0] == "not settled"
+    assert margin([]) is None
+    assert margin([1.0, 1.0])[0] == "not settled"
+    assert margin([1.0, 1.2, 0.8])[0] == "holds"
+    assert margin([1.0, 1.2, 0.8], least=2.0)[0] == "does not hold"
+    assert margin([3.0, -3.0, 0.1])[0] == "not settled"
 
 
 def test_short_names():
@@ -241,4 +226,72 @@ def test_stand_ins_settle_nothing():
     assert any("Ahead by" in check.measured for check in checks)
 
 
-# Data
+# What is kept of a run that was cut off
+
+
+def score_by_seed(own, seed):
+    if seed == own.get("broken"):
+        raise ValueError("Seed 1 is too large. Take a smaller one.")
+    yield "test", {"data": "x", "method": "m", "bases": 3, "seed": seed, "score": float(seed)}
+
+
+def tiny(**settings):
+    """An artefact of three trials."""
+    artefact, settings = ARTEFACTS["blondel2016_fig3"], {"seeds": 3, "data": [], **settings}
+    runner = partial(
+        over_grid, work=score_by_seed, trials=partial(trials_of, grid={"seed": "seeds"}), alone=False
+    )
+    return replace(
+        artefact, name="tiny", runner=runner, settings=settings, budgets={"quick": {}}, judging=lambda *_: ()
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = RunStore(tmp_path / "runs.sqlite")
+    yield store
+    store.close()
+
+
+def test_a_trial_that_fails_is_a_row_and_tried_again(tmp_path):
+    *_, last = tiny(broken=1).run("quick", n_jobs=1, folder=tmp_path)
+    assert (last.state, [row["seed"] for row in last.tables["test"]]) == ("complete", [0, 2])
+    (row,) = last.tables["failures"]
+    assert (row["seed"], row["message"]) == (1, "Seed 1 is too large. Take a smaller one.")
+    assert "see the table of failures" in last.differences[-1]
+    *_, last = tiny().run("quick", n_jobs=1, folder=tmp_path)
+    assert [row["seed"] for row in last.tables["test"]] == [0, 2, 1]
+
+
+def test_data_that_change_between_trials_are_noted():
+    repro = Reproduction({})
+    repro.add(*(use("x", np.full((2, 2), value)) for value in (1.0, 1.0, 2.0)))
+    assert [row["data"] for row in repro.tables["data"]] == ["x"]
+    assert repro.notes == ["x was not the same in all trials: run again."]
+
+
+def test_a_kept_result_takes_the_place_of_its_trials(store):
+    stop = iter([False, False])
+    *_, stopped = run_and_keep(tiny(), "quick", lambda: store, lambda: next(stop, True), n_jobs=1)
+    assert (stopped.state, stopped.done, unfinished(tiny(), "quick", store)) == ("stopped", 2, 2)
+    assert not kept_results(store)
+    # Neither of another protocol, nor of another artefact.
+    for other in (tiny(drawn=5), replace(tiny(), name="another")):
+        assert unfinished(other, "quick", store) == 0
+    *_, last = run_and_keep(tiny(), "quick", lambda: store, n_jobs=1)
+    assert last.state == "complete"
+    assert last_kept(tiny(), "quick", store).tables == last.to_dict()["tables"]
+    assert unfinished(tiny(), "quick", store) == 0
+
+
+def test_the_oldest_trials_go_first(store, monkeypatch):
+    for artefact, age in ((tiny(), 100), (replace(tiny(), name="another"), 0)):
+        *_, _ = artefact.run("quick", n_jobs=1, folder=results.folder_of(artefact, "quick", store))
+        for path in results.folder_of(artefact, "quick", store).rglob("output.pkl"):
+            os.utime(path, (time.time() - age,) * 2)
+    files = store.path.parent.rglob("joblib/another-quick/**/[mo]*.*")
+    size = sum(path.stat().st_size for path in files)
+    monkeypatch.setattr(results, "MOST_BYTES", f"{size / 1024 + 0.1}K")
+    next(run_and_keep(replace(tiny(), name="third"), "quick", lambda: store, n_jobs=1))
+    assert unfinished(tiny(), "quick", store) == 0
+    assert unfinished(replace(tiny(), name="another"), "quick", store) == 3

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 TINY = {
     "atarashi2021_fig3": {
-        "n_samples": [20, 30], "grid": [1.0], "fm_grid": [1.0], "validation": 1, "test": 2, "epochs": 2,
+        "n_samples": [20], "settings": ["feature selection"], "grid": [1.0], "fm_grid": [1.0],
+        "validation": 1, "test": 2, "epochs": 2,
     },
     "atarashi2021_table3": {
         "data": ["drawn ratings"], "drawn": 600, "epochs": 3, "rank": 4, "lambda_w": [0.5e-4],

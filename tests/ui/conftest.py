@@ -69,7 +69,7 @@ def _small_arena(monkeypatch: pytest.MonkeyPatch) -> None:
 def _without_our_results(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the results that come with fmviz, which change, but for tests marked `shipped_results`."""
     if request.node.get_closest_marker("shipped_results") is None:
-        monkeypatch.setattr(shipped, "_heads", dict)
+        monkeypatch.setattr(shipped, "heads", dict)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,13 @@ from fmviz.figures import papers as figures
 from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, shipped
-from fmviz.lab.papers.reproduction import key_of
-from fmviz.lab.papers.results import StoredPieces, last_kept, last_shipped, run_and_keep
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, shipped
+from fmviz.lab.papers.results import last_kept
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
+from fmviz.lab.typography import duration
 from fmviz.ui import paper
-from fmviz.ui.watching import duration
 
 NAME = "atarashi2021_fig2"
 
@@ -74,13 +72,6 @@ def test_every_artefact_has_a_card(executor):
     assert said.count("Not run here yet.") == len(ARTEFACTS)
 
 
-def test_a_card_tells_of_an_unfinished_run(executor, store):
-    StoredPieces(ARTEFACTS[NAME], "quick", store).keep("k", {"seconds": 1.0, "value": {}})
-    said = words(page())
-    assert "Not finished yet: 1 part is kept at the quick budget." in said
-    assert said.count("Not run here yet.") == len(ARTEFACTS) - 1
-
-
 @pytest.mark.shipped_results
 def test_ours_stands_where_nothing_was_run(executor, store):
     app = page()
@@ -96,7 +87,7 @@ def test_ours_stands_where_nothing_was_run(executor, store):
         assert f"made by `python -m fmviz paper {NAME} --budget {budget}` with fmviz" in words(app)
         assert app.button(key="paper_run").label == "Run again"
         assert chart(app)["data"]
-    keep_result(store, last_shipped(ARTEFACTS[NAME], budget).to_dict() | {"budget": other})
+    keep_result(store, last_kept(ARTEFACTS[NAME], budget).to_dict() | {"budget": other})
     assert words(page()).count("Last run of 20") == 1, "what was run here stands before it"
 
 
@@ -122,7 +113,7 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
     assert kept is not None
     assert kept.to_dict()["tables"] == payload["tables"]
     html = (tmp_path / f"{NAME}.html").read_text(encoding="utf-8")
-    assert paper.figure_html(ARTEFACTS[NAME], kept) == html
+    assert figures.standalone(ARTEFACTS[NAME].title, kept.tables, **ARTEFACTS[NAME].picture) == html
     assert f"# {ARTEFACTS[NAME].title}" in capsys.readouterr().out
 
 
@@ -142,25 +133,15 @@ def test_statements_deviations_and_the_program_are_shown(executor):
     ]
 
 
-def test_a_new_session_and_a_new_server_find_the_result(executor, store):
-    page(artefact=NAME).button(key="paper_run").click().run()
-    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
-    app = page(artefact=NAME)
-    assert "The last result, of 20" in words(app)
-    assert app.button(key="paper_run").label == "Run again"
-    assert len(chart(app)["data"]) > 10
-    assert "Last run of 20" in words(page())
-
-
 def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
-    monkeypatch.setattr(paper, "REDRAW_SECONDS", 0.0)
+    monkeypatch.setattr(base, "PAUSE", 0.0)
     keep_result(store, result.to_dict())
     executor.hold = True
     app = page(artefact=NAME)
     app.button(key="paper_run").click().run()
     assert app.button(key="paper_run").disabled
     assert not app.get("plotly_chart")
-    executor.run(1)
+    executor.run(2)
     app.run()
     few = len(chart(app)["data"])
     executor.run(2)
@@ -175,63 +156,53 @@ def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
     assert "The last result, of 20" in words(app)
 
 
-def in_pieces(created: list[str]):
-    """A runner of three parts, which says what it makes."""
+CREATED: list[int] = []
 
-    def runner(repro):
-        for number in repro.each(range(3)):
 
-            def steps(number=number):
-                created.append(f"piece {number}")
-                values = {"method": "L1", "seed": number, "features": 2, "share": 0.1}
-                repro.row("counts", **values, log2_lambda=0, interactions=1)
-                yield f"piece {number}"
+def piece(own, number):
+    CREATED.append(number)
+    place = {"method": "L1", "seed": number, "log2_lambda": 0}
+    yield "counts", {**place, "features": 2, "share": 0.1, "interactions": 1}
 
-            yield from repro.once((number,), steps)
-            yield "next"
 
-    return runner
+def in_pieces(repro):
+    yield from repro.fill(piece, [{"number": number} for number in range(3)], alone=True)
 
 
 def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
-    created: list[str] = []
-    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(created)))
+    CREATED.clear()
+    monkeypatch.setattr(base, "PAUSE", 0.0)
+    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces))
     executor.hold = True
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Run"
     app.button(key="paper_run").click().run()
-    executor.run(4)
+    executor.run(2)
     app.run()
     app.button(key="paper_stop").click().run()
     executor.run()
     app.run()
-    assert created == ["piece 0", "piece 1"]
+    assert CREATED == [0, 1]
     # Another session of another server.
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
+    assert "Not finished yet: 2 parts are kept at the quick budget." in words(page())
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Go on"
     assert "2 finished parts" in app.button(key="paper_run").help
     assert "Not finished yet: 2 of its parts are kept." in words(app)
     finish(app, "paper_run")
-    assert created == ["piece 0", "piece 1", "piece 2"]
+    assert CREATED == [0, 1, 2]
     assert len(last_kept(ARTEFACTS[NAME], "quick", store).tables["counts"]) == 3
     assert app.button(key="paper_run").label == "Run again"
-    assert not [button for button in app.button if button.key == "paper_fresh"]
-
-
-def test_it_starts_afresh_when_asked(executor, store, monkeypatch):
-    created: list[str] = []
-    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(created)))
-    StoredPieces(ARTEFACTS[NAME], "quick", store).keep(key_of(0), {"seconds": 1.0, "value": {}})
-    app = page(artefact=NAME)
-    finish(app, "paper_fresh")
-    assert created == ["piece 0", "piece 1", "piece 2"]
+    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
+    assert "The last result, of 20" in words(page(artefact=NAME))
+    assert "Last run of 20" in words(page())
 
 
 def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):
     def runner(repro):
         repro.total = 2
-        repro.row("counts", method="L1", seed=0, log2_lambda=0, interactions=1, features=2, share=0.1)
+        repro.add(*piece({}, 0))
         yield "first"
         raise ValueError("The second is too large. Take a smaller one.")
 
@@ -240,18 +211,6 @@ def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):
     finish(app, "paper_run")
     assert app.error[0].value == "The second is too large. Take a smaller one."
     assert not app.button(key="paper_run").disabled
-
-
-def test_a_result_that_cannot_be_kept_is_there_all_the_same(executor, tmp_path):
-    def refuse() -> RunStore:
-        (tmp_path / "file").write_text("x")
-        return RunStore(tmp_path / "file" / "inside")
-
-    task = tasks.manager().submit(
-        "a key", partial(run_and_keep, ARTEFACTS["atarashi2021_fig1"], "quick", refuse), most=1
-    )
-    assert "is complete but could not be kept" in task.view().message
-    assert [result.state for result in task.view().items] == ["complete"]
 
 
 def test_a_result_of_another_protocol_is_not_shown(executor, store, result, sentences):
@@ -288,12 +247,9 @@ def test_deviations_are_coloured():
     assert page.count("background-color") == 3
 
 
-def test_tables_of_lists_and_times():
-    table = paper.frame([{"a": 1, "b": [2, 3]}, {"a": 4, "b": [5, 6]}])
-    assert table.to_csv(index=False) == "a,b_0,b_1\n1,2,3\n4,5,6\n"
-    assert [duration(60 * x) for x in (0.1, 0.5, 3, 60, 120)] == [
-        "about 6 s", "about 30 s", "about 3 min", "about 60 min", "about 2 h",
-    ]  # fmt: skip
+def test_minutes_in_words():
+    minutes = [duration(60 * x) for x in (0.1, 0.5, 3, 60, 120)]
+    assert minutes == ["about 6 s", "about 30 s", "about 3 min", "about 60 min", "about 2 h"]
 
 
 @pytest.mark.slow

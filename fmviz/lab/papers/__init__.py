@@ -1,7 +1,8 @@
 """Figures and tables of papers, reproduced: each with its protocol, its statements and our numbers.
 
-A figure is a TOML file in ``figures/`` with its words, settings and printed numbers, and in the module of its
-paper a function that fills its tables, one that judges them, and a line in ``ARTEFACTS``.
+A figure is a TOML file in ``figures/`` with its words, settings, grid of trials and printed numbers, and in
+the module of its paper a function that makes the rows of a trial, one that judges them, and a line in
+``ARTEFACTS``.
 """
 
 from __future__ import annotations

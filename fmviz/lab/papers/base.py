@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
+from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,17 +20,17 @@ from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.reproduction import Pieces, Reproduction, Settings, Stopped
-from fmviz.lab.papers.tables import Row, Tables, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, Verdict, verdict
+from fmviz.lab.papers.judging import Finding, Row, Said, Tables, Verdict, rows_where, verdict
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Stopped, Work
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.values import plain
 
 State = Literal["running", "complete", "stopped"]
-Runner = Callable[[Reproduction], Iterator[str]]
 Judge = Callable[[Tables, Settings], Iterable[Finding]]
 
+# Seconds from one result of a run to the next; a chart that is drawn more often flickers.
+PAUSE = 3.0
 BUDGETS = ("quick", "full")
 
 
@@ -71,8 +74,8 @@ class Published:
         The table of the result, the values that single out its row, and the column of our number.
     value, source : float, str
         The paper's number, and where it is printed.
-    tolerance : float
-        The relative deviation up to which the two are called equal.
+    tolerance, absolute : float
+        The relative deviation, or the difference, up to which the two are called equal.
     spread : str
         The column with the standard deviation of ours, two of which are tolerated in its place.
     """
@@ -83,6 +86,7 @@ class Published:
     value: float
     source: str
     tolerance: float = 0.0
+    absolute: float = 0.0
     spread: str = ""
 
 
@@ -161,7 +165,7 @@ class Artefact:
     minutes : mapping of str to float
         How long they take, roughly, on two cores.
     runner : callable
-        ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next.
+        ``runner(repro)`` fills the tables of a reproduction, and yields what it has done after every part.
     judging : callable
         ``judging(tables, settings)`` yields what tables, full or not, say; `settings` are with thresholds.
     picture : mapping
@@ -172,8 +176,8 @@ class Artefact:
         The data sets of the paper: what each is loaded by, a name with parameters.
     thresholds : mapping
         What is large, near or equal, by which statements are judged.
-    version : int
-        Of the program: what runs of another version left behind is not used.
+    summary : mapping of str to callable
+        Tables that follow from others: ``summary[name](tables)`` returns the rows.
     """
 
     name: str
@@ -184,13 +188,13 @@ class Artefact:
     settings: Mapping[str, Any]
     budgets: Mapping[str, Mapping[str, Any]]
     minutes: Mapping[str, float]
-    runner: Runner
+    runner: Callable[[Reproduction], Iterator[str]]
     judging: Judge
     picture: Mapping[str, Any]
     published: tuple[Published, ...] = ()
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
-    version: int = 1
+    summary: Mapping[str, Callable[[Tables], Iterable[Row]]] = field(default_factory=dict)
 
     def judge(self, tables: Tables, settings: Settings) -> list[Check]:
         """Return what the tables of a run, complete or not, say to every statement.
@@ -228,8 +232,7 @@ class Artefact:
         *,
         should_stop: Callable[[], bool] = never,
         n_jobs: int = -1,
-        pieces: Pieces | None = None,
-        so_far: bool = False,
+        folder: Path | None = None,
         **changes: Any,
     ) -> Iterator[Result]:
         """Run, yielding the result as it grows; the last one is complete, or was stopped.
@@ -239,13 +242,11 @@ class Artefact:
         budget : {"quick", "full"}
             Minutes, or what the paper did.
         should_stop : callable
-            Asked between pieces of work.
+            Asked between trials, but not while they are read from the `folder`.
         n_jobs : int
             Worker processes where fits can be made beside each other; -1 for one a core.
-        pieces : Pieces, optional
-            Finished work of earlier runs with these settings, and where this one's goes.
-        so_far : bool
-            Whether to make nothing and end where the `pieces` end. Runners that keep none run all the same.
+        folder : Path, optional
+            Trials of earlier runs with these settings, and where this one's are kept.
         **changes
             Settings to change.
 
@@ -255,14 +256,18 @@ class Artefact:
             If the budget, a setting or the number of workers is not allowed.
         """
         settings = self.configured(budget, **changes)
-        jobs = checked_jobs(n_jobs)
-        return self._results(budget, Reproduction(settings, jobs, should_stop, pieces, so_far, self.sets))
+        return self._results(
+            budget, Reproduction(settings, checked_jobs(n_jobs), should_stop, folder, self.sets)
+        )
 
     def _results(self, budget: str, repro: Reproduction) -> Iterator[Result]:
-        programs = made_with()
+        programs, shown = made_with(), float("-inf")
 
         def result(state: State, message: str) -> Result:
             tables = {name: list(rows) for name, rows in repro.tables.items()}
+            tables |= {
+                name: rows for name, summed in self.summary.items() if (rows := plain([*summed(tables)]))
+            }
             return Result(
                 artefact=self.name,
                 budget=budget,
@@ -282,7 +287,9 @@ class Artefact:
         # Seconds are those of one thread: products of matrices must not be shared among several.
         with threadpool_limits(1, user_api="blas"), suppress(Stopped):
             for message in self.runner(repro):
-                yield result("running", message)
+                if time.monotonic() - shown >= PAUSE:
+                    shown = time.monotonic() if repro.done else shown
+                    yield result("running", message)
         stopped = repro.done < repro.total
         yield result("stopped" if stopped else "complete", "Stopped on request." if stopped else "Done.")
 
@@ -294,15 +301,13 @@ class Artefact:
         rows = []
         for number in self.published:
             row = next(iter(rows_where(tables, number.table, **number.where)), {})
-            ours, unit = row.get(number.column), abs(number.value) or 1.0
-            deviation = None if ours is None else (ours - number.value) / unit
-            tolerance: float | None = number.tolerance
+            ours, std, unit = row.get(number.column), row.get(number.spread), abs(number.value) or 1.0
+            tolerance: float | None = number.tolerance or number.absolute / unit
             if number.spread:
-                std = row.get(number.spread)
                 tolerance = None if std is None else 2.0 * std / unit
+            deviation = None if ours is None else (ours - number.value) / unit
             place = [
-                value if isinstance(value, str) else f"{name} = {value}"
-                for name, value in number.where.items()
+                value if isinstance(value, str) else f"{k} = {value}" for k, value in number.where.items()
             ]
             rows.append(
                 {
@@ -323,38 +328,67 @@ def declared(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(f"figures/{name}.toml").read_text(encoding="utf-8"))
 
 
-def load(sets: Mapping[str, Mapping[str, Any]], name: str) -> Any:
-    """Return one of the data sets that a paper declares."""
-    own = dict(sets[name])
-    return load_dataset(own.pop("name"), **own)
-
-
 def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) -> tuple[Any, np.ndarray]:
     """Return X and y of a data set that a paper declares, else of so many ratings, about, that are drawn."""
     if name in sets:
-        dataset = load(sets, name)
+        dataset = load_dataset(**sets[name])
         return dataset.X, dataset.y
     # As many users and items as let every one of them have the ratings that MovieLens has.
     return rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
 
 
-def figure(name: str, runner: Runner, judging: Judge, published: Iterable[Published] = ()) -> Artefact:
+def over_grid(
+    repro: Reproduction, work: Work, trials: Callable[[Reproduction], Iterable[Row]], alone: bool
+) -> Iterator[str]:
+    """Make all trials: the runner of a figure that is a grid."""
+    yield "Reading data and kernels"
+    yield from repro.fill(work, list(trials(repro)), alone=alone)
+
+
+def trials_of(repro: Reproduction, grid: Mapping[str, Any], stand_ins: Iterable[str] = ()) -> Iterator[Row]:
+    """Yield all combinations of a grid of lists, or of names of settings; a number n means 0 to n − 1.
+
+    Of "data" those that are here are taken, else the stand-ins.
+    """
+    axes = [repro.settings[values] if isinstance(values, str) else values for values in grid.values()]
+    axes = [
+        repro.available(*stand_ins) if name == "data" else at for name, at in zip(grid, axes, strict=True)
+    ]
+    for case in product(*(range(values) if isinstance(values, int) else values for values in axes)):
+        yield dict(zip(grid, case, strict=True))
+
+
+def figure(
+    name: str,
+    work: Any,
+    judging: Judge,
+    trials: Callable[[Reproduction], Iterable[Row]] | None = None,
+    **summary: Callable[[Tables], Iterable[Row]],
+) -> Artefact:
     """Return the artefact whose words and numbers stand in ``figures/<name>.toml``.
 
     The file has ``title``, ``minutes``, ``differences``, ``[thresholds]``, ``[settings]``, ``[budgets]`` and
     ``[picture]``, a table ``[[statements]]`` for each statement, and ``[[published]]``, or ``[[sizes]]`` of
-    data sets. That of its paper has the ``reference``, the data sets in ``[sets]``, and ``[words]`` that
-    several figures share. The differences name these, settings and thresholds in braces. `published` are
-    further published numbers.
+    data sets and rows that are ``printed``, with tolerances of their ``columns``. That of its paper has the
+    ``reference``, the data sets in ``[sets]``, and ``[words]`` that several figures share. The differences
+    name these, settings and thresholds in braces. `summary` are tables that follow from others.
+
+    With a ``grid``, see `trials_of`, or `trials`, `work` is that of a trial, and those of which ``alone`` is
+    true are made one after the other; else it is the runner.
     """
     own, paper = declared(name), declared(name.rpartition("_")[0])
     thresholds = own.get("thresholds", {})
     words = {**paper.get("words", {}), **own["settings"], **thresholds}
-    sizes = [
-        Published("data", {"data": row["data"]}, column, value, row["source"])
-        for row in own.get("sizes", ())
+    if "grid" in own:
+        trials = partial(trials_of, grid=own["grid"], stand_ins=own.get("stand_ins", ()))
+    kinds = own.get("columns", {})
+    printed = [
+        Published(table, where, column, value, row["source"], **kinds.get(table, {}).get(column, {}))
+        for row in (*own.get("sizes", ()), *own.get("printed", ()))
+        for table in [row.get("table", "data")]
+        for where in [{name: row[name] for name in ("data", "method") if name in row}]
         for column, value in row.items()
-        if column not in ("data", "source")
+        if column not in ("table", "source", *where)
     ]
     return Artefact(
         name=name,
@@ -365,11 +399,13 @@ def figure(name: str, runner: Runner, judging: Judge, published: Iterable[Publis
         settings=own["settings"],
         budgets=own["budgets"],
         minutes=own["minutes"],
-        runner=runner,
+        runner=partial(over_grid, work=work, trials=trials, alone=own.get("alone", False))
+        if trials
+        else work,
         judging=judging,
         picture=own["picture"],
-        published=(*(Published(**row) for row in own.get("published", ())), *sizes, *published),
+        published=(*(Published(**row) for row in own.get("published", ())), *printed),
         sets=paper.get("sets", {}),
         thresholds=thresholds,
-        version=own.get("version", 1),
+        summary=summary,
     )

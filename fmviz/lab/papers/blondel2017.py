@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import product
-from typing import Any, NamedTuple
+from itertools import islice, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,22 @@ from fmviz.engine.shared_basis.path import Step, accuracy_on, largest_strength, 
 from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
-from fmviz.lab.papers.base import Published, declared, figure, load, rows_of
-from fmviz.lab.papers.reproduction import Reproduction, Settings
-from fmviz.lab.papers.tables import Row, Tables, frame, names_of, pivot, rows_where
-from fmviz.lab.papers.verdicts import Finding, Said, by_majority, by_margin, listed
+from fmviz.lab.papers.base import Artefact, Judge, declared, figure, rows_of
+from fmviz.lab.papers.judging import (
+    Finding,
+    Row,
+    Said,
+    Tables,
+    frame,
+    listed,
+    majority,
+    margin,
+    names_of,
+    pivot,
+    rows_where,
+)
+from fmviz.lab.papers.reproduction import Rows, Settings, use
+from fmviz.lab.runner import load_dataset
 from fmviz.metrics import ndcg, rmse
 
 SETS = declared("blondel2017")["sets"]
@@ -40,20 +52,8 @@ LINEAR, KERNEL, ONE_BY_ONE, NYSTROEM = "linear", "kernel SVM", "one-versus-rest"
 # ------------------------------------------------------------------------------------------------------- data
 
 
-class Rows(NamedTuple):
-    """Some rows of a data set, with the places of their classes."""
-
-    X: np.ndarray
-    y: np.ndarray
-
-
-class Split(NamedTuple):
-    """The classes; half of the rows to train, a quarter to choose by, and a quarter to test."""
-
-    labels: np.ndarray
-    train: Rows
-    validation: Rows
-    test: Rows
+Split = Sequence[tuple[np.ndarray, np.ndarray]]
+"""Half of the rows to train, a quarter to choose by, and a quarter to test: X and y."""
 
 
 @lru_cache(maxsize=4)
@@ -62,54 +62,35 @@ def split_of(data: str, seed: int) -> Split:
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import MinMaxScaler
 
-    dataset = load(SETS, data)
+    dataset = load_dataset(**SETS[data])
     X, y = np.asarray(dataset.X), dataset.y
     train, others = train_test_split(np.arange(y.size), test_size=0.5, random_state=seed, stratify=y)
     chosen, test = train_test_split(others, test_size=0.5, random_state=seed, stratify=y[others])
     X = MinMaxScaler((-1.0, 1.0)).fit(X[train]).transform(X)
-    return Split(np.arange(y.max() + 1.0), *(Rows(X[part], y[part]) for part in (train, chosen, test)))
+    return [(X[rows], y[rows]) for rows in (train, chosen, test)]
 
 
 # Linear weights and biases are those of the dummy feature.
 _NETWORK: Mapping[str, Any] = {"model": "shared_basis", "fit_linear": False, "fit_intercept": False}
 
 
-def problems(split: Split, **about: Any) -> tuple[Problem, Problem, Problem]:
+def problems(split: Split, **about: Any) -> list[Problem]:
     """Return the problems of the rows to train, to choose by and to test, with a dummy feature of 1."""
-
-    def problem(rows: Rows) -> Problem:
-        target = Target(rows.y, "class", split.labels)
-        return Problem.build(augmented(rows.X), target, **{**_NETWORK, **about})
-
-    return problem(split.train), problem(split.validation), problem(split.test)
+    labels = np.unique(split[0][1])
+    given = {**_NETWORK, **about}
+    return [Problem.build(augmented(X), Target(y, "class", labels), **given) for X, y in split]
 
 
-def classes_in_use(repro: Reproduction) -> list[str]:
-    """Return the data sets that are here, or stand-ins, and note them as in use."""
-    names = repro.available(WINE, PLANTED)
-    for name in names:
-        split = split_of(name, 0)
-        X, y = (np.concatenate([part[k] for part in split[1:]]) for k in (0, 1))
-        repro.use(name, X, y, classes=len(split.labels))
-    return names
+def classes_of(data: str) -> tuple[str, Row]:
+    """Return the row of a data set in use."""
+    X, y = map(np.concatenate, zip(*split_of(data, 0), strict=True))
+    return use(data, X, y, classes=len(np.unique(y)))
 
 
 # --------------------------------------------------------------------------------------------------- machines
 
-
-class Point(NamedTuple):
-    """A machine on the way: its λ and its bases, and how many of the rows in 100 it gets right."""
-
-    strength: float
-    bases: int
-    validation: float
-    test: float
-
-
-Machine = Callable[[int, Split, Settings], Iterable[Point]]
-"""Yields the machines on the way, from the seed that draws split and start."""
-Sizes = Callable[[str, Settings], Sequence[int]]
-"""Returns for a method how many bases are allowed, in turn; 0 for as many as there are."""
+Point = tuple[float, ...]
+"""A machine on the way: its λ and bases, and in how many of 100 rows to choose by and to test it is right."""
 
 
 def settings_of(settings: Settings, data: str) -> Settings:
@@ -146,7 +127,7 @@ def _shared(
         solver, epochs = get_solver("conditional_gradient", {"refit": refit, **about}), own["units"]
     strengths, rng = [share * top for share in own["shares"]], np.random.default_rng([seed, 1])
     for step in validated_path(train, on_validation, strengths, solver, rng, epochs):
-        yield Point(step.strength, step.n_bases, 100.0 * step.score, 100.0 * on_test(step.parameters))
+        yield step.strength, step.n_bases, 100.0 * step.score, 100.0 * on_test(step.parameters)
 
 
 def _solver(own: Settings, refit: str = "output", bases: int = 0) -> Solver:
@@ -156,27 +137,29 @@ def _solver(own: Settings, refit: str = "output", bases: int = 0) -> Solver:
 
 def _one_by_one(seed: int, split: Split, own: Settings) -> Iterator[Point]:
     """Yield a network a class, each against the others under ℓ1, all at one share of their λ_max."""
-    designs = [Design(augmented(rows.X)) for rows in (split.validation, split.test)]
+    (X, y), *others = split
     about = {"loss": "logistic", "penalty": "l1", "rank": own["units"], **_NETWORK}
-    signs = [np.where(split.train.y == label, 1.0, -1.0) for label in split.labels]
-    networks = [Problem.build(augmented(split.train.X), each, **about) for each in signs]
+    signs = (np.where(y == label, 1.0, -1.0) for label in np.unique(y))
+    networks = [Problem.build(augmented(X), each, **about) for each in signs]
+    designs = [Design(augmented(Z)) for Z, _ in others]
     for share in own["shares"]:
         # By class and epoch the bases, and the predictions for other rows.
-        courses: list[list[tuple[int, list[np.ndarray]]]] = []
+        courses = []
         for problem in networks:
             strengths, rng = [share * largest_strength(problem)], np.random.default_rng([seed, 1])
             steps = validated_path(problem, lambda _: 0.0, strengths, _solver(own), rng, epochs_of(own))
             predict = problem.model.predict
             courses.append(
-                [(s.n_bases, [predict(design, s.parameters) for design in designs]) for s in steps]
+                [(s.n_bases, *(predict(design, s.parameters) for design in designs)) for s in steps]
             )
         for epoch in range(max(map(len, courses))):
-            ends = [course[min(epoch, len(course) - 1)] for course in courses]
-            right = [
-                100.0 * float(np.mean(np.column_stack([end[1][k] for end in ends]).argmax(axis=1) == rows.y))
-                for k, rows in enumerate((split.validation, split.test))
-            ]
-            yield Point(share, sum(end[0] for end in ends), *right)
+            bases, *predicted = zip(*(course[min(epoch, len(course) - 1)] for course in courses), strict=True)
+            pairs = zip(predicted, others, strict=True)
+            yield (
+                share,
+                sum(bases),
+                *(100.0 * float(np.mean(np.argmax(f, axis=0) == t)) for f, (_, t) in pairs),
+            )
 
 
 def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point]:
@@ -188,7 +171,8 @@ def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point
 
     # (⟨x, x'⟩ + 1)².
     square: dict[str, Any] = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}
-    most = min(own["units"], split.train.y.size)
+    (X, y), *others = split
+    most = min(own["units"], y.size)
     sizes = range(own["bases"], most + 1, own["bases"]) if method == NYSTROEM else (0,)
     for bases, C in product(sizes, (10.0**e for e in range(-2, 5))):
         machine: Any = SVC(C=C, **square)
@@ -197,47 +181,34 @@ def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point
         elif method == NYSTROEM:
             features = Nystroem(**square, n_components=bases, random_state=seed)
             machine = make_pipeline(features, LogisticRegression(C=C, max_iter=300))
-        machine.fit(split.train.X, split.train.y)
-        right = [100.0 * float(machine.score(*rows)) for rows in (split.validation, split.test)]
-        used = int(machine.n_support_.sum()) if method == KERNEL else bases
-        yield Point(C, used, *right)
+        machine.fit(X, y)
+        right = [100.0 * float(machine.score(*rows)) for rows in others]
+        yield C, int(machine.n_support_.sum()) if method == KERNEL else bases, *right
 
 
-MACHINES: dict[str, Machine] = {
+MACHINES: dict[str, Callable[[int, Split, Settings], Iterable[Point]]] = {
     **{name: partial(_shared, **about) for name, about in declared("blondel2017")["machines"].items()},
     **{method: partial(_peer, method=method) for method in (LINEAR, KERNEL, NYSTROEM)},
     ONE_BY_ONE: _one_by_one,
 }
-"""The machines by their names."""
+"""The machines on the way, from the seed that draws split and start, by their names."""
 
 
-def validated(repro: Reproduction, methods: Sequence[str], sizes: Sizes) -> Iterator[str]:
-    """Fit all methods to all data sets and splits, and fill the table "test".
+def validated(own: Settings, data: str, method: str, seed: int, sizes: Iterable[int] = (0,)) -> Rows:
+    """Fit a method to a split: rows of "test".
 
     Of the machines on the way that have no more bases than allowed the one with the most right validation
-    rows counts, of those the one with the fewest bases.
+    rows counts, of those the one with the fewest bases; 0 allows for any number.
     """
-    trials = [
-        {"data": name, "method": method, "seed": seed}
-        for seed, name, method in product(range(repro.settings["splits"]), classes_in_use(repro), methods)
-    ]
-    repro.total += len(trials)
-    small = {"units": 2, "units_letter": 2, "shares": [0.5]}
-    yield from repro.ready(_fitted, trials, lambda trial: (trial["method"], trial["data"]), **small)
-    for trial, way in repro.trials("classes", _fitted, trials, ("points", "seconds")):
-        points = [Point(*point) for point in way["points"] or ()]
-        for size in sizes(trial["method"], settings_of(repro.settings, trial["data"])):
-            allowed = [point for point in points if not size or point.bases <= size]
-            best = max(allowed, key=lambda point: (point.validation, -point.bases), default=None)
-            at = dict(zip(("strength", "used", "validation", "score"), best or [None] * 4, strict=True))
-            repro.row("test", **trial, bases=size, **at, seconds=way["seconds"], failure=way.get("failure"))
-        yield f"{trial['data']}, split {trial['seed'] + 1}: {trial['method']}"
-
-
-def _fitted(trial: Row, own: Settings) -> Row:
-    begin, name, seed = time.process_time(), trial["data"], trial["seed"]
-    points = list(MACHINES[trial["method"]](seed, split_of(name, seed), settings_of(own, name)))
-    return {"points": [list(point) for point in points], "seconds": time.process_time() - begin}
+    yield classes_of(data)
+    begin = time.process_time()
+    points = list(MACHINES[method](seed, split_of(data, seed), settings_of(own, data)))
+    seconds = time.process_time() - begin
+    for size in sizes:
+        allowed = [point for point in points if not size or point[1] <= size]
+        best = max(allowed, key=lambda point: (point[2], -point[1]), default=[None] * 4)
+        at = dict(zip(("strength", "used", "validation", "score"), best, strict=True))
+        yield "test", {"data": data, "method": method, "seed": seed, "bases": size, **at, "seconds": seconds}
 
 
 def scores(tables: Tables, data: str, column: str = "score", **where: Any) -> pd.DataFrame:
@@ -258,37 +229,33 @@ EIGEN, REFINED, RANDOM_REFINED, START, DATA, RANDOM = SELECTIONS
 EARLY, LATE = "early", "late"
 
 
-def fig2(repro: Reproduction) -> Iterator[str]:
+def added(
+    problem: Problem, solver: Solver, rng: np.random.Generator, steps: int
+) -> Iterator[tuple[int, Parameters]]:
+    """Yield the parameters before and after every step in which a basis is added, with their number."""
+    run = solver.on(problem)
+    run.start(problem.start(0.0, rng), rng)
+    yield 0, run.parameters()
+    for step in range(1, steps + 1):
+        run.epoch()
+        yield step, run.parameters()
+    run.close()
+
+
+def fig2(own: Settings, data: str, seed: int) -> Rows:
     """Select bases by every method at every state of one run, under ℓ1/ℓ∞."""
-    cases = product(classes_in_use(repro), range(repro.settings["splits"]))
-    for name, seed in repro.each(cases):
-        yield f"{name}, split {seed + 1}"
-        steps = partial(_selections, repro, name, seed)
-        yield from repro.once((name, seed, repro.data[name]), steps)
-
-
-def _selections(repro: Reproduction, name: str, seed: int) -> Iterator[str]:
-    settings = repro.settings
-    train, *_ = problems(
-        split_of(name, seed), loss="logistic", penalty="l1_linf", rank=2 * settings["iterations"]
-    )
-    train = train.at(lambda_sparse=settings["share"] * largest_strength(train))
-    run, rng = _solver(settings, bases=1).on(train), np.random.default_rng([seed, 1])
-    run.start(train.start(0.0, rng), rng)
-    for iteration in range(1, settings["iterations"] + 1):
-        slopes = train.slope(train.predict(run.parameters()))
-        gradient = BasisGradient(train.design, slopes, True)
+    yield classes_of(data)
+    train, *_ = problems(split_of(data, seed), loss="logistic", penalty="l1_linf", rank=2 * own["iterations"])
+    train = train.at(lambda_sparse=own["share"] * largest_strength(train))
+    rng = np.random.default_rng([seed, 1])
+    for step, at in added(train, _solver(own, bases=1), rng, own["iterations"] - 1):
+        gradient = BasisGradient(train.design, train.slope(train.predict(at)), True)
         best = float(select(gradient, 1.0, "exact", 1, rng)[1][0])
-        place = {"panel": name, "seed": seed, "iteration": iteration}
-        stage = EARLY if iteration <= settings["early"] else LATE
+        stage = EARLY if step < own["early"] else LATE
+        place = {"panel": data, "seed": seed, "iteration": step + 1, "stage": stage}
         for method, how in SELECTIONS.items():
             value = float(select(gradient, 1.0, how, 1, rng)[1][0])
-            repro.row("ratios", **place, stage=stage, method=method, y=value / best)
-        run.epoch()
-        repro.check()
-        if repro.due():
-            yield f"{name}, split {seed + 1}: basis {iteration}"
-    run.close()
+            yield "ratios", {**place, "method": method, "y": value / best}
 
 
 def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -321,9 +288,9 @@ def sizes_of_fig3(method: str, own: Settings) -> Sequence[int]:
     return (0,) if method in (KERNEL, LINEAR) else range(own["bases"], own["units"] + 1, own["bases"])
 
 
-def fig3(repro: Reproduction) -> Iterator[str]:
-    """Compare penalties over the number of bases."""
-    return validated(repro, declared("blondel2017_fig3")["methods"], sizes_of_fig3)
+def fig3(own: Settings, data: str, method: str, seed: int) -> Rows:
+    """Fit a penalty, or a peer, at every number of bases."""
+    return validated(own, data, method, seed, sizes_of_fig3(method, settings_of(own, data)))
 
 
 def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -339,32 +306,27 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
             gap = gaps(by_split, method, other).unstack()
             return gap.loc[:, gap.columns >= least].dropna().mean(axis=1)
 
+        titles = {machine: f"{name}, {machine.split(',')[0]}" for machine in REFITTED}
         for machine in REFITTED[1:] if first else ():
-            case = f"{name}, {machine.split(',')[0]}"
-            yield "groups", case, by_margin(lead(machine, REFITTED[0], first))
+            yield "groups", titles[machine], margin(lead(machine, REFITTED[0], first))
         means = by_split.groupby(level="bases").mean().reindex(index=sizes, columns=REFITTED)
         spreads = (means.max(axis=1) - means.min(axis=1))[means.notna().all(axis=1)]
-        wins, n = sum(spreads <= settings["same"]), len(spreads)
-        if name in (SEGMENT, SATIMAGE) and n:
-            yield "similar", name, (by_majority(wins, n), {"wins": wins, "n": n, "most": spreads.max()})
-        for machine in REFITTED:
-            case = f"{name}, {machine.split(',')[0]}"
-            yield "nystroem", case, by_margin(lead(machine, NYSTROEM), settings["much"])
+        if name in (SEGMENT, SATIMAGE) and len(spreads):
+            yield "similar", name, majority(spreads <= settings["same"], most=spreads.max())
+        for machine, title in titles.items():
+            yield "nystroem", title, margin(lead(machine, NYSTROEM), settings["much"])
         kernel = rows[rows["method"] == KERNEL]
         if kernel.empty:
             continue
         goal, vectors = kernel["score"].mean(), kernel["used"].mean()
         bases = means.index[means.max(axis=1) >= goal - settings["same"]].min()
-        few = bases <= settings["few"] * vectors
-        if name not in (*FROM, SATIMAGE):
-            few = None
-        elif name == LETTER:
-            few = not bases < 100
+        few = not bases < 100 if name == LETTER else bases <= settings["few"] * vectors
+        known = name in (*FROM, SATIMAGE)
         words = {
-            "odd": "The paper says nothing of it. " if few is None else "",
+            "odd": "" if known else "The paper says nothing of it. ",
             "bases": "more than there are" if np.isnan(bases) else bases,
         }
-        yield "kernel", name, (few, {**words, "goal": goal, "vectors": vectors})
+        yield "kernel", name, (few if known else None, {**words, "goal": goal, "vectors": vectors})
 
 
 # --------------------------------------------------------------------------------------------------- figure 4
@@ -372,115 +334,72 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
 DRAWN = "drawn ratings"
 MEASURES = ("RMSE", "nDCG@1", "nDCG@5")
 FM, PN, BIASES = "one output, FM", "one output, PN", "biases alone"
-# λ beyond which no basis is worth its price.
-_NONE = 1e3
-
-
 RATERS: dict[str, dict[str, Any]] = declared("blondel2017")["raters"]
 
 
-class Rated(NamedTuple):
-    """Ratings with who gave them."""
-
-    X: Any
-    y: np.ndarray
-    user: np.ndarray
-
-
-@lru_cache(maxsize=1)
-def ratings(data: str, drawn: int) -> Rated:
-    """Return users and items one-hot with their ratings; about so many, where they are drawn."""
-    X, y = rows_of(SETS, data, drawn)
-    # Both ones of a row; users come first.
-    return Rated(X, y, sp.csr_array(X).indices.reshape(-1, 2).min(axis=1))
-
-
-def fit_ratings(trial: Row, own: Settings) -> Row:
-    """Return the machines on the way: λ, bases, RMSE on validation rows, and `MEASURES` on test rows."""
-    rater, rated, seed = RATERS[trial["method"]], ratings(trial["data"], own["drawn"]), trial["seed"]
-    has_levels, kernel = rater.get("levels", True), rater.get("kernel", "anova")
-    n = rated.y.size
+def fig4(own: Settings, data: str, method: str, seed: int) -> Rows:
+    """Fit ratings, as numbers or as levels, by a machine: rows of "test" and "lines" with `MEASURES`."""
+    rater, (X, y) = RATERS[method], rows_of(SETS, data, own["drawn"])
+    # Users and items are one-hot, and users come first.
+    user = sp.csr_array(X).indices.reshape(-1, 2).min(axis=1)
+    yield use(data, X, y, users=len(np.unique(user)))
+    n, levels, has_levels = y.size, np.unique(y), rater.get("levels", True)
     order = np.random.default_rng([seed, 0]).permutation(n)
     train, chosen, test = np.split(order, [n // 2, n // 2 + n // 4])
-    levels = np.unique(rated.y)
-    on_chosen, on_test = (Design(rated.X[rows]) for rows in (chosen, test))
-    y = rated.y[train]
+    on_chosen, on_test = (Design(X[rows]) for rows in (chosen, test))
     problem = Problem.build(
-        rated.X[train],
-        np.where(y[:, None] <= levels[:-1], 1.0, -1.0) if has_levels else y,
+        X[train],
+        np.where(y[train, None] <= levels[:-1], 1.0, -1.0) if has_levels else y[train],
         loss="logistic" if has_levels else "squared",
         penalty=rater["penalty"],
-        model=get_model("shared_basis", {"kernel": kernel}),
+        model=get_model("shared_basis", {"kernel": rater.get("kernel", "anova")}),
         rank=own["units"],
         fit_linear=True,
         fit_intercept=True,
     )
-    at_most = Target(rated.y[:0], "ordinal", levels)
 
-    def predicted(design: Design, end: Parameters) -> np.ndarray:
+    def predicted(design: Design, end: Parameters) -> Any:
         f = problem.model.predict(design, end)
         if not has_levels:
             return f
-        p = problem.loss.probability(f)
-        assert p is not None, "the logistic loss has probabilities"
-        return at_most.probabilities(p) @ levels
+        at_most: Any = problem.loss.probability(f)
+        return Target(y[:0], "ordinal", levels).probabilities(at_most) @ levels
 
     def score(end: Parameters) -> float:
-        return -rmse(rated.y[chosen], predicted(on_chosen, end))
+        return -rmse(y[chosen], predicted(on_chosen, end))
 
     def path(at: Problem, strengths: Iterable[float], epochs: int) -> Iterator[Step]:
         return validated_path(at, score, strengths, _solver(own), np.random.default_rng([seed, 1]), epochs)
 
+    # With λ = 1,000 no basis is worth its price, and biases are alone.
     grid = own["ridges_of_levels" if has_levels else "ridges"]
-    ends = {ridge: next(path(problem.at(lambda_w=ridge), (_NONE,), 1)) for ridge in grid}
+    ends = {ridge: next(path(problem.at(lambda_w=ridge), [1e3], 1)) for ridge in grid}
     ridge = max(ends, key=lambda ridge: ends[ridge].score)
-    way = [ends[ridge]]
+    at, way = problem.at(lambda_w=ridge), [ends[ridge]]
     if not rater.get("alone"):
-        at = problem.at(lambda_w=ridge)
         top = largest_strength(at)
         way += path(at, [share * top for share in own["shares"]], epochs_of(own))
-    points = []
-    for step in way:
-        ours, truth, user = predicted(on_test, step.parameters), rated.y[test], rated.user[test]
-        ranking = [ndcg(truth, ours, at, user) for at in (1, 5)]
-        points.append([step.strength, step.n_bases, -step.score, rmse(truth, ours), *ranking])
-    return {"points": points, "lambda_w": ridge}
+    for size in range(own["bases"], own["units"] + 1, own["bases"]):
+        allowed = (step for step in way if step.n_bases <= size)
+        step = max(allowed, key=lambda step: (step.score, -step.n_bases))
+        ours, truth = predicted(on_test, step.parameters), y[test]
+        measured = [rmse(truth, ours), *(ndcg(truth, ours, at, user[test]) for at in (1, 5))]
+        values = dict(zip(MEASURES, measured, strict=True))
+        about = {"used": step.n_bases, "strength": step.strength, "lambda_w": ridge, **values}
+        yield "test", {"data": data, "method": method, "seed": seed, "bases": size, **about}
+        for measure, value in values.items():
+            panel = measure if len(own["data"]) < 2 else f"{data}: {measure}"
+            yield "lines", {"panel": panel, "method": method, "seed": seed, "x": size, "y": value}
 
 
-def fig4(repro: Reproduction) -> Iterator[str]:
-    """Fit ratings, as numbers and as levels, by machines of one and of several outputs."""
-    settings = repro.settings
-    names = repro.available(DRAWN)
-    for name in names:
-        rated = ratings(name, settings["drawn"])
-        repro.use(name, rated.X, rated.y, users=len(np.unique(rated.user)))
-    trials = [
-        {"data": name, "method": method, "seed": seed}
-        for seed, name, method in product(range(settings["splits"]), names, RATERS)
-    ]
-    repro.total += len(trials)
-    for trial, result in repro.trials("ratings", fit_ratings, trials, ("points", "lambda_w")):
-        for size in range(settings["bases"], settings["units"] + 1, settings["bases"]):
-            allowed = [point for point in result["points"] or () if point[1] <= size]
-            if not allowed:
-                continue
-            strength, used, _, *measured = min(allowed, key=lambda point: (point[2], point[1]))
-            values = dict(zip(MEASURES, measured, strict=True))
-            about = {"used": used, "strength": strength, "lambda_w": result["lambda_w"]}
-            repro.row("test", **trial, bases=size, **about, **values)
-            for measure, value in values.items():
-                panel = measure if len(names) == 1 else f"{trial['data']}: {measure}"
-                place = {"panel": panel, "method": trial["method"], "seed": trial["seed"]}
-                repro.row("lines", **place, x=size, y=value)
-        yield f"{trial['data']}, split {trial['seed'] + 1}: {trial['method']}"
-    # Means over the splits at the largest number of bases.
-    for name, method in product(names, RATERS):
-        rows = frame(repro.tables, "test", data=name, method=method, bases=settings["units"])
-        if not rows.empty:
-            means: Row = {}
-            for column in (*MEASURES, "used"):
-                means |= {column: rows[column].mean(), f"{column} std": rows[column].std()}
-            repro.row("ends", data=name, method=method, splits=len(rows), **means)
+def ends_of_fig4(tables: Tables) -> Iterator[Row]:
+    """Yield means over the splits at the largest number of bases."""
+    known = frame(tables, "test").reindex(columns=["data", "method", "bases", "used", *MEASURES])
+    for (data, method), rows in known.groupby(["data", "method"], sort=False):
+        rows = rows[rows["bases"] == rows["bases"].max()]
+        values = rows[[*MEASURES, "used"]]
+        place = {"data": data, "method": method, "splits": len(rows)}
+        yield {**place, **values.mean(), **values.std().add_suffix(" std")}
 
 
 def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -492,7 +411,7 @@ def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
             first, second = (other, method) if measure == "RMSE" else (method, other)
             against = other.removeprefix("one output, ")
             case = f"{name}, {measure}, {method.split(',')[0]} against {against}"
-            yield key, case, by_margin(gaps(table, first, second), unit="")
+            yield key, case, margin(gaps(table, first, second), unit="")
 
 
 # --------------------------------------------------------------------------------------------------- figure 5
@@ -501,115 +420,48 @@ REFITS = {OUTPUT: "output", BOTH: "full"}
 OBJECTIVE, ACCURACY = "objective, relative difference", "accuracy"
 
 
-def course(trial: Row, own: Settings) -> Row:
-    """Return the objectives and the accuracies of a way to refit, step by step."""
-    split = split_of(trial["data"], trial["seed"])
-    train, _, test = problems(split, loss="logistic", penalty="l1_l2", rank=own["steps"])
-    train = train.at(lambda_sparse=own["strength"] / split.train.y.size)
-    run, right = _solver(own, REFITS[trial["method"]], bases=1).on(train), accuracy_on(test)
-    rng = np.random.default_rng([trial["seed"], 1])
-    run.start(train.start(0.0, rng), rng)
-    values, scores = [], []
-    for _ in range(own["steps"]):
-        run.epoch()
-        end = run.parameters()
-        values.append(train.objective(end))
-        scores.append(100.0 * right(end))
-    run.close()
-    return {"objective": values, "accuracy": scores}
-
-
-def fig5(repro: Reproduction) -> Iterator[str]:
-    """Refit the output layer, or both layers, basis by basis."""
-    settings = repro.settings
-    trials = [
-        {"data": name, "method": method, "seed": seed}
-        for seed, name, method in product(range(settings["splits"]), classes_in_use(repro), REFITS)
-    ]
-    repro.total += len(trials)
-    courses: dict[tuple[str, int], dict[str, Row]] = {}
-    for trial, result in repro.trials("refits", course, trials, ("objective", "accuracy")):
-        name, seed = trial["data"], trial["seed"]
-        both = courses.setdefault((name, seed), {})
-        both[trial["method"]] = result
-        if len(both) == len(REFITS) and not any(row.get("failure") for row in both.values()):
-            lowest = min(value for row in both.values() for value in row["objective"])
-            for method, row in both.items():
-                for step, pair in enumerate(zip(row["objective"], row["accuracy"], strict=True), start=1):
-                    point = {"method": method, "seed": seed, "x": step}
-                    repro.row("lines", panel=f"{name}: {OBJECTIVE}", **point, y=pair[0] / lowest - 1.0)
-                    repro.row("lines", panel=f"{name}: {ACCURACY}", **point, y=pair[1])
-        yield f"{name}, split {seed + 1}: {trial['method']}"
+def fig5(own: Settings, data: str, seed: int) -> Rows:
+    """Refit the output layer, or both layers, basis by basis: objectives and accuracies."""
+    yield classes_of(data)
+    train, _, test = problems(split_of(data, seed), loss="logistic", penalty="l1_l2", rank=own["steps"])
+    train, right = train.at(lambda_sparse=own["strength"] / len(train.y)), accuracy_on(test)
+    points: list[Row] = []
+    for method, refit in REFITS.items():
+        course = added(train, _solver(own, refit, bases=1), np.random.default_rng([seed, 1]), own["steps"])
+        for step, end in islice(course, 1, None):
+            values = {OBJECTIVE: train.objective(end), ACCURACY: 100.0 * right(end)}
+            points.append({"method": method, "seed": seed, "x": step, **values})
+    lowest = min(point[OBJECTIVE] for point in points)
+    for point in points:
+        values = {OBJECTIVE: point.pop(OBJECTIVE) / lowest - 1.0, ACCURACY: point.pop(ACCURACY)}
+        yield from (("lines", {"panel": f"{data}: {name}", **point, "y": y}) for name, y in values.items())
 
 
 def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for name in names_of(tables, settings):
-        above = [
-            frame(tables, "lines", panel=f"{name}: {quantity}")
-            .pivot_table("y", ["seed", "x"], "method")
-            .pipe(gaps, BOTH, OUTPUT)
+        objective, accuracy = (
+            pivot(tables, "lines", "y", ["seed", "x"], panel=f"{name}: {quantity}").pipe(gaps, BOTH, OUTPUT)
             for quantity in (OBJECTIVE, ACCURACY)
-            if rows_where(tables, "lines", panel=f"{name}: {quantity}")
-        ]
-        if above:
-            objective, accuracy = above
-            behind, n = sum(objective > -settings["same"]), len(objective)
-            yield "objective", name, (behind > 0, {"n": n, "behind": behind}) if n else None
-            yield "accuracy", name, by_margin(accuracy.groupby(level="seed").mean())
+        )
+        if n := len(objective):
+            behind = sum(objective > -settings["same"])
+            yield "objective", name, (behind > 0, {"n": n, "behind": behind})
+            yield "accuracy", name, margin(accuracy.groupby(level="seed").mean())
 
 
 # --------------------------------------------------------------------------------------------- tables 2 and 4
 
-PRINTED_SETS = (SEGMENT, "vowel", SATIMAGE, LETTER)
-"""The columns of the printed tables."""
-Printed = Mapping[str, Sequence[Sequence[float]]]
-"""Of every method the accuracies and bases on `PRINTED_SETS`; [] where there is none."""
-TABLE2: list[str] = declared("blondel2017_table2")["methods"]
-TABLE4: list[str] = declared("blondel2017_table4")["methods"]
-PRINTED: Printed = declared("blondel2017_table2")["printed"]
-PRINTED4: Printed = {
-    method: row
-    for method, row in {**PRINTED, **declared("blondel2017_table4")["printed"]}.items()
-    if method in TABLE4
-}
 
-
-def printed_on(printed: Printed, method: str, data: str) -> Sequence[float]:
-    """Return the accuracy and the bases that are printed for a data set, as far as they are."""
-    column = data.split(" ")[0]
-    return printed.get(method, [[]] * 4)[PRINTED_SETS.index(column)] if column in PRINTED_SETS else ()
-
-
-def compared(repro: Reproduction, methods: Sequence[str], printed: Printed) -> Iterator[str]:
-    """Fit all methods, and fill the table "cells": means over the splits, with what is printed."""
-    try:
-        yield from validated(repro, methods, lambda method, own: (0,))
-    finally:  # Of the splits that there are, where it is stopped.
-        _cells(repro, methods, printed)
-
-
-def _cells(repro: Reproduction, methods: Sequence[str], printed: Printed) -> None:
-    for data, method in product(repro.data, methods):
-        rows = (
-            frame(repro.tables, "test", data=data, method=method).reindex(columns=["score", "used"]).dropna()
-        )
-        if rows.empty:
-            continue
-        (mean, bases), (std, bases_std), n = rows.mean(), rows.std(), len(rows)
+def cells(tables: Tables, printed: Mapping[tuple[str, str], Row]) -> Iterator[Row]:
+    """Yield means over the splits, with what is printed of a data set and a method."""
+    rows = frame(tables, "test").reindex(columns=["data", "method", "score", "used"]).dropna()
+    for (data, method), part in rows.groupby(["data", "method"], sort=False):
+        (mean, bases), (std, bases_std), n = part.iloc[:, 2:].mean(), part.iloc[:, 2:].std(), len(part)
         own = {"accuracy": mean, "std": std, "error": std / n**0.5, "bases": bases, "bases_std": bases_std}
-        value, printed_bases, *_ = (*printed_on(printed, method, data), None, None)
+        value, printed_bases = map(printed.get((data, method), {}).get, ("accuracy", "bases"))
         near = None if value is None or n < 2 else bool(abs(value - mean) <= 2.0 * std + 1e-9)
         about = {"splits": n, "printed": value, "printed_bases": printed_bases, "within": near}
-        repro.row("cells", data=data, method=method, **own, **about)
-
-
-def published_cells(printed: Printed, source: str) -> Iterator[Published]:
-    """Yield the printed accuracies and counts of bases, each tolerated within two standard deviations."""
-    for method, data in product(printed, SETS):
-        for column, value in zip(("accuracy", "bases"), printed_on(printed, method, data), strict=False):
-            where = {"data": data, "method": method}
-            spread = "std" if column == "accuracy" else "bases_std"
-            yield Published("cells", where, column, value, source, spread=spread)
+        yield {"data": data, "method": method, **own, **about}
 
 
 def within(tables: Tables, name: str) -> Said | None:
@@ -632,18 +484,18 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
         # Those of more than ten classes.
         for title in GROUPS if name in (VOWEL_TEST, VOWEL_TRAIN, LETTER) else ():
             before, after = (gaps(table, f"{title}, {layer}", f"{L1}, {layer}") for layer in LAYERS)
-            yield "groups", f"{name}, {title}", by_margin(before)
+            yield "groups", f"{name}, {title}", margin(before)
             if len(before) and len(after):
                 first, second = before.mean(), after.mean()
                 closer = None if len(before) < 3 or first <= 0.0 else second < first
                 yield "catches_up", f"{name}, {title}", (closer, {"first": first, "second": second})
         if name in (VOWEL_TEST, VOWEL_TRAIN):
             leads = gaps(table, f"ℓ₁/ℓ₂, {BOTH}", f"{L1}, {BOTH}")
-            yield "still_better", name, by_margin(leads, settings["much"])
+            yield "still_better", name, margin(leads, settings["much"])
         bases = scores(tables, name, "used")
         for title in PENALTIES:
             case, leads = f"{name}, {title}", gaps(table, f"{title}, {OUTPUT}", ONE_BY_ONE)
-            yield "one_by_one", case, by_margin(leads, settings["much"])
+            yield "one_by_one", case, margin(leads, settings["much"])
             layers = [f"{title}, {layer}" for layer in LAYERS]
             ours, theirs = (
                 bases.reindex(columns=machines).stack().mean()
@@ -655,14 +507,14 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     for title, layer in product(PENALTIES, LAYERS):
         machine, other = f"{title}, {layer}", f"{title}, {RANDOM_START}"
         leads = {name: gaps(right[name], machine, other) for name in names}
-        each = {name: said for name, lead in leads.items() if (said := by_margin(lead))}
+        each = {name: said for name, lead in leads.items() if (said := margin(lead))}
         if not each:
             continue
-        wins = sum(holds == "holds" for holds, _ in each.values())
         unsettled = all(holds == "not settled" for holds, _ in each.values())
         parts = "; ".join(f"{name}: {words[0].lower()}{words[1:-1]}" for name, (_, words) in each.items())
-        numbers = {"wins": wins, "n": len(each), "each": f"{parts[0].upper()}{parts[1:]}"}
-        yield "random", machine, (None if unsettled else by_majority(wins, len(each)), numbers)
+        wins = (holds == "holds" for holds, _ in each.values())
+        holds, numbers = majority(wins, each=f"{parts[0].upper()}{parts[1:]}")
+        yield "random", machine, (None if unsettled else holds, numbers)
 
 
 def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -673,33 +525,29 @@ def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
             logistic = f"{title}, {layer}"
             hinge, case = f"{logistic}, squared hinge", f"{name}, {logistic}"
             leads = gaps(right, hinge, logistic)
-            if len(leads) >= 3:
-                lead, error = leads.mean(), leads.sem()
-                comparable = abs(lead) <= max(settings["same"], error)
-                yield "comparable", case, (comparable, {"lead": lead, "error": error})
-            elif len(leads):
-                yield "comparable", case, (None, f"{len(leads)} splits tell nothing of their spread.")
+            lead, error = leads.mean(), leads.sem()
+            comparable = abs(lead) <= max(settings["same"], error)
+            few = f"{len(leads)} splits tell nothing of their spread."
+            said = (comparable, {"lead": lead, "error": error}) if len(leads) >= 3 else (None, few)
+            if len(leads):
+                yield "comparable", case, said
             if {hinge, logistic} <= set(seconds.index):
                 ours, theirs = seconds[hinge], seconds[logistic]
                 numbers = {"ours": ours, "theirs": theirs, "ratio": theirs / ours}
                 yield "faster", case, (settings["faster"] * ours <= theirs, numbers)
 
 
+def _table(n: int, judging: Judge) -> Artefact:
+    name = f"blondel2017_table{n}"
+    printed = {(row["data"], row["method"]): row for row in declared(name)["printed"]}
+    return figure(name, validated, judging, cells=partial(cells, printed=printed))
+
+
 ARTEFACTS = (
     figure("blondel2017_fig2", fig2, _judge_fig2),
     figure("blondel2017_fig3", fig3, _judge_fig3),
-    figure("blondel2017_fig4", fig4, _judge_fig4),
+    figure("blondel2017_fig4", fig4, _judge_fig4, ends=ends_of_fig4),
     figure("blondel2017_fig5", fig5, _judge_fig5),
-    figure(
-        "blondel2017_table2",
-        partial(compared, methods=TABLE2, printed=PRINTED),
-        _judge_table2,
-        published_cells(PRINTED, "Table 2"),
-    ),
-    figure(
-        "blondel2017_table4",
-        partial(compared, methods=TABLE4, printed=PRINTED4),
-        _judge_table4,
-        published_cells(PRINTED4, "Table 4"),
-    ),
+    _table(2, _judge_table2),
+    _table(4, _judge_table4),
 )

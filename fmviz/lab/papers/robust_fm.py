@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.sparse.linalg import svds
+from sklearn.metrics import f1_score
 
 from fmviz import RobustFMRegressor
 from fmviz.engine.design import Design
@@ -22,11 +24,10 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.lab.contamination import contaminated
-from fmviz.lab.papers.base import declared, figure, load
-from fmviz.lab.papers.reproduction import Reproduction, Settings
-from fmviz.lab.papers.tables import Row, Tables, frame
-from fmviz.lab.papers.verdicts import Finding, Said, by_majority, listed
-from fmviz.lab.runner import split
+from fmviz.lab.papers.base import declared, figure
+from fmviz.lab.papers.judging import Finding, Said, Tables, frame, listed, majority
+from fmviz.lab.papers.reproduction import Rows, Settings, use
+from fmviz.lab.runner import load_dataset, split
 
 SETS = declared("robust_fm")["sets"]
 ABALONE, FLIGHTS, MOVIELENS = SETS
@@ -48,7 +49,7 @@ _MOST_FEATURES = 60
 _NOISE, _NO_CAP = 0.1, 1e12
 
 
-class Rows(NamedTuple):
+class Planted(NamedTuple):
     """Rows with a known truth: the true Z, and which targets or features are wrong."""
 
     X: np.ndarray
@@ -57,7 +58,9 @@ class Rows(NamedTuple):
     wrong: np.ndarray
 
 
-def planted(seed: int, percent: int, kind: str = GROSS, n: int = 1_500, d: int = 30, rank: int = 3) -> Rows:
+def planted(
+    seed: int, percent: int, kind: str = GROSS, n: int = 1_500, d: int = 30, rank: int = 3
+) -> Planted:
     """Return standard normal features, Z = VVᵀ and w with V and w standard normal, and wrong rows.
 
     The noise has 0.1 deviations of the noiseless target, gross errors 3 to 8 deviations of y, mild ones 3 to
@@ -77,92 +80,78 @@ def planted(seed: int, percent: int, kind: str = GROSS, n: int = 1_500, d: int =
             lengths = np.square(X).sum(axis=1)
             wrong = lengths > np.quantile(lengths, 0.8)
             y = np.where(wrong, y + 3.0 * np.square(X @ rng.normal(size=d)), y)
-        return Rows(X, y, V @ V.T, wrong)
+        return Planted(X, y, V @ V.T, wrong)
     wrong = np.zeros(n, dtype=bool)
     wrong[rng.permutation(n)[: n * percent // 100]] = True
     size = rng.uniform(3, 8, n) * (_NOISE * f.std() if kind == MILD else y.std())
     sign = 1.0 if kind == ONE_SIDED else rng.choice([-1.0, 1.0], n)
-    return Rows(X, np.where(wrong, y + sign * size, y), V @ V.T, wrong)
+    return Planted(X, np.where(wrong, y + sign * size, y), V @ V.T, wrong)
 
 
 # ---------------------------------------------------------------------------------------------- contamination
 
 
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """Rows to fit, which of them are wrong, what a strength is chosen by, and how good a machine is."""
-
-    problem: Problem
-    wrong: np.ndarray
-    choose: Callable[[Parameters], float]
-    score: Callable[[Parameters], float]
+Score = Callable[[Parameters], float]
 
 
-def machines(trial: Row, own: Settings) -> Row:
-    """Return the rows of all losses and norms on a data set, under "rows"; `own` are settings of all fits."""
-    parts = _parts(**trial, own=own)
-    return {"rows": [*_fits(parts, own, np.random.default_rng([trial["seed"], 2]))]}
-
-
-def _parts(data: str, percent: int, seed: int, own: Settings) -> _Parts:
-    rng = np.random.default_rng([seed, 1])
+def wrong_rows(
+    own: Settings, data: str, percent: int, seed: int
+) -> tuple[Any, np.ndarray, np.ndarray, Score]:
+    """Return X and y, which of the rows are wrong, so many in 100, and what scores a machine."""
     if data == PLANTED:
         X, y, Z, wrong = planted(seed, percent, n=own["rows"], d=own["features"])
+        size = np.linalg.norm(Z)
+        return X, y, wrong, lambda at: float(np.linalg.norm((at.P * at.multipliers) @ at.P.T - Z) / size)
+    dataset = load_dataset(**SETS[data])
+    truth = np.log(dataset.y) if data == ABALONE else dataset.y
+    known, unseen = split(len(truth), _TEST, seed)
+    share: dict[str, Any] = {"flipped" if data == FLIGHTS else "gross": percent / 100.0, "errors_seed": seed}
+    y, test = contaminated(truth[known], dataset.task, **share), Design(dataset.X[unseen])
+    return dataset.X[known], y, y != truth[known], lambda at: _error(data, test, truth[unseen], at, np.mean)
 
-        def score(at: Parameters) -> float:
-            return float(np.linalg.norm((at.P * at.multipliers) @ at.P.T - Z) / np.linalg.norm(Z))
-    else:
-        dataset = load(SETS, data)
-        truth = np.log(dataset.y) if data == ABALONE else dataset.y
-        known, unseen = split(len(truth), _TEST, seed)
-        kind = "flipped" if dataset.task == "binary" else "gross"
-        share: dict[str, Any] = {kind: percent / 100.0, "errors_seed": seed}
-        X, clean = dataset.X[known], truth[known]
-        y = contaminated(clean, dataset.task, **share)
-        wrong = y != clean
-        test, right = Design(dataset.X[unseen]), truth[unseen]
 
-        def score(at: Parameters) -> float:
-            f = RobustFM().predict(test, at)
-            wrongly = np.mean(f * right <= 0.0) if dataset.task == "binary" else np.abs(f - right).mean()
-            return float(wrongly)
+def _error(data: str, design: Design, y: np.ndarray, at: Parameters, typical: Callable[[Any], Any]) -> float:
+    f = RobustFM().predict(design, at)
+    return float(np.mean(f * y <= 0.0) if data == FLIGHTS else typical(np.abs(f - y)))
 
-    order = rng.permutation(len(y))
+
+def contamination(own: Settings, data: str, percent: int, seed: int) -> Rows:
+    """Fit rows, so many in 100 of them wrong, under every loss and every norm of Z: rows of "test"."""
+    if data in LARGE and seed >= own["seeds_large"]:
+        return
+    known: Any = (
+        load_dataset(**SETS[data]) if data in SETS else planted(0, 0, n=own["rows"], d=own["features"])
+    )
+    yield use(data, known.X, known.y)
+    X, y, wrong, score = wrong_rows(own, data, percent, seed)
+    order = np.random.default_rng([seed, 1]).permutation(len(y))
     fitted, others = np.split(order, [round((1.0 - _CHOOSE) * len(y))])
-    design, unfitted, target = Design(X[fitted]), Design(X[others]), y[others]
-    binary = data == FLIGHTS
-
-    def choose(at: Parameters) -> float:
-        f = RobustFM().predict(unfitted, at)
-        return float(np.mean(f * target <= 0.0) if binary else np.median(np.abs(f - target)))
-
-    d = design.n_features
+    design, chosen_by = Design(X[fitted]), Design(X[others])
+    large = (d := design.n_features) > _MOST_FEATURES
     problem = Problem.build(
         design,
         y[fitted],
-        loss=CappedHinge() if binary else CappedInsensitive(),
+        loss=CappedHinge() if data == FLIGHTS else CappedInsensitive(),
         penalty="l2",
         model=RobustFM(),
-        rank=d if d <= _MOST_FEATURES else own["rank"],
+        rank=own["rank"] if large else d,
     )
-    return _Parts(problem.at(lambda_w=linear_strength(problem)), wrong[fitted], choose, score)
-
-
-def _fits(parts: _Parts, own: Settings, rng: np.random.Generator) -> Iterator[Row]:
-    large = parts.problem.design.n_features > _MOST_FEATURES
+    problem, rng = problem.at(lambda_w=linear_strength(problem)), np.random.default_rng([seed, 2])
     solver = IncrementalSVD() if large else TwoStage(accuracy=1e-5, rounds=own["rounds"])
-    caps = estimate_caps(parts.problem, Caps(), solver, rng)
+    caps = estimate_caps(problem, Caps(), solver, rng)
     model: Any = caps.problem.model
-    capped = caps.problem.loss
+    capped: Any = caps.problem.loss
     budget = Budget(own["epochs_large" if large else "epochs"], tol=1e-3, report_every=None)
     losses: dict[str, tuple[Loss, float]] = {
         "squared": (Squared(), caps.scale),
         "Huber": (Huber(_HUBER * caps.scale), caps.scale),
-        "absolute": (replace(capped, cap=_NO_CAP) if isinstance(capped, CappedHinge) else Absolute(), 1.0),
+        "absolute": (replace(capped, cap=_NO_CAP) if data == FLIGHTS else Absolute(), 1.0),
         "capped": (capped, 1.0),
     }
     # Losses with kinks have the slope 1: so much pulls at Z, at most.
-    pull = _largest_square(parts.problem)
+    matrix = design.matrix
+    largest = svds(matrix, 1, v0=np.ones(min(matrix.shape)), return_singular_vectors=False)[0]
+    pull = float(largest**2 / matrix.shape[0])
     size = float(caps.start.multipliers.max(initial=0.0)) or float(np.sqrt(model.cap))
     norms = {
         SQUARED: (RobustFM("squared"), [share * pull / (2.0 * size) for share in own["strengths"]]),
@@ -170,70 +159,26 @@ def _fits(parts: _Parts, own: Settings, rng: np.random.Generator) -> Iterator[Ro
         CAPPED: (model, [caps.problem.lambda_p]),
     }
     for (name, (loss, slope)), (norm, (machine, strengths)) in product(losses.items(), norms.items()):
-        begin, ends = time.process_time(), []
+        begin = time.process_time()
+        ends: dict[float, tuple[float, Parameters]] = {}
         for strength in strengths:
-            problem = replace(parts.problem, loss=loss, model=machine, lambda_p=slope * strength)
-            start = caps.start if loss is capped else problem.start(0.0, rng)
-            *_, end = iterate(problem, solver, budget, start=start, rng=rng)
-            ends.append((parts.choose(end.parameters), strength, end.parameters))
-        _, strength, best = min(ends, key=lambda end: end[0])
-        yield {
+            at = replace(problem, loss=loss, model=machine, lambda_p=slope * strength)
+            start = caps.start if loss is capped else at.start(0.0, rng)
+            *_, end = iterate(at, solver, budget, start=start, rng=rng)
+            error = _error(data, chosen_by, y[others], end.parameters, np.median)
+            ends.setdefault(error, (slope * strength, end.parameters))
+        strength, best = ends[min(ends)]
+        aside = capped.majoriser.excess(problem.predict(best), problem.y) > capped.majoriser.cap
+        yield "test", {
+            "data": data, "percent": percent, "seed": seed, "panel": f"{data}, {norm}", "method": name,
             "loss": name,
             "norm": norm,
-            "score": parts.score(best),
+            "score": score(best),
             "rank": int(np.count_nonzero(best.multipliers > 0.01 * best.multipliers.max(initial=0.0))),
-            "f1": _f1(parts, loss, best) if loss is capped else None,
-            "strength": slope * strength,
+            "f1": f1_score(wrong[fitted], aside) if loss is capped and wrong[fitted].any() else None,
+            "strength": strength,
             "seconds": time.process_time() - begin,
-        }
-
-
-def _largest_square(problem: Problem) -> float:
-    """Return the largest eigenvalue of XᵀX/N."""
-    X = problem.design.matrix
-    v = np.ones(problem.design.n_features)
-    size = 1.0
-    for _ in range(20):
-        v = np.asarray(X.T @ (X @ v)) / len(problem.y)
-        size = float(np.linalg.norm(v)) or 1.0
-        v /= size
-    return size
-
-
-def _f1(parts: _Parts, loss: Loss, at: Parameters) -> float | None:
-    """Return how well the rows that are set aside are those that are wrong; None where none is."""
-    kinks, problem = loss.majoriser, parts.problem
-    if kinks is None or not parts.wrong.any():
-        return None
-    aside = kinks.excess(problem.predict(at), problem.y) > kinks.cap
-    return 2.0 * float((aside & parts.wrong).sum()) / float(aside.sum() + parts.wrong.sum())
-
-
-def contamination(repro: Reproduction) -> Iterator[str]:
-    """Fit wrong rows, from none to four in ten, under every loss and every norm of Z."""
-    settings = repro.settings
-    names = repro.available(PLANTED)
-    for name in names:
-        n, d = settings["rows"], settings["features"]
-        data: Any = planted(0, 0, n=n, d=d) if name == PLANTED else load(SETS, name)
-        repro.use(name, data.X, data.y)
-    trials = [
-        {"data": name, "percent": percent, "seed": seed}
-        for name, percent in product(names, settings["percent"])
-        for seed in range(settings["seeds_large" if name in LARGE else "seeds"])
-    ]
-    repro.total += len(trials)
-    small = {"rows": 60, "features": 4, "epochs": 1, "rounds": 10, "epochs_large": 1, "rank": 2}
-    small |= {"strengths": settings["strengths"][:1]}
-    yield from repro.ready(machines, trials, lambda trial: trial["data"] == PLANTED, **small)
-    for trial, result in repro.trials("contamination", machines, trials, ("rows",)):
-        case = f"{trial['data']}, {trial['percent']} %"
-        if result.get("failure"):
-            repro.note(f"{case}, seed {trial['seed']}: {result['failure']}")
-        for row in result["rows"] or ():
-            place = {"panel": f"{trial['data']}, {row['norm']}", "method": row["loss"]}
-            repro.row("test", **trial, **place, **row)
-        yield f"{case} wrong, seed {trial['seed']}"
+        }  # fmt: skip
 
 
 def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding]:
@@ -244,8 +189,7 @@ def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding
 
     def lower(ours: pd.Series, theirs: pd.Series) -> Said | None:
         pairs = pd.concat([ours, theirs], axis=1, keys=["mine", "other"]).dropna()
-        wins, n = sum(pairs["mine"] < pairs["other"]), len(pairs)
-        return (by_majority(wins, n), {"wins": wins, "n": n, **pairs.mean()}) if n else None
+        return majority(pairs["mine"] < pairs["other"], **pairs.mean()) if len(pairs) else None
 
     names = dict.fromkeys(row["data"] for row in tables.get("test", ()))
     for data, norm in product(names, NORMS):
@@ -268,34 +212,18 @@ def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding
 ERROR, F1 = "relative error of Z", "F1 of the rows that are set aside"
 
 
-def fitted(trial: Row, own: Settings) -> Row:
-    """Return how near Z comes, and how well outliers are set aside, with nothing tuned."""
-    X, y, Z, wrong = planted(trial["seed"], own["percent"], trial["kind"], own["rows"], own["features"])
+def limits(own: Settings, seed: int, kind: str) -> Rows:
+    """Fit with nothing tuned: how near Z comes, and how well outliers are set aside."""
+    yield use(PLANTED, *planted(0, 0, n=own["rows"], d=own["features"])[:2])
+    X, y, Z, wrong = planted(seed, own["percent"], kind, own["rows"], own["features"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Where it fails, it may not converge.
-        machine = RobustFMRegressor(random_state=trial["seed"]).fit(X, y)
+        machine = RobustFMRegressor(random_state=seed).fit(X, y)
     apart = (machine.P_ * machine.coefficients_) @ machine.P_.T - Z
-    both = 2.0 * float((machine.outlier_mask_ & wrong).sum())
-    return {
-        ERROR: float(np.linalg.norm(apart) / np.linalg.norm(Z)),
-        F1: both / float(machine.outlier_mask_.sum() + wrong.sum()),
-        "rank": machine.rank_,
-    }
-
-
-def limits(repro: Reproduction) -> Iterator[str]:
-    """Show what the automatic rule sets aside, and what it does not."""
-    settings = repro.settings
-    trials = [{"kind": kind, "seed": seed} for seed, kind in product(range(settings["seeds"]), KINDS)]
-    repro.total += len(trials)
-    clean = planted(0, 0, n=settings["rows"], d=settings["features"])
-    repro.use(PLANTED, clean.X, clean.y)
-    for trial, row in repro.trials("limits", fitted, trials, (ERROR, F1, "rank")):
-        for panel in (ERROR, F1):
-            if row[panel] is not None:
-                place = {"panel": panel, "method": trial["kind"], "stage": "automatic rule"}
-                repro.row("ratios", y=row[panel], seed=trial["seed"], rank=row["rank"], **place)
-        yield f"{trial['kind']}, seed {trial['seed']}"
+    values = {ERROR: np.linalg.norm(apart) / np.linalg.norm(Z), F1: f1_score(wrong, machine.outlier_mask_)}
+    for panel, y_value in values.items():
+        place = {"panel": panel, "method": kind, "stage": "automatic rule"}
+        yield "ratios", {"y": y_value, "seed": seed, "rank": machine.rank_, **place}
 
 
 def _judge_limits(tables: Tables, settings: Settings) -> Iterator[Finding]:
