@@ -581,8 +581,7 @@ def _judge_fig9(tables: Tables, settings: Settings) -> Iterator[Finding]:
         reached = np.isfinite(np.minimum(stochastic, others))
         said = agreed(stochastic[reached] >= others[reached])
         yield "stochastic", panel, (said, in_words(times, (*STOCHASTIC, *methods[:3])))
-        each = {ahead(times, (f"MB-{name}",), (name,)) for name in STOCHASTIC}
-        helped = each.pop() if len(each) == 1 else None
+        helped = agreed(ahead(times, (f"MB-{name}",), (name,)) for name in STOCHASTIC)
         yield "mini_batches", panel, (helped, in_words(times, (*MINI_BATCHES, *STOCHASTIC)))
         if panel != f"{A9A}, CS":
             yield "behind", panel, sooner(times, COORDINATE, MINI_BATCHES)
@@ -692,8 +691,7 @@ def _judge_table3(tables: Tables, settings: Settings) -> Iterator[Finding]:
         live, paper = data["features_in_training"], name in SETS
         possible = live * (live - 1) // 2
         numbers = {"possible": possible, "live": live}
-        holds = fm["used"] == (0 if name == RCV1 else possible)
-        yield "fm", name, (holds, {**numbers, "used": fm["used"]})
+        yield "fm", name, (fm["used"] == (0 if name == RCV1 else possible), {**numbers, "used": fm["used"]})
         for table in (LIMITED, FREE):
             rows = {row["method"]: row for row in rows_where(tables, table, data=name)}
             scores = {method: row["score"] for method, row in rows.items() if row["score"] is not None}

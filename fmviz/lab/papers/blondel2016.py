@@ -127,8 +127,8 @@ def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
         if len(gap) == len(KERNELS):
             anova, homogeneous = gap["anova"], gap["polynomial"]
             large = homogeneous >= settings["large"] and anova < 0.5 * homogeneous
-            numbers = {"anova": anova, "homogeneous": homogeneous}
-            yield "sizes", f"{SCALES[features]}, {TARGETS[target]}", (large, numbers)
+            said = large, {"anova": anova, "homogeneous": homogeneous}
+            yield "sizes", f"{SCALES[features]}, {TARGETS[target]}", said
 
 
 # --------------------------------------------------------------------------------------------------- figure 2
@@ -181,7 +181,11 @@ def fig2(own: Settings, line: tuple[str, str, str]) -> Rows:
     for eta0 in own["eta0"] if method == SGD else [None]:
         place, parameters = starts.get(method, starts[DIRECT]), {} if eta0 is None else {"eta0": eta0}
         course, last = descend(*place, solver, seed, own, lambda at: scale * at.objective, parameters)
-        labels = {"panel": KERNELS[kernel], "seed": seed, "method": step_of(eta0) if eta0 else method}
+        labels = {
+            "panel": KERNELS[kernel],
+            "seed": seed,
+            "method": f"{SGD}, η₀ = {eta0:g}" if eta0 else method,
+        }
         yield from (("trace", {**labels, **row}) for row in course)
         about = {"objective": course[-1]["objective"], "seconds": last.seconds, "epochs": last.epoch}
         yield (
@@ -190,13 +194,8 @@ def fig2(own: Settings, line: tuple[str, str, str]) -> Rows:
         )
 
 
-def step_of(eta0: float) -> str:
-    """Return what SGD with an initial step is called."""
-    return f"{SGD}, η₀ = {eta0:g}"
-
-
 def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
-    steps = list(map(step_of, settings["eta0"]))
+    steps = [f"{SGD}, η₀ = {eta0:g}" for eta0 in settings["eta0"]]
     first, epochs = (median_times(tables, "A²", (LIFTED, DIRECT, LBFGS), of) for of in ("seconds", "epoch"))
     second = median_times(tables, "H²", (LIFTED, LBFGS, *steps))
     if not first.empty:

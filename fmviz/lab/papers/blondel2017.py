@@ -502,8 +502,8 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
                 for machines in (layers, [f"{title}, {RANDOM_START}"])
             )
             if ours > 0 and theirs > 0:
-                sparser = ours <= settings["sparser"] * theirs
-                yield "sparser", case, (sparser, {"ours": ours, "theirs": theirs})
+                numbers = {"ours": ours, "theirs": theirs}
+                yield "sparser", case, (ours <= settings["sparser"] * theirs, numbers)
     for title, layer in product(PENALTIES, LAYERS):
         machine, other = f"{title}, {layer}", f"{title}, {RANDOM_START}"
         leads = {name: gaps(right[name], machine, other) for name in names}

@@ -88,7 +88,7 @@ def margin(gaps: Sequence[float], least: float = 0.0, unit: str = " points") -> 
     return verdict(holds), f"Ahead by {mean:+.3g} ± {error:.2g}{unit}."
 
 
-def agreed(answers: Iterable[bool]) -> Verdict:
+def agreed(answers: Iterable[bool | Verdict]) -> Verdict:
     """Return the verdict on which all answers agree, else "not settled"."""
     different = set(answers)
     return verdict(different.pop() if len(different) == 1 else None)

@@ -198,9 +198,8 @@ def _judge_contamination(tables: Tables, settings: Settings) -> Iterator[Finding
             if len(means) > 1:
                 ratio = means.iloc[-1] / (means.iloc[0] or 1e-300)
                 each = listed(((f"{percent} %:", f"{score:.3g}") for percent, score in means.items()))
-                harmed = bool(ratio > settings["harmed"])
                 numbers = {"each": each, "most": means.index[-1], "ratio": ratio}
-                yield key, f"{data}, {norm}", (harmed is expected, numbers)
+                yield key, f"{data}, {norm}", ((ratio > settings["harmed"]) == expected, numbers)
         capped, squared = (scores(data, loss, norm, settings["many"]) for loss in ("capped", "squared"))
         yield "squared", f"{data}, {norm}", lower(capped, squared)
     for loss in LOSSES:
