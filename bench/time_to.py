@@ -30,7 +30,7 @@ import numpy as np
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.paths import path_params
+from fmviz.engine.starts.informed import quick_settings
 
 from .data import Data, movielens, planted
 from .ours import Ours, alive
@@ -40,7 +40,7 @@ from .timing import floor_lap
 
 LEVELS = (1e-4, 1e-6)
 # What `fmviz.regularization_path` sets.
-FAST = path_params("pcd", {})
+FAST = quick_settings("pcd", anderson=5)
 # How many times sooner than sparsepoly we want to be.
 BAR = 15.0
 # sparsepoly is left alone after so many times what we needed, and after the bar where it has settled.

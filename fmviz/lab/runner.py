@@ -43,9 +43,9 @@ _splits: WeighedCache[Split] = WeighedCache(
 _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_bytes)
 
 
-def load_dataset(dataset: str | DataChoice, **params: Any) -> Dataset:
+def load_dataset(name: str | DataChoice, **params: Any) -> Dataset:
     """Load a data set by name or by its value, cached in memory."""
-    source = DataChoice.of(dataset, params)
+    source = DataChoice.of(name, params)
     return _datasets.get(source, source.load)
 
 

@@ -136,4 +136,4 @@ def test_the_warm_up_covers_the_data_sets_of_every_installation(monkeypatch):
         if dataset_spec(name).unavailable() is None:
             experiment = suggested(name)
             layout = Run.prepare(experiment).problem.design.layout
-            assert (layout, experiment.loss) in _DESIGNS, f"{name}: {layout}, {experiment.loss}"
+            assert (layout, experiment.loss.name) in _DESIGNS, f"{name}: {layout}, {experiment.loss.name}"

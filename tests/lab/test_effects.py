@@ -103,7 +103,7 @@ def test_of_friedmans_pairs_the_true_one_alone_counts(monkeypatch):
     assert reading.effects.pairs[["first", "second"]].iloc[0].tolist() == ["x0", "x1"]
     assert reading.counted.tolist() == [True, *[False] * 14]
     assert reading.shuffles == 2
-    mean, alone, machine = (row["RMSE, in y"] for row in reading.errors)
+    mean, alone, machine = (row["RMSE (in y)"] for row in reading.errors)
     assert machine < alone < mean
     assert reading.sentences[1].endswith("in 2 fits to shuffled targets; larger are 1 of 15.")
     assert len(reading.named) == 1
