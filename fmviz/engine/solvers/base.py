@@ -51,8 +51,6 @@ class Solver:
         Identifier and display name.
     source : str
         Paper and algorithm.
-    about : str
-        A description for users.
     params : tuple of ParamSpec
         Its own parameters.
     monotone : bool
@@ -89,7 +87,6 @@ class Solver:
     name: ClassVar[str]
     label: ClassVar[str]
     source: ClassVar[str]
-    about: ClassVar[str]
     params: ClassVar[tuple[ParamSpec, ...]] = ()
     monotone: ClassVar[bool] = True
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."

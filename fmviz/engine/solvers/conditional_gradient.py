@@ -130,10 +130,6 @@ class ConditionalGradient(BasisSolver):
     name: ClassVar[str] = "conditional_gradient"
     label: ClassVar[str] = "Conditional gradient"
     source: ClassVar[str] = "blondel2017, Algorithm 1"
-    about: ClassVar[str] = (
-        "Adds to the basis the vectors of steepest descent, shared by all outputs, and refits; its duality "
-        "gap bounds how far it is from any machine on any basis."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
             "refit",
@@ -247,10 +243,6 @@ class ProjectedGradient(BasisSolver):
     name: ClassVar[str] = "projected_gradient"
     label: ClassVar[str] = "Projected gradient"
     source: ClassVar[str] = "blondel2017, Section 6.4"
-    about: ClassVar[str] = (
-        "Moves a fixed number of random bases and the output layer together; the baseline that the "
-        "conditional gradient is measured by."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, restarted in each."),
     )

@@ -251,11 +251,6 @@ class GCD(Solver):
     name: ClassVar[str] = "gcd"
     label: ClassVar[str] = "Greedy coordinate descent"
     source: ClassVar[str] = "Blondel, Fujino and Ueda 2015; Laue 2012"
-    about: ClassVar[str] = (
-        "Adds the leading eigenvectors of the gradient as columns of P, and refits their weights under the "
-        "trace norm. It reaches the optimum over all W of the given rank or less, and its duality gap proves "
-        "it."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("bases", "int", 5, 1, 100, help="The most new columns of an epoch."),
     )

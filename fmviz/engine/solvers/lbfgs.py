@@ -89,10 +89,6 @@ class LBFGS(JointSolver):
     name: ClassVar[str] = "lbfgs"
     label: ClassVar[str] = "L-BFGS"
     source: ClassVar[str] = "Liu and Nocedal (1989), through scipy"
-    about: ClassVar[str] = (
-        "A quasi-Newton method that learns the curvature from past gradients. For the smooth penalty ℓ₂² "
-        "only. The objective never rises."
-    )
     fits_coefficients: ClassVar[bool] = True
     takes_powers: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (

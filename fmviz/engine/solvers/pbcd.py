@@ -24,10 +24,6 @@ class PBCD(SweepingSolver):
     name: ClassVar[str] = "pbcd"
     label: ClassVar[str] = "PBCD"
     source: ClassVar[str] = "atarashi2021, Algorithm 6"
-    about: ClassVar[str] = (
-        "Proximal block coordinate descent: each row of P in turn takes a proximal step, whose size is "
-        "known to be safe. The objective never rises."
-    )
 
     params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
@@ -142,10 +138,6 @@ class PBCDLineSearch(PBCD):
     name: ClassVar[str] = "pbcd_ls"
     label: ClassVar[str] = "PBCD, line search"
     source: ClassVar[str] = "atarashi2021, Algorithm 6; Tseng and Yun (2009)"
-    about: ClassVar[str] = (
-        "PBCD whose first try is a longer step from the second derivative, shortened until the objective "
-        "falls enough."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ACTIVE_SWEEPS,
         ANDERSON,

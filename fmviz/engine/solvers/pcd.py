@@ -51,11 +51,6 @@ class PCD(SweepingSolver):
     name: ClassVar[str] = "pcd"
     label: ClassVar[str] = "PCD"
     source: ClassVar[str] = "atarashi2021, Algorithm 1"
-    about: ClassVar[str] = (
-        "Proximal coordinate descent: each entry of P in turn jumps to the minimum of its own "
-        "one-dimensional problem. No step size to tune, and the objective never rises. Dense sweeps pass "
-        "over entries that provably stay 0, and go feature by feature where X is large."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
     def prepare(self) -> None:
@@ -261,10 +256,6 @@ class CD(PCD):
     name: ClassVar[str] = "cd"
     label: ClassVar[str] = "CD"
     source: ClassVar[str] = "atarashi2021, Algorithm 4; blondel2016, Algorithms 1 and 2"
-    about: ClassVar[str] = (
-        "Coordinate descent, also called alternating least squares: each entry of P in turn jumps to the "
-        "minimum of its own one-dimensional problem. For the smooth penalty ℓ₂² only."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ESCAPE)
 
     fits_coefficients: ClassVar[bool] = True

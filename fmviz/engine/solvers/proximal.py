@@ -47,10 +47,6 @@ class PGD(JointSolver):
     name: ClassVar[str] = "pgd"
     label: ClassVar[str] = "PGD"
     source: ClassVar[str] = "atarashi2021, Section 4.1 and Eq. 28; Beck and Teboulle (2009)"
-    about: ClassVar[str] = (
-        "Proximal gradient descent: one step on all of P, w and the bias at once, whose size a line search "
-        "finds. The objective never rises."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (STEP, SHRINK, GROW)
     memory: ClassVar[tuple[str, ...]] = (
         *("_joint", "_x", "_previous", "_z", "_t_before", "_t", "_eta", "_first", "_value"),
@@ -162,10 +158,6 @@ class APGD(PGD):
         "atarashi2021, Section C.2; Beck and Teboulle (2009); O'Donoghue and Candès (2015); "
         "Giselsson and Boyd (2014)"
     )
-    about: ClassVar[str] = (
-        "Accelerated proximal gradient descent, FISTA: steps from a point extrapolated beyond the last one. "
-        "The momentum restarts where it would raise the objective, so the objective never rises."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,
@@ -201,10 +193,6 @@ class NmAPGD(PGD):
     name: ClassVar[str] = "nmapgd"
     label: ClassVar[str] = "nmAPGD"
     source: ClassVar[str] = "atarashi2021, Section C.2; Li and Lin (2015), Algorithm 2 with line search"
-    about: ClassVar[str] = (
-        "Non-monotone accelerated proximal gradient descent: momentum for objectives that are not convex. "
-        "The objective may rise for a while, but never above its start."
-    )
     monotone: ClassVar[bool] = False
     accelerated: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (

@@ -223,10 +223,6 @@ class IncrementalPGD(QuadraticPGD):
     name: ClassVar[str] = "incremental_pgd"
     label: ClassVar[str] = "Incremental PGD"
     source: ClassVar[str] = "atarashi2021, Eq. 59; Richard et al. 2012; Beck and Teboulle 2009"
-    about: ClassVar[str] = (
-        "Proximal gradient descent on W with acceleration and restart that applies the operators of the "
-        "trace norm and of ℓ₁ one after the other. With both penalties it stops near the optimum, not at it."
-    )
 
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         return _one_norm(self.problem, V, eta)
@@ -248,10 +244,6 @@ class ExactPGD(QuadraticPGD):
     name: ClassVar[str] = "exact_pgd"
     label: ClassVar[str] = "Exact PGD"
     source: ClassVar[str] = "Beck and Teboulle 2009 with Bauschke and Combettes 2008 inside"
-    about: ClassVar[str] = (
-        "Proximal gradient descent on W with acceleration and restart, with the exact operator of trace norm "
-        "and ℓ₁ together, found by an inner loop. It reaches the optimum, and its duality gap proves it."
-    )
 
     memory: ClassVar[tuple[str, ...]] = (*QuadraticPGD.memory, "_accuracy", "_most", "_epochs")
 

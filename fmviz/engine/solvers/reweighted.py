@@ -99,10 +99,6 @@ class Reweighted(Solver):
     name: ClassVar[str] = "reweighted"
     label: ClassVar[str] = "Reweighting"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Nie, Huang, Cai and Ding 2010"
-    about: ClassVar[str] = (
-        "For losses with kinks or caps: another solver minimises weighted squares that touch the loss from "
-        "above, with new weights in every epoch. Rows beyond a cap have weight 0."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
             "inner",

@@ -32,10 +32,6 @@ class SubGD(JointSolver):
     name: ClassVar[str] = "subgd"
     label: ClassVar[str] = "SubGD"
     source: ClassVar[str] = "atarashi2021, Section 3.2, Eq. 11 to 13"
-    about: ClassVar[str] = (
-        "Subgradient descent with line search: O(d²k) an evaluation of the objective, and hardly ever an "
-        "exact zero. A baseline."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,

@@ -113,10 +113,6 @@ class TwoStage(ConeSolver):
     name: ClassVar[str] = "two_stage"
     label: ClassVar[str] = "Two-stage majorisation"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Zhang 2010; Boyd et al. 2011"
-    about: ClassVar[str] = (
-        "Sets rows beyond the cap of the loss aside and large eigenvalues free, solves the remaining convex "
-        "problem, and repeats. The objective never rises."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
             "accuracy",

@@ -142,10 +142,6 @@ class Katyusha(StochasticSolver):
     name: ClassVar[str] = "katyusha"
     label: ClassVar[str] = "Katyusha"
     source: ClassVar[str] = "Allen-Zhu 2017, Algorithm 1; atarashi2021, C.2"
-    about: ClassVar[str] = (
-        "Proximal stochastic gradient steps whose noise is removed by a full gradient once an epoch, with "
-        "momentum that is drawn back towards the point of that gradient. The step size is constant."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("eta0", "float", 0.1, 1e-12, 1e6, log=True, symbol=r"\eta_0", help="The step size."),
         ParamSpec(
@@ -260,7 +256,4 @@ class MiniBatchKatyusha(Katyusha):
     name: ClassVar[str] = "mb_katyusha"
     label: ClassVar[str] = "MB-Katyusha"
     source: ClassVar[str] = "Allen-Zhu 2017; atarashi2021, C.2"
-    about: ClassVar[str] = (
-        "Katyusha with batches so large that the operator on all of P costs no more than their gradient."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (*Katyusha.params, BATCH)

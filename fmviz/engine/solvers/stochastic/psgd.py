@@ -265,10 +265,6 @@ class PSGD(StochasticSolver):
     name: ClassVar[str] = "psgd"
     label: ClassVar[str] = "PSGD"
     source: ClassVar[str] = "atarashi2021, 4.1 and 5.1 with Eq. 28; exact sparse steps are ours"
-    about: ClassVar[str] = (
-        "Proximal stochastic gradient descent: a step along the gradient of one random sample, then the "
-        "proximal operator of the regularizer. On sparse data a step visits the sample's own features only."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         *STEP_PARAMS,
         ParamSpec(
@@ -407,10 +403,6 @@ class MiniBatchPSGD(PSGD):
     name: ClassVar[str] = "mb_psgd"
     label: ClassVar[str] = "MB-PSGD"
     source: ClassVar[str] = "atarashi2021, 4.1 and C.2"
-    about: ClassVar[str] = (
-        "Mini-batch proximal stochastic gradient descent: as PSGD, with batches so large that the operator "
-        "on all of P costs no more than the gradient."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, BATCH, MONOTONE)
     fits_coefficients: ClassVar[bool] = False
     operator: ClassVar[str] = "dense"
@@ -422,10 +414,6 @@ class SGD(PSGD):
     name: ClassVar[str] = "sgd"
     label: ClassVar[str] = "SGD"
     source: ClassVar[str] = "atarashi2021, Algorithm 5; lazy updates after Duchi et al. 2011"
-    about: ClassVar[str] = (
-        "Stochastic gradient descent: a step along the gradient of one random sample, at the cost of its own "
-        "features. For the smooth penalty ℓ₂² only."
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
     implicit: ClassVar[bool] = False
 
