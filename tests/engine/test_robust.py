@@ -135,7 +135,9 @@ def test_the_objective_never_rises_whatever_the_inner_accuracy(seeds):
             rank=int(rng.integers(1, d + 1)),
         )
         exact = TwoStage(accuracy=10.0 ** rng.uniform(-6, -1))
-        batch = IncrementalSVD(batch_size=8 * (1 + seed % 200), decay=1.0, smoothing=10.0 ** rng.uniform(-3, 0))
+        batch = IncrementalSVD(
+            batch_size=8 * (1 + seed % 200), decay=1.0, smoothing=10.0 ** rng.uniform(-3, 0)
+        )
         for solver in (exact, batch):
             method = solver.on(problem)
             start = problem.start(0.0, rng).replace(
