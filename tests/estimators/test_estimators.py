@@ -77,8 +77,8 @@ QUICK = {"rank": 3, "max_iter": 2, "tol": 0.0, "random_state": 0}
 MODELS = [
     {"model": HigherOrder(2)},
     {"model": SHARED, "augment": True},
-    {"model": PolynomialNetwork(2)},
     # With the default λ_p some decisions pass 37, where probabilities are 1 and can no longer be ranked.
+    {"model": PolynomialNetwork(2), "lambda_p": 1.0},
     {"model": PolynomialNetwork(3, coefficients="ones"), "augment": True, "lambda_p": 1.0},
     {"model": "all_subsets"},
     {"model": A2},
