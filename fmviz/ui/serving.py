@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import re
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
@@ -18,11 +20,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.web.server.server_util import is_url_from_allowed_origins
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from fmviz.engine._jit import has_compiled
 from fmviz.lab.search.arena import make_ready
-from fmviz.ui import session_uploads
+from fmviz.ui import channel, session_uploads
 
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 """The sites that may show fmviz in a frame, as Content-Security-Policy writes them; by default its own."""
@@ -113,7 +116,10 @@ class Guard:
         self._headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; Streamlit itself checks the names of its websocket."""
+        """Serve a request; Streamlit itself checks the names and origins of its websocket, but not of ours."""
+        if scope["type"] == "websocket" and scope["path"] == channel.path() and not await _is_ours(scope):
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -158,6 +164,17 @@ class Guard:
             app = PlainTextResponse(refused, 413)
         with session_uploads.arriving(upload[1], int(length) if app is self._app else 0):
             await app(scope, receive, answer)
+
+
+async def _is_ours(scope: Scope) -> bool:
+    """Return whether a socket is asked for under one of our names, by a page of ours."""
+    asked = Headers(scope=scope)
+    host, origin = asked.get("host", ""), asked.get("origin")
+    if not is_host_allowed(host):
+        return False
+    # Programs that are no browsers name no origin. The last check may have to look up addresses.
+    same = origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    return same or await asyncio.to_thread(is_url_from_allowed_origins, origin)
 
 
 def _with_script(begin: Message, body: Message) -> tuple[Message, Message]:

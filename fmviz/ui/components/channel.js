@@ -1,0 +1,78 @@
+// Listens to the channel of the server: one WebSocket for all components of a page.
+//
+// A listener is { number, has(), take(head, rows, from, body), gone() }. The next message is asked for when the last
+// one has been painted, which does not happen in a hidden tab.
+
+const RETRY = [300, 1000, 3000];
+
+class Channel {
+  constructor() {
+    this.listeners = new Map();
+    this.failures = 0;
+  }
+
+  listen(path, topic, listener) {
+    const old = this.listeners.get(topic);
+    if (old === listener) return;
+    listener.number = 0;
+    this.path = path;
+    this.listeners.set(topic, listener);
+    this.ask(topic);
+  }
+
+  leave(topic, listener) {
+    if (this.listeners.get(topic) !== listener) return;
+    this.listeners.delete(topic);
+    if (this.listeners.size) this.send({ topic, leave: true });
+    else this.socket?.close();
+  }
+
+  ask(topic) {
+    const listener = this.listeners.get(topic);
+    if (listener) this.send({ topic, number: listener.number, ...listener.has() });
+  }
+
+  send(question) {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(question));
+    else this.open();
+  }
+
+  open() {
+    if (this.socket || this.waiting) return;
+    const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = (this.socket = new WebSocket(`${scheme}//${location.host}${this.path}`));
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      this.failures = 0;
+      for (const topic of this.listeners.keys()) this.ask(topic);
+    };
+    socket.onmessage = ({ data }) => this.take(data);
+    socket.onclose = () => {
+      this.socket = null;
+      if (!this.listeners.size) return;
+      this.waiting = true;
+      const pause = RETRY[Math.min(this.failures++, RETRY.length - 1)];
+      setTimeout(() => {
+        this.waiting = false;
+        if (this.listeners.size) this.open();
+      }, pause);
+    };
+  }
+
+  take(data) {
+    const size = new DataView(data).getUint32(0, true);
+    const { topic, number, generation, from, head, rows } = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, size)));
+    const listener = this.listeners.get(topic);
+    if (!listener) return;
+    if (head.gone) {
+      this.listeners.delete(topic);
+      listener.gone();
+      return;
+    }
+    listener.number = number;
+    listener.take(head, { rows, from, generation }, data.slice(4 + size));
+    requestAnimationFrame(() => this.ask(topic));
+  }
+}
+
+const channel = (globalThis.fmvizChannel ||= new Channel());
