@@ -116,7 +116,7 @@ class Guard:
         self._headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; Streamlit itself checks the names and origins of its websocket, but not of ours."""
+        """Serve a request; Streamlit checks names and origins for its websocket, but not for ours."""
         if scope["type"] == "websocket" and scope["path"] == channel.path() and not await _is_ours(scope):
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -173,8 +173,9 @@ async def _is_ours(scope: Scope) -> bool:
     if not is_host_allowed(host):
         return False
     # Programs that are no browsers name no origin. The last check may have to look up addresses.
-    same = origin is None or urlsplit(origin).netloc.lower() == host.lower()
-    return same or await asyncio.to_thread(is_url_from_allowed_origins, origin)
+    if origin is None or urlsplit(origin).netloc.lower() == host.lower():
+        return True
+    return await asyncio.to_thread(is_url_from_allowed_origins, origin)
 
 
 def _with_script(begin: Message, body: Message) -> tuple[Message, Message]:

@@ -35,7 +35,7 @@ def ignore() -> None:
 def stage(payload: bytes, key: str) -> None:
     """Draw a training run on one screen: its matrices, its numbers, and its curves in small.
 
-    While a run is active, a pulse sends updates to it, under the name of its feed.
+    While a run is active, the channel brings what is new.
 
     Parameters
     ----------
@@ -45,9 +45,14 @@ def stage(payload: bytes, key: str) -> None:
         Unique on the page.
     """
     draw = component(
-        "stage", "matrix_view/matrices.js", "stage/stage.js", "matrix_view/matrix_view.css", "stage/stage.css"
+        "stage",
+        "channel.js",
+        "matrix_view/matrices.js",
+        "stage/stage.js",
+        "matrix_view/matrix_view.css",
+        "stage/stage.css",
     )
-    draw(data=payload, key=key, on_cell_change=ignore)
+    draw(data=payload, key=key, on_cell_change=ignore, on_phase_change=ignore)
 
 
 def picture_buttons(chart: str, file_name: str, *, key: str) -> None:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -194,6 +194,12 @@ _BARE = f"{_PREFIX}:bare"
 def _in_fragment() -> bool:
     """Return whether a fragment reruns alone; what is assigned there would undo a click in flight."""
     return bool(getattr(get_script_run_ctx(), "fragment_ids_this_run", None))
+
+
+class Values(Protocol):
+    """Settings that are read only."""
+
+    def __getitem__(self, name: str) -> Any: ...
 
 
 class Settings:

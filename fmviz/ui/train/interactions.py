@@ -19,7 +19,7 @@ from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
-from fmviz.ui.settings.state import Settings, Whole
+from fmviz.ui.settings.state import Settings, Values, Whole
 from fmviz.ui.train import why_zero
 from fmviz.ui.train.matrices import Look, completed, order_name, sets_table
 from fmviz.ui.train.panels import Panel, Scene
@@ -31,7 +31,7 @@ ORDER_VIEW = (
 """The settings of what is looked at."""
 
 
-def looked_at(view: JobView, settings: Settings) -> Look | None:
+def looked_at(view: JobView, settings: Values) -> Look | None:
     """Return the order and slice that are shown, or None for models with pairs only."""
     model = view.machine
     several = model.columnar or model.lifted

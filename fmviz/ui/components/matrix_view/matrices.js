@@ -18,14 +18,10 @@ const ZOOMED_IN = 3; // how many times closer a double click, or the key +, come
 
 // ---------------------------------------------------------------------------------------------- payload
 
-function decode(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (view.getUint32(0) !== 0x464d5631) throw new Error("matrix view: the payload is not of this version");
-  const size = view.getUint32(4, true);
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
-  const body = 8 + size;
+// Returns section(at, count, type): numbers of a payload, by their place after its first bytes.
+function sections(bytes, body) {
   const cache = new Map();
-  header.section = (at, count, type) => {
+  return (at, count, type) => {
     if (!cache.has(at)) {
       const start = bytes.byteOffset + body + at;
       const end = start + count * type.BYTES_PER_ELEMENT;
@@ -33,6 +29,14 @@ function decode(bytes) {
     }
     return cache.get(at);
   };
+}
+
+function decode(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint32(0) !== 0x464d5631) throw new Error("matrix view: the payload is not of this version");
+  const size = view.getUint32(4, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
+  header.section = sections(bytes, 8 + size);
   return header;
 }
 
@@ -871,18 +875,18 @@ class View {
     this.layout();
   }
 
-  // Takes some panels anew, by their places; the others stay.
-  patch(header, places) {
-    const shape = ({ rows, cols, kind, classes }) => [rows, cols, kind, classes.length].join();
+  // Takes new frames of some panels, each with its place; the others stay.
+  renew({ panels, scales }, section) {
+    const shape = ({ rows, cols, kind }) => [rows, cols, kind].join();
     const before = this.header.panels.map(shape).join(";");
-    const scales = JSON.stringify(this.header.scales);
-    places.forEach((place, at) => {
-      this.header.panels[place] = header.panels[at];
-      this.panels[place].set(header.panels[at], header);
-    });
-    this.header.scales = header.scales;
+    const rescaled = JSON.stringify(this.header.scales) !== JSON.stringify(scales);
+    for (const { place, ...panel } of panels) {
+      Object.assign(this.header.panels[place], panel);
+      this.panels[place].set(this.header.panels[place], { section });
+    }
+    this.header.scales = scales;
     const same = this.header.panels.map(shape).join(";") === before;
-    if (!same || JSON.stringify(header.scales) !== scales) this.legend();
+    if (!same || rescaled) this.legend();
     if (!same) this.width = -1;
     if (same) this.draw(false);
     else this.layout();

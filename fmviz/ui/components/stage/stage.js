@@ -1,6 +1,6 @@
 // A training run on one screen: its state, the learned matrix beside the truth, and its curves in small.
 //
-// The page sends all of it when it is drawn; while the run goes on a pulse hands over what is new.
+// The page sends all of it when it is drawn; while the run goes on, the channel brings what is new.
 
 const CHART_HEIGHT = 84;
 const NARROW = 560; // CSS pixels below which there is room for one matrix
@@ -8,7 +8,6 @@ const INSET = { left: 4, right: 4, top: 4, bottom: 4 };
 const SVG = "http://www.w3.org/2000/svg";
 
 const stages = new WeakMap();
-const feeds = (globalThis.fmvizFeeds ||= new Map());
 
 function draw(tag, attributes, parent) {
   const element = document.createElementNS(SVG, tag);
@@ -184,38 +183,71 @@ class Stage {
     this.resizer.observe(this.root);
   }
 
+  // Takes all that the page draws.
   take(bytes) {
     const header = decode(bytes);
     const { stage } = header;
-    if (stage.turn <= this.turn) {
+    if (stage.turn < this.turn && stage.run === this.run) {
       this.view.update(this.view.header || header); // the theme may be another one
-      return;
-    }
-    this.turn = stage.turn;
-    if (stage.part) {
-      if (header.panels.length && this.view.header) this.view.patch(header, stage.places);
     } else {
+      this.run = stage.run;
+      this.turn = stage.turn;
       this.view.update(header);
       this.pick();
-    }
-    this.state(stage.state);
-    this.count(stage.numbers);
-    if (!stage.part) {
       this.x = stage.x;
       this.root.dataset.x = stage.x;
       this.played = stage.film;
-      this.columns = {};
+      this.columns = Object.fromEntries(stage.names.map((name) => [name, []]));
+      this.generation = stage.generation;
       this.charts.forEach((chart) => chart.box.remove());
       this.charts = stage.charts.map((spec) => new Chart(this.strip, spec, this));
+      this.grow(stage, stage.rows, 0);
     }
-    for (const [name, values] of Object.entries(stage.columns)) {
-      const column = (this.columns[name] ||= []);
-      column.length = Math.min(column.length, stage.from);
-      column.push(...values);
-    }
-    this.marks = stage.marks;
+    this.phase = stage.phase;
+    this.listen(stage.live);
+  }
+
+  grow({ state, numbers, marks }, rows, from) {
+    this.state(state);
+    this.count(numbers);
+    Object.values(this.columns).forEach((column, at) => {
+      column.length = from;
+      for (const row of rows) column.push(row[at]);
+    });
+    this.marks = marks;
     this.root.classList.toggle("idle", !(this.columns.epoch || []).length);
     this.curves();
+  }
+
+  // Listens to a run that goes on, or to none.
+  listen(live) {
+    if (this.live?.topic === live?.topic) return;
+    if (this.live) channel.leave(this.live.topic, this.ear);
+    this.live = live;
+    if (!live) return;
+    this.ear = {
+      has: () => ({ rows: (this.columns.epoch || []).length, generation: this.generation }),
+      take: (head, rows, body) => this.hear(head, rows, body),
+      gone: () => this.change("gone"),
+    };
+    channel.listen(live.path, live.topic, this.ear);
+  }
+
+  hear(head, { rows, from, generation }, body) {
+    if (head.turn > this.turn) {
+      this.turn = head.turn;
+      this.generation = generation;
+      if (head.panels.length && this.view.header) this.view.renew(head, sections(new Uint8Array(body), 0));
+      this.grow(head, rows, from);
+    }
+    this.change(head.phase);
+  }
+
+  // Has the page drawn anew, once, where more changes than the stage shows.
+  change(phase) {
+    if (phase === this.phase) return;
+    this.phase = phase;
+    this.redraw(phase);
   }
 
   state({ word, tone, sentence }) {
@@ -317,6 +349,7 @@ class Stage {
   }
 
   destroy() {
+    this.listen(null);
     this.resizer.disconnect();
     this.view.destroy();
     this.root.remove();
@@ -332,14 +365,10 @@ export default function (component) {
     stages.set(parentElement, stage);
   }
   stage.view.pick = (cell) => component.setStateValue("cell", cell);
+  stage.redraw = (phase) => component.setTriggerValue("phase", phase);
   stage.take(data);
-  const name = stage.view.header.feed;
-  const waiting = feeds.get(name)?.waiting;
-  feeds.set(name, { take: (payload) => stage.take(payload), owner: stage });
-  if (waiting) stage.take(waiting);
   return () => {
     if (parentElement.isConnected || !stages.delete(parentElement)) return;
-    if (feeds.get(name)?.owner === stage) feeds.delete(name);
     stage.destroy();
   };
 }
