@@ -238,7 +238,7 @@ def _recovery_words(view: JobView) -> str:
 # --------------------------------------------------------------------------------------------------- stage
 
 
-_HEIGHT = 420
+_HEIGHT = 520
 # Label and tone of every state of a run.
 _STATES: dict[TaskState, tuple[str, str]] = {
     TaskState.QUEUED: ("Queued", ""),

@@ -237,7 +237,9 @@ class Stage {
     if (head.turn > this.turn) {
       this.turn = head.turn;
       this.generation = generation;
-      if (head.panels.length && this.view.header) this.view.renew(head, sections(new Uint8Array(body), 0));
+      // Before its data are loaded, a page has no panels.
+      const drawn = head.panels.length > 0 && head.panels.every(({ place }) => this.view.header.panels[place]);
+      if (drawn) this.view.renew(head, sections(new Uint8Array(body), 0));
       this.grow(head, rows, from);
     }
     this.change(head.phase);
