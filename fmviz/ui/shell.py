@@ -27,7 +27,7 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.guard import fragment, guard
+from fmviz.ui.guard import guard
 from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link, page_link
 from fmviz.ui.settings import presets
@@ -58,7 +58,6 @@ _STYLE = """<style>
   display: grid; align-items: stretch; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr))
 }
 [class*="st-key-cards_"] > div {height: auto}
-[class*="st-key-pulse_"] {position: absolute; width: 0; height: 0; overflow: hidden}
 [data-testid="stMainBlockContainer"] h1 {padding: 0; min-height: 2.5rem; align-content: center}
 .st-key-shell_heading_small h1 {font-size: 1.5rem}
 [class*="st-key-cards_lessons"] {grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr))}
@@ -97,8 +96,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with st.sidebar:
             _navigation(settings)
             _shared(settings)
-            busy = compiling() or manager().running()
-            fragment(_status, run_every=_POLL if busy else None)()
+            _status()
             last = st.container()
         if settings.notices:
             st.warning("\n\n".join(map(plain, settings.notices)), icon=":material/link_off:")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -15,21 +17,27 @@ from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.typography import duration
 from fmviz.ui import session_uploads
+from fmviz.ui.channel import Topic, channel, path
+from fmviz.ui.components import progress
 from fmviz.ui.escape import plain
-from fmviz.ui.guard import fragment
 
-_POLL_SECONDS = 0.5
 # What is ready so soon is not seen to load.
 _PATIENCE = 0.5
-# A first result that comes so soon is drawn at once, and not at the next poll.
+# A result that comes so soon is drawn at once.
 _FIRST_RESULT = 0.15
 
 
-def watch(task: Task, draw: Callable[[Any], None]) -> None:
-    """Draw a task; while it is at work, again and again.
+Words = Callable[[TaskView], tuple[str, float | None]]
+"""What is said of a task at work, and which part of it is done, where that is known."""
 
-    Whatever `draw` makes is a fragment: its controls rerun it alone. When the task ends the page is drawn
-    anew, since what stands around depends on it.
+
+def working(view: TaskView) -> tuple[str, float | None]:
+    """Say how long a task has been at work."""
+    return f"{view.message} {view.elapsed:.0f} s", None
+
+
+def watch(task: Task, draw: Callable[[Any], None], words: Words = working) -> None:
+    """Draw a task, and while it is at work how far it is; when it ends the page is drawn again.
 
     Parameters
     ----------
@@ -37,19 +45,35 @@ def watch(task: Task, draw: Callable[[Any], None]) -> None:
         What to look at.
     draw : callable
         ``draw(view)`` draws what there is to see.
+    words : callable
+        What is said while it is at work.
     """
     until = time.monotonic() + _FIRST_RESULT
     while task.state.active and not task.view().items and time.monotonic() < until:
         time.sleep(0.01)
-    active = task.state.active
+    view = task.view()
+    if view.state.active:
+        follow(task, words, key=f"progress_{task.id}")
+    draw(view)
 
-    def body() -> None:
-        view = task.view()
-        if active and not view.state.active:
-            st.rerun()
-        draw(view)
 
-    fragment(body, run_every=_POLL_SECONDS if active else None, name=task.id)()
+def follow(task: Task, words: Words, *, key: str) -> None:
+    """Draw how far a task is, for as long as it is at work."""
+    refresh = partial(_refresh, weakref.ref(task), words)
+    topic = channel.topic(("task", task.id), refresh)
+    progress(_head(task.view(), words), {"path": path(), "topic": topic.id}, key=key)
+
+
+def _refresh(known: weakref.ref[Task], words: Words, topic: Topic) -> bool:
+    task = known()
+    head = {"gone": True} if task is None else _head(task.view(), words)
+    changed, topic.head = head != topic.head, head
+    return changed
+
+
+def _head(view: TaskView, words: Words) -> dict[str, Any]:
+    sentence, done = words(view)
+    return {"phase": str(view.state), "sentence": sentence, "done": done}
 
 
 def connected() -> Callable[[], bool]:
@@ -122,12 +146,8 @@ def done(
             yield from task
         yield ""
 
-    def loading(view: TaskView) -> None:
-        with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_loading"):
-            st.markdown(f":material/hourglass_top: {plain(words)} {view.elapsed:.0f} s", width="content")
-            st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
-            if view.items:
-                st.caption(plain(view.items[-1]))
+    def loading(view: TaskView) -> tuple[str, float | None]:
+        return " ".join([f"{words} {view.elapsed:.0f} s.", *view.items[-1:]]), None
 
     task = tasks.get(key) or tasks.submit(key, once)
     until = time.monotonic() + _PATIENCE
@@ -135,7 +155,9 @@ def done(
         time.sleep(0.01)
     view = task.view()
     if view.state.active:
-        watch(task, loading)
+        with st.container(border=True, key="data_loading"):
+            follow(task, loading, key=f"progress_{key}")
+            st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
     elif view.state is TaskState.FAILED:
         failed(view)
     elif view.state is TaskState.STOPPED:

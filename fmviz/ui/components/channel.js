@@ -76,3 +76,42 @@ class Channel {
 }
 
 const channel = (globalThis.fmvizChannel ||= new Channel());
+
+// What a component watches: one topic at a time, or none.
+//
+// Its host is { has(), take(head, rows, body), redraw(phase) }. A topic has a phase, and so has the page that was drawn:
+// where the two differ, the page is drawn again, once for every phase.
+class Watch {
+  constructor(host) {
+    this.host = host;
+  }
+
+  // Takes what the page says: where to listen, if anything goes on, and the phase that it was drawn in.
+  follow(live, phase) {
+    this.phase = phase;
+    if (this.live?.topic === live?.topic) return;
+    this.stop();
+    this.live = live;
+    if (!live) return;
+    this.listener = {
+      has: () => this.host.has(),
+      take: (head, rows, body) => {
+        this.host.take(head, rows, body);
+        this.turn(head.phase);
+      },
+      gone: () => this.turn("gone"),
+    };
+    channel.listen(live.path, live.topic, this.listener);
+  }
+
+  turn(phase) {
+    if (phase === this.phase) return;
+    this.phase = phase;
+    this.host.redraw(phase);
+  }
+
+  stop() {
+    if (this.live) channel.leave(this.live.topic, this.listener);
+    this.live = null;
+  }
+}
