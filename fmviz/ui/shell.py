@@ -26,6 +26,7 @@ from fmviz.engine._jit import compiling
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
+from fmviz.ui.components import address
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import guard
 from fmviz.ui.lessons import panel
@@ -107,6 +108,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _teach(settings)
             keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
             st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
+        address(settings.page, settings.written(), key="shell_address")
     _spare_modules()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -74,8 +75,23 @@ def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
     )
 
 
+def address(page: str, query: Mapping[str, str], *, key: str) -> None:
+    """Write the settings of a page into the address bar, without an entry in the history.
+
+    Parameters
+    ----------
+    page : str
+        The last part of its path.
+    query : mapping
+        The query parameters.
+    key : str
+        Unique on the page.
+    """
+    component("address", "address.js")(data={"page": page, "query": dict(query)}, key=key)
+
+
 def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:
-    """Draw a sentence and a bar that follow a topic of the channel; the page is drawn again when its phase ends.
+    """Draw a sentence and a bar that follow a topic; the page is drawn again when its phase ends.
 
     Parameters
     ----------
