@@ -182,8 +182,8 @@ def bind(
     Raises
     ------
     ValueError
-        If the name is not registered, a parameter is not declared or its value is not allowed, or parameters
-        are given beside a value that has its own.
+        If the name is not registered, a class is given, a parameter is not declared or its value is not
+        allowed, or parameters are given beside a value that has its own.
     """
     if isinstance(given, kind):
         if settings:
@@ -192,6 +192,9 @@ def bind(
                 f"{given.name!r}."
             )
         return given
+    if isinstance(given, type) and issubclass(given, kind):
+        name = given.__name__
+        raise ValueError(f"{kind.noun} = {name} is a class. Give a value of it: {name}(…).")
     chosen = registry[one_of(kind.noun, given, registry)]
     checked = check_params(f"{kind.noun.capitalize()} {given!r}", chosen.params, settings or {})
     return type(chosen)(**checked)

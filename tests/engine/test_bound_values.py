@@ -94,6 +94,8 @@ def test_values_can_be_compared_hashed_pickled_and_not_written_to(value):
         (lambda: get_penalty("ti", {"axes": "rows"}), "'ti' has no parameter 'axes'; it takes axis"),
         (lambda: get_loss("squared", {"delta": 1}), "'squared' has no parameter 'delta'; it takes none"),
         (lambda: get_solver("pcd", {"eta": 1}), "'pcd' has no parameter 'eta'; it takes order"),
+        (lambda: get_model("convx"), r"model = 'convx' is not known; .*'convex'"),
+        (lambda: get_model(HigherOrder), r"model = HigherOrder is a class.* value of it: HigherOrder\("),
         (lambda: PCD(eta=1), "'pcd' has no parameter 'eta'"),
         (lambda: Huber(0), "delta = 0 is out of range: give a number from 1e-06 to 1e"),
         (lambda: Huber("wide"), "delta = 'wide' must be a finite number from"),

@@ -23,8 +23,8 @@ from .robust import RobustFM
 
 MODELS: dict[str, Model] = registry(Model, dict(globals()))
 """Every model with its default parameters, by name."""
-ALIASES = {"convex": "convex_fm", "quadratic": "qr"}
-"""Words for two of the names, as `get_model` takes them, too."""
+NAMED = MODELS | {"convex": MODELS["convex_fm"], "quadratic": MODELS["qr"]}
+"""The same, with the words that `get_model` takes beside the names."""
 
 
 def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> Model:
@@ -35,4 +35,4 @@ def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> 
     ValueError
         If the name is unknown, or a setting is not declared or not allowed.
     """
-    return bind(Model, MODELS, ALIASES.get(given, given) if isinstance(given, str) else given, settings)
+    return bind(Model, NAMED, given, settings)
