@@ -20,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.search.strength_path import PathPlan, trace
 
-from .serve import browser_of, served_apart
+from .serve import browser_of, served
 
 # Pages, and the key of their models.
 VIEWS = {"": "start_models", "compare?view=strength&dataset=flights&trained=1": "compare_models"}
@@ -132,7 +132,7 @@ def main() -> None:
                 f"{name}: first fit {times[0]:.2f} s, all {len(times)} {times[-1]:.2f} s, "
                 f"processors {spent:.2f} s"
             )
-    with served_apart() as url, sync_playwright() as playwright:
+    with served() as url, sync_playwright() as playwright:
         browser = browser_of(playwright)
         for path, key in VIEWS.items():
             print(f"/{path}")
