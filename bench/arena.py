@@ -17,15 +17,16 @@ from dataclasses import replace
 
 from playwright.sync_api import Page, sync_playwright
 
+from fmviz.lab.catalog import DataChoice
 from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.search.strength_path import PathPlan, trace
 
-from .serve import browser_of, served_apart
+from .serve import browser_of, served
 
 # Pages, and the key of their models.
 VIEWS = {"": "start_models", "compare?view=strength&dataset=flights&trained=1": "compare_models"}
 # 200 samples of 100 features.
-LARGER = (("n_samples", 200), ("d_true", 80), ("b", 8), ("d_noise", 20))
+LARGER = {"n_samples": 200, "d_true": 80, "b": 8, "d_noise": 20}
 # Paints of a frame: at each, whether any of the pictures has changed since the last.
 WATCH = """(place) => {
   const view = document.querySelector(place);
@@ -121,9 +122,10 @@ def follow(page: Page, address: str, place: str) -> None:
 def main() -> None:
     """Measure and print."""
     start = arena_plan()
+    larger = DataChoice.of(start.base.dataset.name, LARGER)
     for name, plan in (
         ("40 features", start),
-        ("100 features", replace(start, base=replace(start.base, dataset_params=LARGER))),
+        ("100 features", replace(start, base=replace(start.base, dataset=larger))),
     ):
         paths(plan)
         for _ in range(3):
@@ -132,7 +134,7 @@ def main() -> None:
                 f"{name}: first fit {times[0]:.2f} s, all {len(times)} {times[-1]:.2f} s, "
                 f"processors {spent:.2f} s"
             )
-    with served_apart() as url, sync_playwright() as playwright:
+    with served() as url, sync_playwright() as playwright:
         browser = browser_of(playwright)
         for path, key in VIEWS.items():
             print(f"/{path}")

@@ -1,4 +1,4 @@
-"""Serve a checkout's dashboard, open pages of it in a browser, and read the server's processor time."""
+"""Serve the dashboard, open pages of it in a browser, and read the server's processor time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,40 +28,31 @@ PAINTED = """() => {
 
 
 @contextmanager
-def served(surroundings: Mapping[str, str], root: Path = ROOT) -> Iterator[str]:
-    """Serve a checkout's dashboard on a free port, with more environment variables; yield its address."""
+def served() -> Iterator[str]:
+    """Serve the dashboard on a free port, over an empty store that goes with it; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"],
-        cwd=root,
-        env={**os.environ, **surroundings},
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(600):
-            try:
-                with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
-                    if answer.read() == b"ok":
-                        break
-            except OSError:
-                time.sleep(0.1)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-@contextmanager
-def served_apart(root: Path = ROOT) -> Iterator[str]:
-    """Serve a dashboard over an empty store of its own, which goes with it; yield its address."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}, root) as url,
-    ):
-        yield url
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"],
+            cwd=ROOT,
+            env={**os.environ, "FMVIZ_STORE": f"{folder}/runs.sqlite"},
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            for _ in range(600):
+                try:
+                    with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
+                        if answer.read() == b"ok":
+                            break
+                except OSError:
+                    time.sleep(0.1)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 def server_of(port: str) -> int:
@@ -88,15 +79,6 @@ def browser_of(playwright: Playwright) -> Browser:
         executable_path=os.environ.get("FMVIZ_CHROMIUM") or installed,
         args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
     )
-
-
-def first_visit(window: BrowserContext, url: str) -> float:
-    """Return the seconds until the start page has its heading."""
-    page = window.new_page()
-    begin = time.perf_counter()
-    page.goto(url)
-    page.get_by_role("heading", level=1).wait_for(timeout=180_000)
-    return time.perf_counter() - begin
 
 
 def visit(window: BrowserContext, url: str) -> tuple[Page, float]:

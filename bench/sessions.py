@@ -33,7 +33,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from .serve import processor_seconds, served_apart, server_of
+from .serve import processor_seconds, served, server_of
 
 PATIENCE = 3.0
 """How many times the way there and back `pulse.js` waits."""
@@ -309,7 +309,7 @@ def main() -> None:
     """Serve, measure and print."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 60.0
-    with served_apart() as url:
+    with served() as url:
         asyncio.run(measure(url, n, seconds))
 
 

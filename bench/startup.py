@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,10 +70,10 @@ def surroundings(cache: str) -> dict[str, str]:
     return kept | ONE_THREAD | {"FMVIZ_CACHE_DIR": cache, "PYTHONWARNINGS": "ignore"}
 
 
-def stages(code: str, cache: str, python: str = sys.executable, root: Path = ROOT) -> dict[str, float]:
-    """Run a fresh process in a checkout; return the wall and processor seconds of each step."""
+def stages(code: str, cache: str, python: str = sys.executable) -> dict[str, float]:
+    """Run a fresh process; return the wall and processor seconds of each step."""
     done = subprocess.run(
-        [python, "-c", code], env=surroundings(cache), cwd=root, capture_output=True, text=True, check=True
+        [python, "-c", code], env=surroundings(cache), cwd=ROOT, capture_output=True, text=True, check=True
     )
     marks = np.array(json.loads(done.stdout.splitlines()[-1]))
     wall, used = np.diff(marks, axis=0).T
@@ -89,13 +88,13 @@ def median_stages(code: str, cache: str, rounds: int, python: str = sys.executab
     return {key: float(np.median([row[key] for row in taken])) for key in taken[0]}
 
 
-def warmup(cache: str, root: Path = ROOT) -> dict[str, float]:
-    """Ready the kernels of a checkout's first pages in a fresh process; return wall and processor seconds."""
+def warmup(cache: str) -> dict[str, float]:
+    """Ready the kernels of the first pages in a fresh process; return wall and processor seconds."""
     begin, before = time.perf_counter(), os.times()
     subprocess.run(
         [sys.executable, "-m", "fmviz", "warmup"],
         env=surroundings(cache),
-        cwd=root,
+        cwd=ROOT,
         capture_output=True,
         check=True,
     )

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         SharedBasisRegressor,
     )
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.search.sweep import sweep
     from fmviz.operators import certificate, prox, regularizer_value
     from fmviz.paths import find_lambda, lambda_max, regularization_path
     from fmviz.tables.encoder import TableEncoder
@@ -72,7 +71,6 @@ __all__ = [
     "regularization_path",
     "regularizer_value",
     "solvers",
-    "sweep",
     "to_expansion",
     "why_not",
 ]
@@ -105,7 +103,6 @@ _LAZY = {
     "prox": "fmviz.operators",
     "regularization_path": "fmviz.paths",
     "regularizer_value": "fmviz.operators",
-    "sweep": "fmviz.lab.search.sweep",
     "to_expansion": "fmviz.engine.interactions.conversion",
     "why_not": "fmviz.choices",
 }

@@ -9,7 +9,7 @@ import traceback
 from importlib import import_module
 from typing import NoReturn
 
-from fmviz.cli import COMMANDS, GONE, _terminal
+from fmviz.cli import COMMANDS, _terminal
 
 INTERRUPTED = 130
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -61,9 +61,6 @@ def _carry_out(given: list[str]) -> int:
     modules = {name: import_module(f"fmviz.cli.{name}") for name in COMMANDS}
     for name, module in modules.items():
         module.add(commands.add_parser(name, help=module.HELP, description=module.HELP))
-    for (command, word), sentence in GONE.items():
-        if {command, word} <= set(given):
-            raise ValueError(f"`fmviz {command} {word}` is gone. {sentence}")
     arguments = parser.parse_args(given)
     arguments.given = given
     code: int = modules[arguments.command].run(arguments)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import base64
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from latex2mathml.converter import convert
 from markupsafe import Markup
 
 from fmviz.engine.interactions.weights import GivenPairs
@@ -22,10 +19,8 @@ from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import effects as effect_figures
-from fmviz.figures import sketch, training
-from fmviz.figures.palette import regularizer_color
+from fmviz.figures import sketch
 from fmviz.figures.sketch import matrix_png
-from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
     N_TILES,
@@ -40,14 +35,14 @@ from fmviz.lab.interpretation.effects import Effects, Surface, plotted, shown_va
 from fmviz.lab.interpretation.reading import listed_pairs, listed_sets, listed_weights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, with_jumps
+from fmviz.lab.runs.changes import changed_words, changes_listed
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_run
 from fmviz.lab.typography import cell, with_minus
 from fmviz.lab.uploads import is_upload, library
-from fmviz.metrics import COLUMNS, in_units
+from fmviz.metrics import in_units
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.scaling import Scaling
 from fmviz.tables.source import Source
@@ -217,6 +212,9 @@ def html(outcome: Outcome) -> str:
     cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
     penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
+    # The strengths of the last epoch.
+    current = experiment.strengths(outcome.epoch - 1)
+    strengths = ", ".join(f"{name_of(name)} = {value:g}" for name, value in current.items())
     return _TEMPLATES.get_template("report.html").render(
         title=outcome.title,
         style=Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
@@ -229,13 +227,11 @@ def html(outcome: Outcome) -> str:
         cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, outcome.unit).items()],
         solved=f"{SOLVED:g}",
         columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
-        model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}.",
-        formulas=_formulas(outcome),
+        model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}; {strengths}.",
         heatmaps=[heatmap for output in each[:_OUTPUTS] if (heatmap := _heatmap(output, last)) is not None],
         more_outputs=max(0, len(each) - _OUTPUTS),
         bases=_bases(outcome),
         **_listed(each),
-        curves=list(_curves(outcome)),
         data={**_data(outcome.dataset), **outcome.data},
         settings=_settings(outcome),
         program=outcome.program,
@@ -264,25 +260,6 @@ def _settings(outcome: Outcome) -> dict[str, Any]:
     if experiment.changes:
         settings["changes"] = changes_listed(experiment, experiment.changes[-1].epoch)
     return {name_of(name): label_of(name, cell(value)) for name, value in settings.items()}
-
-
-def _formulas(outcome: Outcome) -> list[Markup]:
-    """Return the objective, the model, the loss and the strengths as MathML."""
-    experiment, notation = outcome.experiment, outcome.model.notation
-    objective = r"\min\ " + notation.objective.replace(r"\tfrac", r"\frac")
-    parts = [objective, outcome.model.formula, rf"\ell(f,y)={experiment.loss.formula}"]
-    if not (outcome.model.columnar or outcome.model.lifted):
-        parts.append(outcome.model.penalty_words(experiment.regularizer)[0])
-    # The strengths of the last epoch.
-    current = experiment.strengths(outcome.epoch - 1)
-    strengths = [
-        rf"\lambda_w={current['lambda_w']:g}",
-        *([f"{notation.lambda_p}={current['lambda_p']:g}"] if notation.shrinkage else []),
-        f"{notation.lambda_sparse}={current['lambda_sparse']:g}",
-    ]
-    # The converter does not support sizes of brackets.
-    sizes = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])")
-    return [Markup(convert(sizes.sub("", latex))) for latex in (*parts, r",\quad ".join(strengths))]
 
 
 # --------------------------------------------------------------------------------------------- pictures
@@ -334,36 +311,6 @@ def _matrix(model: Model, parameters: Parameters) -> tuple[np.ndarray | None, bo
     W = np.where(weights.used & (weights.W == 0), np.nextafter(0, 1), weights.W)
     exact = len(W) <= EXACT_FEATURES
     return (W if exact else GivenPairs.of(W).pooled(N_TILES)), exact
-
-
-def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
-    """Yield titles and SVG pictures of the curves."""
-    history = pd.DataFrame([dict(record) for record in outcome.history])
-    if len(history) < 2:
-        return
-    notation = outcome.model.notation
-    color = regularizer_color(outcome.experiment.regularizer.name)
-    for name, column in COLUMNS.items():
-        if name in history:
-            history[name] *= column.within(outcome.unit)[0]
-    course = with_jumps(history, outcome.experiment)
-    terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
-    drawn = {
-        "Objective": training.objective(color, course, **terms),
-        "Used interactions and features": training.uses(),
-        **{
-            metric.within(outcome.unit)[1]: training.prediction(metric)
-            for metric in training.metrics_in(history)
-        },
-        "Recovery of the truth": training.recovery(history),
-    }
-    words = change_words(outcome.experiment, outcome.epoch - 1)
-    for title, plots in drawn.items():
-        if not plots:
-            continue
-        figure = training.curves(course, plots)
-        mark_epochs(figure, history, "epoch", words)
-        yield title, Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
 
 
 # ---------------------------------------------------------------------------------------------- columns

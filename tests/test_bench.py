@@ -12,17 +12,12 @@ import scipy.sparse as sp
 
 import bench.__main__ as command
 from bench import (
-    adapter,
-    cases,
-    checkouts,
     data,
     epochs,
     memory,
     path,
     peers,
     report,
-    same_numbers,
-    same_speed,
     scaling,
     startup,
     time_to,
@@ -33,15 +28,8 @@ from bench.sparsepoly_driver import matrix, receive, send
 from fmviz.datasets import make_sparse_interactions
 
 EYE = sp.csr_array(np.eye(2))
-ARRAYS = {"P": np.array([[1.0, -4.0]]), "w": np.zeros(2)}
-GONE = {"P": np.array([math.nan, 1.0])}
 LOG = "rmse\ttime_learn\n1\t0.5\n2\t0.25\n"
 SMALL = data.Data("small", np.eye(3), np.ones(3), 0.5, {"": 0.1}, 0.01)
-
-
-def apart(**changes):
-    """Return how far arrays are from themselves with some of them changed."""
-    return same_numbers.farthest(ARRAYS, ARRAYS | changes)
 
 
 @pytest.mark.parametrize(
@@ -63,22 +51,6 @@ def apart(**changes):
             {"alpha": 0.4, "beta": 1.0, "gamma": 0.1},
         ),
         (peers.column(LOG, "time_learn"), [0.5, 0.25]),
-        (apart(), 0.0),
-        (apart(P=np.array([[1.0, -4.0 + 4e-12]])), 1e-12),
-        (apart(w=np.array([0.0, 1e-300])), math.inf),
-        (apart(P=np.array([[1.0, math.nan]])), math.inf),
-        (apart(P=np.ones((2, 1))), math.inf),
-        (same_numbers.farthest(ARRAYS, {"P": ARRAYS["P"]}), math.inf),
-        (same_numbers.farthest(GONE, GONE), 0.0),
-        (same_numbers.relative(2.0, 2.0 + 2e-10), 1e-10),
-        (same_numbers.relative(math.inf, math.nan), 0.0),
-        (same_numbers.relative(1.0, math.nan), math.inf),
-        (same_numbers.relative(0.0, 0.0), 0.0),
-        (same_speed.verdict(1.05, []), "same"),
-        (same_speed.verdict(1.2, [1.0, 1.2, 1.01, 1.3, 1.04]), "same, measured again"),
-        (same_speed.verdict(1.2, [1.0, 1.2, 1.06, 1.3, 1.04]), "slower"),
-        ([same_speed.rounds_for(seconds, quick=False) for seconds in (0.0, 0.5, 5.0)], [11, 5, 3]),
-        (same_speed.parts("pages, epochs"), ["pages", "epochs"]),
     ],
 )
 def test_what_is_computed_from_times_and_arrays(result, expected):
@@ -306,75 +278,3 @@ def test_the_document_has_every_section():
 def test_an_unknown_section_is_named_with_those_there_are():
     with pytest.raises(Exception, match=r"nonsense: no such section; choose from .*epochs"):
         command.sections("epochs,nonsense")
-
-
-@pytest.mark.parametrize(
-    ("measured", "missed"),
-    [
-        ({"first": 1e-12, "end": 1e-10}, []),
-        ({"first": 2e-12}, ["one epoch"]),
-        ({"first": 2e-12, "own_first": 1e-3}, ["one epoch"]),
-        ({"end": 2e-10, "own_end": 1e-12}, ["objective"]),
-        ({"end": 2e-10, "own_end": 3e-11}, []),
-        ({"start": 1e-300, "end": math.inf}, ["start", "objective"]),
-        ({"epochs": (12, 3)}, ["epochs made"]),
-        ({"error": "one raised ValueError"}, ["one raised ValueError"]),
-    ],
-)
-def test_what_is_as_far_apart_as_the_old_code_from_itself_is_no_miss(measured, missed):
-    """The objective alone is excused by it: an epoch is the same or it is not."""
-    assert same_numbers.Comparison("a case", **measured).misses() == missed
-
-
-def test_turns_are_taken_in_both_orders():
-    order = []
-    times = same_speed.by_turns(lambda side: order.append(side) or float(side), 3)
-    assert order == [0, 1, 1, 0, 0, 1]
-    assert times == ([0.0] * 3, [1.0] * 3)
-
-
-def test_cases_that_take_long_are_thinned_as_the_table_of_epochs_predicts_them(tmp_path):
-    stored = cases.save(data.planted(20, 4, 2, 1), tmp_path)
-    few = cases.case(stored, "logistic", "ti", "psgd")
-    assert cases.thinned(few) == few
-    many = few | {"shape": (2_500, 5)}
-    assert cases.thinned(many)["samples"] == 25
-    assert cases.thinned(many | {"solver": "pcd"})["samples"] is None
-    star = few | {"penalty": "omega_star", "solver": "nmapgd"}
-    assert cases.shortened(star)["epochs"] == cases.EPOCHS
-    assert cases.shortened(star | {"shape": (20_000, 10_000)})["epochs"] == 1
-    assert cases.with_steps(few, stored)["solver_settings"]["eta0"] > epochs.SMALL_STEP
-    assert cases.with_small_steps(few)["solver_settings"] == {"eta0": epochs.SMALL_STEP}
-
-
-def test_a_checkout_answers_in_a_process_of_its_own(tmp_path):
-    """This one, against itself: equal to the last bit, and not equal to a start that is nudged."""
-    stored = cases.save(data.planted(20, 4, 2, 1), tmp_path)
-    case = cases.case(stored, "logistic", "l2", "lbfgs", epochs=2)
-    other = cases.case(stored, "squared", "cs", "cd")
-    with checkouts.Checkout(checkouts.ROOT) as checkout:
-        assert set(checkout.ask("names")) == {"losses", "penalties", "models", "solvers"}
-        assert checkouts.fitting(checkout, checkout, [case, other]) == ([case], [])
-        comparison = same_numbers.follow(checkout, checkout, case)
-        assert (comparison.misses(), comparison.first, comparison.end, comparison.epochs) == (
-            [],
-            0.0,
-            0.0,
-            (2, 2),
-        )
-        assert not comparison.still
-        plain, nudged = (checkout.ask("follow", case, seed) for seed in (None, 0))
-        assert 0.0 < same_numbers.farthest(plain["start"], nudged["start"]) < 1e-15
-        assert checkout.ask("prepare", case) > 0.0
-        assert checkout.ask("lap", 2) > 0.0
-        with pytest.raises(checkouts.FailedError, match="ValueError"):
-            checkout.ask("follow", case | {"penalty": "nonsense"})
-
-
-def test_files_give_back_what_was_saved(tmp_path):
-    X = sp.csr_array(np.eye(3))
-    stored = cases.save(data.Data("small", X, np.ones(3), 0.5, {"": 0.1}, 0.01), tmp_path)
-    back, y = adapter.load(stored.path)
-    np.testing.assert_array_equal(back.toarray(), np.eye(3))
-    np.testing.assert_array_equal(y, np.ones(3))
-    assert stored.step == pytest.approx(0.1)

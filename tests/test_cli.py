@@ -118,16 +118,10 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
     assert "Budget: quick, stopped after" in said.out
     assert main(["paper", "list"]) == 0
     assert "quick, 1 done" in capsys.readouterr().out
-    assert main(["paper", "made_up", "--so-far"]) == 0
-    said = capsys.readouterr()
-    assert "| x | m | 3 | 0 | 0.5 |" in said.out
-    assert "| x | m | 3 | 1 | 1.5 |" not in said.out
     assert main(line) == 0
     assert "The best score is 1.5." in capsys.readouterr().out
     assert ASKED == [0, 1, 1]
     kept()
-    assert main(["paper", "made_up", "--so-far"]) == 2
-    assert "no unfinished run of made_up with the quick budget" in capsys.readouterr().err
 
 
 def test_a_result_that_cannot_be_kept_is_printed(capsys, tmp_path):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import select
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -153,36 +151,6 @@ def test_without_limits_the_free_memory_is_the_limit(file, monkeypatch, command)
     )
     assert command("fit", file, "--target", "y", "--no-limits", code=2).err.startswith(sentence)
     assert command("predict", file, file, code=2).err.startswith(sentence)
-
-
-def test_a_pipe_without_a_writer_is_waited_for(file, monkeypatch):
-    monkeypatch.setattr("fmviz.lab.input_files._PATIENCE", 0.0)
-    os.mkfifo(file.with_name("sweep"))
-
-    class Writing(io.StringIO):
-        def flush(self) -> None:
-            threading.Thread(target=file.with_name("sweep").write_text, args=('title = "Late"',)).start()
-
-    monkeypatch.setattr(sys, "stderr", said := Writing())
-    assert SweepPlan.from_file(file.with_name("sweep")).title == "Late"
-    assert said.getvalue() == (
-        f"'{file.with_name('sweep')}' is a pipe, and nothing has been written to it yet: waiting. "
-        "Ctrl-C ends this.\n"
-    )
-
-
-def test_waiting_for_a_pipe_is_answered_by_ctrl_c(tmp_path):
-    os.mkfifo(tmp_path / "pipe.csv")
-    given = [*COMMAND, "fit", str(tmp_path / "pipe.csv"), "--target", "y"]
-    with subprocess.Popen(given, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
-        try:
-            assert select.select([process.stderr], [], [], 30)[0], "nothing is said"
-            assert b"waiting. Ctrl-C ends this." in process.stderr.readline()
-            process.send_signal(signal.SIGINT)
-            assert process.communicate(timeout=30)[1] == b"Interrupted.\n"
-            assert process.returncode == 130
-        finally:
-            process.kill()
 
 
 # ------------------------------------------------------------------------------------------- unpickling

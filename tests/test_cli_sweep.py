@@ -44,9 +44,9 @@ def sweep(command, place):
     return lambda *more, **code: command(*line, *more, **code)
 
 
-def test_cost_progress_and_table(sweep):
+def test_count_progress_and_table(sweep):
     said = sweep("--dry-run")
-    assert said.err.startswith("8 fits; about")
+    assert said.err == "8 fits, of which 0 are in the store already.\n"
     assert said.out == ""
     said = sweep()
     assert "[########################] 8/8" in said.err
@@ -56,7 +56,7 @@ def test_cost_progress_and_table(sweep):
     assert len([line for line in lines if "±" in line and "Mean" not in line]) == 4
     # All of it comes from the store now, and nothing is asked or fitted.
     again = sweep()
-    assert again.err == "8 fits, all of which are in the store already.\n"
+    assert again.err == "8 fits, of which 8 are in the store already.\n"
     assert again.out == said.out
 
 

@@ -62,7 +62,7 @@ FLOORS: dict[str, Floor] = {
     "report": Floor(
         ("fmviz/report.py",),
         ("engine", "metrics", "tables", "lab", "figures"),
-        (*_TABLES, "jinja2", "latex2mathml", "markupsafe"),
+        (*_TABLES, "jinja2", "markupsafe"),
     ),
     "cli": Floor(
         ("fmviz/cli/", "fmviz/__main__.py"),

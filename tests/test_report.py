@@ -69,18 +69,15 @@ def test_everything_is_in_it(view):
     parsed = Strict(page)
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     assert headings == [
-        "The objective",
+        "The model",
         "The interactions",
         "The strongest interactions",
         "The strongest linear weights",
-        "The course of the fit",
         "Data",
         "Settings",
         "Program",
     ]
     names = [tag for tag, _ in parsed.tags]
-    assert names.count("svg") >= 3
-    assert names.count("math") == 5
     assert view.last["used_interactions"] == 0
     assert "The model uses no pair: its regularizer has set all of them to zero." in parsed.text
     assert f"{view.last['objective']:.5g}" in parsed.text
@@ -115,8 +112,7 @@ def test_every_model_has_a_report(model):
     experiment = Experiment(**settings, lambda_sparse=0.001)
     view = TaskManager(InlineExecutor(), open_store=store).start(experiment.applicable()).view()
     page = html(of_view(view))
-    assert "The course of the fit" in page
-    assert "\\langle" not in page  # every formula is understood
+    assert f"{MODELS[model].label}, " in page
 
 
 def test_a_stored_run_and_one_without_data(tmp_path):
@@ -136,7 +132,7 @@ def test_a_run_that_never_began_has_its_settings(view):
         dataclasses.replace(of_view(view), history=(), parameters=None, dataset=None, message="It failed.")
     )
     assert "It failed." in page
-    assert re.findall(r"<h2>(.*?)</h2>", page) == ["The objective", "Data", "Settings"]
+    assert re.findall(r"<h2>(.*?)</h2>", page) == ["The model", "Data", "Settings"]
 
 
 def test_the_picture_of_a_matrix():
@@ -188,11 +184,8 @@ def test_a_report_has_the_changes_and_the_strengths_of_the_last_epoch():
     changed = "Changed on the way: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. "
     assert changed in parsed.text
     assert "<h1>Balance scale · TI · λ 0.5 → 0.25 · seed 0</h1>" in page
-    numbers = re.findall(r"<mn>([\d.]+)</mn>", re.findall(r"<math.*?</math>", page, re.DOTALL)[-1])
-    assert numbers == ["0.0001", "0.125", "0.25"]
+    assert "λ = 0.25, λ_p = 0.125, λ_w = 0.0001." in parsed.text
     assert "<td>Changes</td><td>λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9; λ = 0.75 after" in page
-    assert "stroke-dasharray" in page
-    assert ">λ = 0.25</text>" in page
 
 
 @pytest.mark.parametrize("logarithm", [False, True])
@@ -222,10 +215,6 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     w = view.parameters.w[np.argmax(np.abs(view.parameters.w))]
     assert f"<td class=n>{50 * w:.5g}</td>" in page
     assert f"Bias {200 + 50 * view.parameters.intercept:.5g}." in text
-    # Curves, too: their axis ends above the largest error.
-    curve = re.search(r"against epochs\"><h3>RMSE \(in .*?</svg>", page, re.DOTALL)[0]
-    ticks = [float(tick) for tick in re.findall(r'text-anchor="end">([\d.]+)<', curve)]
-    assert max(ticks) > 20 * view.last["train_rmse"]
 
 
 def test_a_report_has_titles_and_labels_for_names(view):

@@ -44,7 +44,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a folder for NAME.json, NAME.md and NAME.html, the figure",
     )
     option("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
-    option("--so-far", action="store_true", help="tell what an unfinished run has found until now, and end")
     add_store(parser)
 
 
@@ -54,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns 1 if the result cannot be stored, and 130 after Ctrl-C.
     """
     from fmviz.lab.papers import find
-    from fmviz.lab.papers.results import run_and_keep, unfinished
+    from fmviz.lab.papers.results import run_and_keep
 
     if arguments.name == "list":
         return _list(arguments)
@@ -62,11 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     store = cache(partial(open_store, arguments))
-    if arguments.so_far and not unfinished(artefact, budget, store()):
-        raise ValueError(f"There is no unfinished run of {artefact.name} with the {budget} budget.")
     progress, result, trouble = Progress(every=0, seconds=60.0), None, ""
     try:
-        for result in run_and_keep(artefact, budget, store, lambda: arguments.so_far, n_jobs=arguments.jobs):
+        for result in run_and_keep(artefact, budget, store, n_jobs=arguments.jobs):
             progress.tell(f"{result.done}/{result.total} {result.message}")
     except KeyboardInterrupt:
         if result is None:
@@ -89,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(text)
     if trouble:
         to_stderr(trouble)
-    elif result.state == "stopped" and not arguments.so_far:
+    elif result.state == "stopped":
         to_stderr("Stopped. The same command goes on from there.")
         return 130
     return int(bool(trouble))

@@ -1,4 +1,4 @@
-"""``fmviz runs``: list, show, compare, export, import and delete stored runs."""
+"""``fmviz runs``: list, show, export, import and delete stored runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fmviz.lab.typography import counted
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun
 
-HELP = "list, show, compare, export, import and delete stored runs; write the rows that look wrong"
+HELP = "list, show, export, import and delete stored runs"
 
 _LIMIT = 20
 # The printed columns of `runs_table`; --json has all.
@@ -37,14 +37,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     listed.add_argument("--limit", type=int, default=_LIMIT, help="at most so many (default: %(default)s)")
     shown = action("show", "show one run: settings, result, and the Python program that repeats it")
     shown.add_argument("id", metavar="ID", help="a run, or the beginning of its id")
-    apart = action("diff", "show in what runs differ")
-    apart.add_argument("ids", nargs="+", metavar="ID", help="two runs or more")
-    apart.add_argument("--all", action="store_true", help="also what is the same")
-    for subparser in (listed, shown, apart):
+    for subparser in (listed, shown):
         subparser.add_argument("--json", action="store_true", help="for machines")
-    suspects = action("suspects", "write the rows that look wrong to a run as CSV")
-    suspects.add_argument("id", metavar="ID")
-    suspects.add_argument("file", type=Path, metavar="FILE")
     out = action("export", "write runs, with traces and parameters, to one file")
     out.add_argument("ids", nargs="+", metavar="ID")
     out.add_argument("file", type=Path, metavar="FILE")
@@ -122,40 +116,6 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
     return 0
 
 
-def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.store.table import differing, title_of_run
-
-    compared = _named(store, arguments.ids)
-    if len(compared) < 2:
-        raise ValueError("One run differs from nothing; name two different ones or more.")
-    frame = differing([[run] for run in compared], only=not arguments.all)
-    rows: list[dict[str, Any]] = [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
-    if arguments.json:
-        print_json(rows)
-        return 0
-    for item in compared:
-        print(f"{item.id}  {title_of_run(item)}")
-    print("\n" + text_table(rows) if rows else "\nThey differ in nothing.")
-    return 0
-
-
-def _suspects(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.interpretation.outliers import rows_table, suspicious_rows
-    from fmviz.lab.runner import load_dataset
-
-    run = store.get(arguments.id)
-    parameters = store.parameters(run.id)
-    if parameters is None:
-        raise ValueError("This run ended before its first epoch and has no parameters to read.")
-    dataset = load_dataset(run.experiment.dataset)
-    if len(dataset.outputs) > 1:
-        raise ValueError("This run has several outputs; the page Interactions lists the rows of each.")
-    rows = suspicious_rows(run.experiment, parameters)
-    rows_table(dataset, rows.errors, rows.listed).to_csv(arguments.file, index=False)
-    print(f"{rows.message} {rows.listed.size:,} rows written to {arguments.file}.")
-    return 0
-
-
 def _export(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.store.archive import export_runs
 
@@ -193,8 +153,6 @@ def _named(store: RunStore, ids: list[str]) -> list[StoredRun]:
 _ACTIONS = {
     "list": _list,
     "show": _show,
-    "diff": _diff,
-    "suspects": _suspects,
     "export": _export,
     "import": _import,
     "delete": _delete,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, bar, open_store, print_json, text_table, to_stderr
-from fmviz.lab.typography import cell, duration
+from fmviz.lab.typography import cell, counted, duration
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan
@@ -26,28 +26,25 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the sweep, TOML or JSON")
     parser.add_argument("--jobs", type=int, default=-1, help="fits at a time (default: one a core)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, for instance tcp://…:8786")
-    parser.add_argument("--dry-run", action="store_true", help="say what it would cost, and end")
+    parser.add_argument("--dry-run", action="store_true", help="say how many fits there are, and end")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     add_store(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Tell the cost, fit, and print the table; 1 if a fit has failed, 130 after Ctrl-C."""
+    """Tell the number of fits, fit, and print the table; 1 if a fit has failed, 130 after Ctrl-C."""
     from fmviz.lab.background.workers import checked_jobs
     from fmviz.lab.search.sweep_plan import SweepPlan
-    from fmviz.lab.search.sweep_run import cost, results
+    from fmviz.lab.search.sweep_run import results
 
     plan = SweepPlan.from_file(arguments.file)
     checked_jobs(arguments.jobs)
     store = open_store(arguments)
     try:
-        estimate = cost(plan, store, n_jobs=arguments.jobs)
-        to_stderr(estimate.sentence())
-        for note in dict.fromkeys(estimate.notes):
-            to_stderr(f"A trial fit failed: {note}")
+        finished = results(plan, store)
+        to_stderr(f"{counted(len(plan.cells), 'fit')}, of which {len(finished):,} are in the store already.")
         if arguments.dry_run:
             return 0
-        finished = results(plan, store)
         stopped = _carry_out(plan, store, arguments, finished)
         _report(plan, finished, arguments.json)
     finally:

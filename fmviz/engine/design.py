@@ -357,7 +357,7 @@ class Design:
         return self._product((self._factor if exponent == 1 else self.power(exponent)).T, right)
 
     def _is_blocked(self, right: np.ndarray) -> bool:
-        return right.ndim == 2 and self.storage is not DENSE and self.nnz >= _MANY
+        return self.nnz >= _MANY and right.ndim == 2 and self.storage is not DENSE
 
     def parts(self, width: int) -> Iterator[tuple[slice, slice, Design]]:
         """Yield columns of a right-hand side of that width, rows, and the design of these rows alone.

@@ -1,9 +1,10 @@
 """Call functions in a subprocess with limits of time and memory, and pass their results without code.
 
-On Linux a helper process, started at the first call, imports the function and forks a child for every call,
-so that later calls start within milliseconds. It ends with its parent and kills its children; it appends the
-exit status of each child to the answer. Answers are data without code, so that a child compromised by a file
-can send nothing but values. On other systems functions are called in this process, without limits.
+On Linux a helper process, started at the first call, imports the function and forks for every call a keeper,
+which forks the worker that makes the call, so that later calls start within milliseconds. The keeper appends
+the exit status of the worker to the answer; the helper ends with its parent, and all of them with it. Answers
+are data without code, so that a worker compromised by a file can send nothing but values. On other systems
+functions are called in this process, without limits.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import atexit
 import contextlib
 import io
 import json
+import math
 import os
 import pickle
 import signal
@@ -19,7 +21,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -41,12 +42,11 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 _PATIENCE = 0.1
-_START_SECONDS = 120.0
 # Wall-clock seconds for each second of processor time.
 _WAITING = 6.0
 _NUMBER_BYTES = 8
 _LONGEST_NAME = 4096
-# The exit statuses of a child; any other one is that of a crash.
+# The exit statuses of a worker; any other one is that of a crash.
 _RETURNED, _MEMORY, _REFUSED, _FAILED = 0, 10, 11, 12
 
 
@@ -86,10 +86,10 @@ def confined(
     if not _FORKS:
         return function(*arguments)
     with _helper().child(function) as connection:
-        answer = _answer(connection, (function, arguments, memory), seconds, memory, should_stop)
-    if answer is None:
-        raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
+        answer = _answer(connection, (function, arguments, memory, seconds), memory, should_stop)
     result, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)
+    if status in (-signal.SIGXCPU, -signal.SIGALRM):
+        raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
     if status == _MEMORY:
         raise ValueError(f"{name} takes more than {in_words(memory)} of memory to read. {advice}")
     try:
@@ -114,54 +114,34 @@ def _ending(status: int) -> str:
 
 
 def _answer(
-    connection: socket.socket,
-    request: Any,
-    seconds: float,
-    most: float,
-    should_stop: Callable[[], bool],
-) -> memoryview | None:
-    """Send the request and return the answer with the exit status; None on a timeout."""
-    answer = bytearray()
-    pid, deadline = 0, time.monotonic() + _START_SECONDS
-    sending = threading.Thread(target=_send, args=(connection, request), daemon=True)
+    connection: socket.socket, request: Any, most: float, should_stop: Callable[[], bool]
+) -> memoryview:
+    """Send the request and return the answer with the exit status."""
+    answer, pid = bytearray(), 0
     try:
         while True:
             if should_stop():
                 raise StoppedError
-            if time.monotonic() > deadline or (pid and _processor_seconds(pid) > seconds):
-                return None
             # Not select, which takes no descriptor from 1,024 on: a server may have more.
             if not wait([connection], _PATIENCE):
                 continue
-            if not pid:
-                if not (first := connection.recv(_NUMBER_BYTES)):
-                    raise RuntimeError("the process that reads files could not be started")
-                pid = int.from_bytes(first, "big")
-                deadline = time.monotonic() + _WAITING * seconds
-                sending.start()
-            elif part := connection.recv(1 << 20):
-                answer += part
-                if len(answer) > most:
-                    raise ValueError("The process that reads files sent too long an answer.")
-            else:
+            part = connection.recv(1 << 20 if pid else _NUMBER_BYTES)
+            if not part and not pid:
+                raise RuntimeError("the process that reads files could not be started")
+            if not part:
                 pid = 0
                 return memoryview(answer)
+            if not pid:
+                pid = int.from_bytes(part, "big")
+                threading.Thread(target=_send, args=(connection, request), daemon=True).start()
+                continue
+            answer += part
+            if len(answer) > most:
+                raise ValueError("The process that reads files sent too long an answer.")
     finally:
         if pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-
-
-def _processor_seconds(pid: int) -> float:
-    """Return the processor time of a process, 0 if it has ended."""
-    try:
-        # The name, in brackets, may hold spaces; user and system time are the 14th and 15th field.
-        fields = (
-            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        )
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _send(connection: socket.socket, request: Any) -> None:
@@ -172,7 +152,7 @@ def _send(connection: socket.socket, request: Any) -> None:
 
 
 class _Helper:
-    """The helper process, which forks a child for every call."""
+    """The helper process, which forks for every call."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -193,17 +173,17 @@ class _Helper:
         return self.owner == os.getpid() and self._process.poll() is None
 
     def child(self, function: Callable[..., Any]) -> socket.socket:
-        """Fork a child that calls a function, and return the connection to it."""
+        """Fork what calls a function, and return the connection to it."""
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [pickle.dumps(function)], [theirs.fileno()])
         return ours
 
     def close(self) -> None:
-        """Kill the helper and its children."""
+        """Kill the helper and all that it has forked."""
         self._control.close()
-        if self.owner == os.getpid():
-            self._process.kill()
+        if self.owner == os.getpid() and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
 
@@ -229,60 +209,48 @@ def _end() -> None:
 
 
 def serve(descriptor: int) -> None:
-    """Fork a child for every incoming connection, until the parent has ended."""
-    # The end of a child interrupts waiting.
-    woken, waker = socket.socketpair()
-    waker.setblocking(False)
-    signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    children: dict[int, int] = {}
+    """Fork a keeper for every incoming connection, until the parent has ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody waits for keepers.
     with socket.socket(fileno=descriptor) as control:
         while True:
-            ready = wait([control, woken])
-            if woken in ready:
-                woken.recv(_LONGEST_NAME)
-                _bury(children)
-            if control not in ready:
-                continue
             message, connections, *_ = socket.recv_fds(control, _LONGEST_NAME, 1)
             if not message:
                 break
-            # Unpickling imports the module for all later children. An error here recurs in the child.
+            # Unpickling imports the module for all later calls. An error here recurs in the worker.
             with contextlib.suppress(Exception):
                 pickle.loads(message)
-            pid = os.fork()
-            if not pid:
-                status = 1
-                try:
-                    for other in (control.detach(), *children.values()):
-                        os.close(other)
-                    status = _work(connections[0])
-                finally:
-                    os._exit(status)
-            children[pid] = connections[0]
-    for pid in children:
-        os.kill(pid, signal.SIGKILL)
+            if not os.fork():
+                _keep(connections[0])
+            os.close(connections[0])
+    os.killpg(0, signal.SIGKILL)
 
 
-def _bury(children: dict[int, int]) -> None:
-    """Send the exit status of every child that has ended."""
-    while children:
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        if not pid:
-            break
-        with socket.socket(fileno=children.pop(pid)) as connection, contextlib.suppress(OSError):
-            connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_NUMBER_BYTES, "big", signed=True))
+def _keep(descriptor: int) -> None:
+    """Fork the worker of a call, and send its number at its start and its exit status at its end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    status = 1
+    try:
+        if pid := os.fork():
+            with socket.socket(fileno=descriptor) as connection:
+                connection.sendall(pid.to_bytes(_NUMBER_BYTES, "big"))
+                ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                connection.sendall(ended.to_bytes(_NUMBER_BYTES, "big", signed=True))
+        else:
+            status = _work(descriptor)
+    finally:
+        os._exit(status)
 
 
 def _work(descriptor: int) -> int:
     """Answer one request; return the exit status."""
     with socket.socket(fileno=descriptor) as connection:
-        connection.sendall(os.getpid().to_bytes(_NUMBER_BYTES, "big"))
         with connection.makefile("rb") as stream:
-            function, arguments, memory = pickle.load(stream)
+            function, arguments, memory, seconds = pickle.load(stream)
         import resource  # Windows has none.
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
+        signal.setitimer(signal.ITIMER_REAL, _WAITING * seconds)
         # The current address space, plus the limit of the call.
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = int(pages * os.sysconf("SC_PAGE_SIZE") + memory)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
+from typing import TypeVar
 
 NO_MEMORY = (
     "There is not enough memory for this run. Choose a smaller rank or data set, or fewer runs at a time."
 )
+LOST = f"The fit's process was ended from outside. {NO_MEMORY}"
+
+Result = TypeVar("Result")
 
 
 def in_words(failure: BaseException) -> tuple[str, str]:
@@ -17,3 +22,11 @@ def in_words(failure: BaseException) -> tuple[str, str]:
     if isinstance(failure, MemoryError):
         return NO_MEMORY, details
     return f"Unexpected {type(failure).__name__}: {failure}", details
+
+
+def attempt(call: Callable[[], Result]) -> tuple[Result | None, str, str]:
+    """Return what `call` returns, or None, a sentence, and the traceback of what should not have happened."""
+    try:
+        return call(), "", ""
+    except Exception as error:
+        return None, *in_words(error)

@@ -6,17 +6,12 @@ import math
 import os
 import stat
 import sys
-from contextlib import suppress
-from multiprocessing.connection import wait
 from pathlib import Path
-from typing import IO
 
 from fmviz.engine.memory import available_bytes, in_words
 
 STANDARD_INPUT = "-"
 _CHUNK = 1 << 20
-# After so many seconds without a byte, a pipe says that it is waited for.
-_PATIENCE = 1.0
 
 
 def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> bytes:
@@ -25,8 +20,7 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
     Parameters
     ----------
     path : path-like
-        The file, or ``-`` for the standard input. A pipe into which nothing is written is waited for, and
-        stderr says so.
+        The file, or ``-`` for the standard input.
     most : float
         The maximum size; it is also limited to half of the free memory.
     advice : str
@@ -49,39 +43,14 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
                 "what is piped in."
             )
         limit = min(most, room := available_bytes() / 2)
-        data = _read(target, limit, "" if stat.S_ISREG(status.st_mode) else name)
+        data = bytearray()
+        with open(target, "rb", buffering=0, closefd=not standard) as stream:
+            while len(data) <= limit and (part := stream.read(_CHUNK)):
+                data += part
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror or error}.") from None
     if len(data) > limit:
         size = f"{in_words(status.st_size)}, " if status.st_size > limit else ""
         memory = "half of the free memory, " if limit == room else ""
         raise ValueError(f"{name} has {size}more than {memory}{in_words(limit)}. {advice}".rstrip())
-    return data
-
-
-def _read(target: int | Path, most: float, pipe: str) -> bytes:
-    """Return what is there, and of what has more than `most` bytes a part with more; `pipe` names a pipe."""
-    parts: list[bytes] = []
-    size = 0
-    with open(target, "rb", buffering=0, closefd=not isinstance(target, int), opener=_open) as stream:
-        if pipe and os.name != "nt":  # Windows waits for its own kinds of pipes alone.
-            _wait(stream, pipe)
-        while size <= most and (part := stream.read(_CHUNK)):
-            parts.append(part)
-            size += len(part)
-    return b"".join(parts)
-
-
-def _open(path: str, flags: int) -> int:
-    """Open a file; a pipe without waiting for a writer, about which nothing could be said then."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-def _wait(stream: IO[bytes], name: str) -> None:
-    """Wait until a pipe has something, or its writer has closed it."""
-    if not wait([stream.fileno()], _PATIENCE):
-        with suppress(OSError):
-            said = f"{name} is a pipe, and nothing has been written to it yet: waiting. Ctrl-C ends this."
-            print(said, file=sys.stderr, flush=True)
-        wait([stream.fileno()])
-    os.set_blocking(stream.fileno(), True)
+    return bytes(data)

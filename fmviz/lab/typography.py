@@ -45,12 +45,6 @@ def counted(n: int, noun: str, many: str = "") -> str:
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
 
 
-def in_latex(value: float) -> str:
-    """Return a number of four digits in LaTeX."""
-    mantissa, _, exponent = f"{value:.4g}".partition("e")
-    return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
-
-
 def with_minus(number: str) -> str:
     """Replace the hyphens of a number by minus signs."""
     return number.replace("-", "−")

@@ -11,7 +11,6 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
-from fmviz.lab.typography import with_minus
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
@@ -97,7 +96,7 @@ TABLE = (
         0,
         lab.MAX_RANK - 1,
         symbol="s",
-        help="The column of P whose numbers are worked out, counted from 0 as in Python.",
+        help="The column of P whose numbers are listed, counted from 0 as in Python.",
     ),
     ParamSpec(
         "y",
@@ -325,10 +324,10 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         _verdicts(P, studies, exponent)
     if settings.shows("curves", "What is left, against λ"):
         _curves(settings, P, studies, exponent)
-    if settings.shows("worked", "The formula with its numbers"):
+    if settings.shows("worked", "The formula, and numbers of it"):
         _formulas(settings, P, studies, exponent)
     if settings.shows("paper", "Beside the paper"):
-        _paper(settings, token, P)
+        _paper(settings)
     if settings.shows("exports", "Downloads and code"):
         _exports(settings, P, studies, exponent)
 
@@ -375,7 +374,7 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
 
 
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
-    st.subheader("The formula, with these numbers in it")
+    st.subheader("The formula, and numbers of it")
     k = P.shape[1]
     column = min(settings["column"], k - 1)
     if k > 1:
@@ -383,44 +382,28 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
             settings.set(column=column)
         widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
     for tab, study in zip(st.tabs([study.variant.label for study in studies]), studies, strict=True):
+        penalty, Q = study.variant.penalty, study.Q[study.at(exponent)]
         with tab, st.container(key=f"prox_worked_{study.variant.id}"):
-            worked = lab.worked_example(P, study.Q[study.at(exponent)], study.variant, 2.0**exponent, column)
             with st.container():
-                for formula in (*study.variant.penalty.words()[:2], worked.latex):
-                    st.latex(formula)
-                st.caption(
-                    f"{worked.live:,} of {worked.total:,} {worked.unit} stay. "
-                    f"Selects {lab.selects(study.variant)}. Source: {study.variant.penalty.source}."
-                )
+                formula, operator, selected = penalty.words()
+                st.latex(formula)
+                st.latex(operator)
+                st.caption(f"Selects {selected}. Source: {penalty.source}.")
             with st.container():
-                st.markdown(_table(worked))
+                size = "‖p_j‖₂" if penalty.row_wise else f"|p_j,{column}|"
+                table = lab.worked_table(P, Q, study.variant, column).map(lambda x: f"{x:.4g}")
+                st.table(table.set_axis(["j", size, "loses", "leaves"], axis=1).set_index("j"), border=False)
                 st.caption("Sorted; around the last that stays.")
 
 
-def _table(worked: lab.Worked) -> str:
-    lines = [
-        "| " + " | ".join(f"${head}$" for head in worked.heads) + " |",
-        "|" + "---:|" * len(worked.heads),
-    ]
-    for j, *numbers in worked.rows:
-        lines.append(
-            f"| {j:.0f} | "
-            + " | ".join("**0**" if x == 0 else with_minus(f"{x:.4g}") for x in numbers)
-            + " |"
-        )
-    return "\n".join(lines)
-
-
-def _paper(settings: Settings, token: tuple[object, ...], P: np.ndarray) -> None:
-    with st.expander(
-        "Beside the paper: Figs. 1 and 2, and a sentence of its text", icon=":material/article:"
-    ):
+def _paper(settings: Settings) -> None:
+    with st.expander("Beside the paper: Figs. 1 and 2", icon=":material/article:"):
         st.markdown(
             "Atarashi et al. (2021), sections 3.1 and 8.1, draw P of size 200 × 30 from N(0, 1) and "
             "count for λ = 2⁻⁷ … 2⁷. They find that ℓ₁ and ℓ₂,₁ give almost only full or empty pictures, "
-            "TI and CS moderately sparse ones. They also write that TI keeps **all 200 features at every λ**."
+            "TI and CS moderately sparse ones. What they write of the used features is tested on the page "
+            "Papers."
         )
-        st.markdown(lab.paper_claim(_study(token, "ti", P), _study(token, "ti_rows", P)))
         st.button(
             "Set up their experiment, with both readings of TI",
             icon=":material/science:",

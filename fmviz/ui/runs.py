@@ -1,8 +1,8 @@
-"""The page Runs: find, open, compare, export, import and delete stored runs."""
+"""The page Runs: find, open, compare, export and delete stored runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fmviz.engine.penalties import ALL_PENALTIES
-from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.program import program
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, store
-from fmviz.lab.store.archive import export_runs, import_runs
+from fmviz.lab.store.archive import export_runs
 from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
-from fmviz.ui.watching import done
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome
@@ -80,7 +78,6 @@ def render() -> None:
             ):
                 widgets.several(settings, name, label, labels=words, menu=True)
         _history(settings, runs)
-        _import(runs)
 
 
 def _history(settings: Settings, runs: RunStore) -> None:
@@ -197,7 +194,7 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
             key="runs_export",
             disabled=not ids,
             on_click="ignore",
-            help="Settings, curves and parameters as one file, to import here or elsewhere.",
+            help="Settings, curves and parameters as one file; `fmviz runs import` reads it.",
         )
         ended = [run for run in picked if run.ended]
         if not ended:
@@ -282,30 +279,3 @@ def _empty(settings: Settings) -> None:
             label="Train the example",
             icon=":material/play_circle:",
         )
-
-
-def _import(runs: RunStore) -> None:
-    with st.expander("Import runs", icon=":material/upload:"):
-        file = st.file_uploader(
-            "A file that “Export” or `fmviz runs export` has made",
-            type=["zip"],
-            key="runs_import",
-            max_upload_size=200,
-        )
-        if file is None:
-            return
-        key = f"import:{file.file_id}"
-
-        def read(should_stop: Callable[[], bool]) -> Iterator[tuple[int, int]]:
-            new, there = import_runs(runs, file, should_stop)
-            yield len(new), there
-
-        if not done(key, read, "Reading."):
-            return
-        if (task := manager().get(key)) is not None:
-            new, there = task.view().items[0]
-            said = f"{new:,} run{'s' if new != 1 else ''} imported"
-            said += f"; {there:,} were here already." if there else "."
-            st.success(said, icon=":material/check:")
-            if new:
-                st.button("Show them", key="runs_show_imported", icon=":material/refresh:")

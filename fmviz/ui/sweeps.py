@@ -1,9 +1,8 @@
-"""The page Sweeps: declare, estimate, watch, stop and resume many fits."""
+"""The page Sweeps: declare, watch, stop and resume many fits."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,7 +23,6 @@ from fmviz.lab.search.sweep_run import (
     Fitted,
     best_runs,
     carry_out,
-    cost,
     fits_table,
     main_metric,
     means_table,
@@ -61,8 +59,8 @@ TABLE = (
 )
 
 
-PARTS = ("start", "stop", "cost")
-EXPERT = ("own", "cost", "starts")
+PARTS = ("start", "stop")
+EXPERT = ("own", "starts")
 
 
 def render() -> None:
@@ -158,8 +156,7 @@ def _form_plan(settings: Settings) -> SweepPlan:
 
 def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
     name = _name(plan)
-    tasks = manager()
-    task, costing = tasks.get(f"sweep:{name}"), tasks.get(f"cost:{name}")
+    task = manager().get(f"sweep:{name}")
     active = task is not None and task.state.active
 
     fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
@@ -176,19 +173,6 @@ def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
             args=(plan, runs),
         )
         widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
-        widgets.action(
-            settings,
-            "cost",
-            "Estimate the time",
-            icon=":material/timer:",
-            shortcut="E",
-            disabled=active or (costing is not None and costing.state.active),
-            on_click=tasks.submit,
-            args=(f"cost:{name}", partial(_cost, plan, runs)),
-            help="Makes one short trial fit for each data set and method.",
-        )
-    if costing is not None and task is None:
-        watch(costing, _draw_cost)
     if task is not None:
         watch(task, partial(_draw, plan, name))
     elif not settings["own"]:
@@ -216,20 +200,6 @@ def _start(plan: SweepPlan, runs: RunStore) -> None:
     manager().submit(
         f"sweep:{name}", lambda should_stop: carry_out(plan, runs, should_stop=should_stop, sweep=name)
     )
-
-
-def _cost(plan: SweepPlan, runs: RunStore, _: Callable[[], bool]) -> Iterator[str]:
-    estimate = cost(plan, runs)
-    yield " ".join([estimate.sentence(), *dict.fromkeys(estimate.notes)])
-
-
-def _draw_cost(view: TaskView) -> None:
-    if view.state is TaskState.FAILED:
-        failure(view)
-    elif view.items:
-        st.caption(f":material/timer: {plain(view.items[-1])}")
-    else:
-        st.caption(f"Trial fits are at work: {view.elapsed:.0f} s.")
 
 
 def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:

@@ -547,10 +547,7 @@ def test_compressed_files_are_read(name, folder, ending, made_up):
     [
         ("ml100k/u.data", "1\t2\t3\n", "it has 3 columns where MovieLens 100K has 4"),
         ("ml100k/u.data", "", "No columns"),
-        ("ml100k/u.data", "9\t1\t5\t0\n", "it rates with user 9, but u.user describes 1 to 3"),
-        ("ml100k/u.data", "1\t0\t5\t0\n", "it rates with item 0, but u.item describes 1 to 4"),
         ("ml100k/u.data", "1\t1\tgood\t0\n", "invalid literal for int.*good"),
-        ("ml100k/u.user", USERS.partition("\n")[2], "the ids must be 1, 2, ... in order"),
         ("ml100k/u.user", USERS.replace("24", "old"), "invalid literal for int.*old"),
         ("ml100k/u.item", film_lines().replace("01-Jan-1994", "01-Jan-19xx"), "invalid literal"),
         ("rcv1/rcv1_train.binary", "", r"it must hold rows with the labels -1 and \+1 alone"),
@@ -562,12 +559,9 @@ def test_compressed_files_are_read(name, folder, ending, made_up):
         ("flight_delay/train-1m.csv", "Month\nc-1\n", "its columns are Month in place of Month, Day"),
         ("flight_delay/test.csv", f"{HEAD}c-8,c-21,c-7,1934,AA,A,D,7,maybe\n", "other than Y and N"),
         ("flight_delay/train-1m.csv", f"{HEAD}August,c-21,c-7,1934,AA,ATL,DFW,732,N\n", "invalid literal"),
-        ("flight_delay/train-1m.csv", f"{HEAD}c-8,c-21,c-7,1934,AA,ATL,DFW,0,N\n", "has no logarithm"),
-        ("flight_delay/train-1m.csv", f"{HEAD}c-8,c-21,c-7,1975,AA,ATL,DFW,9,N\n", "hours and minutes, HHMM"),
         ("vowel/vowel.arff", "@data\n1,2,had\n", ""),
         ("segment/segment.arff", f"@data\n{NUMBERS[0]},sea\n", "sea"),
         ("abalone/abalone.data", "X,1\n", "it has 2 columns in place of 9"),
-        ("abalone/abalone.data", "X,1,1,1,1,1,1,1,1\n", "its column sex holds something other than M, F, I"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(place, text, message, made_up):

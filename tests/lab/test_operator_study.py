@@ -62,11 +62,11 @@ def test_parse_matrix(text):
     [
         ("", "no matrix yet"),
         (" \n \n", "no matrix yet"),
-        ("a,b\n1,2", "Row 1, column 1 holds 'a'.*Leave headings out"),
+        ("a,b\n1,2", "Row 1, column 1 holds 'a'"),
         ("1,2\n3,x", "Row 2, column 2 holds 'x', which is not a number"),
         ("1,2\n3", "Row 2 has 1 entries but row 1 has 2"),
-        ("1,,2", "Row 1, column 2 is empty"),
-        ("1,nan", "Row 1, column 2 holds nan; only finite"),
+        ("1,,2", "Row 1, column 2 holds ''"),
+        ("1,nan", "finite entries"),
         ("1,1e300", "up to 1e\\+15"),
         ("1\n" * 401, "401 × 1"),
         (" ".join(["1"] * 61), "1 × 61"),
@@ -128,15 +128,6 @@ def test_squared_norms_never_end(paper):
     assert "the strongest row" in said["cs"]
 
 
-def test_the_printed_claim_holds_by_rows_only(paper):
-    by_columns, by_rows = (lab.study(paper, lab.VARIANTS[name]) for name in ("ti", "ti_rows"))
-    assert (by_rows.features == 200).all()
-    assert by_columns.features[-1] == 30
-    said = lab.paper_claim(by_columns, by_rows)
-    assert "from 200 at λ = 2⁻⁷ to 30 at λ = 2⁷" in said
-    assert "the reading by rows only" in said
-
-
 @pytest.mark.parametrize("P", [np.zeros((3, 2)), np.array([[2.0]]), 1e15 * np.ones((2, 2)), np.eye(3)])
 @pytest.mark.parametrize("name", ALL)
 def test_words_for_odd_matrices(name, P):
@@ -145,20 +136,15 @@ def test_words_for_odd_matrices(name, P):
     assert name != "l1" or P.max() < 1e15 or "beyond the slider" in sentences[0]
 
 
-@pytest.mark.parametrize("strength", [2.0**-5, 0.5, 4.0])
-@pytest.mark.parametrize("name", ALL)
-def test_worked_numbers_add_up(name, strength, paper):
+@pytest.mark.parametrize("name", ["l1", "l21", "ti"])
+def test_what_stays_loses_the_same(name, paper):
     variant = lab.VARIANTS[name]
-    Q = variant.prox(paper, strength)
-    worked = lab.worked_example(paper, Q, variant, strength, column=2, first=200)
-    by_norm = variant.penalty.row_wise
-    size = np.linalg.norm(Q, axis=1) if by_norm else Q[:, 2]
-    assert worked.live == np.count_nonzero(size)
-    assert len(worked.rows) == 200
-    if name == "l2" or (name.startswith("omega") and strength >= 1):
-        return  # no threshold, or not a fixed point of one
-    for _, before, tau, after in worked.rows:
-        assert after == pytest.approx(np.sign(before) * max(abs(before) - tau, 0.0), abs=1e-12)
+    Q = variant.prox(paper, 0.5)
+    table = lab.worked_table(paper, Q, variant, 2, most=200)
+    stays = table["after"] > 0
+    assert stays.sum() == np.count_nonzero(np.linalg.norm(Q, axis=1) if name == "l21" else Q[:, 2])
+    assert np.ptp(table["loses"][stays]) == pytest.approx(0, abs=1e-12)
+    assert (table["before"][~stays] <= table["loses"][stays].iloc[0] + 1e-12).all()
 
 
 def test_counts_table_has_one_row_for_each_operator_and_strength(paper):

@@ -180,22 +180,6 @@ def test_a_store_that_is_damaged_says_so_when_it_is_read(tmp_path):
         other.begin(SMALL)
 
 
-def test_a_store_on_a_disk_that_cannot_be_written_to_is_read(store, monkeypatch):
-    run = store.begin(Experiment())
-    store.close()
-
-    def refuse(_database):
-        error = sqlite3.OperationalError("attempt to write a readonly database")
-        error.sqlite_errorcode = sqlite3.SQLITE_READONLY
-        raise error
-
-    monkeypatch.setattr(Database, "_open_to_write", refuse)
-    there = RunStore(store.path)
-    assert [listed.id for listed in there.runs()] == [run]
-    with pytest.raises(StoreError, match="readonly"):
-        there.begin(Experiment())
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [

@@ -9,7 +9,6 @@ from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import (
     carry_out,
-    cost,
     results,
 )
 from fmviz.lab.store import RunStore
@@ -57,12 +56,11 @@ def test_finished_cells_are_taken_from_the_store(store):
     plan = small()
     first = list(carry_out(plan, store, n_jobs=1, should_stop=lambda: store.count() >= 3))
     assert len(first) == 3
-    assert cost(plan, store, n_jobs=1).stored == 3
+    assert len(results(plan, store)) == 3
     remaining = list(carry_out(plan, store, n_jobs=1))
     assert [fit.fresh for fit in remaining] == [False] * 3 + [True] * 5
     assert {fit.index for fit in remaining} == set(range(8))
     assert all(not fit.fresh for fit in carry_out(plan, store, n_jobs=1))
-    assert "all of which are in the store already" in cost(plan, store).sentence()
     assert store.count() == 8
 
 
@@ -91,15 +89,6 @@ def test_a_fit_that_fails_is_a_row_and_the_others_go_on(store, monkeypatch):
     assert "broken" in failed[0].details
     monkeypatch.undo()
     assert sum(fit.fresh for fit in carry_out(small(), store, n_jobs=1)) == 4
-
-
-def test_the_cost_is_told_before(store):
-    message = cost(small(), store, n_jobs=2)
-    assert (message.fits, message.stored, message.workers) == (8, 0, 2)
-    assert message.seconds > 0
-    assert message.sentence().startswith("8 fits; about")
-    unavailable = cost(small(datasets=[{"dataset": "movielens_100k"}]), store, n_jobs=1)
-    assert len(unavailable.notes) in (0, 2)
 
 
 def test_traces_of_long_fits_are_thinned(store):

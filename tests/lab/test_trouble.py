@@ -59,10 +59,10 @@ def unwritable(store, monkeypatch):
         error.sqlite_errorcode = sqlite3.SQLITE_READONLY
         raise error
 
-    before = database.Database._open_to_write
-    monkeypatch.setattr(database.Database, "_open_to_write", refuse)
+    before = database.Database._open
+    monkeypatch.setattr(database.Database, "_open", refuse)
     store.close()
-    return lambda: monkeypatch.setattr(database.Database, "_open_to_write", before)
+    return lambda: monkeypatch.setattr(database.Database, "_open", before)
 
 
 TROUBLES = {"full": full, "locked": locked, "readonly": unwritable}

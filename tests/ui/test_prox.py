@@ -78,10 +78,7 @@ def test_every_operator_can_be_shown(name):
 def test_powers_have_their_degree():
     test = opened("prox", regularizers="ti_power,cs_power,l1", d="12", k="3", degree="4", log2lambda="-1")
     assert test.slider(key="prox_degree").value == 4
-    latex = [item.value for item in test.latex]
-    assert any(r"\|p_{:,s}\|_1^{4}" in text for text in latex)
-    assert any(r"= 4\lambda S_{\theta,0}^{3} = 4\cdot0.5\cdot" in text for text in latex)
-    assert any(r"\tau = 4\lambda S_\theta^{3} = 4\cdot0.5\cdot" in text for text in latex)
+    assert any(r"\|p_{:,s}\|_1^{4}" in item.value for item in test.latex)
     assert "'degree': 4" in test.code[0].value
     assert worked(test) == ["ℓ₁", "TI, order 4", "CS, order 4"]
     test.slider(key="prox_degree").set_value(2).run()
@@ -122,7 +119,6 @@ def test_the_experiment_of_the_paper_is_one_click_away():
     test = opened("prox", d="5", k="2", distribution="laplace", regularizers="l2", log2lambda="4")
     test.button(key="prox_as_in_paper").click().run()
     assert address(test) == {"regularizers": "l1,l21,ti,ti_rows,cs", "log2lambda": "4"}
-    assert "the reading by rows only" in words(test)
 
 
 # ------------------------------------------------------------------------------------------- in a browser

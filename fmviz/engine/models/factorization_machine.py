@@ -64,11 +64,10 @@ class FactorizationMachine(Model):
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient; `sums` is XP."""
         P = parameters.P
-        in_P = np.zeros(P.shape)
+        in_P = -design.transpose_dot(slope, 2)[:, None] * P
         for columns, rows, part in design.parts(P.shape[1]):
             A = part.dot(P[:, columns]) if sums is None else sums[rows, columns]
             in_P[:, columns] += part.transpose_dot(slope[rows, None] * A)
-        in_P -= design.transpose_dot(slope, 2)[:, None] * P
         return in_P, design.transpose_dot(slope), float(slope.sum())
 
     def curvature(

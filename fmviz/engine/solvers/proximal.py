@@ -84,9 +84,10 @@ class PGD(JointSolver):
     def _move(self) -> float:
         """Make a step; the change is the largest of the iterate's move and of the proximal steps."""
         x, y, ahead = self._x, self._x, (self._t_before - 1.0) / self._t
-        if self.accelerated:
+        if self.accelerated and self._z is not x:
             y = x + (self._t_before / self._t) * (self._z - x)
-            y += ahead * (x - self._previous)
+        if ahead:
+            y = y + ahead * (x - self._previous)
         z, value, fell = self._search(y)
         if np.isnan(value) and self._t != 1.0:
             # The extrapolation alone went too far.
@@ -102,7 +103,7 @@ class PGD(JointSolver):
                 self._t = 1.0
             self._t_before, self._t = self._t, 0.5 * (1.0 + sqrt(1.0 + 4.0 * self._t * self._t))
         self._previous, self._x, self._z, self._value = x, new, z, value
-        return self._joint.change(new, new - x, *steps)
+        return self._joint.change(new, *steps if y is x and new is z else (new - x, *steps))
 
     def _chosen(
         self, z: np.ndarray, value: float, v: np.ndarray, plain: float, steps: list[np.ndarray]
@@ -120,7 +121,6 @@ class PGD(JointSolver):
         before, gradient = joint.risk_and_gradient(y)
         if not (np.isfinite(before) and np.isfinite(gradient).all()):
             return np.full_like(y, np.nan), np.nan, False
-        x, risk = y.copy(), before
         for _ in range(MOST_TRIALS):
             trial = joint.prox(y - eta * gradient, eta)
             step = trial - y
@@ -135,6 +135,8 @@ class PGD(JointSolver):
                 self._eta, x, risk = eta, trial, reached
                 break
             eta *= self.settings["rho"]
+        else:
+            x, risk = y.copy(), before
         value = risk + joint.penalty(x) if self.accelerated else risk
         return x, value, value <= self._value + ROUNDING * abs(self._value)
 

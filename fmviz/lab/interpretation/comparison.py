@@ -217,7 +217,7 @@ def strongest_product(dataset: Dataset) -> tuple[int, int] | None:
 
 
 def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
-    """Describe which pairs a model uses and, if the truth is known, how they compare with it.
+    """Count the pairs that a model uses and, if the truth is known, which of them are true.
 
     Parameters
     ----------
@@ -229,46 +229,27 @@ def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
     Returns
     -------
     str
-        One sentence, with pairs that are used in vain told apart: between two groups of features that the
-        truth connects, or with a feature that interacts with none.
+        Counts of true pairs, and of false ones between two groups of features that the truth connects, within
+        one, or with a feature that interacts with none.
     """
-    learned = np.asarray(used) != 0
-    d = learned.shape[0]
-    upper = np.triu(np.ones((d, d), dtype=bool), 1)
-    n, total, features = int((learned & upper).sum()), d * (d - 1) // 2, int(learned.any(axis=0).sum())
+    learned = np.triu(np.asarray(used) != 0, 1)
+    d, n = len(learned), int(learned.sum())
     if n == 0:
         return "No pair is left."
-    complete = n == features * (features - 1) // 2
-    if n == total:
-        says = f"All {total:,} pairs"
-    elif complete and features > 2:
-        says = f"{features:,} features and all their {n:,} pairs"
-    else:
-        says = f"{n:,} of {total:,} pairs"
     if truth is None:
-        return f"{says}." if complete else f"{says}, of {features:,} features."
-    true = np.asarray(truth) != 0
-    np.fill_diagonal(true, False)
-    n_true, hit = int((true & upper).sum()), int((learned & true & upper).sum())
-    if hit == n == n_true:
-        return f"Exactly the {n:,} true pairs."
-    part = "all" if hit == n_true else f"{hit:,} of the"
-    hits = f"{part} {n_true:,} true ones"
-    if hit == n:
-        return f"{says}: {hits}, and no other."
-    matters = true.any(axis=0)
+        features = int((learned | learned.T).any(axis=0).sum())
+        return f"{n:,} of {d * (d - 1) // 2:,} pairs, of {features:,} features."
+    true = np.triu(np.asarray(truth) != 0, 1)
+    matters = (true | true.T).any(axis=0)
     _, group = connected_components(true, directed=False)
-    wrong = learned & ~true & upper
-    between = int((wrong & np.outer(matters, matters) & (group[:, None] != group)).sum())
-    noise = int((wrong & ~np.outer(matters, matters)).sum())
-    within = int(wrong.sum()) - between - noise
-    others = [
-        f"{count:,} {where}"
-        for count, where in (
-            (within, "false ones within the groups"),
-            (between, "between the groups"),
-            (noise, "with noise"),
-        )
-        if count
-    ]
-    return f"{says}: {', '.join([hits, *others[:-1]])} and {others[-1]}."
+    hits, false = learned & true, learned & ~true
+    inside, apart = np.outer(matters, matters), group[:, None] != group
+    if hits.sum() == n == true.sum():
+        return f"Exactly the {n:,} true pairs."
+    counts = {
+        f"of {true.sum():,} true": hits,
+        "false within groups": false & inside & ~apart,
+        "between groups": false & inside & apart,
+        "with noise": false & ~inside,
+    }
+    return " · ".join(f"{pairs.sum():,} {words}" for words, pairs in counts.items() if pairs.any())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from dataclasses import dataclass
 
@@ -106,64 +105,33 @@ def parse_matrix(text: str) -> np.ndarray:
         With a sentence that names the place, if the text is not a matrix of finite numbers of a size that
         the page draws.
     """
-    lines = _lines(text)
-    if not lines:
+    text = re.sub(r"\b(?:np\.)?array\(|[()]", " ", text.replace("−", "-"))
+    text = re.sub(r"\]\s*,?", "\n", text).replace("[", " ").strip()
+    lines = [line.strip(", \t") for line in (text if "\n" in text else text.replace(";", "\n")).splitlines()]
+    rows = [re.split(r"\s*[,;\t]\s*|\s+", line) for line in lines if line]
+    if not rows:
         raise ValueError("There is no matrix yet: paste one row a line, for instance 1.5, −0.2, 0.")
-    rows: list[list[float]] = []
-    for number, line in enumerate(lines, start=1):
-        cells = _cells(line)
-        if len(rows) and len(cells) != len(rows[0]):
+    P = np.empty((len(rows), len(rows[0])))
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]):
             raise ValueError(
-                f"Row {number} has {len(cells)} entries but row 1 has {len(rows[0])}; "
+                f"Row {i + 1} has {len(row)} entries but row 1 has {len(rows[0])}; "
                 "give every row the same number."
             )
-        rows.append([_number(cell, number, at) for at, cell in enumerate(cells, start=1)])
-    P = np.array(rows, dtype=np.float64)
-    d, k = P.shape
-    if d > MAX_FEATURES or k > MAX_RANK:
+        for j, cell in enumerate(row):
+            try:
+                P[i, j] = float(cell)
+            except ValueError:
+                place = f"Row {i + 1}, column {j + 1}"
+                raise ValueError(f"{place} holds {cell[:40]!r}, which is not a number.") from None
+    if len(P) > MAX_FEATURES or P.shape[1] > MAX_RANK:
         raise ValueError(
-            f"The matrix is {d} × {k}; this page draws at most {MAX_FEATURES} rows and {MAX_RANK} columns. "
-            "Paste a part of it."
+            f"The matrix is {len(P)} × {P.shape[1]}; this page draws at most {MAX_FEATURES} rows and "
+            f"{MAX_RANK} columns. Paste a part of it."
         )
+    if not (np.abs(P) <= MAX_ENTRY).all():
+        raise ValueError(f"This page draws finite entries up to {MAX_ENTRY:g}. Scale the matrix down.")
     return P
-
-
-def _lines(text: str) -> list[str]:
-    text = text.replace("−", "-")
-    bracketed = "]" in text
-    text = re.sub(r"\b(?:np\.)?array\(|[()]", " ", text)
-    text = re.sub(r"\]\s*,?", "\n", text).replace("[", " ")
-    lines = [line.strip() for line in text.splitlines()]
-    lines = [line for line in lines if line.strip(", ")] if bracketed else [x for x in lines if x]
-    if len(lines) == 1 and ";" in lines[0]:
-        lines = [part.strip() for part in lines[0].split(";") if part.strip()]
-    return lines
-
-
-def _cells(line: str) -> list[str]:
-    for separator in ("\t", ";", ","):
-        if separator in line:
-            cells = [cell.strip() for cell in line.split(separator)]
-            return cells[:-1] if len(cells) > 1 and cells[-1] == "" else cells
-    return line.split()
-
-
-def _number(cell: str, row: int, column: int) -> float:
-    place = f"Row {row}, column {column}"
-    if cell == "":
-        raise ValueError(f"{place} is empty; write 0 where an entry is zero.")
-    try:
-        value = float(cell)
-    except ValueError:
-        hint = " Leave headings out." if row == 1 else ""
-        raise ValueError(f"{place} holds {cell[:40]!r}, which is not a number.{hint}") from None
-    if not math.isfinite(value):
-        raise ValueError(f"{place} holds {cell}; only finite numbers can be shrunk.")
-    if abs(value) > MAX_ENTRY:
-        raise ValueError(
-            f"{place} holds {value:g}; this page draws entries up to {MAX_ENTRY:g}. Scale the matrix down."
-        )
-    return value
 
 
 def digest(P: np.ndarray) -> str:

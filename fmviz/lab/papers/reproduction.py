@@ -16,9 +16,9 @@ from joblib import Memory
 from fmviz.engine.drive import never
 from fmviz.lab.background.workers import stream
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.failure import LOST, attempt
 from fmviz.lab.papers.judging import Row
 from fmviz.lab.runs.provenance import array_hash
-from fmviz.lab.search.sweep import LOST, attempt
 from fmviz.lab.values import plain
 
 Settings = Mapping[str, Any]

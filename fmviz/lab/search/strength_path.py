@@ -6,12 +6,10 @@ import hashlib
 import json
 import math
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -181,16 +179,14 @@ def trace(
 def two_at_a_time(
     start: Callable[[Callable[[], bool]], Sequence[Iterator[_Fit]]], should_stop: Callable[[], bool]
 ) -> Iterator[_Fit]:
-    """Yield what several iterators yield as soon as it is there; two of them are at work at a time.
-
-    Next comes the one that has had the least time, so that those that take equally long end together.
+    """Yield what several iterators yield, in rounds of one item each; two of them are at work at a time.
 
     Parameters
     ----------
     start : callable
         ``start(should_stop)`` returns the iterators, which have to end where that says so.
     should_stop : callable
-        Asked after every item. What is at work ends, too, when nobody takes any more items.
+        Asked after every round. What is at work ends, too, when nobody takes any more items.
     """
     closed = threading.Event()
 
@@ -199,22 +195,14 @@ def two_at_a_time(
 
     # Kernels let go of the interpreter's lock. More threads would take the cores of other sessions.
     with ThreadPoolExecutor(2) as pool:
-        idle = [(0.0, place, stream) for place, stream in enumerate(start(ends))]
-        at_work: dict[Future[_Fit | None], tuple[float, float, int, Iterator[_Fit]]] = {}
-        fits: list[_Fit] = []
+        streams = list(start(ends))
         try:
-            while idle or at_work:
-                while idle and len(at_work) < 2:
-                    following = heappop(idle)
-                    at_work[pool.submit(next, following[-1], None)] = (time.perf_counter(), *following)
-                # Those whose streams are at work again, or have to wait.
-                yield from fits
-                fits = []
-                for task in wait(at_work, return_when=FIRST_COMPLETED).done:
-                    began, taken, place, stream = at_work.pop(task)
-                    if (fit := task.result()) is not None and not ends():
-                        heappush(idle, (taken + time.perf_counter() - began, place, stream))
-                        fits.append(fit)
+            while streams:
+                fits = list(pool.map(next, streams, [None] * len(streams)))
+                if ends():
+                    return
+                streams = [stream for stream, fit in zip(streams, fits, strict=True) if fit is not None]
+                yield from (fit for fit in fits if fit is not None)
         finally:
             closed.set()
 

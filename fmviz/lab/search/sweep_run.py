@@ -7,10 +7,9 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 from joblib import cpu_count
@@ -19,58 +18,18 @@ from fmviz.engine.drive import Budget, never
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background.workers import stream
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.failure import LOST, attempt
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.provenance import data_hash, versions
-from fmviz.lab.search.sweep import (
-    FAILED,
-    LOST,
-    attempt,
-    compile_kernels,
-)
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import Growth, RunStore, StoredRun
 from fmviz.lab.store.database import insert
-from fmviz.lab.typography import counted, duration
 from fmviz.lab.values import plain
 from fmviz.metrics import COLUMNS, listed
 
 # A stored trace has at most about so many records; evaluating every epoch would cost more than the fits.
 _TRACE_RECORDS = 100
-_PILOT_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a sweep will cost, as far as a pilot tells.
-
-    Attributes
-    ----------
-    fits : int
-        Cells of the sweep.
-    stored : int
-        How many of them the store has already.
-    seconds : float
-        Estimated seconds of fitting with all workers at work, as if every fit took as long as the pilot of
-        its data set and method. One that did not converge in its time is taken to go on to the last epoch.
-    workers : int
-        Fits at a time.
-    notes : tuple of str
-        A sentence for every pilot that failed.
-    """
-
-    fits: int
-    stored: int
-    seconds: float
-    workers: int
-    notes: tuple[str, ...] = ()
-
-    def sentence(self) -> str:
-        """Return the cost in words."""
-        fits = counted(self.fits, "fit")
-        known = f", of which {self.stored:,} are in the store already" if self.stored else ""
-        if self.stored == self.fits:
-            return f"{fits}, all of which are in the store already."
-        return f"{fits}{known}; {duration(self.seconds)} of fitting with {self.workers} at a time."
+FAILED = "failed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,38 +49,6 @@ class Fitted:
     index: int
     run: StoredRun
     fresh: bool
-
-
-def cost(plan: SweepPlan, store: RunStore | None = None, *, n_jobs: int = -1) -> Cost:
-    """Return what a sweep will cost, from short trial fits: one for every data set and method."""
-    known = results(plan, store) if store is not None else {}
-    todo = [cell for i, cell in enumerate(plan.cells) if i not in known]
-    workers = cpu_count() if n_jobs == -1 else n_jobs
-    groups: dict[Any, list[Experiment]] = {}
-    for cell in todo:
-        numbers = {"seed": 0, **dict.fromkeys(plan.grid)}
-        groups.setdefault(tuple(sorted((cell.to_dict() | numbers).items(), key=str)), []).append(cell)
-    total, notes = 0.0, []
-    for cells in groups.values():
-        seconds, sentence, _ = attempt(partial(_pilot, cells[len(cells) // 2]))
-        if seconds is None:
-            notes.append(sentence)
-        else:
-            total += seconds * len(cells)
-    return Cost(len(plan.cells), len(known), total / max(1, min(workers, len(todo))), workers, tuple(notes))
-
-
-def _pilot(experiment: Experiment) -> float:
-    """Return the seconds that a fit takes, by its first seconds: those of all its epochs if it goes on."""
-    compile_kernels([experiment])
-    begin = time.perf_counter()
-    run = Run.prepare(experiment)
-    prepared = time.perf_counter()
-    end = run.end(_PILOT_SECONDS)
-    spent = time.perf_counter() - prepared
-    if end.status is not None and end.status.reason == "seconds" and end.epoch:
-        spent *= experiment.max_epochs / end.epoch
-    return prepared - begin + spent
 
 
 def carry_out(
@@ -237,6 +164,21 @@ def _completed(experiment: Experiment) -> Growth:
 
 def _lost(_: Experiment) -> Growth:
     return Growth(status=FAILED, message=LOST)
+
+
+def compile_kernels(experiments: Iterable[Experiment]) -> None:
+    """Ready the kernels of all experiments, so that the workers find them in the cache."""
+    seen = set()
+    for experiment in experiments:
+        # Numbers are arguments of kernels; words and switches decide which kernels there are.
+        kind = frozenset(
+            (name, value) for name, value in experiment.to_dict().items() if isinstance(value, (str, bool))
+        )
+        if kind not in seen:
+            seen.add(kind)
+            # What fails here fails again in a worker, which tells.
+            with suppress(Exception):
+                Run.prepare(replace(experiment, max_epochs=1)).end()
 
 
 @contextmanager

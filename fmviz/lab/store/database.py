@@ -104,7 +104,6 @@ _WAYS = {
     sqlite3.SQLITE_BUSY: "Another program holds it: end that one, or wait",
     sqlite3.SQLITE_READONLY: "See that the disk and the file can be written to",
 }
-_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 class StoreError(RuntimeError):
@@ -135,7 +134,6 @@ class Database:
         self._reading = threading.RLock()
         self._process = os.getpid()
         self._opened: dict[str, sqlite3.Connection] = {}
-        self._immutable = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
@@ -155,8 +153,6 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """Enter an exclusive write transaction; commit at the end, or roll back on an error."""
-        if self._immutable:
-            self.close()  # The disk may be writable by now.
         with self._lock, self._in_words():
             connection = self._connection("writing")
             self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -180,7 +176,6 @@ class Database:
             for connection in self._opened.values():
                 connection.close()
             self._opened.clear()
-            self._immutable = False
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -206,18 +201,6 @@ class Database:
         return self._opened[purpose]
 
     def _open(self) -> sqlite3.Connection:
-        try:
-            return self._open_to_write()
-        except sqlite3.OperationalError as error:
-            # A read-only file can still be read.
-            if error.sqlite_errorcode & 0xFF not in _UNWRITABLE or not self.path.is_file():
-                raise
-        self._immutable = True
-        connection = _open_immutable(self.path)
-        connection.row_factory = sqlite3.Row
-        return connection
-
-    def _open_to_write(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -283,12 +266,6 @@ def insert(connection: sqlite3.Connection, table: str, **values: Any) -> None:
     connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", tuple(values.values()))
 
 
-def _open_immutable(path: Path) -> sqlite3.Connection:
-    """Open a database read-only and without its log; no lock or file is written."""
-    address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-
-
 def _check(path: Path) -> None:
     """Raise if a file is neither a run store nor empty, without modifying it."""
     path = path.resolve()
@@ -297,7 +274,8 @@ def _check(path: Path) -> None:
         raise OSError("it is no file")
     tables: set[str] = set()
     try:
-        with closing(_open_immutable(path)) as connection:
+        # Without its log: no lock or file is written.
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             tables = _tables(connection)
     except sqlite3.DatabaseError:
         if not log.exists():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,32 +47,6 @@ def parameters_of(arrays: Mapping[str, np.ndarray]) -> Parameters:
     if values["w"].ndim == 1:
         values["intercept"] = values["intercept"].reshape(())
     return Parameters(**values)
-
-
-def unpacked_shapes(data: bytes) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of packed parameters from the array headers, without unpacking them.
-
-    Raises ValueError if they are not numerical arrays, or their sizes do not match the headers.
-    """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = archive.infolist()
-            if missing := {"P.npy", "w.npy", "intercept.npy"} - {entry.filename for entry in entries}:
-                raise KeyError(min(missing))
-            return {entry.filename.removesuffix(".npy"): _shape(archive, entry) for entry in entries}
-    except UNREADABLE as error:
-        raise ValueError(f"These are no parameters of a run ({error}).") from error
-
-
-def _shape(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[int, ...]:
-    with archive.open(entry) as stream:
-        version = np.lib.format.read_magic(stream)
-        read_head = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        shape, _, dtype = read_head[version](stream)
-        n_bytes = math.prod(shape) * dtype.itemsize
-        if dtype.kind not in "fiu" or stream.tell() + n_bytes != entry.file_size:
-            raise ValueError(f"{entry.filename} is no array of numbers")
-        return tuple(map(int, shape))
 
 
 def pack_records(records: Sequence[Mapping[str, Any]]) -> bytes:
