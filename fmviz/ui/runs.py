@@ -177,7 +177,7 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
         if len(picked) > 1:
             navigation.page_link(
                 navigation.COMPARE,
-                {"runs": ",".join(ids), "fold": "1"},
+                {"runs": ",".join(ids)},
                 label=f"Compare {len(picked)}",
             )
         else:

@@ -28,11 +28,9 @@ def trained(**settings) -> str:
     return tasks.manager().start(Experiment.from_dict({**SMALL, **settings})).id
 
 
-def test_without_a_run_the_example_is_one_click(store, sentences):
-    app = page("interactions")
-    app.button(key="interactions_example").click().run()
-    sentences(app, "interactions", "the example")
-    assert app.dataframe[0].value.columns[0] == "name"
+def test_without_a_run_there_is_a_link_to_an_example(store):
+    assert "No run is chosen yet" in words(page("interactions"))
+    assert "No run is chosen yet" not in words(page("interactions", hide="run"))
 
 
 def test_an_unknown_run_is_said(store, sentences):

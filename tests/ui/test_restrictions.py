@@ -74,12 +74,6 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     assert "prox_k" in keys(app)
 
 
-@pytest.mark.parametrize(("name", "part"), [("path", "start"), ("sweeps", "start"), ("interactions", "run")])
-def test_an_example_goes_with_what_it_would_go_round(store, name, part):
-    assert f"{name}_example" in keys(page(name))
-    assert f"{name}_example" not in keys(page(name, hide=part))
-
-
 @pytest.mark.parametrize(
     ("label", "shown"),
     [

@@ -24,13 +24,11 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
 
 
-def test_a_sweep_is_declared_costed_and_carried_out(store):
+def test_a_sweep_is_declared_and_carried_out(store):
     app = page(
         "sweeps", dataset="balance_scale", penalties="ti,cs", points="2", seeds="2", low="0.001", high="0.01"
     )
     assert app.button(key="sweeps_start").label == "Run 8 fits"
-    finish(app, "sweeps_cost")
-    assert "8 fits; about" in words(app)
     finish(app, "sweeps_start")
     assert "8 of 8 fits" in words(app)
     assert store.count() == 8
@@ -48,18 +46,6 @@ def test_a_visit_begins_informed_and_a_link_as_it_always_did(store, name):
     app.segmented_control(key=f"{name}_starts").set_value("random").run()
     assert "starts" not in app.query_params
     assert page(name, dataset="monks1").segmented_control(key=f"{name}_starts").value == "random"
-    if name == "sweeps":
-        written = page(name, starts="informed", own="1", penalties="ti", points="1", seeds="1")
-        assert 'start = "informed"' in written.text_area(key="sweeps_plan").value
-
-
-def test_a_sweep_can_be_written_as_text(store):
-    app = page("sweeps", own="1", plan=PLAN.to_toml())
-    assert app.button(key="sweeps_start").label == "Run 8 fits"
-    app.text_area(key="sweeps_plan").set_value("seeds = 'many'").run()
-    assert "give a number of seeds" in words(app)
-    app.toggle(key="sweeps_own").set_value(False).run()
-    assert not app.error
 
 
 def test_nothing_to_fit_is_a_sentence(store):
