@@ -6,7 +6,6 @@ setting's declaration, and returns the present value.
 
 from __future__ import annotations
 
-import csv
 import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -371,15 +370,6 @@ def folded(
 
 
 # --------------------------------------------------------------------------------------------- downloads
-
-
-def csv_of_matrix(matrix: np.ndarray) -> str:
-    """Return a matrix as CSV text without a heading, exact zeros as 0."""
-    sink = io.StringIO()
-    csv.writer(sink, lineterminator="\n").writerows(
-        [0 if x == 0 else x for x in row] for row in np.asarray(matrix).tolist()
-    )
-    return sink.getvalue()
 
 
 def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fmviz.engine.counting import used_features, used_interactions
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
@@ -173,26 +172,6 @@ def pairs(d: int) -> int:
     return d * (d - 1) // 2
 
 
-def counts_table(studies: Sequence[Study]) -> pd.DataFrame:
-    """Return what was counted, a row for each operator and λ."""
-    tables = (
-        pd.DataFrame(
-            {
-                "regularizer": result.variant.name,
-                "params": " ".join(f"{name}={value}" for name, value in result.variant.params.items()),
-                "log2_lambda": result.exponents,
-                "lambda": np.exp2(result.exponents),
-                "used_interactions": result.interactions,
-                "used_features": result.features,
-                "nonzero_entries": result.entries,
-                "certificate": result.certificates,
-            }
-        )
-        for result in studies
-    )
-    return pd.concat(tables, ignore_index=True)
-
-
 def strength_in_words(value: float) -> str:
     """Return a strength, and where it lies if that is off the grid."""
     top, bottom = 2.0 ** EXPONENTS[-1], 2.0 ** EXPONENTS[0]
@@ -262,29 +241,6 @@ def _whose(P: np.ndarray, survivors: np.ndarray, row_wise: bool) -> str:
 def selects(variant: Variant) -> str:
     """Return what an operator makes sparse, in words."""
     return variant.penalty.words()[2]
-
-
-def paper_claim(by_columns: Study, by_rows: Study) -> str:
-    """Hold the sentence of [A] 8.1 on TI's used features against what both readings of TI do."""
-    d = by_columns.Q.shape[1]
-    kept = {"columns": bool((by_columns.features == d).all()), "rows": bool((by_rows.features == d).all())}
-    measured = {
-        "columns": f"squared norms of the **columns** (Eq. 30, the definition): {_course(by_columns)}",
-        "rows": f"squared norms of the **rows**: {_course(by_rows)}",
-    }
-    holds = [name for name, yes in kept.items() if yes]
-    verdict = {
-        0: "On this P the sentence holds for neither reading.",
-        1: f"So on this P the sentence holds for the reading by {(holds or [''])[0]} only.",
-        2: "On this P the sentence holds for both readings.",
-    }[len(holds)]
-    return f"Measured here, {measured['columns']}; {measured['rows']}. {verdict}"
-
-
-def _course(shown: Study) -> str:
-    first, last = int(shown.features[0]), int(shown.features[-1])
-    same = (shown.features == first).all()
-    return f"{first} at every λ" if same else f"from {first} at λ = 2⁻⁷ to {last} at λ = 2⁷"
 
 
 def python_source(

@@ -81,7 +81,6 @@ def presets() -> list[Preset]:
             card=True,
             regularizers="ti,ti_rows",
             log2lambda="-3",
-            y="log",
         ),
         _setting(
             navigation.PROX,
@@ -107,7 +106,7 @@ def presets() -> list[Preset]:
         _setting(
             navigation.PROX,
             "A matrix by hand",
-            "Four rows, two columns, and every number worked out at the foot of the page.",
+            "Four rows, two columns, and the first column worked out at the foot of the page.",
             ":material/edit_note:",
             source="pasted",
             matrix="3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5",
