@@ -45,12 +45,13 @@ TABLE = (
     *row.TABLE,
     *pairs.SAMPLES,
 )
-EXPERT = ("siblings",)
 # Settings that refer to one run and are reset with another.
 _OWN = ("output", "against", "find", "pair", "row", "change", "seek")
 _GONE = {
     "window": f"The matrix shows the {pairs.MOST_FEATURES} strongest used features; drag a box to zoom.",
     "compact": "The matrix always leaves out features that are in no used pair.",
+    "cells": "A cell is a pair of columns, where the model can be read by them.",
+    "siblings": "Pairs of two features of one column are part of what that column does alone.",
     "sort": "Click the head of a column of the table to sort by it.",
     "edges": "The table and the matrix say what the network did.",
     "by": "Rows are listed by the loss with a cap.",
@@ -61,7 +62,7 @@ _COLUMNS, _IN_FILE = 24, 200
 
 def render() -> None:
     """Draw the page."""
-    bound = Settings("interactions", TABLE, expert=EXPERT, unread=("dataset",), gone=_GONE)
+    bound = Settings("interactions", TABLE, unread=("dataset",), gone=_GONE)
     with shell.page("Interactions", bound) as settings:
         shell.heading(
             settings,
@@ -158,18 +159,10 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         columns.draw(settings, reading)
     elif settings["view"] == "pairs":
         pairs.draw(settings, reading, pairs.choose_samples(settings, reading))
+    elif reading.by_columns:
+        columns.draw_matrix(settings, reading)
     else:
-        _draw_matrix(settings, reading)
-
-
-def _draw_matrix(settings: Settings, reading: Opened) -> None:
-    """Draw the matrix, a cell a pair of columns or of features."""
-    if reading.by_columns:
-        widgets.param(settings, "cells", "A cell is a pair of")
-        if settings["cells"] == "columns":
-            columns.draw_matrix(settings, reading)
-            return
-    pairs.draw_matrix(settings, reading, pairs.choose_samples(settings, reading))
+        pairs.draw_matrix(reading)
 
 
 def _header(reading: Opened) -> None:

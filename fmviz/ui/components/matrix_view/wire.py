@@ -22,7 +22,6 @@ from fmviz.ui.components.matrix_view.model import (
     NOT_AN_INTERACTION,
     ClassesFrame,
     FactorFrame,
-    Intervals,
     Mark,
     Panel,
     Show,
@@ -75,12 +74,6 @@ class _Sections:
 
 def _strings(labels: Sequence[str] | None) -> list[str] | None:
     return None if labels is None else [str(label) for label in labels]
-
-
-def _intervals(intervals: Intervals, sections: _Sections) -> dict[str, int]:
-    cells = np.asarray(intervals.cells, dtype=np.uint32)
-    numbers = np.array([intervals.lower, intervals.upper, intervals.probability], dtype=np.float32)
-    return {"count": cells.size, "cells": sections.add(cells), "numbers": sections.add(numbers)}
 
 
 def encode_view(
@@ -190,8 +183,6 @@ def encode_view(
                     entry["scale"] = float(frame.scale)
                     used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
                     gram_top = max(gram_top, entry["scale"] * float(used) / 127)
-                    if frame.intervals is not None:
-                        entry["intervals"] = _intervals(frame.intervals, sections)
             entry["at"] = sections.add(array)
             frames.append(entry)
         factor = isinstance(panel.frames[0], FactorFrame)
