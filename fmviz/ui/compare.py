@@ -50,7 +50,6 @@ from fmviz.ui.watching import progress, watch
 # ---------------------------------------------------------------------------------------- at equal sparsity
 
 
-_SLACK = {"paper": "As in the paper", "5": "±5 %", "20": "±20 %"}
 # Regularizers with an exact proximal operator; ridge is not sparse.
 _OF_EQUAL_SPARSITY = (
     # Links call them by this name.
@@ -63,14 +62,6 @@ _OF_EQUAL_SPARSITY = (
         1_000_000,
         help="About how many interactions each may use. It begins with the number of pairs that truly "
         "interact, where that is known; else with a tenth of all pairs, and at most one for ten rows.",
-    ),
-    ParamSpec(
-        "accept",
-        "choice",
-        "paper",
-        choices=tuple(_SLACK),
-        help="Which numbers are near enough. The paper takes the binomial coefficients around the target, "
-        "which are all that a selection of whole features can reach: 990 to 1,035 for 1,000.",
     ),
     STARTS,
 )
@@ -86,16 +77,16 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         "the others."
     )
     experiment = _duel_experiment(settings)
-    names, target, accept = settings["fighters"], settings["target"], _accepted(settings)
-    key = f"duel:{experiment.digest}:{target}:{accept}:{','.join(names)}"
+    names, target = settings["fighters"], settings["target"]
+    accept = accepted_range(target)
+    key = f"duel:{experiment.digest}:{target}:{','.join(names)}"
     task = manager().get(key)
     active = task is not None and task.state.active
-    line = f"{widgets.labels_of(names)} · {target:,} interactions · {_SLACK[settings['accept']].lower()}"
+    line = f"{widgets.labels_of(names)} · {target:,} interactions"
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widgets.regularizers(settings, "fighters", place=st.container(width="content"))
             widgets.param(settings, "target", "Interactions", place=st.container(width=150))
-            widgets.param(settings, "accept", "Accepted", labels=_SLACK, place=st.container(width="content"))
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
     with st.container(horizontal=True, vertical_alignment="center"):
         widgets.action(
@@ -124,15 +115,6 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
                 data={experiment.dataset.name: data_hash(dataset)},
             )
             widgets.python_block(source, "Searches again and prints the table above.")
-
-
-def _accepted(settings: Settings) -> tuple[int, int]:
-    """Return the range of numbers that the settings ``target`` and ``accept`` allow."""
-    target = settings["target"]
-    if settings["accept"] == "paper":
-        return accepted_range(target)
-    slack = int(settings["accept"]) / 100
-    return int(target * (1 - slack)), round(target * (1 + slack))
 
 
 def _load_target(settings: Settings, linked: bool) -> None:
@@ -424,6 +406,7 @@ PARTS = ("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_s
 EXPERT = ("x", "pairs", "starts")
 _TRADED = "The λ-path draws a metric against used interactions; the table of what differs has both."
 _GONE = {
+    "accept": "Numbers are near enough as in the paper: the binomial coefficients around the target.",
     "fold": "Runs that differ in their seed alone always stand as mean ± deviation.",
     "only": "The table holds what differs; Runs has all settings of a run.",
     "metric": _TRADED,

@@ -267,19 +267,12 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
         st.caption("No path has been computed yet. Press **Run**, or take an example from **Presets**.")
         return
     if stale:
-        st.warning(_stale_words(shown[0], plan), icon=":material/sync_problem:")
+        st.warning(
+            "Settings changed since this path was computed. Press **Run** to compute it anew; paths that "
+            "stay as they were are kept.",
+            icon=":material/sync_problem:",
+        )
     watch(shown[1], partial(_draw_result, settings, shown[0]))
-
-
-def _stale_words(old: PathPlan, new: PathPlan) -> str:
-    before, after = old.base.to_dict(), new.base.to_dict()
-    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    changed += [n for n in ("regularizers", "lambdas", "order") if getattr(old, n) != getattr(new, n)]
-    shown = ", ".join(f"`{plain(name)}`" for name in changed)
-    return (
-        f"Settings changed since this path was computed: {shown}. Press **Run** to compute it anew; "
-        "paths that stay as they were are kept."
-    )
 
 
 # -------------------------------------------------------------------------------------------------- result
@@ -471,19 +464,10 @@ def _point(
                 train_query(experiment),
                 label="**Open in Train**",
             )
-            st.caption(_train_words(plan))
-
-
-def _train_words(plan: PathPlan) -> str:
-    if plan.order == "cold":
-        return "The same settings, start and seed: the run ends with these numbers."
-    start = (
-        "makes a start of its own" if plan.order == "onwards" else "begins at the start that the seed draws"
-    )
-    return (
-        f"The same settings. The run {start}, not at a neighbour of the path, and may end elsewhere: the "
-        "objective of a factorization machine has many stationary points."
-    )
+            st.caption(
+                "The same settings. The run ends with these numbers only where each fit begins anew: the "
+                "objective of a factorization machine has many stationary points."
+            )
 
 
 def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]) -> None:

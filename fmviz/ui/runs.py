@@ -62,8 +62,8 @@ def render() -> None:
             "interrupted. Pick rows to open, compare, export or delete them.",
         )
         runs = store()
-        if (sentence := st.session_state.get(_TOLD)) is not None:
-            widgets.dismissible("runs", sentence, _TOLD)
+        if (sentence := st.session_state.pop(_TOLD, None)) is not None:
+            st.success(plain(sentence), icon=":material/check:")
         with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
             widgets.control(
                 settings,

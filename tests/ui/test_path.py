@@ -73,7 +73,7 @@ def test_other_settings_make_it_stale_and_what_stays_is_kept(store, sentences):
     app.number_input(key="path_rank").set_value(3).run()
     assert "Settings changed" not in words(app)
     app.button_group(key="path_penalties").set_value(["cs", "l1"]).run()
-    assert "`regularizers`" in words(app)
+    assert "Settings changed" in words(app)
     finish(app, "path_start")
     assert list(app.dataframe[0].value["label"]) == ["ℓ₁"] * 3 + ["CS"] * 3
 

@@ -515,8 +515,8 @@ _MESSAGE = "fmviz:data:told"
 
 def draw_shelf(settings: Settings) -> None:
     """Draw the data sets of this session."""
-    if (message := st.session_state.get(_MESSAGE)) is not None:
-        widgets.dismissible("data", message, _MESSAGE)
+    if (message := st.session_state.pop(_MESSAGE, None)) is not None:
+        st.success(plain(message), icon=":material/check:")
     uploads = [upload for upload in map(library.find, session_uploads.mine()) if upload is not None]
     if not uploads:
         return

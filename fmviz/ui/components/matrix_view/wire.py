@@ -39,7 +39,6 @@ class ViewOptions(TypedDict, total=False):
     driver_key: str | None
     show: Show
     feature_names: Sequence[str] | None
-    factor_scale: float | None
     gram_scale: float | None
     signed: bool
     columns: int | None
@@ -82,7 +81,6 @@ def encode_view(
     driver_key: str | None = None,
     show: Show = "both",
     feature_names: Sequence[str] | None = None,
-    factor_scale: float | None = None,
     gram_scale: float | None = None,
     signed: bool = True,
     columns: int | None = None,
@@ -111,8 +109,9 @@ def encode_view(
         Which pictures of a factor are drawn.
     feature_names : sequence of str, optional
         The names of the rows of the factors, for the tooltip.
-    factor_scale, gram_scale : float, optional
-        The magnitude at the ends of each colour scale; by default the largest one of all panels and frames.
+    gram_scale : float, optional
+        The magnitude at the ends of the colour scale of interactions; by default the largest one of all
+        panels and frames.
     signed : bool
         Whether the values have signs; else, as for norms, the ramp has one arm, of another colour.
     columns : int, optional
@@ -206,7 +205,7 @@ def encode_view(
         "show": show,
         "names": _strings(feature_names),
         "scales": {
-            "factor": factor_top if factor_scale is None else factor_scale,
+            "factor": factor_top,
             "gram": gram_top if gram_scale is None else gram_scale,
         },
         "signed": signed,
