@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -84,6 +85,29 @@ def pace(view: TaskView, done: int, total: int) -> str:
     if not 0 < done < total or view.elapsed < _PATIENCE:
         return spent
     return f"{spent}, {duration(view.elapsed * (total - done) / done)} left"
+
+
+def progress(view: TaskView, done: int, total: int = 0, *, now: str = "", end: str = "") -> None:
+    """Draw how far a task of many fits is, or why it failed.
+
+    Parameters
+    ----------
+    view : TaskView
+        The task.
+    done, total : int
+        How many fits there are, and will be; 0 where that is not known.
+    now, end : str
+        What is added while it goes on, and afterwards.
+    """
+    fits = f"{done:,} of {total:,} fits" if total else f"{done:,} fits"
+    if view.state.active:
+        words = f"{fits}, {pace(view, done, total)}. {now or 'Preparing the data.'}"
+        st.progress(min(done / (total or math.inf), 1.0), text=words)
+    elif view.state is TaskState.FAILED:
+        failure(view)
+    else:
+        stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
+        st.caption(f"{stopped}{fits} in {view.elapsed:.0f} s.{end}")
 
 
 def failure(view: TaskView) -> None:

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.models import SharedBasis
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.task import TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.experiment import suggested
 from fmviz.lab.importing import import_upload, suggest
@@ -29,7 +29,7 @@ from fmviz.tables.recipe import Recipe
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.watching import failure, shared_task, watch
+from fmviz.ui.watching import progress, shared_task, watch
 
 TABLE = (
     ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),
@@ -125,13 +125,7 @@ def _draw(settings: Settings, key: str, view: TaskView) -> None:
     if fits and st.session_state.get(_READ) == key:
         st.rerun()
     trials = [step for step in steps if isinstance(step, Trial)]
-    if view.state.active:
-        now = plain(steps[-1].message) if steps else "Preparing the data."
-        st.caption(f":material/hourglass_top: {len(trials)} fits in {view.elapsed:.0f} s. {now}")
-    elif view.state is TaskState.FAILED:
-        failure(view)
-    elif view.state is TaskState.STOPPED:
-        st.caption(f"Stopped after {len(trials)} fits. The results so far are shown.")
+    progress(view, len(trials), now=plain(steps[-1].message) if steps else "")
     for step in steps:
         if isinstance(step, FirstFit | Average):
             st.markdown(plain(step.message))

@@ -34,7 +34,7 @@ from fmviz.ui.components.matrix_view import Panel as Matrix
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train import PANELS, interactions, matrices, slices, why_zero
+from fmviz.ui.train import PANELS, basis, interactions, matrices, why_zero
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options
 from fmviz.ui.train.matrices import order_name
 from fmviz.ui.train.panels import PARTS, Scene
@@ -114,13 +114,8 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
             scene = _scene(view, experiment, dataset, settings, loading)
         payload, st.session_state[_SENT] = full_payload(scene)
         stage(payload, key="train_matrix")
-    if job is not None and view is not None and dataset is not None and dataset.outputs:
-        # The stage shows the chosen output; all outputs are updated less often.
-
-        def outputs() -> None:
-            slices.draw(job.view(), settings)
-
-        fragment(outputs, run_every=1.0 if going else None)()
+    if job is not None and job.experiment.model.multi_output:
+        fragment(lambda: basis.draw(job.view()), run_every=1.0 if going else None, name="basis")()
     if view is not None and view.history and not going:
         _at_rest(scene, settings)
 
