@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.training import DASHES, X_TITLES, X, axis_type, finish, metric_axis, thin
+from fmviz.figures.training import DASHES, X_TITLES, X, finish, metric_axis, thin
 from fmviz.metrics import Metric
 
 STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
@@ -75,74 +73,6 @@ def overlay(
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
         uirevision=f"{column}:{x}",
     )
-
-
-def trade_off(
-    names: Sequence[str],
-    regularizers: Sequence[str],
-    counts: Sequence[float],
-    values: Sequence[float],
-    front: Sequence[bool],
-    metric: Metric,
-    what: str = "interactions",
-    spread: tuple[Sequence[float], Sequence[float]] | None = None,
-) -> go.Figure:
-    """Draw a metric against the number of interactions or of bases, with the Pareto front marked.
-
-    Parameters
-    ----------
-    names, regularizers : sequence of str
-        The runs.
-    counts, values : sequence of float
-        One value a run; runs without a value are left out.
-    front : sequence of bool
-        Which runs are on the Pareto front.
-    metric : Metric
-        What the values are of.
-    what : str
-        What is counted, in the plural.
-    spread : (sequence of float, sequence of float), optional
-        Standard deviations of the counts and of the metric; NaN where there is none.
-    """
-    x, y, on = (np.asarray(v, dtype=float) for v in (counts, values, front))
-    figure = go.Figure()
-    order = np.flatnonzero(on > 0)
-    order = order[np.argsort(x[order], kind="stable")]
-    figure.add_scatter(
-        x=x[order],
-        y=y[order],
-        mode="lines",
-        line={"color": palette.NEUTRAL, "width": 1.5, "dash": "dot"},
-        name="Pareto front",
-        hoverinfo="skip",
-    )
-    for place, (name, (color, _)) in enumerate(zip(names, run_styles(regularizers), strict=True)):
-        if not (np.isfinite(x[place]) and np.isfinite(y[place])):
-            continue
-        figure.add_scatter(
-            x=[x[place]],
-            y=[y[place]],
-            mode="markers",
-            name=name,
-            error_x=None if spread is None else _bar(spread[0][place]),
-            error_y=None if spread is None else _bar(spread[1][place]),
-            marker={
-                "size": 13 if on[place] else 9,
-                "color": color,
-                "symbol": "circle" if on[place] else "circle-open",
-                "line": {"width": 2, "color": color},
-            },
-            cliponaxis=False,
-            hovertemplate=f"%{{x:,}} {what}<br>%{{y:.5g}}",
-            showlegend=False,
-        )
-    figure.update_xaxes(title=f"used {what}", **axis_type(x[np.isfinite(x) & np.isfinite(y)]))
-    figure.update_yaxes(metric_axis(metric, y[np.isfinite(y)]))
-    return finish(figure, 360, 30, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
-
-
-def _bar(deviation: float) -> dict[str, Any] | None:
-    return {"array": [deviation], "thickness": 1, "width": 3} if np.isfinite(deviation) else None
 
 
 def equal_sparsity(table: pd.DataFrame, metric: str, title: str) -> go.Figure:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
 from fmviz.figures.palette import NEUTRAL
-from fmviz.figures.training import DASHES, NONE, SYMBOLS, finish, log_counts_axis
+from fmviz.figures.training import DASHES, SYMBOLS, finish
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -52,7 +51,6 @@ def counts_figure(
     what: str,
     total: int,
     current: int | None = None,
-    y: Literal["linear", "log"] = "linear",
 ) -> go.Figure:
     """Draw counts against λ = 2^e.
 
@@ -68,8 +66,6 @@ def counts_figure(
         The largest possible count, drawn as a thin line.
     current : int, optional
         The exponent that is marked.
-    y : {"linear", "log"}
-        The scale of the counts. On the logarithmic one a count of 0 is drawn at 0.5, and named 0.
     """
     figure = go.Figure()
     x = list(exponents)
@@ -77,7 +73,7 @@ def counts_figure(
         counts = np.asarray(curve.counts)
         figure.add_scatter(
             x=x,
-            y=np.maximum(counts, NONE) if y == "log" else counts,
+            y=counts,
             mode="lines+markers",
             name=curve.label,
             line={"color": curve.color, "width": 2.5, "dash": DASHES[curve.reading % len(DASHES)]},
@@ -113,12 +109,11 @@ def counts_figure(
         unifiedhovertitle={"text": "λ = %{customdata[0]} = %{customdata[1]}"},
     )
     figure.update_yaxes(title=what.capitalize())
-    if y == "log":
-        figure.update_yaxes(log_counts_axis(max(total, 10)))
-    else:
-        figure.update_yaxes(range=[-0.04 * max(total, 1), 1.06 * max(total, 1)], tickformat=",d")
-        if total <= 8:  # else plotly puts ticks between whole numbers
-            figure.update_yaxes(dtick=1)
+    figure.update_yaxes(
+        range=[-0.04 * max(total, 1), 1.06 * max(total, 1)],
+        tickformat=",d",
+        dtick=1 if total <= 8 else None,  # else plotly puts ticks between whole numbers
+    )
     legend = {"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}
     return finish(figure, 320, 40, hovermode="x unified", legend=legend)
 

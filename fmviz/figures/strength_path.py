@@ -26,7 +26,6 @@ def path(
     chosen: tuple[str, float] | None = None,
     ends: tuple[float, float] | None = None,
     total: int | None = None,
-    log_counts: bool = False,
     height: int = 290,
 ) -> go.Figure:
     """Draw a column of a path against the strength or the interactions, with a line for each regularizer.
@@ -47,8 +46,6 @@ def path(
         The lowest and the highest strength of the whole path, where it still grows.
     total : int, optional
         The largest count there can be, of a metric that is a count.
-    log_counts : bool
-        Whether counts are on a logarithmic axis.
     height : int
         In pixels.
 
@@ -66,7 +63,7 @@ def path(
         at, value = rows[x].to_numpy(dtype=float), rows[y].to_numpy(dtype=float)
         figure.add_scatter(
             x=np.maximum(at, NONE) if log_x else at,
-            y=np.maximum(value, NONE) if counts and log_counts else value,
+            y=value,
             customdata=[
                 [name, strength, f"{used:,}", f"{v:,.0f}" if counts else f"{v:.5g}"]
                 for strength, used, v in zip(
@@ -95,7 +92,7 @@ def path(
             at, value = float(mine[x].iloc[0]), float(mine[y].iloc[0])
             figure.add_scatter(
                 x=[max(at, NONE) if log_x else at],
-                y=[max(value, NONE) if counts and log_counts else value],
+                y=[value],
                 mode="markers",
                 marker={
                     "symbol": "circle-open",
@@ -119,9 +116,7 @@ def path(
             figure.update_xaxes(range=[low - margin, high + margin])
     figure.update_xaxes(title=X_TITLES[x])
     figure.update_yaxes(title=metric.label)
-    if counts and log_counts:
-        figure.update_yaxes(log_counts_axis(float(total or 1)))
-    elif counts:
+    if counts:
         few = table[y].max() <= 5
         figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=1 if few else None)
     else:

@@ -1,4 +1,4 @@
-"""Figures of a training run: objective, sparsity, metrics, recovery, residuals and spectrum.
+"""Figures of a training run: objective, sparsity, metrics, recovery and residuals.
 
 Curves take the history of a run as a frame, one row an epoch (`Snapshot.record` in fmviz.engine
 names the columns); their figures keep the zoom while rows are added.
@@ -403,43 +403,3 @@ def residuals(
     figure.update_xaxes(title_text=title, range=[low, high])
     figure.update_yaxes(title_text="rows")
     return finish(figure, 300, barmode="stack", bargap=0.0, legend=_LEGEND, showlegend=True)
-
-
-def spectrum(values: np.ndarray, edge: float | None) -> go.Figure:
-    """Draw eigenvalues, the largest first; those above √ε₃ are not shrunk.
-
-    Parameters
-    ----------
-    values : (r,) ndarray
-        Of this machine's Z.
-    edge : float or None
-        √ε₃; None without a cap.
-    """
-    values = np.sort(values[values > 0.0])[::-1][:30]
-    free = np.ones(values.size, dtype=bool) if edge is None else values > edge
-    figure = go.Figure()
-    names = ("free", "shrunk") if edge is not None else ("this machine", "")
-    for name, mask, color in zip(names, (free, ~free), (BLUE, NEUTRAL), strict=True):
-        if mask.any() or name == "free":
-            figure.add_bar(
-                x=1 + np.flatnonzero(mask),
-                y=values[mask],
-                name=f"{name} ({int(mask.sum())})",
-                marker={"color": color},
-                hovertemplate="eigenvalue %{x}: %{y:.4g}",
-            )
-    high = 1.12 * float(values.max(initial=0.0)) or 1.0
-    if edge is not None:
-        # A cap far above all eigenvalues is written at the top instead of scaling the axis.
-        figure.add_hline(
-            min(edge, high),
-            line={"color": NEUTRAL, "width": 1.4, "dash": "dash"},
-            annotation={
-                "text": "√ε₃" if edge <= high else f"√ε₃ = {edge:.3g}, beyond this picture",
-                "font": {"size": 12, "color": NEUTRAL},
-            },
-            annotation_position="top right" if edge <= 0.9 * high else "bottom right",
-        )
-    figure.update_xaxes(title_text="eigenvalue of Z, by size")
-    figure.update_yaxes(title_text="λ", range=[0.0, high])
-    return finish(figure, 300, barmode="overlay", bargap=0.25, legend=_LEGEND, showlegend=True)

@@ -80,7 +80,6 @@ KEYS = {
     "λ-path, Sweeps and Compare": (
         ("P", "run, or start the comparison"),
         ("X", "stop"),
-        ("E", "estimate the time of a sweep"),
     ),
     "A lesson": (("J", "next"), ("K", "back"), ("V", "reveal")),
 }

@@ -37,7 +37,6 @@ from fmviz.ui.train.why_zero import two_rows
 from fmviz.ui.watching import failure, shared_task, watch
 
 _LEAST_WIDTH = 140
-_WAITING = "Being trained"
 _ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
 # What the pictures of all strengths, or epochs, may weigh on their way to the browser.
 _MOST_BYTES = 6_000_000
@@ -71,7 +70,6 @@ def draw(
     *,
     pair: tuple[int, int] | None,
     called: str = "",
-    compared: bool = False,
 ) -> None:
     """Draw models under one λ: along λ or epoch by epoch, and why they use a pair or do not.
 
@@ -91,8 +89,6 @@ def draw(
         The features that are explained.
     called : str
         What the sentence calls them; their names by default.
-    compared : bool
-        Whether every pair has the colour of what it is in truth, which has to be known.
     """
     strength, along = names
     nearest = min(plan.lambdas, key=lambda value: abs(value - settings[strength]))
@@ -110,10 +106,15 @@ def draw(
     )
     widgets.param(settings, along, "Watch", labels=_ALONG, place=right)
     if settings[along] == "epochs":
-        _draw_epochs(plan, nearest, f"{settings.page}_epochs", height, compared)
+        _draw_epochs(plan, nearest, f"{settings.page}_epochs", height)
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
-        watch(task, partial(_draw_path, plan, driver, f"{settings.page}_models", height, compared))
+        watch(
+            task,
+            partial(_draw_path, plan, driver, f"{settings.page}_models", height),
+            partial(_words, plan.total),
+            lambda view: len({fit.experiment.regularizer for fit in view.items}),
+        )
     chosen = [PENALTIES[name] for name in plan.regularizers]
     if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
         st.caption(" ".join(words))
@@ -157,7 +158,6 @@ def _draw_path(
     driver: str | float,
     key: str,
     height: int,
-    compared: bool,
     view: TaskView,
 ) -> None:
     """Draw the fits of a plan, as far as they are there; `driver`: the slider's key, or the strength."""
@@ -174,9 +174,9 @@ def _draw_path(
     def frame(name: str, strength: float) -> Frame:
         key, strengths = f"{strength:g}", matrices[name]
         if not strengths:
-            return _waiting(dataset, plan.base.rank, key, compared)
+            return _waiting(dataset, plan.base.rank, key)
         nearest = min(strengths, key=lambda value: abs(math.log(value / strength)))
-        picture = fitted(strengths[nearest], key, dataset, compared)
+        picture = fitted(strengths[nearest], key, dataset)
         words = f"So far, at λ = {nearest:g}: {picture.caption}"
         return picture if nearest == strength else replace(picture, caption=words)
 
@@ -184,22 +184,19 @@ def _draw_path(
     draw_panels(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)
 
 
-def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int, compared: bool) -> None:
+def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None:
     """Draw how the models come about at one strength, from one random start."""
     dataset = _data(plan)
 
     def body(view: TaskView) -> None:
         if view.state is TaskState.FAILED:
             failure(view)
-        elif view.state.active:
-            trained = f"{len(view.items)} of {len(plan.regularizers)} models trained"
-            st.caption(f":material/hourglass_top: {trained} in {view.elapsed:.0f} s.")
-        else:
+        elif not view.state.active:
             last = max(len(factors) for _, factors in view.items)
             shown = sorted({*range(0, last, -(-last // max(1, most_frames(plan)))), last - 1})
             panels = {
                 name: [
-                    fitted(factors[min(at, len(factors) - 1)], f"Epoch {EPOCHS[at]:,}", dataset, compared)
+                    fitted(factors[min(at, len(factors) - 1)], f"Epoch {EPOCHS[at]:,}", dataset)
                     for at in shown
                 ]
                 for name, factors in view.items
@@ -207,7 +204,13 @@ def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int, compare
             draw_panels(panels, dataset, key, height, player=True)
             st.caption("From one random start. Along λ, a model begins where that of the λ before has ended.")
 
-    watch(shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength)), body)
+    task = shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength))
+    watch(task, body, partial(_words, len(plan.regularizers)))
+
+
+def _words(total: int, view: TaskView) -> tuple[str, float | None]:
+    trained = f"{len(view.items)} of {total} models trained in {view.elapsed:.0f} s."
+    return trained, len(view.items) / total
 
 
 def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: tuple[int, int]) -> None:
@@ -240,14 +243,11 @@ def _data(plan: PathPlan) -> Dataset:
 
 def draw_empty(names: Sequence[str], dataset: Dataset, key: str, height: int, notice: str) -> None:
     """Draw where the pictures of some regularizers will be, beside the truth."""
-    draw_panels({name: [_waiting(dataset, 1, "", False, notice)] for name in names}, dataset, key, height)
+    draw_panels({name: [_waiting(dataset, 1, "", notice)] for name in names}, dataset, key, height)
 
 
-def _waiting(dataset: Dataset, rank: int, key: str, compared: bool, notice: str = _WAITING) -> Frame:
-    d = dataset.X.shape[1]
-    if not compared:
-        return FactorFrame(np.zeros((d, rank)), key, notice=notice)
-    return ClassesFrame(np.full((d, d), NOT_AN_INTERACTION, dtype=np.int8), [0] * len(SUPPORT), key, _WAITING)
+def _waiting(dataset: Dataset, rank: int, key: str, notice: str = "Being trained") -> Frame:
+    return FactorFrame(np.zeros((dataset.X.shape[1], rank)), key, notice=notice)
 
 
 def fitted(P: np.ndarray, key: str, dataset: Dataset, compared: bool = False) -> Frame:

@@ -43,9 +43,20 @@ def chart(figure: go.Figure, key: str, alt: str, *, place: Any = st, **options: 
     """
     with place.container(key=key, gap="small"):
         picked = st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt, **options)
-        with _menu(key):
-            _numbers(figure, key)
-            picture_buttons(key, _file_name(key), key=f"{key}_pictures")
+        row = st.container(horizontal=True, horizontal_alignment="right", key=f"takeaway_{key}")
+        menu = row.popover("Download", icon=":material/download:", type="tertiary", key=f"{key}_download")
+        name = f"fmviz-{key.replace('_', '-')}"
+        with menu.container(gap="xsmall"):
+            st.download_button(
+                "Data (CSV)",
+                data=partial(tabular.csv, figure),
+                file_name=f"{name}.csv",
+                mime="text/csv",
+                key=f"{key}_csv",
+                on_click="ignore",
+                width="stretch",
+            )
+            picture_buttons(key, name, key=f"{key}_pictures")
     return picked
 
 
@@ -70,27 +81,3 @@ def curves(figure: go.Figure, key: str, alt: str, *, live: bool, place: Any = st
         return
     with place.container(key=key, gap="small"):
         st.image(sketch.svg(figure), width="stretch", alt=alt)
-        with _menu(key):
-            _numbers(figure, key)
-            _save("Picture (SVG)", partial(sketch.svg, figure), f"{_file_name(key)}.svg", key=f"{key}_svg")
-
-
-def _menu(key: str) -> Any:
-    row = st.container(horizontal=True, horizontal_alignment="right", key=f"takeaway_{key}")
-    menu = row.popover("Download", icon=":material/download:", type="tertiary", key=f"{key}_download")
-    return menu.container(gap="xsmall")
-
-
-def _numbers(figure: go.Figure, key: str) -> None:
-    _save("Data (CSV)", partial(tabular.csv, figure), f"{_file_name(key)}.csv", key=f"{key}_csv")
-
-
-def _save(label: str, make: partial[str], file_name: str, *, key: str) -> None:
-    mime = "image/svg+xml" if file_name.endswith(".svg") else "text/csv"
-    st.download_button(
-        label, data=make, file_name=file_name, mime=mime, key=key, on_click="ignore", width="stretch"
-    )
-
-
-def _file_name(key: str) -> str:
-    return f"fmviz-{key.replace('_', '-')}"

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.task import TaskView
 from fmviz.lab.background.tasks import manager
-from fmviz.lab.background.thinned import EXACT_FEATURES, tile_labels
+from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.comparison import (
     Weights,
-    difference,
     first_between,
-    pareto,
     stability,
     strongest_product,
 )
@@ -37,25 +34,22 @@ from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import (
     differing,
     in_words,
-    mean_and_deviation,
     seeds_folded,
     title_of_group,
     title_of_run,
 )
-from fmviz.metrics import COLUMNS, SUPPORT_F1, listed
+from fmviz.metrics import COLUMNS, SUPPORT_F1
 from fmviz.paths import accepted_range
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart
-from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.starts import START_LABELS, STARTS, follow_data
-from fmviz.ui.watching import failure, watch
+from fmviz.ui.watching import counted, outcome, watch
 
 # ---------------------------------------------------------------------------------------- at equal sparsity
 
 
-_SLACK = {"paper": "As in the paper", "5": "±5 %", "20": "±20 %"}
 # Regularizers with an exact proximal operator; ridge is not sparse.
 _OF_EQUAL_SPARSITY = (
     # Links call them by this name.
@@ -69,14 +63,6 @@ _OF_EQUAL_SPARSITY = (
         help="About how many interactions each may use. It begins with the number of pairs that truly "
         "interact, where that is known; else with a tenth of all pairs, and at most one for ten rows.",
     ),
-    ParamSpec(
-        "accept",
-        "choice",
-        "paper",
-        choices=tuple(_SLACK),
-        help="Which numbers are near enough. The paper takes the binomial coefficients around the target, "
-        "which are all that a selection of whole features can reach: 990 to 1,035 for 1,000.",
-    ),
     STARTS,
 )
 _DUEL_HEIGHT = 300
@@ -85,25 +71,22 @@ _DUEL_HEIGHT = 300
 def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     """Draw the comparison at equal sparsity: its settings, progress and result."""
     spec = dataset_spec(settings["dataset"])
-    if (reason := spec.unavailable()) is not None:
-        st.info(plain(reason), icon=":material/folder_off:")
-        return
     follow_data(settings, linked, ("target",), partial(_load_target, settings))
     st.markdown(
         f"On **{plain(spec.title)}**: each regularizer at the λ that leaves it about as many interactions as "
         "the others."
     )
     experiment = _duel_experiment(settings)
-    names, target, accept = settings["fighters"], settings["target"], _accepted(settings)
-    key = f"duel:{experiment.digest}:{target}:{accept}:{','.join(names)}"
+    names, target = settings["fighters"], settings["target"]
+    accept = accepted_range(target)
+    key = f"duel:{experiment.digest}:{target}:{','.join(names)}"
     task = manager().get(key)
     active = task is not None and task.state.active
-    line = f"{widgets.labels_of(names)} · {target:,} interactions · {_SLACK[settings['accept']].lower()}"
+    line = f"{widgets.labels_of(names)} · {target:,} interactions"
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widgets.regularizers(settings, "fighters", place=st.container(width="content"))
             widgets.param(settings, "target", "Interactions", place=st.container(width=150))
-            widgets.param(settings, "accept", "Accepted", labels=_SLACK, place=st.container(width="content"))
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
     with st.container(horizontal=True, vertical_alignment="center"):
         widgets.action(
@@ -123,7 +106,8 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     if task is None and _one_matrix(dataset):
         arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "Not searched for yet")
     if task is not None:
-        watch(task, partial(_draw_duel, experiment, names, accept))
+        draw = partial(_draw_duel, experiment, names, accept)
+        watch(task, draw, _duel_words, lambda view: len(_ends(view)))
         if task.state.ended and task.view().items:
             source = widgets.linked(
                 equal_sparsity_program(experiment, names, target, accept),
@@ -132,15 +116,6 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
                 data={experiment.dataset.name: data_hash(dataset)},
             )
             widgets.python_block(source, "Searches again and prints the table above.")
-
-
-def _accepted(settings: Settings) -> tuple[int, int]:
-    """Return the range of numbers that the settings ``target`` and ``accept`` allow."""
-    target = settings["target"]
-    if settings["accept"] == "paper":
-        return accepted_range(target)
-    slack = int(settings["accept"]) / 100
-    return int(target * (1 - slack)), round(target * (1 + slack))
 
 
 def _load_target(settings: Settings, linked: bool) -> None:
@@ -172,16 +147,18 @@ def _one_matrix(dataset: Dataset) -> bool:
     return dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
 
 
+def _duel_words(view: TaskView) -> tuple[str, float | None]:
+    return counted(view, len(view.items), now=view.items[-1].message if view.items else "")
+
+
+def _ends(view: TaskView) -> dict[str, SearchFit]:
+    return {fit.experiment.regularizer.name: fit for fit in view.items if fit.parameters is not None}
+
+
 def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, int], view: TaskView) -> None:
     fits: list[SearchFit] = list(view.items)
-    if view.state.active:
-        now = plain(fits[-1].message) if fits else "Preparing the data."
-        st.caption(f"{len(fits)} fits in {view.elapsed:.0f} s. {now}")
-    elif view.state is TaskState.FAILED:
-        failure(view)
-    elif view.state is TaskState.STOPPED:
-        st.caption("Stopped. The results so far are shown.")
-    ends = {fit.experiment.regularizer.name: fit for fit in fits if fit.parameters is not None}
+    outcome(view, len(fits))
+    ends = _ends(view)
     last = {name: ends[name] for name in names if name in ends}
     if not last:
         return
@@ -252,13 +229,6 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
 
 _OF_STRENGTHS = (
     ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or press the arrow keys."),
-    ParamSpec(
-        "shown",
-        "choice",
-        "truth",
-        choices=("truth", "weights"),
-        help="Every pair in the colour of what it is in truth, or the weights.",
-    ),
     arena.how("watch"),
     arena.why(METHODS),
     ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
@@ -268,14 +238,10 @@ _HEIGHT = 300
 
 def _draw_strengths(settings: Settings, linked: bool) -> None:
     """Draw the fitted models along λ; a slider in the browser chooses the strength."""
-    if (reason := dataset_spec(settings["dataset"]).unavailable()) is not None:
-        st.info(plain(reason), icon=":material/folder_off:")
-        return
     data = load_dataset(settings["dataset"])
     if (reason := _too_large(data)) is not None:
         st.info(plain(reason), icon=":material/grid_off:")
         return
-    truth = truth_of(data) is not None
     if not settings["fighters"]:
         widgets.regularizers(settings, "fighters")
         st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
@@ -306,10 +272,6 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
             help="Paths along λ, from the start that the λ-path takes.",
         )
         widgets.stop(settings, task, name="along_stop")
-        if truth and task is not None:
-            widgets.param(
-                settings, "shown", "Cells", labels={"truth": "Against the truth", "weights": "Weights"}
-            )
     if task is None:
         st.caption(
             ":material/touch_app: Not trained on these data yet. Once they are, drag λ: all pictures follow."
@@ -318,11 +280,10 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
         return
     if not settings["along"]:
         settings.set(along=0.1 * plan.lambdas[-1])
-    compared = truth and settings["shown"] == "truth"
     # Two features of different groups or, without known groups, the pair related most to y.
     groups = truth_of(data)
     pair = strongest_product(data) if groups is None else first_between(groups)
-    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=pair, compared=compared)
+    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=pair)
 
 
 def _too_large(data: Dataset) -> str | None:
@@ -348,17 +309,9 @@ def _plan(settings: Settings, d: int) -> PathPlan:
 # -------------------------------------------------------------------------------------------- pairs of runs
 
 
-_OF_PAIRS = (
-    ParamSpec("one", "int", 0, 0, 23, help=r"The run whose $W=PP^\top$ is taken."),
-    ParamSpec("other", "int", 1, 0, 23, help=r"The run whose $W=PP^\top$ is subtracted."),
-)
-
-
-def _draw_pairs(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
-    """Draw the difference of two runs, and the stability over seeds."""
-    st.subheader("Which pairs they weigh differently")
-    _difference(settings, runs, picked)
-    repeated = [group for group in seeds_folded(picked) if len(group) > 1]
+def _draw_pairs(runs: RunStore, groups: Groups) -> None:
+    """Draw the stability of pairs over seeds."""
+    repeated = [group for group in groups if len(group) > 1]
     st.subheader("Which pairs come back from seed to seed")
     if not repeated:
         st.caption(
@@ -394,54 +347,6 @@ def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
     return [] if reasons else [w for w in results if isinstance(w, Weights)]
 
 
-def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
-    for name, fallback in (("one", 0), ("other", 1)):
-        if settings[name] >= len(picked):
-            settings.set(**{name: fallback})
-    left, right = st.columns(2)
-    for column, name, label in ((left, "one", "W of"), (right, "other", "minus W of")):
-        widgets.control(
-            settings,
-            name,
-            column.selectbox,
-            label,
-            range(len(picked)),
-            format_func=lambda place: f"{title_of_run(picked[place])} ({picked[place].id[:4]})",
-        )
-    first = picked[settings["one"]]
-    if not (weights := _comparable(runs, [first, picked[settings["other"]]])):
-        return
-    apart = difference(*weights)
-    d = len(weights[0].W)
-    exact = d <= EXACT_FEATURES
-    labels = _names(first, d) if exact else tile_labels(d)
-    nothing = Weights(np.zeros((d, d)), np.zeros((d, d), dtype=bool))
-    panels = []
-    for title, matrix, caption in (
-        ("First", weights[0].W, _pairs(weights[0].used)),
-        ("Second", weights[1].W, _pairs(weights[1].used)),
-        ("First − second", None, ""),
-    ):
-        values = apart if matrix is None else difference(Weights(matrix, matrix != 0), nothing)
-        codes, scale = encode_codes(values, grey_diagonal=exact)
-        panels.append(
-            Panel(
-                title,
-                [CodesFrame(codes, scale, caption=caption)],
-                row_labels=labels,
-                col_labels=labels,
-                gram_label="W",
-            )
-        )
-    matrix_view(panels, key="compare_difference", columns=3, max_height=360)
-    both = int(np.triu(weights[0].used & weights[1].used, 1).sum())
-    either = int(np.triu(weights[0].used | weights[1].used, 1).sum())
-    st.caption(
-        f"{both:,} pairs are used by both, of {either:,} used by either"
-        + (f": {both / either:.0%} (Jaccard)." if either else ".")
-    )
-
-
 def _names(run: StoredRun, d: int) -> Sequence[str]:
     """Return the names of the features, or their numbers, with a caption, if the data are missing."""
     try:
@@ -452,11 +357,7 @@ def _names(run: StoredRun, d: int) -> Sequence[str]:
         return [str(j) for j in range(1, d + 1)]
 
 
-def _pairs(used: np.ndarray) -> str:
-    return f"{int(np.triu(used, 1).sum()):,} interactions"
-
-
-def _stability(runs: RunStore, group: list[StoredRun]) -> None:
+def _stability(runs: RunStore, group: Sequence[StoredRun]) -> None:
     seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
     st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
     if not (weights := _comparable(runs, group)):
@@ -505,17 +406,23 @@ TABLE = (
         "runs that were made before.",
     ),
     Text("runs", limit=MOST * 16, help="The runs, by their ids."),
-    ParamSpec("fold", "bool", False, help="Runs that differ in their seed alone as mean ± deviation."),
-    ParamSpec("only", "bool", True, help="Leave out what is the same in all runs."),
     ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
-    ParamSpec("metric", "choice", next(iter(COLUMNS)), choices=tuple(COLUMNS), help="What is traded off."),
-    *_OF_PAIRS,
     *_OF_EQUAL_SPARSITY,
     *_OF_STRENGTHS,
 )
-PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
-EXPERT = ("only", "x", "pairs", "starts")
+PARTS = ("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
+EXPERT = ("x", "pairs", "starts")
+_TRADED = "The λ-path draws a metric against used interactions; the table of what differs has both."
+_GONE = {
+    "accept": "Numbers are near enough as in the paper: the binomial coefficients around the target.",
+    "fold": "Runs that differ in their seed alone always stand as mean ± deviation.",
+    "only": "The table holds what differs; Runs has all settings of a run.",
+    "metric": _TRADED,
+    "trade": _TRADED,
+    **dict.fromkeys(("one", "other"), "Pairs are compared from seed to seed."),
+    "shown": "Weights are drawn, beside those in truth.",
+}
 _MENU = "fmviz:compare:menu"
 # Runs that are averaged over seeds, or single runs.
 Groups = Sequence[Sequence[StoredRun]]
@@ -523,7 +430,9 @@ Groups = Sequence[Sequence[StoredRun]]
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"})
+    settings = Settings(
+        "compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"}, gone=_GONE
+    )
     linked = settings.read_url()
     with shell.page("Compare", settings):
         shell.heading(
@@ -535,10 +444,8 @@ def render() -> None:
         )
         if (view := _view(settings)) == "runs":
             _runs(settings)
-        elif view == "strength":
-            _draw_strengths(settings, linked)
-        else:
-            _draw_equal_sparsity(settings, linked)
+        elif shell.available(settings):
+            (_draw_strengths if view == "strength" else _draw_equal_sparsity)(settings, linked)
 
 
 def _view(settings: Settings) -> str:
@@ -567,17 +474,11 @@ def _runs(settings: Settings) -> None:
         _empty(settings, runs, picked)
         return
     groups = seeds_folded(picked)
-    if len(groups) < len(picked):
-        widgets.param(settings, "fold", "Seeds as mean ± deviation")
-    if len(groups) == len(picked) or not settings["fold"]:
-        groups = [[run] for run in picked]
     if settings.shows("sides", "What differs"):
-        _side_by_side(settings, groups)
+        _side_by_side(groups)
     _curves(settings, runs, groups)
-    if settings.shows("trade", "Trade-offs"):
-        _trade(settings, groups)
-    if settings.shows("pairs", "Pairs that differ or recur"):
-        _draw_pairs(settings, runs, picked)
+    if settings.shows("pairs", "Pairs that recur"):
+        _draw_pairs(runs, groups)
 
 
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
@@ -632,19 +533,17 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
                 f"Compare the newest {len(newest)}",
                 icon=navigation.COMPARE.icon,
                 key="compare_newest",
-                on_click=lambda: settings.set(runs=",".join(newest), fold=True),
+                on_click=lambda: settings.set(runs=",".join(newest)),
             )
         else:
             st.markdown("There are fewer than two runs with a result in the store. Train some models first.")
             navigation.page_link(navigation.TRAIN)
 
 
-def _side_by_side(settings: Settings, groups: Groups) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("What differs", width="content")
-        widgets.param(settings, "only", "Differences only")
+def _side_by_side(groups: Groups) -> None:
+    st.subheader("What differs")
     names = {group[0].id: _name(*group) for group in groups}
-    table = in_words(differing(groups, settings["only"])).rename(columns=names)
+    table = in_words(differing(groups, only=len(groups) > 1)).rename(columns=names)
     if table.empty:
         st.caption("Nothing: the settings and the figures of these runs are the same.")
         return
@@ -676,48 +575,6 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
         figures.overlay(histories, curve, settings["x"]),
         key="compare_curves",
         alt=f"{curve.label} of {len(histories)} runs against {words[settings['x']].lower()}.",
-    )
-
-
-def _trade(settings: Settings, groups: Groups) -> None:
-    st.subheader("Trade-offs")
-    picked = [run for group in groups for run in group]
-    metrics = {run.id: listed(run.last) for run in picked}
-    offered = [name for name in COLUMNS if sum(name in values for values in metrics.values()) > 1]
-    if not offered:
-        st.caption("These runs share no metric.")
-        return
-    if len({run.data_hash for run in picked if run.last}) > 1:
-        st.caption("These runs have different data: values of one data set say nothing about another.")
-    metric = widgets.choose_metric(settings, "metric", "Metric", offered, width=260)
-    # Bases involve all features; their number measures sparsity.
-    what = "bases" if all("used_bases" in run.last for run in picked) else "interactions"
-
-    def means(value: Callable[[StoredRun], float]) -> tuple[list[float], list[float]]:
-        both = [mean_and_deviation([value(run) for run in group]) for group in groups]
-        return [mean for mean, _ in both], [deviation for _, deviation in both]
-
-    values, value_spread = means(lambda run: metrics[run.id].get(metric.name, math.nan))
-    counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
-    front = pareto(counts, values, metric.better == "smaller")
-    chart(
-        figures.trade_off(
-            [_name(*group) for group in groups],
-            [_regularizer(group[0]) for group in groups],
-            counts,
-            values,
-            front.tolist(),
-            metric,
-            what=what,
-            spread=(count_spread, value_spread),
-        ),
-        key="compare_trade",
-        alt=f"{metric.label} against used {what} of {len(picked)} runs.",
-    )
-    on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
-    st.caption(
-        f"Filled: the Pareto front. No other of these runs has as few {what} and a {plain(metric.better)} "
-        f"value. On it: {plain('; '.join(on))}."
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -51,16 +50,19 @@ TABLE: tuple[ParamSpec | Several | Text, ...] = (
         for letter, value in zip(_LETTERS, (1.5, 0.6, -0.4), strict=True)
     ),
     Text("large", help="The regularizer whose picture is large."),
-    ParamSpec("flow", "bool", True, help="Draw where every point of a grid goes."),
-    ParamSpec("entry", "choice", "b", choices=_LETTERS, help="The entry that varies; the others are held."),
     ParamSpec("tau", "float", 0.2, 0.0, 2.0, symbol=r"\lambda", help="The strength of TI on this column."),
     *(
         ParamSpec(f"e{j}", "float", value, -10.0, 10.0, help="An entry of the column.")
         for j, value in enumerate(_COLUMN, start=1)
     ),
 )
-PARTS = ("panels", "shrinkage", "column", "double", "halve", "back", "exports")
-EXPERT = ("flow", "exports")
+PARTS = ("panels", "shrinkage", "column", "exports")
+EXPERT = ("exports",)
+_GONE = {
+    "flow": "The flow of the plane is always drawn.",
+    "entry": "The entry b varies; a moves with its slider.",
+    **dict.fromkeys(("double", "halve", "back"), "Write other numbers into the boxes of the entries."),
+}
 _ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
 _STYLE = """<style>
 :is(.st-key-geometry_panels, .st-key-geometry_entries) {
@@ -82,7 +84,7 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("geometry", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset", "seed"))
+    settings = Settings("geometry", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset", "seed"), gone=_GONE)
     with shell.page("Geometry", settings):
         st.html(_STYLE)
         shell.heading(
@@ -140,7 +142,7 @@ def _section(settings: Settings) -> None:
         return
     strength = settings["strength"]
     if settings.shows("panels", "Balls and flow"):
-        _legend(settings, len(section.cells))
+        _legend(len(section.cells))
         # TI, where none was chosen: it differs most from ℓ₁.
         large = next(name for name in (settings["large"], "ti", *names) if name in names)
         left, right = st.columns([3, 2], gap="medium")
@@ -224,8 +226,6 @@ def _panel(
     said = f"{PENALTIES[name].label} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
     if settings["dims"] == "2":
         ways, codes = _ways(place, name, strength)
-        if not settings["flow"]:
-            ways, codes = ways[:0], codes[:0]
         figure = figures.plane(
             figures.Flow(levels, ways, codes, path, point, moved),
             section.axes,
@@ -275,10 +275,9 @@ def _numbers(
     widgets.certificate_badge(certificate(name, P, Q, strength))
 
 
-def _legend(settings: Settings, dims: int) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="geometry_legend"):
+def _legend(dims: int) -> None:
+    with st.container(key="geometry_legend"):
         if dims == 2:
-            widgets.param(settings, "flow", "Flow of the plane")
             grey, first, second, both = figures.ZERO_COLORS
             st.markdown(
                 f"Filled: the **unit ball**, Ω ≤ 1; dotted: Ω = ¼, 2, 4. Thin lines lead to the prox: "
@@ -303,36 +302,28 @@ def _shrinkage(
     settings: Settings, section: lab.Section, names: tuple[str, ...], point: np.ndarray, strength: float
 ) -> None:
     st.subheader("What happens to one entry")
-    letters = _LETTERS[: len(section.cells)]
-    if settings["entry"] not in letters:
-        settings.set(entry=letters[0])
+    others = ", ".join(f"{x} = {settings[x]:g}" for x in _LETTERS[: len(section.cells)] if x != "b")
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        widgets.control(
-            settings, "entry", st.segmented_control, "The entry that varies", letters, required=True
-        )
-        entry = letters.index(settings["entry"])
-        others = ", ".join(f"{x} = {settings[x]:g}" for x in letters if x != settings["entry"])
         st.markdown(
-            f"At λ = {strength:g}, with {others} held. **ℓ₁** takes λ away. **TI** and **CS** take more the "
-            "larger the others are: a small entry beside a large one falls into the flat part, exactly 0."
+            f"At λ = {strength:g}, with {others} held, b varies. **ℓ₁** takes λ away. **TI** and **CS** take "
+            "more the larger the others are: a small entry beside a large one falls into the flat part, "
+            "exactly 0."
         )
     before = np.round(np.linspace(-_REACH, _REACH, 201), 10)
     curves = [
         (
             PENALTIES[name].label,
             regularizer_color(name),
-            lab.shrink_curve(section, name, point.tolist(), entry, strength, before),
+            lab.shrink_curve(section, name, point.tolist(), 1, strength, before),
         )
         for name in names
     ]
     flat = [f"{label}: {np.ptp(before[q == 0]):.2g} wide" for label, _, q in curves if (q == 0).any()]
     chart(
-        figures.shrinkage(before, curves, float(point[entry]), settings["entry"]),
+        figures.shrinkage(before, curves, float(point[1]), "b"),
         "geometry_shrinkage",
-        f"{settings['entry']} after the operator against {settings['entry']} before it. Flat at zero: "
-        + ("; ".join(flat) or "nowhere")
-        + ".",
+        "b after the operator against b before it. Flat at zero: " + ("; ".join(flat) or "nowhere") + ".",
         place=right,
     )
 
@@ -362,18 +353,7 @@ def _column(settings: Settings) -> None:
                     step=0.1,
                     format="%.4g",
                 )
-        left, right = st.columns([3, 2], vertical_alignment="bottom", gap="medium")
-        widgets.param(settings, "tau", r"Strength $\lambda$", style="slider", step=0.01, place=left)
-        with right, st.container(horizontal=True, key="geometry_scaling"):
-            for name, label, factor in (("double", "All × 2", 2.0), ("halve", "All ÷ 2", 0.5)):
-                widgets.action(
-                    settings,
-                    name,
-                    label,
-                    on_click=partial(_scale, settings, factor),
-                    help="TI keeps the same entries: its threshold grows with them. ℓ₁ does not.",
-                )
-            widgets.action(settings, "back", "Back", on_click=settings.reset, args=_ENTRIES)
+        widgets.param(settings, "tau", r"Strength $\lambda$", style="slider", step=0.01)
     strength = settings["tau"]
     story = lab.column_story([settings[name] for name in _ENTRIES], strength)
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
@@ -396,12 +376,3 @@ def _column(settings: Settings) -> None:
         )
         st.caption("The largest entry always stays, whatever λ is (atarashi2021, Theorem 7).")
         widgets.certificate_badge(story.certificate)
-
-
-def _scale(settings: Settings, factor: float) -> None:
-    """Multiply all entries of the column, within their bounds."""
-    changed: dict[str, Any] = {}
-    for name in _ENTRIES:
-        spec = settings.spec(name)
-        changed[name] = float(np.clip(settings[name] * factor, spec.low, spec.high))
-    settings.set(**changed)

@@ -202,7 +202,7 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             st.button(back, icon=":material/undo:", key="paper_back", on_click=forget)
     st.code(_command(artefact, budget), language="sh")
     if task is not None:
-        watch(task, partial(_task, artefact, parts))
+        watch(task, partial(_task, artefact, parts), _words, lambda view: int(10 * _done(view)))
     elif kept is not None:
         _kept(artefact, kept)
     else:
@@ -217,13 +217,21 @@ def _command(artefact: Artefact, budget: str) -> str:
     return f"python -m fmviz paper {artefact.name} --budget {budget}"
 
 
+def _done(view: TaskView) -> float:
+    """Return which part of a result there is."""
+    return min(view.items[-1].done / max(view.items[-1].total, 1), 1.0) if view.items else 0.0
+
+
+def _words(view: TaskView) -> tuple[str, float | None]:
+    if not view.items:
+        return f"{pace(view, 0, 1)}. {view.message}", 0.0
+    result: Result = view.items[-1]
+    return f"{pace(view, result.done, max(result.total, 1))}. {result.message}", _done(view)
+
+
 def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
     result: Result | None = view.items[-1] if view.items else None
-    if view.state.active:
-        now = view.message if result is None else result.message
-        done, total = (0, 1) if result is None else (result.done, max(result.total, 1))
-        st.progress(min(done / total, 1.0), text=f"{pace(view, done, total)}. {now}")
-    elif view.state is TaskState.FAILED:
+    if view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
         after = f" after {result.done:,} of {result.total:,} parts" if result is not None else ""
@@ -285,12 +293,18 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
     _differences(result.differences)
     if live:
         return
-    if result.tables:
-        _tables(result)
-    _downloads(artefact, result)
-    with st.expander("Settings", icon=":material/tune:"):
-        settings = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
-        st.code(settings or "none", language=None, wrap_lines=True)
+    with st.expander("The numbers", icon=":material/table:"):
+        for name, rows in result.tables.items():
+            st.markdown(f"**{plain(name)}**")
+            height = min(320, 38 + 35 * len(rows))
+            st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"paper_table_{name}", height=height)
+    widgets.download(
+        "Result (JSON)",
+        partial(json.dumps, result.to_dict(), indent=1),
+        f"{result.artefact}-{result.budget}.json",
+        key="paper_json",
+        help="Tables, checks, settings, versions and digests of the data.",
+    )
     widgets.python_block(
         widgets.linked(
             paper_program(artefact.name, result.budget),
@@ -314,37 +328,3 @@ def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
 def _differences(texts: Sequence[str]) -> None:
     with st.expander(f"What differs from the paper ({len(texts)})", icon=":material/difference:"):
         st.markdown("\n".join(f"- {plain(text)}" for text in texts))
-
-
-def _tables(result: Result) -> None:
-    with st.expander("The numbers", icon=":material/table:"):
-        for tab, (name, rows) in zip(
-            st.tabs(list(map(plain, result.tables))), result.tables.items(), strict=True
-        ):
-            table, file = pd.DataFrame(rows), f"{result.artefact}-{result.budget}-{name}.csv"
-            with tab:
-                height = min(320, 38 + 35 * len(rows))
-                st.dataframe(table, hide_index=True, key=f"paper_table_{name}", height=height)
-                text = partial(table.to_csv, index=False)
-                widgets.download(f"{plain(name)} (CSV)", text, file, key=f"paper_csv_{name}")
-
-
-def _downloads(artefact: Artefact, result: Result) -> None:
-    name = f"{result.artefact}-{result.budget}"
-    text = partial(json.dumps, result.to_dict(), indent=1)
-    page = partial(figures.standalone, artefact.title, result.tables, **artefact.picture)
-    with st.container(horizontal=True, key="paper_downloads"):
-        widgets.download(
-            "Result (JSON)",
-            text,
-            f"{name}.json",
-            key="paper_json",
-            help="Tables, checks, settings, versions and digests of the data.",
-        )
-        widgets.download(
-            "Figure (HTML)",
-            page,
-            f"{name}.html",
-            key="paper_html",
-            help="A page of its own, to zoom and to save from.",
-        )

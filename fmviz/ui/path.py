@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,6 @@ from fmviz.figures import strength_path as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
@@ -48,7 +47,7 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import draw_thresholds, follow_data
 from fmviz.ui.train.settings import train_query
-from fmviz.ui.watching import failure, pace, watch
+from fmviz.ui.watching import counted, outcome, watch
 
 _SPECS = {spec.name: spec for spec in SPECS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Each anew"}
@@ -76,7 +75,6 @@ TABLE: tuple[ParamSpec | Several, ...] = (
     *(_SPECS[name] for name in _SHARED),
     replace(_SPECS["validation"], default=0.2),
     ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="What tells a good fit."),
-    ParamSpec("counts", "choice", "linear", choices=("linear", "log"), help="The scale of counts."),
     ParamSpec("who", "choice", "ti", choices=METHODS, help="The path whose fit is shown."),
     ParamSpec(
         "at",
@@ -97,11 +95,14 @@ PARTS = (
     "fit",
     "exports",
 )
-EXPERT = ("order", "lambda_w", "lambda_p", "validation", "counts", "suggest")
-_GONE = dict.fromkeys(
-    ("target", "seeker", "accept", "seek", "target_search"),
-    "The page Compare searches for a number of interactions.",
-)
+EXPERT = ("order", "lambda_w", "lambda_p", "validation", "suggest")
+_GONE = {
+    **dict.fromkeys(
+        ("target", "seeker", "accept", "seek", "target_search"),
+        "The page Compare searches for a number of interactions.",
+    ),
+    "counts": "Point at a curve to read small counts, or zoom.",
+}
 _SHOWN = "fmviz:path:shown"
 _STYLE = """<style>
 .st-key-path_numbers [data-testid="stMetricValue"] {
@@ -129,15 +130,7 @@ def render() -> None:
             "several regularizers Ω, and see what each one uses and what it reaches.",
             folded=has_result,
         )
-        reason = dataset_spec(settings["dataset"]).unavailable()
-        if reason is not None:
-            st.info(plain(reason), icon=":material/folder_off:")
-            st.button(
-                "Take the planted interactions instead",
-                key="path_other_data",
-                icon=":material/dataset:",
-                on_click=lambda: settings.set(dataset="planted_interactions"),
-            )
+        if not shell.available(settings):
             return
         base = base_of(settings)
         if settings.shows("path", "The path"):
@@ -271,41 +264,32 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
     if not plan.total:
         st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
     if shown is None:
-        _empty(settings, start if plan.total else None)
+        st.caption("No path has been computed yet. Press **Run**, or take an example from **Presets**.")
         return
     if stale:
-        st.warning(_stale_words(shown[0], plan), icon=":material/sync_problem:")
-    watch(shown[1], partial(_draw_result, settings, shown[0]))
+        st.warning(
+            "Settings changed since this path was computed. Press **Run** to compute it anew; paths that "
+            "stay as they were are kept.",
+            icon=":material/sync_problem:",
+        )
+    watch(shown[1], partial(_draw_result, settings, shown[0]), partial(_words, shown[0]), _begun)
 
 
-def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
-    def example() -> None:
-        settings.set(dataset="planted_interactions", penalties=("l1", "l21", "ti", "cs"), run=False)
-        load_suggested(settings)
-        plan = _plan(settings, base_of(settings))
-        st.session_state[_SHOWN] = plan, manager().submit(f"path:{plan.digest}", partial(trace, plan))
-        settings.set(run=True)
-
-    first = "" if start is None else "Press **Run** for the settings above, or try this example: "
-    shell.example(
-        settings,
-        "start",
-        f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about ten "
-        "seconds.",
-        "Show the example",
-        example,
-    )
+def _words(plan: PathPlan, view: TaskView) -> tuple[str, float | None]:
+    fits: list[PathFit] = list(view.items)
+    now = ""
+    if fits:
+        last = fits[-1].experiment
+        now = (
+            f"{last.regularizer.label} at λ = {last.lambda_sparse:.4g} uses "
+            f"{fits[-1].values['used_interactions']:,} interactions."
+        )
+    return counted(view, len(fits), plan.total, now)
 
 
-def _stale_words(old: PathPlan, new: PathPlan) -> str:
-    before, after = old.base.to_dict(), new.base.to_dict()
-    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    changed += [n for n in ("regularizers", "lambdas", "order") if getattr(old, n) != getattr(new, n)]
-    shown = ", ".join(f"`{plain(name)}`" for name in changed)
-    return (
-        f"Settings changed since this path was computed: {shown}. Press **Run** to compute it anew; "
-        "paths that stay as they were are kept."
-    )
+def _begun(view: TaskView) -> int:
+    """Return how many regularizers have fits."""
+    return len({fit.experiment.regularizer for fit in view.items})
 
 
 # -------------------------------------------------------------------------------------------------- result
@@ -315,39 +299,16 @@ _HEIGHT = 300
 
 
 def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
-    """Draw the progress of a path, its curves, one of its fits, and downloads."""
+    """Draw the curves of a path, one of its fits, and downloads."""
     fits: list[PathFit] = list(view.items)
     live = view.state.active
-    if live:
-        words = "Preparing the data."
-        if fits:
-            last = fits[-1].experiment
-            words = (
-                f"{last.regularizer.label} at λ = {last.lambda_sparse:.4g} uses "
-                f"{fits[-1].values['used_interactions']:,} interactions."
-            )
-        done = f"{len(fits):,} of {plan.total:,} fits in {pace(view, len(fits), plan.total)}. {words}"
-        st.progress(min(len(fits) / plan.total, 1.0), text=done)
-    elif view.state is TaskState.FAILED:
-        failure(view)
-        st.caption("Change the setting that the sentence names, then press Run.")
-    else:
-        stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
-        st.caption(f"{stopped}{len(fits):,} of {plan.total:,} fits in {view.elapsed:.1f} s.")
+    outcome(view, len(fits), plan.total)
     if not fits:
         return
     table = path_table(fits)
     metrics = metrics_in(table)
     d = load_dataset(plan.base.dataset).X.shape[1]
-    with st.container(horizontal=True, vertical_alignment="bottom", key="path_view"):
-        widgets.choose_metric(settings, "metric", "Judged by", list(metrics), place=st.container(width=240))
-        widgets.param(
-            settings,
-            "counts",
-            "Counts",
-            labels={"linear": "Linear", "log": "Logarithmic"},
-            place=st.container(width="content"),
-        )
+    widgets.choose_metric(settings, "metric", "Judged by", list(metrics), width=240)
     picked = None if live else _picked(settings, table)
     if settings.shows("charts", "Curves"):
         _charts(settings, plan, table, metrics, d, picked, view)
@@ -396,7 +357,6 @@ def _charts(
                 chosen=chosen,
                 ends=(plan.lambdas[0], plan.lambdas[-1]),
                 total=total,
-                log_counts=settings["counts"] == "log",
             )
             key = f"path_{shown.name}_{x}"
             alt = figures.describe_path(table, shown, x)  # type: ignore[arg-type]
@@ -515,19 +475,10 @@ def _point(
                 train_query(experiment),
                 label="**Open in Train**",
             )
-            st.caption(_train_words(plan))
-
-
-def _train_words(plan: PathPlan) -> str:
-    if plan.order == "cold":
-        return "The same settings, start and seed: the run ends with these numbers."
-    start = (
-        "makes a start of its own" if plan.order == "onwards" else "begins at the start that the seed draws"
-    )
-    return (
-        f"The same settings. The run {start}, not at a neighbour of the path, and may end elsewhere: the "
-        "objective of a factorization machine has many stationary points."
-    )
+            st.caption(
+                "The same settings. The run ends with these numbers only where each fit begins anew: the "
+                "objective of a factorization machine has many stationary points."
+            )
 
 
 def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]) -> None:
@@ -551,13 +502,6 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]
             "certificate": number("Certificate", format="%.1e", width="small"),
             "status": st.column_config.TextColumn("Ended", width="small"),
         },
-    )
-    widgets.download(
-        "The path (CSV)",
-        lambda: table.drop(columns="label").to_csv(index=False),
-        f"path-{plan.base.dataset}-seed{plan.base.seed}.csv",
-        key="path_csv",
-        help="One row a fit, all figures in full precision.",
     )
     dataset = load_dataset(plan.base.dataset)
     widgets.python_block(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import streamlit as st
 
@@ -82,32 +80,15 @@ TABLE = (
         help="The power in TI and CS of order m: the order of the interactions that they are made for. m = 2 "
         "gives TI and CS themselves.",
     ),
-    ParamSpec(
-        "size",
-        "choice",
-        "row",
-        choices=("row", "large"),
-        help="All pictures in one row under the slider, or larger ones, two in a row.",
-    ),
-    ParamSpec(
-        "column",
-        "int",
-        0,
-        0,
-        lab.MAX_RANK - 1,
-        symbol="s",
-        help="The column of P whose numbers are listed, counted from 0 as in Python.",
-    ),
-    ParamSpec(
-        "y",
-        "choice",
-        "linear",
-        choices=("linear", "log"),
-        help="The scale of the counts. The logarithmic one shows what is left where little is.",
-    ),
 )
-PARTS = ("verdicts", "curves", "worked", "paper", "exports")
-EXPERT = ("source", "column", "size", "y", "paper")
+PARTS = ("verdicts", "curves", "worked", "exports")
+EXPERT = ("source",)
+_GONE = {
+    "size": "All pictures stand in one row; a browser enlarges them.",
+    "y": "Point at a curve to read small counts, or zoom.",
+    "column": "The first column is worked out; *Copy as Python* has all of Q.",
+    "paper": "The page Papers has Figs. 1 and 2 with what the paper says about them.",
+}
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 
 
@@ -184,14 +165,15 @@ div:has(> .st-key-prox_strength) {
 LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 
 
-_SEEN = "fmviz:prox:seen"
 # The first visit shows two groups of features instead of noise.
 _GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
 
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
+    settings = Settings(
+        "prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",), gone=_GONE
+    )
     with shell.page("Proximal operators", settings):
         # The sticky slider covers the scrolled content with the background colour.
         light, dark = (
@@ -245,8 +227,6 @@ def pictures(
     _P: np.ndarray,
     *,
     degree: int,
-    columns: int,
-    max_height: int,
 ) -> bytes:
     """Return the payload of a matrix view of Q and QQᵀ with a frame for every λ.
 
@@ -263,8 +243,6 @@ def pictures(
         The matrix.
     degree : int
         The power of the operators that have one.
-    columns, max_height
-        As in `encode_view`.
     """
     panels = []
     for name in variants:
@@ -281,8 +259,8 @@ def pictures(
     return encode_view(
         panels,
         driver_key=driver if isinstance(driver, str) else None,
-        columns=columns,
-        max_height=max_height,
+        columns=4,
+        max_height=300,
     )
 
 
@@ -310,24 +288,15 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
         if powers:
             widgets.param(settings, "degree", "Order m", style="slider")
-        words = {"row": "In a row", "large": "Large"}
-        size = widgets.param(settings, "size", "Pictures", labels=words, place=st.container(width="content"))
-    columns, height = (2, 640) if size == "large" else (4, 300)
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
-    payload = pictures(token, chosen, driver, P, degree=degree, columns=columns, max_height=height)
+    payload = pictures(token, chosen, driver, P, degree=degree)
     matrix_view(payload, key="prox_view")
-    if st.session_state.get(_SEEN) != token:
-        # A new matrix: let the browser paint the pictures before it lays out and draws the rest.
-        st.session_state[_SEEN] = token
-        time.sleep(0.35)
     if settings.shows("verdicts", "What each one does"):
         _verdicts(P, studies, exponent)
     if settings.shows("curves", "What is left, against λ"):
-        _curves(settings, P, studies, exponent)
+        _curves(P, studies, exponent)
     if settings.shows("worked", "The formula, and numbers of it"):
-        _formulas(settings, P, studies, exponent)
-    if settings.shows("paper", "Beside the paper"):
-        _paper(settings)
+        _formulas(P, studies, exponent)
     if settings.shows("exports", "Downloads and code"):
         _exports(settings, P, studies, exponent)
 
@@ -347,12 +316,9 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                     st.caption(sentence)
 
 
-def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+def _curves(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     d = P.shape[0]
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
-        st.subheader("What is left, against λ", width="content")
-        words = {"linear": "Linear", "log": "Logarithmic"}
-        y = widgets.param(settings, "y", "Scale of counts", labels=words, place=st.container(width="content"))
+    st.subheader("What is left, against λ")
     left, right = st.columns(2)
     for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
         curves = [
@@ -364,7 +330,7 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
             )
             for study in studies
         ]
-        figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
+        figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent)
         chart(
             figure,
             key=f"prox_{what.replace(' ', '_')}",
@@ -373,14 +339,8 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
         )
 
 
-def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     st.subheader("The formula, and numbers of it")
-    k = P.shape[1]
-    column = min(settings["column"], k - 1)
-    if k > 1:
-        if settings["column"] > column:
-            settings.set(column=column)
-        widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
     for tab, study in zip(st.tabs([study.variant.label for study in studies]), studies, strict=True):
         penalty, Q = study.variant.penalty, study.Q[study.at(exponent)]
         with tab, st.container(key=f"prox_worked_{study.variant.id}"):
@@ -390,69 +350,28 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
                 st.latex(operator)
                 st.caption(f"Selects {selected}. Source: {penalty.source}.")
             with st.container():
-                size = "‖p_j‖₂" if penalty.row_wise else f"|p_j,{column}|"
-                table = lab.worked_table(P, Q, study.variant, column).map(lambda x: f"{x:.4g}")
+                size = "‖p_j‖₂" if penalty.row_wise else "|p_j,0|"
+                table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
                 st.table(table.set_axis(["j", size, "loses", "leaves"], axis=1).set_index("j"), border=False)
                 st.caption("Sorted; around the last that stays.")
-
-
-def _paper(settings: Settings) -> None:
-    with st.expander("Beside the paper: Figs. 1 and 2", icon=":material/article:"):
-        st.markdown(
-            "Atarashi et al. (2021), sections 3.1 and 8.1, draw P of size 200 × 30 from N(0, 1) and "
-            "count for λ = 2⁻⁷ … 2⁷. They find that ℓ₁ and ℓ₂,₁ give almost only full or empty pictures, "
-            "TI and CS moderately sparse ones. What they write of the used features is tested on the page "
-            "Papers."
-        )
-        st.button(
-            "Set up their experiment, with both readings of TI",
-            icon=":material/science:",
-            key="prox_as_in_paper",
-            on_click=lambda: settings.set(
-                source="sampled",
-                distribution="normal",
-                d=200,
-                k=30,
-                regularizers=("l1", "l21", "ti", "ti_rows", "cs"),
-            ),
-        )
 
 
 def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     st.subheader("Take it with you")
     power = f"2^{exponent}"
-    with st.container(horizontal=True):
-        widgets.download(
-            "Counts (CSV)",
-            lambda: lab.counts_table(studies).to_csv(index=False, lineterminator="\n"),
-            "counts.csv",
-            key="prox_counts_csv",
-            help="Interactions, features, entries and certificate of every operator at every λ.",
-        )
-        widgets.download(
-            "P (CSV)", lambda: widgets.csv_of_matrix(P), "P.csv", key="prox_p_csv", help="The matrix itself."
-        )
-        with st.popover("Q (CSV)", icon=":material/download:", help=f"The results at λ = {power}."):
-            for study in studies:
-                widgets.download(
-                    f"Q of {study.variant.label}",
-                    lambda study=study: widgets.csv_of_matrix(study.Q[study.at(exponent)]),  # type: ignore[misc]
-                    f"Q_{study.variant.id}.csv",
-                    key=f"prox_q_csv_{study.variant.id}",
-                )
-        widgets.download(
-            "P and all Q (npz)",
-            lambda: widgets.npz_of(
-                {
-                    "P": P,
-                    "lambdas": np.array([2.0**e for e in lab.EXPONENTS]),
-                    **{f"Q_{study.variant.id}": study.Q for study in studies},
-                }
-            ),
-            "operators.npz",
-            key="prox_npz",
-            help="Every result at every λ, in full precision: numpy.load opens it.",
-        )
+    widgets.download(
+        "P and all Q (npz)",
+        lambda: widgets.npz_of(
+            {
+                "P": P,
+                "lambdas": np.array([2.0**e for e in lab.EXPONENTS]),
+                **{f"Q_{study.variant.id}": study.Q for study in studies},
+            }
+        ),
+        "operators.npz",
+        key="prox_npz",
+        help="Every result at every λ, in full precision: numpy.load opens it.",
+    )
     source = widgets.linked(
         lab.python_source(
             [study.variant for study in studies],

@@ -60,8 +60,8 @@ def render() -> None:
             "interrupted. Pick rows to open, compare, export or delete them.",
         )
         runs = store()
-        if (sentence := st.session_state.get(_TOLD)) is not None:
-            widgets.dismissible("runs", sentence, _TOLD)
+        if (sentence := st.session_state.pop(_TOLD, None)) is not None:
+            st.success(plain(sentence), icon=":material/check:")
         with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
             widgets.control(
                 settings,
@@ -157,34 +157,14 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
                 icon=":material/open_in_new:",
                 help="The run as it ended; one that was cut off goes on from where it was last saved.",
             )
+            if single.ended and single.last:
+                navigation.page_link(
+                    navigation.INTERACTIONS, {"run": single.id}, label="Interactions in words"
+                )
+        elif picked:
+            navigation.page_link(navigation.COMPARE, {"runs": ",".join(ids)}, label=f"Compare {len(picked)}")
         else:
-            st.button(
-                "Open in Train",
-                icon=":material/open_in_new:",
-                key="runs_open",
-                disabled=True,
-                help="Pick one run.",
-            )
-        if single is not None and single.ended and single.last:
-            navigation.page_link(
-                navigation.INTERACTIONS,
-                {"run": single.id},
-                label="Interactions in words",
-            )
-        if len(picked) > 1:
-            navigation.page_link(
-                navigation.COMPARE,
-                {"runs": ",".join(ids), "fold": "1"},
-                label=f"Compare {len(picked)}",
-            )
-        else:
-            st.button(
-                "Compare",
-                icon=navigation.COMPARE.icon,
-                key="runs_compare",
-                disabled=True,
-                help="Pick two or more runs.",
-            )
+            st.caption("Pick rows: one to open, two or more to compare.", width="content")
         st.download_button(
             "Export",
             data=lambda: export_runs(runs, ids),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import gc
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -195,15 +195,18 @@ def heading(settings: Settings, title: str, text: str, *, folded: bool = False) 
         st.markdown(text)
 
 
-def example(settings: Settings, part: str, words: str, label: str, then: Callable[[], None]) -> None:
-    """Draw what a page without a result says, and a button for an example.
-
-    Nothing is drawn where a link hides the `part` that would make a result: this would go round it.
-    """
-    if settings.shows(part):
-        with st.container(border=True, key=f"{settings.page}_empty"):
-            st.markdown(words)
-            st.button(label, key=f"{settings.page}_example", icon=":material/play_circle:", on_click=then)
+def available(settings: Settings) -> bool:
+    """Return whether the chosen data set is here; draw why it is not, and a way out."""
+    reason = dataset_spec(settings["dataset"]).unavailable()
+    if reason is not None:
+        st.info(plain(reason), icon=":material/folder_off:")
+        st.button(
+            "Take the planted interactions instead",
+            key=f"{settings.page}_other_data",
+            icon=":material/dataset:",
+            on_click=lambda: settings.set(dataset="planted_interactions"),
+        )
+    return reason is None
 
 
 def settings_box(key: str, words: str, *, folded: bool, border: bool = True) -> DeltaGenerator:

@@ -13,7 +13,7 @@ from fmviz.choices import why_not
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
@@ -27,15 +27,15 @@ from fmviz.lab.search.sweep_run import (
     main_metric,
     means_table,
 )
-from fmviz.lab.store import RunStore, store
+from fmviz.lab.store import store
 from fmviz.metrics import COLUMNS, USED_INTERACTIONS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import MOST
 from fmviz.ui.escape import plain
-from fmviz.ui.settings.state import Settings, Several, Text
+from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
-from fmviz.ui.watching import failure, pace, watch
+from fmviz.ui.watching import counted, outcome, watch
 
 _BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
 _PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
@@ -54,19 +54,27 @@ TABLE = (
     ParamSpec("points", "int", 6, 1, 50, help="So many values, evenly spaced on a log scale."),
     STARTS,
     ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …: each draws another start and another split."),
-    ParamSpec("own", "bool", False, help="Write the sweep yourself, with any settings, data and grids."),
-    Text("plan", help="The same text in a file is carried out by `fmviz sweep FILE`."),
 )
 
 
 PARTS = ("start", "stop")
-EXPERT = ("own", "starts")
+EXPERT = ("starts",)
+_GONE = {
+    **dict.fromkeys(("own", "plan"), "Download a sweep, change it, and carry it out by `fmviz sweep FILE`."),
+    "cost": "The first fits tell how long the others take.",
+}
 
 
 def render() -> None:
     """Draw the page."""
     settings = Settings(
-        "sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"}, unread=("seed",)
+        "sweeps",
+        TABLE,
+        parts=PARTS,
+        expert=EXPERT,
+        fresh={"starts": "informed"},
+        unread=("seed",),
+        gone=_GONE,
     )
     linked = settings.read_url()
     with shell.page("Sweeps", settings):
@@ -77,51 +85,30 @@ def render() -> None:
             "Fit many models at once: methods × strengths × seeds. Every result goes to the run store; what "
             "is there already is not fitted again, so a sweep that was stopped goes on where it was.",
         )
-        runs = store()
+        if not shell.available(settings):
+            return
+        plan, trouble = None, ""
+        try:
+            plan = _plan(settings)
+        except ValueError as error:
+            trouble = str(error)
+        task = None if plan is None else manager().get(f"sweep:{_name(plan)}")
         line = (
             f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
             f"{settings['high']:g} · {settings['seeds']:,} seeds"
         )
-        with shell.settings_box("sweeps_box", line, folded=_is_started(settings)):
-            plan = _declare(settings)
-        if plan is not None:
-            _run(settings, plan, runs)
-
-
-def _declare(settings: Settings) -> SweepPlan | None:
-    widgets.param(settings, "own", "Write it as text")
-    try:
-        if settings["own"]:
-            if not settings["plan"]:
-                settings.set(plan=_form_plan(settings).to_toml())
-            widgets.control(settings, "plan", st.text_area, "The sweep, as TOML or JSON", height=320)
-            return SweepPlan.from_text(settings["plan"])
-        reason = dataset_spec(settings["dataset"]).unavailable()
-        if reason is not None:
-            st.info(plain(reason), icon=":material/folder_off:")
-            return None
-        widgets.regularizers(settings, "penalties")
-        for column, (name, label) in zip(
-            st.columns(4),
-            (("low", "λ from"), ("high", "λ to"), ("points", "λ values"), ("seeds", "Seeds")),
-            strict=True,
-        ):
-            widgets.param(settings, name, label, place=column)
-        widgets.param(settings, "starts", "Start", labels=START_LABELS)
-        base = _base(settings)
-        draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
-        return _form_plan(settings)
-    except ValueError as error:
-        st.error(plain(error), icon=":material/block:")
-        return None
-
-
-def _is_started(settings: Settings) -> bool:
-    """Return whether the sweep of the form has begun, so that there is something to see."""
-    try:
-        return not settings["own"] and manager().get(f"sweep:{_name(_form_plan(settings))}") is not None
-    except ValueError:
-        return False
+        with shell.settings_box("sweeps_box", line, folded=task is not None):
+            widgets.regularizers(settings, "penalties")
+            labels = {"low": "λ from", "high": "λ to", "points": "λ values", "seeds": "Seeds"}
+            for column, (name, label) in zip(st.columns(4), labels.items(), strict=True):
+                widgets.param(settings, name, label, place=column)
+            widgets.param(settings, "starts", "Start", labels=START_LABELS)
+            base = _base(settings)
+            draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
+        if plan is None:
+            st.error(plain(trouble), icon=":material/block:")
+        else:
+            _run(settings, plan, task)
 
 
 def _name(plan: SweepPlan) -> str:
@@ -139,7 +126,7 @@ def _load_range(settings: Settings, linked: bool) -> None:
         settings.set(low=low, high=high)
 
 
-def _form_plan(settings: Settings) -> SweepPlan:
+def _plan(settings: Settings) -> SweepPlan:
     grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
     return SweepPlan.from_dict(
         {
@@ -154,11 +141,7 @@ def _form_plan(settings: Settings) -> SweepPlan:
     )
 
 
-def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
-    name = _name(plan)
-    task = manager().get(f"sweep:{name}")
-    active = task is not None and task.state.active
-
+def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
     fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
     with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
         widgets.action(
@@ -168,37 +151,30 @@ def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
             icon=":material/play_arrow:",
             type="primary",
             shortcut="P",
-            disabled=active,
+            disabled=task is not None and task.state.active,
             on_click=_start,
-            args=(plan, runs),
+            args=(plan,),
         )
         widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
     if task is not None:
-        watch(task, partial(_draw, plan, name))
-    elif not settings["own"]:
-        _empty(settings, runs)
+        total = len(plan.cells)
+        watch(
+            task,
+            partial(_draw, plan, _name(plan)),
+            lambda view: counted(view, len(view.items), total),
+            lambda view: 10 * len(view.items) // total,
+        )
+    else:
+        st.caption(
+            "Nothing of this sweep has been fitted in this session. Press **Run**, or take an example from "
+            "**Presets**."
+        )
 
 
-def _empty(settings: Settings, runs: RunStore) -> None:
-    def example() -> None:
-        settings.set(dataset="monks1", penalties=("l1", "ti", "cs"), points=4, seeds=2, starts="informed")
-        _load_range(settings, linked=False)
-        _start(_form_plan(settings), runs)
-
-    shell.example(
-        settings,
-        "start",
-        "Nothing of this sweep has been fitted in this session. Press **Run** for the settings above, or "
-        "try this example: ℓ₁, TI and CS on MONK's problem 1, four strengths and two seeds.",
-        "Show the example",
-        example,
-    )
-
-
-def _start(plan: SweepPlan, runs: RunStore) -> None:
+def _start(plan: SweepPlan) -> None:
     name = _name(plan)
     manager().submit(
-        f"sweep:{name}", lambda should_stop: carry_out(plan, runs, should_stop=should_stop, sweep=name)
+        f"sweep:{name}", lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name)
     )
 
 
@@ -206,14 +182,8 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     fits: list[Fitted] = list(view.items)
     done, total = len(fits), len(plan.cells)
     fresh = sum(fit.fresh for fit in fits)
-    if view.state.active:
-        st.progress(done / total, text=f"{done:,} of {total:,} fits, {pace(view, done, total)}.")
-    elif view.state is TaskState.FAILED:
-        failure(view)
-    else:
-        word = "Stopped: " if done < total else ""
-        stored = f", {done - fresh:,} of them from the store" if done > fresh else ""
-        st.caption(f"{word}{done:,} of {total:,} fits in {view.elapsed:.0f} s{stored}.")
+    stored = f" {done - fresh:,} of them from the store." if done > fresh else ""
+    outcome(view, done, total, stored)
     if not fits:
         return
     table = fits_table(plan, ((fit.index, fit.run) for fit in fits))
@@ -233,7 +203,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         if len(best) > 1:
             navigation.page_link(
                 navigation.COMPARE,
-                {"runs": ",".join(best), "fold": "1"},
+                {"runs": ",".join(best)},
                 label="Compare the methods, each at its best",
                 help=f"By the mean of {judged.label} over the seeds.",
             )
@@ -272,12 +242,8 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         widgets.download(
             "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"
         )
-        widgets.download("The sweep (JSON)", plan.to_json, f"sweep-{name}.json", key="sweeps_json")
-        navigation.page_link(
-            navigation.RUNS,
-            {"origin": "sweep"},
-            label="See the runs",
-        )
+        widgets.download("The sweep (TOML)", plan.to_toml, f"sweep-{name}.toml", key="sweeps_toml")
+        navigation.page_link(navigation.RUNS, {"origin": "sweep"}, label="See the runs")
     if not view.state.active:
         widgets.python_block(
             widgets.linked(

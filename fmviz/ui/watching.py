@@ -36,7 +36,22 @@ def working(view: TaskView) -> tuple[str, float | None]:
     return f"{view.message} {view.elapsed:.0f} s", None
 
 
-def watch(task: Task, draw: Callable[[Any], None], words: Words = working) -> None:
+def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
+    """Say how many fits of a task there are, of a total where that is known, and what goes on now."""
+    words = f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}"
+    return words, done / total if total else None
+
+
+def _fits(done: int, total: int) -> str:
+    return f"{done:,} of {total:,} fits" if total else f"{done:,} fits"
+
+
+def watch(
+    task: Task,
+    draw: Callable[[Any], Any],
+    words: Words = working,
+    parts: Callable[[TaskView], int] = lambda view: 0,
+) -> None:
     """Draw a task, and while it is at work how far it is; when it ends the page is drawn again.
 
     Parameters
@@ -47,33 +62,33 @@ def watch(task: Task, draw: Callable[[Any], None], words: Words = working) -> No
         ``draw(view)`` draws what there is to see.
     words : callable
         What is said while it is at work.
+    parts : callable
+        ``parts(view)`` counts the parts of the result that are there; the page is drawn with every new one.
     """
     until = time.monotonic() + _FIRST_RESULT
     while task.state.active and not task.view().items and time.monotonic() < until:
         time.sleep(0.01)
     view = task.view()
     if view.state.active:
-        follow(task, words, key=f"progress_{task.id}")
+        _follow(view, task, lambda view: _head(view, words, parts(view)))
     draw(view)
 
 
-def follow(task: Task, words: Words, *, key: str) -> None:
-    """Draw how far a task is, for as long as it is at work."""
-    refresh = partial(_refresh, weakref.ref(task), words)
-    topic = channel.topic(("task", task.id), refresh)
-    progress(_head(task.view(), words), {"path": path(), "topic": topic.id}, key=key)
+def _follow(view: TaskView, task: Task, head: Callable[[TaskView], dict[str, Any]]) -> None:
+    topic = channel.topic(("task", task.id), partial(_refresh, weakref.ref(task), head))
+    progress(head(view), {"path": path(), "topic": topic.id}, key=f"progress_{task.id}")
 
 
-def _refresh(known: weakref.ref[Task], words: Words, topic: Topic) -> bool:
+def _refresh(known: weakref.ref[Task], head: Callable[[TaskView], dict[str, Any]], topic: Topic) -> bool:
     task = known()
-    head = {"gone": True} if task is None else _head(task.view(), words)
-    changed, topic.head = head != topic.head, head
+    now = {"gone": True} if task is None else head(task.view())
+    changed, topic.head = now != topic.head, now
     return changed
 
 
-def _head(view: TaskView, words: Words) -> dict[str, Any]:
+def _head(view: TaskView, words: Words, parts: int = 0) -> dict[str, Any]:
     sentence, done = words(view)
-    return {"phase": str(view.state), "sentence": sentence, "done": done}
+    return {"phase": f"{view.state} {parts}", "sentence": sentence, "done": done}
 
 
 def connected() -> Callable[[], bool]:
@@ -108,6 +123,15 @@ def pace(view: TaskView, done: int, total: int) -> str:
     if not 0 < done < total or view.elapsed < _PATIENCE:
         return spent
     return f"{spent}, {duration(view.elapsed * (total - done) / done)} left"
+
+
+def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
+    """Draw how many fits a task has made that has ended, with a sentence to follow, or why it failed."""
+    if view.state is TaskState.FAILED:
+        failure(view)
+    elif not view.state.active:
+        stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
+        st.caption(f"{stopped}{_fits(done, total)} in {view.elapsed:.0f} s.{end}")
 
 
 def failure(view: TaskView) -> None:
@@ -156,7 +180,7 @@ def done(
     view = task.view()
     if view.state.active:
         with st.container(border=True, key="data_loading"):
-            follow(task, loading, key=f"progress_{key}")
+            _follow(view, task, lambda view: _head(view, loading))
             st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
     elif view.state is TaskState.FAILED:
         failed(view)

@@ -6,7 +6,6 @@ setting's declaration, and returns the present value.
 
 from __future__ import annotations
 
-import csv
 import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,6 @@ from fmviz.lab.background.task import Task
 from fmviz.lab.runs.program import with_header
 from fmviz.lab.typography import without_markup
 from fmviz.metrics import COLUMNS, METRICS, Metric
-from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 
 if TYPE_CHECKING:
@@ -373,15 +371,6 @@ def folded(
 # --------------------------------------------------------------------------------------------- downloads
 
 
-def csv_of_matrix(matrix: np.ndarray) -> str:
-    """Return a matrix as CSV text without a heading, exact zeros as 0."""
-    sink = io.StringIO()
-    csv.writer(sink, lineterminator="\n").writerows(
-        [0 if x == 0 else x for x in row] for row in np.asarray(matrix).tolist()
-    )
-    return sink.getvalue()
-
-
 def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Return arrays as a compressed .npz file."""
     sink = io.BytesIO()
@@ -421,19 +410,6 @@ def confirm_delete(key: str, sentence: str, delete: Callable[[], None]) -> None:
     with st.popover("Delete", icon=":material/delete:", key=f"{key}_ask"):
         st.markdown(f"{sentence} This cannot be undone.")
         st.button("Delete", type="primary", key=key, on_click=delete)
-
-
-def dismissible(key: str, sentence: str, home: str) -> None:
-    """Draw what was just done, kept in the session under `home`, until it is dismissed."""
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"{key}_told"):
-        st.markdown(f":material/check: {plain(sentence)}", width="content")
-        st.button(
-            "Dismiss",
-            icon=":material/close:",
-            key=f"{key}_dismiss",
-            type="tertiary",
-            on_click=lambda: st.session_state.pop(home, None),
-        )
 
 
 def download_report(key: str, make: Callable[[], Outcome], file_name: str) -> None:

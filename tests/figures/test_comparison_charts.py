@@ -9,7 +9,7 @@ import pytest
 from fmviz.figures import comparison as figures
 from fmviz.figures import sketch, strength_path
 from fmviz.figures.palette import regularizer_color
-from fmviz.metrics import COLUMNS, OBJECTIVE, RMSE
+from fmviz.metrics import COLUMNS, OBJECTIVE
 
 
 def history(scale):
@@ -28,23 +28,6 @@ def test_runs_are_laid_over_each_other_and_keep_their_colours():
     assert figure.layout.xaxis.title.text == "epoch"
 
 
-def test_the_front_is_filled():
-    nan = float("nan")
-    kinds, on = ["ti", "l1", "cs"], [True, False, False]
-    figure = figures.trade_off("abc", kinds, [10, 20, nan], [1.0, 0.5, 0.1], on, RMSE)
-    line, first, second = figure.data
-    assert (first.marker.color, second.marker.color) == (regularizer_color("ti"), regularizer_color("l1"))
-    assert list(line.x) == [10.0]
-    assert first.marker.symbol == "circle"
-    assert second.marker.symbol == "circle-open"
-    assert figure.layout.xaxis.type == "linear"
-    for low, kind in ((10, "log"), (0, "linear")):
-        figure = figures.trade_off(
-            "ab", ["ti", "cs"], [low, 1000], [1, 2], [True, True], COLUMNS["train_rmse"]
-        )
-        assert figure.layout.xaxis.type == kind
-
-
 @pytest.mark.parametrize(
     ("metric", "most"),
     [("validation_auc", 1.0), ("train_accuracy", 1.0), ("support_f1", 1.0), ("train_rmse", None)],
@@ -55,7 +38,6 @@ def test_axes_are_within_what_a_metric_can_be(metric, most):
     column = COLUMNS[metric]
     drawn = [
         figures.overlay([("a", "ti", table)], column),
-        figures.trade_off("ab", ["ti", "l1"], [3, 4], [1.0, 1.0], [True, True], column),
         figures.against_strength(table, "lambda_sparse", metric, None, column),
         strength_path.path(table.assign(used_interactions=[3, 4]), column),
     ]

@@ -9,8 +9,6 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation import comparison
 from fmviz.lab.interpretation.comparison import (
     Weights,
-    difference,
-    pareto,
     stability,
 )
 from fmviz.lab.runner import Run, load_dataset
@@ -25,23 +23,6 @@ def fm(P):
     return Weights.of(FM, Parameters(P, np.zeros(len(P)), 0.0))
 
 
-def test_the_front_holds_what_nothing_beats():
-    x = [1, 2, 2, 3, 5, np.nan]
-    y = [9.0, 5.0, 6.0, 5.0, 1.0, 0.0]
-    assert pareto(x, np.negative(y), lower=False).tolist() == [True, True, False, False, True, False]
-    assert pareto([4, 4], [1.0, 1.0], lower=True).all(), "equal runs do not beat each other"
-    assert pareto([], [], lower=True).size == 0
-
-
-def test_the_front_is_that_of_all_pairs(rng):
-    x, y = rng.integers(0, 6, 40), rng.integers(0, 6, 40)
-    expected = [
-        not any((a <= x[i] and b <= y[i]) and (a < x[i] or b < y[i]) for a, b in zip(x, y, strict=True))
-        for i in range(40)
-    ]
-    assert pareto(x, y, lower=True).tolist() == expected
-
-
 def test_pairs_are_counted_over_runs():
     runs = [fm([[1], [1], [0], [2]]), fm([[1], [-1], [0], [0]]), fm([[0], [0], [1], [3]])]
     table = stability(runs, ["a", "b", "c", "d"])
@@ -51,18 +32,6 @@ def test_pairs_are_counted_over_runs():
     assert len(table) == 4
     row = table[(table["Feature"] == "c") & (table["with feature"] == "d")].iloc[0]
     assert (row["Mean weight"], row["Same sign"]) == (3.0, 1.0)
-
-
-def test_differences_are_exact_or_tiles(monkeypatch):
-    first, other = fm(np.ones((6, 1))), fm([[1], [1], [0], [0], [0], [0]])
-    apart = difference(first, other)
-    assert apart.shape == (6, 6)
-    assert apart[0, 1] == 0.0
-    assert apart[0, 2] == 1.0
-    assert not apart.diagonal().any()
-    monkeypatch.setattr(comparison, "EXACT_FEATURES", 4)
-    monkeypatch.setattr(comparison, "N_TILES", 3)
-    assert difference(first, other).shape == (3, 3)
 
 
 def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):

@@ -147,13 +147,6 @@ def test_what_stays_loses_the_same(name, paper):
     assert (table["before"][~stays] <= table["loses"][stays].iloc[0] + 1e-12).all()
 
 
-def test_counts_table_has_one_row_for_each_operator_and_strength(paper):
-    table = lab.counts_table([lab.study(paper, lab.VARIANTS[name]) for name in ("l1", "ti_rows")])
-    assert len(table) == 30
-    assert table["params"].iloc[-1] == "axis=rows"
-    assert table["lambda"][0] == 2.0**-7
-
-
 @pytest.mark.parametrize("pasted", [False, True])
 def test_python_source_prints_the_same_counts(pasted):
     P = lab.sample(20, 4, "blocks", 5)

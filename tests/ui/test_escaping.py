@@ -49,7 +49,6 @@ SENTENCES = (
     "fill",
     "formula",
     "glossary",
-    "paper_claim",
     "penalty_forms",
     "penalty_words",
     "selects",

@@ -30,7 +30,6 @@ MARKDOWN = ("title", "header", "subheader", "markdown", "caption", "info", "succ
 GIVEN: dict[str, str] = {
     "dataset": "balance_scale",
     "matrix": "1 2\n3 -4\n0.5 0.1\n",
-    "plan": 'seeds = 1\n[[dataset]]\ndataset = "balance_scale"\n',
     "max_epochs": "7",
 }
 

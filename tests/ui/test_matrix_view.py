@@ -22,7 +22,6 @@ from fmviz.ui.components.matrix_view import (
     ClassesFrame,
     CodesFrame,
     FactorFrame,
-    Intervals,
     Mark,
     Panel,
     encode_codes,
@@ -121,16 +120,6 @@ def test_codes_travel_as_they_are_with_their_labels():
     np.testing.assert_array_equal(np.frombuffer(body, np.int8, 6).reshape(2, 3), codes)
     assert header["scales"]["gram"] == 2.0
     assert header["skipped"] == "diagonal, not an interaction"
-
-
-def test_intervals_of_cells_travel_beside_their_codes():
-    codes = np.array([[0, 1], [127, 0]], dtype=np.int8)
-    intervals = Intervals([1, 2], [-0.5, 1.5], [0.5, 2.5], [0.6, 1.0])
-    header, body = decode(encode_view([Panel("T", [CodesFrame(codes, 2.0, intervals=intervals)])]))
-    sent = header["panels"][0]["frames"][0]["intervals"]
-    assert np.frombuffer(body, np.uint32, sent["count"], sent["cells"]).tolist() == [1, 2]
-    numbers = np.frombuffer(body, np.float32, 3 * sent["count"], sent["numbers"]).reshape(3, -1)
-    np.testing.assert_allclose(numbers, [[-0.5, 1.5], [0.5, 2.5], [0.6, 1.0]])
 
 
 def test_equal_arguments_give_equal_bytes_and_different_ones_a_different_digest():
@@ -441,8 +430,7 @@ def test_hovering_tells_the_value(open_view):
     assert at("factor", 0, row, col, 24, 6) == f"q[{row}, {col}]exact zero"
     tiles = [at("gram", 2, 1, column, 12, 12) for column in range(12)]
     assert tiles[2].startswith("features 100–199 × features 200–299")
-    (ending,) = {text.partition(";")[2] for text in tiles if "≈" in text}
-    assert ending == " samples: 95 % from −0.25 to 1.5, same sign 98 %"
+    assert any("≈" in text for text in tiles)
     page.mouse.move(2, 2)
     page.wait_for_timeout(50)
     assert not tip.is_visible()

@@ -125,10 +125,9 @@ def test_statements_deviations_and_the_program_are_shown(executor):
     assert ":green[:material/check_circle: holds] **TI by rows.** Used features: 200" in said
     assert list(app.dataframe[0].value["Deviation"]) == [0.0, -0.85, 0.0, 0.0]
     assert any("# data P, seed 0 " in block.value for block in app.code)
-    assert [expander.label for expander in app.expander][-4:] == [
+    assert [expander.label for expander in app.expander][-3:] == [
         "What differs from the paper (4)",
         "The numbers",
-        "Settings",
         "Copy as Python",
     ]
 
@@ -263,13 +262,13 @@ def test_an_artefact_in_the_browser(new_page, server, wait_idle, shoot, scheme, 
     page.get_by_role("link", name="Open").first.click()
     page.wait_for_url("**/paper?*artefact=atarashi2021_fig1*")
     page.locator(".st-key-paper_run button").click()
-    page.locator(".st-key-paper_html button").first.wait_for()
+    page.locator(".st-key-paper_json button").first.wait_for()
     wait_idle(page)
     page.locator(".st-key-paper_picture .js-plotly-plot").first.wait_for()
     assert page.locator(".st-key-paper_picture .js-plotly-plot").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     shoot(page, f"paper-{scheme}-{width}")
     with page.expect_download() as download:
-        page.locator(".st-key-paper_html button").first.click()
-    html = Path(download.value.path()).read_text(encoding="utf-8")
-    assert ARTEFACTS["atarashi2021_fig1"].title in html
+        page.locator(".st-key-paper_json button").first.click()
+    result = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert result["artefact"] == "atarashi2021_fig1"

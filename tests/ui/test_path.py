@@ -35,7 +35,7 @@ def code(app, beginning: str) -> str:
     return next(block.value for block in app.code if beginning in block.value)
 
 
-def test_nothing_yet_is_a_sentence_and_an_example(store, sentences):
+def test_nothing_yet_is_a_sentence(store, sentences):
     app = open_page("path", **SMALL)
     sentences(app, "path", "small data")
     assert app.button(key="path_start").label == "Run 6 fits"
@@ -73,7 +73,7 @@ def test_other_settings_make_it_stale_and_what_stays_is_kept(store, sentences):
     app.number_input(key="path_rank").set_value(3).run()
     assert "Settings changed" not in words(app)
     app.button_group(key="path_penalties").set_value(["cs", "l1"]).run()
-    assert "`regularizers`" in words(app)
+    assert "Settings changed" in words(app)
     finish(app, "path_start")
     assert list(app.dataframe[0].value["label"]) == ["ℓ₁"] * 3 + ["CS"] * 3
 
@@ -122,7 +122,6 @@ def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
     app = open_page("path", **SMALL)
     finish(app, "path_start")
     assert app.error
-    assert "then press Run" in words(app)
 
 
 @pytest.mark.parametrize(

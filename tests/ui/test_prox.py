@@ -115,12 +115,6 @@ def test_pasted_numbers_are_those_that_are_counted():
     assert "All zero from λ = 3, the largest |p|." in words(test)
 
 
-def test_the_experiment_of_the_paper_is_one_click_away():
-    test = opened("prox", d="5", k="2", distribution="laplace", regularizers="l2", log2lambda="4")
-    test.button(key="prox_as_in_paper").click().run()
-    assert address(test) == {"regularizers": "l1,l21,ti,ti_rows,cs", "log2lambda": "4"}
-
-
 # ------------------------------------------------------------------------------------------- in a browser
 
 # The pictures live in a shadow tree.

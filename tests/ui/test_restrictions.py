@@ -74,12 +74,6 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     assert "prox_k" in keys(app)
 
 
-@pytest.mark.parametrize(("name", "part"), [("path", "start"), ("sweeps", "start"), ("interactions", "run")])
-def test_an_example_goes_with_what_it_would_go_round(store, name, part):
-    assert f"{name}_example" in keys(page(name))
-    assert f"{name}_example" not in keys(page(name, hide=part))
-
-
 @pytest.mark.parametrize(
     ("label", "shown"),
     [
@@ -155,10 +149,10 @@ def test_a_lesson_and_a_link_within_the_pages_say_themselves_what_is_drawn():
     assert "prox_source" in keys(page("prox", lesson="ti", d="30"))
     app = page("prox")
     app.query_params.clear()
-    app.query_params["size"] = "large"
+    app.query_params["source"] = "pasted"
     app.run()
     assert "prox_source" not in keys(app)
-    assert address(app) == {"size": "large"}
+    assert address(app) == {"source": "pasted"}
 
 
 @pytest.mark.parametrize("name", ["prox", "sweeps"])
@@ -169,10 +163,10 @@ def test_simple_is_simpler(name, store):
 
 @pytest.mark.simple
 def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
-    app = page("prox", size="large")
+    app = page("prox", source="pasted")
     assert "prox_source" in keys(app)
-    assert "Expert, since the link sets 'size'" in words(app)
-    assert (level(app), address(app)) == ("expert", {"size": "large"})
+    assert "Expert, since the link sets 'source'" in words(app)
+    assert (level(app), address(app)) == ("expert", {"source": "pasted"})
 
 
 def test_a_link_without_a_level_leaves_that_of_the_session():

@@ -46,18 +46,6 @@ def test_a_visit_begins_informed_and_a_link_as_it_always_did(store, name):
     app.segmented_control(key=f"{name}_starts").set_value("random").run()
     assert "starts" not in app.query_params
     assert page(name, dataset="monks1").segmented_control(key=f"{name}_starts").value == "random"
-    if name == "sweeps":
-        written = page(name, starts="informed", own="1", penalties="ti", points="1", seeds="1")
-        assert 'start = "informed"' in written.text_area(key="sweeps_plan").value
-
-
-def test_a_sweep_can_be_written_as_text(store):
-    app = page("sweeps", own="1", plan=PLAN.to_toml())
-    assert app.button(key="sweeps_start").label == "Run 8 fits"
-    app.text_area(key="sweeps_plan").set_value("seeds = 'many'").run()
-    assert "give a number of seeds" in words(app)
-    app.toggle(key="sweeps_own").set_value(False).run()
-    assert not app.error
 
 
 def test_nothing_to_fit_is_a_sentence(store):

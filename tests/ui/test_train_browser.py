@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
@@ -179,60 +178,26 @@ def test_a_reload_reconnects_and_the_controls_work(server, page):
     wait_for_state(page, "Stopped")
 
 
-def test_the_slices_of_three_classes_show_the_last_epoch_and_follow_look_back(server, page, shoot):
-    page.goto(
-        f"{server.url}/train?dataset=iris&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.1&tol=0.0"
-        "&max_epochs=30&speed=full&play=1"
-    )
-    wait_for_state(page, LIMIT)
-    slices = page.locator(".st-key-train_slices .fmviz-matrix-view")
-    slices.and_(page.locator('[data-frame="epoch 30"]')).wait_for()
-    shoot(page, "train-classes")
-    with page.expect_download() as caught:
-        slices.get_by_role("button", name="CSV").click()
-    drawn = pd.read_csv(caught.value.path())
-    model = np.load(io.BytesIO(content(page, "npz")))
-    names = model["feature_names"].tolist()
-    assert model["P"].shape == (3, 4, 3)
-    for P, (_, cells) in zip(model["P"], drawn.groupby("panel", sort=False), strict=True):
-        W = P @ P.T
-        np.fill_diagonal(W, 0.0)
-        seen = np.zeros_like(W)
-        for row, column, value in zip(cells.row, cells.column, cells.value, strict=True):
-            i, j = names.index(row), names.index(column)
-            seen[i, j] = seen[j, i] = value
-        # Codes of 127 levels, written with three digits.
-        np.testing.assert_allclose(seen, W, rtol=5e-3, atol=0.51 / 127 * np.abs(W).max())
-    page.get_by_role("slider", name="Look back").focus()
-    page.keyboard.press("Home")
-    slices.and_(page.locator('[data-frame="epoch 0"]')).wait_for()
-    page.keyboard.press("ArrowRight")
-    slices.and_(page.locator('[data-frame="epoch 1"]')).wait_for()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("more", "letter", "columns"),
-    [("", "P", ["p1", "p2", "p3"]), ("&model=qr&regularizer=l1", "W", None)],
+    ("more", "letter", "shape"), [("", "P", (4, 3)), ("&model=qr&regularizer=l1", "W", (4, 4))]
 )
-def test_downloads_hold_the_run(server, page, more, letter, columns):
+def test_downloads_hold_the_run(server, page, more, letter, shape):
     page.goto(f"{server.url}/{SMALL}{more}&max_epochs=12&speed=full&play=1")
     curves = content(page, "curves_csv").decode().splitlines()
     assert len(curves) == 14
     assert curves[0].startswith("epoch,seconds,objective,")
     model = np.load(io.BytesIO(content(page, "npz")))
     assert {"P", "W"} & {*model} == {letter}
-    heading, first, *_ = content(page, f"{letter.lower()}_csv").decode().splitlines()
-    assert heading.split(",")[1:] == (columns or model["feature_names"].tolist())
-    assert first.startswith("left weight,")
-    np.testing.assert_array_equal([float(x) for x in first.split(",")[1:]], model[letter][0])
+    assert model[letter].shape == shape
+    assert model["feature_names"].tolist()[0] == "left weight"
 
 
 @pytest.mark.slow
 def test_triples_are_looked_back_at_and_taken_away(server, page, shoot):
-    model = "&model=hofm&regularizer=omega_ti&init_scale=0.1&order=3&slice=2"
+    model = "&model=hofm&regularizer=omega_ti&init_scale=0.1&order=3"
     page.goto(f"{server.url}/{SMALL}{model}&max_epochs=30&speed=full&play=1")
-    page.get_by_text("The triples with right weight").wait_for(timeout=120_000)
+    page.get_by_text("The triples with").wait_for(timeout=120_000)
     view = page.locator(".st-key-train_matrix")
     view.get_by_text(re.compile(r"epoch \d+: \d+ triples")).first.wait_for()
     page.get_by_role("slider", name="Look back").focus()
@@ -241,7 +206,6 @@ def test_triples_are_looked_back_at_and_taken_away(server, page, shoot):
     shoot(page, "train-triples")
     model = np.load(io.BytesIO(content(page, "npz")))
     assert model["P"].shape == (4, 6)
-    assert model["column_order"].tolist() == [2, 2, 2, 3, 3, 3]
 
 
 @pytest.mark.slow

@@ -9,13 +9,11 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import address, figures, press, stage, values, words
 
 from fmviz.engine.interactions.weights import interactions_of
-from fmviz.engine.models import get_model
 from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment, changed_of, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.train import interactions
-from fmviz.ui.train.matrices import Look, completed, factors_repeat, sets_table
+from fmviz.ui.train.matrices import Look, factors_repeat, sets_table, strongest_slice
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 HOFM = {**SMALL, "model": "hofm", "regularizer": "omega_ti", "init_scale": "0.1", "max_epochs": "4"}
@@ -62,9 +60,9 @@ def test_triples_are_trained_looked_at_and_linked(open_train, manager, sentences
     (table,) = app.dataframe
     assert list(table.value.columns)[:4] == ["Feature", "with feature", "and", "Weight"]
     assert len(table.value) == last["used_interactions_3"]
-    app.multiselect(key="train_slice").set_value([1]).run()
-    assert address(app)["slice"] == "1"
-    name = job.view().dataset.feature_names[1]
+    view = job.view()
+    at = strongest_slice(interactions_of(view.experiment.model, view.parameters, 3))
+    name = view.dataset.feature_names[at[0]]
     assert f"The triples with {name}" in words(app)
     again = open_train(**address(app))
     assert f"The triples with {name}" in words(again)
@@ -79,7 +77,7 @@ def test_triples_are_trained_looked_at_and_linked(open_train, manager, sentences
 def test_what_does_not_apply_is_listed_with_its_reason(open_train, sentences):
     app = open_train(**HOFM)
     assert "Ω_*" not in app.selectbox(key="train_regularizer").options
-    assert r"Ω\_\* of order m sums" in words(app)
+    assert r"Ω\_\***: of order m sums" in words(app)
     assert "SGD" not in app.selectbox(key="train_solver").options
     # By order 2 of the same model it does apply.
     app = open_train(**HOFM, model_order="2")
@@ -145,11 +143,6 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_train, manager, diagonal)
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
 
 
-def test_columns_are_named_by_their_order():
-    model = get_model("hofm", {"order": 3})
-    assert interactions.column_headings(model, 6) == ["p2_1", "p2_2", "p2_3", "p3_1", "p3_2", "p3_3"]
-
-
 def test_both_orders_are_recovered_and_measured():
     last = Run.prepare(suggested("planted_triples")).end()
     assert last.metrics["support_f1"] == last.metrics["support_f1_3"] == 1.0
@@ -162,9 +155,8 @@ def test_both_orders_are_recovered_and_measured():
     table = sets_table(*factors.ranked(20)[:2], dataset)
     assert table["In truth"].all()
     assert len(table) == 12
-    at = completed(factors, ())
+    at = strongest_slice(factors)
     assert at[0] in dataset.true_triples[0] + dataset.true_triples[4] + dataset.true_triples[8]
-    assert completed(factors, (29,)) == (29,)
     structure, sized = Look(model, 3, at).truth(dataset)
     assert not sized
     assert np.count_nonzero(np.triu(structure)) == 3
@@ -195,13 +187,8 @@ def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_train, manager,
     sentences(app, "train", "a lifted model")
     (table,) = app.dataframe
     assert len(table.value) == view.last["used_interactions"]
-    headings = interactions.column_headings(view.experiment.model, 4)
-    assert headings == ["u1_1", "u1_2", "u2_1", "u2_2"]
-    assert interactions.column_factors(view.experiment.model, 4) == [1, 1, 2, 2]
-    text = exports.matrix_csv(view.dataset.feature_names, view.parameters.P, headings)
-    assert text.splitlines()[0] == "feature,u1_1,u1_2,u2_1,u2_2"
     assert f"used interactions {view.last['used_interactions']}" in printed(exports.script(view))
-    # Of degree 3 a slice of the tensor is drawn, at a feature of one's choice.
+    # Of degree 3 the strongest slice of the tensor is drawn.
     app.number_input(key="train_model_degree").set_value(3).run()
     assert said(app).why_not() is None
     press(app, "train_play")

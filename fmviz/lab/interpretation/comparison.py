@@ -12,10 +12,9 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from fmviz.engine.interactions.weights import GivenPairs, orders_of, pairs_of
+from fmviz.engine.interactions.weights import orders_of, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES
 from fmviz.lab.datasets import Dataset
 
 # Limits on the number of products that are formed to find the strongest, and of features.
@@ -66,12 +65,6 @@ class Weights:
         return cls(*pairs.among(every, every))
 
 
-def difference(first: Weights, second: Weights) -> np.ndarray:
-    """Return W of one run minus that of another, as tiles where there are many features."""
-    apart = first.W - second.W
-    return apart if len(apart) <= EXACT_FEATURES else GivenPairs.of(apart).pooled(N_TILES)
-
-
 def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
     """Return how often each pair is used among runs, the most stable pairs first.
 
@@ -105,28 +98,6 @@ def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
             "Same sign": same[order],
         }
     )
-
-
-def pareto(interactions: Sequence[float], metric: Sequence[float], lower: bool) -> np.ndarray:
-    """Return which runs are on the Pareto front of few interactions and a good metric.
-
-    Parameters
-    ----------
-    interactions, metric : sequences of float
-        One value a run; NaN is never on the front.
-    lower : bool
-        Whether a smaller metric is better.
-
-    Returns
-    -------
-    bool ndarray
-    """
-    x = np.asarray(interactions, dtype=float)
-    y = np.asarray(metric, dtype=float) * (1.0 if lower else -1.0)
-    known = np.isfinite(x) & np.isfinite(y)
-    at_most = (x[:, None] <= x) & (y[:, None] <= y)
-    better = at_most & ((x[:, None] < x) | (y[:, None] < y)) & known[:, None]
-    return known & ~better.any(axis=0)
 
 
 CLASSES = ("true negative", "true positive", "false negative", "false positive")

@@ -172,26 +172,6 @@ def pairs(d: int) -> int:
     return d * (d - 1) // 2
 
 
-def counts_table(studies: Sequence[Study]) -> pd.DataFrame:
-    """Return what was counted, a row for each operator and λ."""
-    tables = (
-        pd.DataFrame(
-            {
-                "regularizer": result.variant.name,
-                "params": " ".join(f"{name}={value}" for name, value in result.variant.params.items()),
-                "log2_lambda": result.exponents,
-                "lambda": np.exp2(result.exponents),
-                "used_interactions": result.interactions,
-                "used_features": result.features,
-                "nonzero_entries": result.entries,
-                "certificate": result.certificates,
-            }
-        )
-        for result in studies
-    )
-    return pd.concat(tables, ignore_index=True)
-
-
 def strength_in_words(value: float) -> str:
     """Return a strength, and where it lies if that is off the grid."""
     top, bottom = 2.0 ** EXPONENTS[-1], 2.0 ** EXPONENTS[0]

@@ -8,7 +8,6 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from fmviz.engine.memory import available_bytes, in_words
@@ -23,10 +22,9 @@ from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.typography import duration
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Profile, Size, Upload
-from fmviz.tables.cells import levels_of
 from fmviz.tables.columns import SCALINGS
 from fmviz.tables.encoder import NUMBERS
-from fmviz.tables.kinds import Column, ascending, listed
+from fmviz.tables.kinds import Column, listed
 from fmviz.tables.limits import MOST_LEVELS, UPLOADS
 from fmviz.tables.recipe import Choice, Recipe, first_recipe
 from fmviz.tables.source import CHOICES, Reading, Source
@@ -465,12 +463,9 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
             widgets.param(settings, "task", "What it is", labels=labels, style="select")
         if target is None:
             return
-        single = not settings["also"]
         with right:
-            if settings["task"] == "ordinal" or single:
+            if settings["task"] == "ordinal" or not settings["also"]:
                 _classes(settings, target)
-        if single:
-            _ask_for_order(settings, target)
         number = settings["task"] in ("auto", "regression") and not settings["positive"]
         if settings["logarithm"] or (number and target.positive):
             widgets.param(settings, "logarithm", "Its logarithm")
@@ -498,32 +493,6 @@ def _classes(settings: Settings, target: Column) -> None:
         )
 
 
-def _ask_for_order(settings: Settings, target: Column) -> None:
-    """Ask what a target of a few values is, until somebody has said it."""
-    few = 3 <= target.different <= _FEW and target.kind in ("word", "number")
-    if settings["task"] != "auto" or settings["positive"] or not few or settings.locks("task"):
-        return
-    numbers = target.kind == "number"
-    scale = ascending(target.levels)
-    levels = scale or levels_of(pd.Series(target.levels), by_number=numbers)
-    answers = {
-        "Classes": {"task": "class"},
-        "In this order" if scale or numbers else "In an order": {
-            "task": "ordinal",
-            "order": ", ".join(scale),
-        },
-    }
-    if numbers:
-        answers["Numbers"] = {"task": "regression"}
-    columns.question(
-        settings,
-        "order",
-        f"**{plain(target.name)}** has {target.different:,} values: {plain(', '.join(levels))}. Are they "
-        "classes, or is there an order in them?",
-        answers,
-    )
-
-
 def _also(settings: Settings, names: list[str]) -> None:
     """Draw the menu of further targets."""
     if not settings.shows("also", "Further targets"):
@@ -546,8 +515,8 @@ _MESSAGE = "fmviz:data:told"
 
 def draw_shelf(settings: Settings) -> None:
     """Draw the data sets of this session."""
-    if (message := st.session_state.get(_MESSAGE)) is not None:
-        widgets.dismissible("data", message, _MESSAGE)
+    if (message := st.session_state.pop(_MESSAGE, None)) is not None:
+        st.success(plain(message), icon=":material/check:")
     uploads = [upload for upload in map(library.find, session_uploads.mine()) if upload is not None]
     if not uploads:
         return

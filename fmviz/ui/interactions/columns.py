@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import Search
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.report import main_figure, pair_figure
-from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import Cell, CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, read_samples
 from fmviz.ui.settings.state import Settings, Whole
 
-TABLE = (
-    Whole("pair", help="The column whose curve, or the two whose surface is shown, by their numbers."),
-    ParamSpec(
-        "cells",
-        "choice",
-        "columns",
-        choices=("columns", "features"),
-        help="What a cell of the matrix is: a pair of columns, or of features.",
-    ),
-)
+TABLE = (Whole("pair", help="The column whose curve, or the two whose surface is shown, by their numbers."),)
 _FIRST, _ACROSS = 6, 3
 _LISTED = 60
 _GREY = "color: #8b929c"
@@ -45,7 +34,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     st.markdown(f"**{plain(by.sentences[0])}** In features: {used:,} of {d * (d - 1) // 2:,} pairs are used.")
     if by.message:
         st.caption(plain(by.message))
-    _chosen(settings, reading, by)
+    _chosen(settings, by)
     st.subheader("Each column alone")
     mains = by.effects.mains["column"].tolist()
     _curves(by, mains[:_FIRST])
@@ -63,12 +52,12 @@ def _curves(by: ByColumns, columns: list[int]) -> None:
             st.caption(plain(sentence))
 
 
-def _chosen(settings: Settings, reading: Opened, by: ByColumns) -> None:
+def _chosen(settings: Settings, by: ByColumns) -> None:
     """Draw the ranking of columns and pairs, and the curve or surface of the chosen one."""
     effects, shown = by.effects, settings["pair"]
     if not shown or len(shown) > 2 or max(shown) >= len(effects.columns) or len({*shown}) < len(shown):
         shown = tuple(effects.pairs[["a", "b"]].iloc[0])
-    _ranking(settings, reading, by)
+    _ranking(settings, by)
     for sentence in by.sentences[1:]:
         st.caption(f"{plain(sentence)} Grey are pairs that are neither larger nor needed to predict.")
     names = [effects.columns[place].name for place in shown]
@@ -90,7 +79,7 @@ def _chosen(settings: Settings, reading: Opened, by: ByColumns) -> None:
     )
 
 
-def _ranking(settings: Settings, reading: Opened, by: ByColumns) -> None:
+def _ranking(settings: Settings, by: ByColumns) -> None:
     effects, every, counted = by.effects, by.effects.ranked, by.counted
     table = every[["name", "size", "sentence"]]
     small = [place >= 0 and not counted[place] for place in every["place"]]
@@ -121,12 +110,6 @@ def _ranking(settings: Settings, reading: Opened, by: ByColumns) -> None:
             "sentence": st.column_config.TextColumn("Where it changes predictions most", width=560),
         },
         alt="Columns and pairs of columns with what they change in predictions.",
-    )
-    widgets.download(
-        "Columns and pairs (CSV)",
-        lambda: table.assign(may_be_chance=small).to_csv(index=False),
-        f"columns-{reading.run.id[:6]}.csv",
-        key="interactions_columns_csv",
     )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background.job import Job, JobView
-from fmviz.lab.background.tasks import TooManyJobsError, manager
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
 from fmviz.lab.interpretation.outliers import LISTED, Suspicion, rows_table, suspicious_rows
@@ -20,13 +18,13 @@ from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import title_of_run
 from fmviz.metrics import COLUMNS, in_units, listed
 from fmviz.report import Outcome, of_stored
-from fmviz.ui import navigation, session_uploads, shell, widgets
+from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import columns, pairs, row
 from fmviz.ui.interactions.opened import Opened, in_background, latest_by_columns, opened
 from fmviz.ui.outputs import AGAINST, OUTPUT, choose_against, choose_output
 from fmviz.ui.settings.state import Settings, Text
-from fmviz.ui.watching import watch, watched
+from fmviz.ui.train.settings import train_query
 
 OFFERED = 100
 _VIEWS = {
@@ -47,13 +45,13 @@ TABLE = (
     *row.TABLE,
     *pairs.SAMPLES,
 )
-EXPERT = ("siblings",)
 # Settings that refer to one run and are reset with another.
 _OWN = ("output", "against", "find", "pair", "row", "change", "seek")
-_OWNER = "fmviz:interactions:session"
 _GONE = {
     "window": f"The matrix shows the {pairs.MOST_FEATURES} strongest used features; drag a box to zoom.",
     "compact": "The matrix always leaves out features that are in no used pair.",
+    "cells": "A cell is a pair of columns, where the model can be read by them.",
+    "siblings": "Pairs of two features of one column are part of what that column does alone.",
     "sort": "Click the head of a column of the table to sort by it.",
     "edges": "The table and the matrix say what the network did.",
     "by": "Rows are listed by the loss with a cap.",
@@ -64,7 +62,7 @@ _COLUMNS, _IN_FILE = 24, 200
 
 def render() -> None:
     """Draw the page."""
-    bound = Settings("interactions", TABLE, expert=EXPERT, unread=("dataset",), gone=_GONE)
+    bound = Settings("interactions", TABLE, unread=("dataset",), gone=_GONE)
     with shell.page("Interactions", bound) as settings:
         shell.heading(
             settings,
@@ -76,7 +74,9 @@ def render() -> None:
         run = _pick(settings, runs)
         job = manager().job(settings["run"])
         if job is not None and job.state.active:
-            _wait(job)
+            st.info("This run is being trained. Its interactions are shown when it ends.")
+            train = {**job.experiment.to_query(), "run": job.id}
+            navigation.page_link(navigation.TRAIN, train, label="Watch it in Train")
         elif run is None:
             _empty(settings)
         else:
@@ -159,18 +159,10 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         columns.draw(settings, reading)
     elif settings["view"] == "pairs":
         pairs.draw(settings, reading, pairs.choose_samples(settings, reading))
+    elif reading.by_columns:
+        columns.draw_matrix(settings, reading)
     else:
-        _draw_matrix(settings, reading)
-
-
-def _draw_matrix(settings: Settings, reading: Opened) -> None:
-    """Draw the matrix, a cell a pair of columns or of features."""
-    if reading.by_columns:
-        widgets.param(settings, "cells", "A cell is a pair of")
-        if settings["cells"] == "columns":
-            columns.draw_matrix(settings, reading)
-            return
-    pairs.draw_matrix(settings, reading, pairs.choose_samples(settings, reading))
+        pairs.draw_matrix(reading)
 
 
 def _header(reading: Opened) -> None:
@@ -211,50 +203,18 @@ def _header(reading: Opened) -> None:
         )
 
 
-# ------------------------------------------------------------------------------------------- empty, loading
-
-
 def _empty(settings: Settings) -> None:
-    name = next(n for n in ("flights", "planted_interactions") if dataset_spec(n).unavailable() is None)
-    spec = dataset_spec(name)
-
-    def example() -> None:
-        experiment = replace(suggested(name), max_epochs=60, seed=settings["seed"])
-        owner = str(st.session_state.setdefault(_OWNER, secrets.token_hex(8)))
-        try:
-            job = manager().start(experiment, owner, browser=session_uploads.owner())
-        except TooManyJobsError as error:
-            st.session_state[f"{_OWNER}:said"] = str(error)
-            return
-        settings.set(run=job.id)
-
-    shell.example(
-        settings,
-        "run",
-        "No run is chosen yet. Open one from *Train* or *Runs*, or try an example: it takes a few seconds.",
-        f"Train on {plain(spec.title)}",
-        example,
-    )
-    if said := st.session_state.pop(f"{_OWNER}:said", None):
-        st.warning(said, icon=":material/hourglass_top:")
-
-
-def _wait(job: Job) -> None:
-    def draw(view: JobView) -> None:
-        epochs = f"epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}"
-        with st.container(border=True, key="interactions_training"):
-            st.markdown(f"**Training** {plain(view.experiment.dataset.spec.title)}: {epochs}.")
-            st.progress(min(1.0, view.epoch / view.experiment.max_epochs))
-            st.caption(f"{view.elapsed:.1f} s so far. Its interactions are shown when it ends.")
-
-    watch(job, draw)
-    st.button(
-        "Stop and read what there is",
-        icon=":material/stop:",
-        key="interactions_stop",
-        on_click=job.stop,
-        disabled=watched(job),
-    )
+    """Draw a link that trains an example, unless a link hides the choice of a run."""
+    if settings.shows("run"):
+        name = next(n for n in ("flights", "planted_interactions") if dataset_spec(n).unavailable() is None)
+        with st.container(border=True, key="interactions_empty"):
+            st.markdown("No run is chosen yet. Open one from *Train* or *Runs*, or train an example:")
+            navigation.page_link(
+                navigation.TRAIN,
+                train_query(suggested(name)),
+                label=f"Train on {plain(dataset_spec(name).title)}",
+                icon=":material/play_circle:",
+            )
 
 
 # ------------------------------------------------------------------------------------ rows that look wrong

@@ -15,10 +15,9 @@ from fmviz.lab.interpretation.reading import Search, ranking_words, strongest_fe
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.search.averaged import Average
 from fmviz.tables.cells import shortened
-from fmviz.ui import navigation, widgets
+from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import (
     CodesFrame,
-    Intervals,
     Panel,
     encode_codes,
     encode_view,
@@ -36,12 +35,6 @@ TABLE = (
         help="Parts of names of features or columns; several with semicolons between, of which a pair "
         'must have each. "In quotation marks" whole names.',
     ),
-    ParamSpec(
-        "siblings",
-        "bool",
-        False,
-        help="Pairs of two features of one column: levels that no row has together, or parts of a curve.",
-    ),
 )
 
 
@@ -50,23 +43,31 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     if reading.pairs is None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
         return
-    search_row(settings)
-    if reading.attributes.grouped:
-        widgets.param(settings, "siblings", "Features of one column, too")
-    codes = None if settings["siblings"] else reading.attributes.of_column
+    widgets.control(
+        settings,
+        "find",
+        st.text_input,
+        "Search features and columns",
+        placeholder="month; carrier",
+        icon=":material/search:",
+        width=360,
+    )
     dataset = reading.dataset
     search = Search(settings["find"])
 
     def make(between: Any) -> Ranking:
         assert reading.pairs is not None
-        return reading.pairs.ranked(MOST, codes, search.hits(dataset.feature_names, dataset.groups), between)
+        hits = search.hits(dataset.feature_names, dataset.groups)
+        # Levels of one column, or parts of a curve, are no pairs that act together.
+        return reading.pairs.ranked(MOST, reading.attributes.of_column, hits, between)
 
-    name = f"pairs:{codes is None}:{search.words}"
+    name = f"pairs:{search.words}"
     ranking = calculated(reading, name, make, "Ranking all pairs of features.")
     if ranking is None:
         return
     if not ranking.total:
-        _none(settings, reading, ranking)
+        fits = "No used pair fits the search." if settings["find"] else ranking_words(ranking, higher=False)
+        st.info(plain(fits), icon=":material/grid_off:")
         return
     table = _table(f"{reading.key}:{name}", reading, ranking)
     st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
@@ -77,40 +78,12 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         )
     else:
         table = table.join(average.intervals(*ranking.sets.T).set_axis(table.index))
-    pairs_in_words(table, reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
+    _in_words(table, reading.wording)
     if (table["rows_with_both"] == 0).any():
         st.caption(
             "Pairs with 0 rows never occur together in these data: the regularizer left them, and they "
             "change no prediction here."
         )
-    navigation.page_link(
-        navigation.COMPARE,
-        {"runs": reading.run.id},
-        label="Do these pairs come back from other seeds? See Compare",
-    )
-
-
-def search_row(settings: Settings) -> None:
-    """Draw the search box and the button that clears it."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_search"):
-        widgets.control(
-            settings,
-            "find",
-            st.text_input,
-            "Search features and columns",
-            placeholder="month; carrier",
-            icon=":material/search:",
-            width=360,
-        )
-        if settings.shows("find"):
-            st.button(
-                "Show all",
-                icon=":material/filter_alt_off:",
-                key="interactions_all",
-                disabled=not settings["find"] or settings.locks("find"),
-                on_click=settings.set,
-                kwargs={"find": ""},
-            )
 
 
 @st.cache_resource(max_entries=16, show_spinner="Counting how often they occur together.")
@@ -118,29 +91,7 @@ def _table(name: str, _reading: Opened, _ranking: Ranking) -> pd.DataFrame:
     return table_of_pairs(_ranking.sets, _ranking.weight, _reading.dataset, _reading.wording)
 
 
-def _none(settings: Settings, reading: Opened, ranking: Ranking) -> None:
-    with st.container(border=True, key="interactions_none"):
-        if settings["find"]:
-            st.markdown("No used pair fits the search.")
-            st.button(
-                "Show all pairs",
-                icon=":material/filter_alt_off:",
-                key="interactions_none_all",
-                on_click=settings.set,
-                kwargs={"find": ""},
-            )
-        elif ranking.siblings:
-            st.markdown(plain(ranking_words(ranking, higher=False)))
-        else:
-            st.markdown(f"{plain(ranking_words(ranking, higher=False))} Train with less of it.")
-            navigation.page_link(
-                navigation.TRAIN,
-                {**reading.experiment.to_query(), "run": reading.run.id},
-                label="Open in Train",
-            )
-
-
-# --------------------------------------------------------------------------------------- table and network
+# --------------------------------------------------------------------------------------------------- table
 
 
 # Sentences longer than their column wrap if rows are tall enough.
@@ -168,20 +119,8 @@ _SAMPLED = {
 }
 
 
-def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str) -> None:
-    """Draw the table of `fmviz.lab.interpretation.reading.table_of_pairs`, with a download.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The pairs; with columns of `fmviz.lab.search.averaged.Average.intervals` where there are samples.
-    wording : Wording
-        Of the run.
-    key : str
-        Unique on the page.
-    file : str
-        What the download is called.
-    """
+def _in_words(table: pd.DataFrame, wording: Wording) -> None:
+    """Draw the table of `table_of_pairs`, with columns of `Average.intervals` where there are samples."""
     first = ("sentence", "weight")
     sampled = [name for name in _SAMPLED if name in table]
     weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
@@ -190,7 +129,7 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str) -
     row = _TALL if table["sentence"].str.len().max() > _LONG else _LINE
     st.dataframe(
         table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],
-        key=key,
+        key="interactions_pairs",
         hide_index=True,
         row_height=row,
         height=row * min(12, len(table)) + 38,
@@ -220,13 +159,6 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str) -
             },
         },
         alt="Pairs of features with their weight, how often they occur together, and what they do in words.",
-    )
-    widgets.download(
-        "Pairs (CSV)",
-        lambda: table.to_csv(index=False),
-        file,
-        key=f"{key}_csv",
-        help="What is listed, in full precision.",
     )
 
 
@@ -279,15 +211,15 @@ MOST_FEATURES = 200
 _LABEL = 40
 
 
-def draw_matrix(settings: Settings, reading: Opened, average: Average | None) -> None:
-    """Draw the part, with intervals where there are samples."""
+def draw_matrix(reading: Opened) -> None:
+    """Draw the matrix of the strongest features."""
     if reading.pairs is None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
         return
     drawn = calculated(
         reading,
-        f"matrix:{'' if average is None else 'sampled'}",
-        partial(_encoded, reading.pairs, reading.dataset.feature_names, average),
+        "matrix",
+        partial(_encoded, reading.pairs, reading.dataset.feature_names),
         "Looking through all pairs for the strongest features.",
     )
     if drawn is None:
@@ -309,9 +241,7 @@ def draw_matrix(settings: Settings, reading: Opened, average: Average | None) ->
     )
 
 
-def _encoded(
-    pairs: PairWeights, names: tuple[str, ...], average: Average | None, between: Any
-) -> tuple[bytes | None, int]:
+def _encoded(pairs: PairWeights, names: tuple[str, ...], between: Any) -> tuple[bytes | None, int]:
     """Return the payload of the matrix, and the number of used features."""
     features, n_used = strongest_features(pairs, MOST_FEATURES, between)
     if not features.size:
@@ -323,21 +253,9 @@ def _encoded(
     caption = f"{np.count_nonzero(used) // 2:,} of {n * (n - 1) // 2:,} pairs are used"
     panel = Panel(
         "Pairs",
-        [CodesFrame(codes, scale, "", caption, _intervals(features, used, average))],
+        [CodesFrame(codes, scale, "", caption)],
         row_labels=labels,
         col_labels=labels,
         gram_label="W",
     )
     return encode_view([panel], zoom=True, named=True, max_height=640), n_used
-
-
-def _intervals(features: np.ndarray, used: np.ndarray, average: Average | None) -> Intervals | None:
-    """Return intervals of the used pairs, from samples."""
-    if average is None:
-        return None
-    rows, columns = np.nonzero(used)
-    pairs, at = np.unique(np.sort([features[rows], features[columns]], axis=0), axis=1, return_inverse=True)
-    intervals = average.intervals(*pairs).iloc[at.ravel()]
-    return Intervals(
-        rows * features.size + columns, intervals["lower"], intervals["upper"], intervals["probability"]
-    )

@@ -6,14 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import interactions as figures
 from fmviz.lab.interpretation.attributes import NONE, Attribute
 from fmviz.lab.interpretation.decomposition import KINDS, Decomposition, decompose, words_of
-from fmviz.lab.interpretation.wording import number
 from fmviz.lab.runner import split
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
@@ -23,7 +21,6 @@ from fmviz.ui.settings.state import Settings, Text
 
 _BARS = 14
 _CONTROLS = 12
-_LISTED = 400
 TABLE = (
     ParamSpec(
         "part",
@@ -69,7 +66,6 @@ def draw(settings: Settings, reading: Opened) -> None:
             names = tuple(f"{a.name} = {a.words_for(a.value(changed))}" for a in every)
             by_columns = now.of_columns(reading.attributes.of_column)
         _bars(reading, by_columns, names)
-        _table(reading, now, place)
 
 
 def _pick(settings: Settings, reading: Opened) -> int:
@@ -283,38 +279,3 @@ def _bars(reading: Opened, now: Decomposition, names: tuple[str, ...]) -> None:
         key="interactions_waterfall",
         alt=f"How the terms add up to {total:.5g}. The largest: {said}.",
     )
-
-
-def _table(reading: Opened, now: Decomposition, place: int) -> None:
-    wording = reading.wording
-    table: pd.DataFrame = now.table(reading.dataset.feature_names, wording.scale)
-    if wording.scaling is not None:
-        table.loc[table["kind"] == "bias", "value"] += wording.scaling.mean
-    with st.expander(f"All {len(table):,} terms", icon=":material/format_list_numbered:"):
-        st.dataframe(
-            table.head(_LISTED),
-            key="interactions_terms",
-            hide_index=True,
-            height=35 * (min(10, len(table)) + 1) + 3,
-            column_config={
-                "kind": st.column_config.TextColumn("Kind", width="small"),
-                "order": st.column_config.NumberColumn("Features", width="small"),
-                "term": st.column_config.TextColumn("Term", width="large"),
-                "value": st.column_config.NumberColumn(
-                    f"Adds, in {wording.unit}", format="%.6g", width="medium"
-                ),
-            },
-            alt="All terms of the prediction, the largest first.",
-        )
-        if len(table) > _LISTED:
-            st.caption(f"The {_LISTED} largest; the file has all.")
-    widgets.download(
-        "Terms (CSV)",
-        lambda: table.to_csv(index=False),
-        f"terms-{reading.run.id[:6]}-row{place + 1}.csv",
-        key="interactions_terms_csv",
-        help=f"All terms, which sum to {number(wording.added(now.total))}.",
-    )
-
-
-# -------------------------------------------------------------------------------------------- every output

@@ -264,58 +264,41 @@ def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: d
 
 def _predict(settings: Settings, lesson: Lesson, number: int, question: Question) -> None:
     state = progress(lesson.name)
-    key = f"lesson_{lesson.name}_{number}"
-    fixed = number in state.revealed
+    key, fixed = f"lesson_{lesson.name}_{number}", number in state.revealed
+    said: Any = state.said.get(number)
+    words = [choice.words for choice in question.choices]
+    common: dict[str, Any] = {"key": key, "label_visibility": "collapsed", "disabled": fixed}
 
-    def keep() -> None:
-        value = st.session_state.get(key)
-        if value is None or value == "":
-            state.said.pop(number, None)
-        else:
-            state.said[number] = value
-
-    st.markdown(f":material/psychology: **Predict.** {question.text}")
-    said = state.said.get(number)
-    common: dict[str, Any] = {
-        "key": key,
-        "on_change": keep,
-        "disabled": fixed,
-        "label_visibility": "collapsed",
-    }
-
-    def reveal(choice: str | None = None) -> None:
-        if choice is not None:
-            state.said[number] = choice
+    def reveal(prediction: str | float) -> None:
+        state.said[number] = prediction
         state.revealed.add(number)
         go(lesson, number, settings.page)
 
-    words = [choice.words for choice in question.choices]
-    if question.kind == "choice" and fixed:
-        st.radio("Your prediction", words, index=words.index(str(said)), **common)
-    elif question.kind == "choice":
+    st.markdown(f":material/psychology: **Predict.** {question.text}")
+    if words and fixed:
+        st.radio("Your prediction", words, index=words.index(said), **common)
+    elif words:
         # To choose is to predict: the answer takes no second click.
         with st.container(gap="xsmall", key="lesson_choices"):
             for place, choice in enumerate(words):
                 st.button(choice, key=f"{key}_{place}", width="stretch", on_click=reveal, args=(choice,))
-    elif question.kind == "number":
-        start = float(said) if said is not None else None
-        st.number_input("Your prediction", value=start, format="%.6g", placeholder="a number", **common)
     else:
-        st.text_area("Your prediction", value=str(said or ""), placeholder="in your words", **common)
-    if fixed or question.kind == "choice":
-        return
-    ready = number in state.said
-    _button(
-        settings,
-        "Reveal",
-        reveal,
-        icon=":material/visibility:",
-        key="lesson_reveal",
-        type="primary",
-        shortcut="V",
-        disabled=not ready,
-        help=None if ready else "Predict first: a guess that turns out wrong is what you remember.",
-    )
+        typed = st.number_input(
+            "Your prediction", value=said, format="%.6g", placeholder="a number", **common
+        )
+        ready = typed is not None
+        if not fixed:
+            _button(
+                settings,
+                "Reveal",
+                lambda: reveal(st.session_state[key]),
+                icon=":material/visibility:",
+                key="lesson_reveal",
+                type="primary",
+                shortcut="V",
+                disabled=not ready,
+                help=None if ready else "Predict first: a guess that turns out wrong is what you remember.",
+            )
 
 
 def _reveal(lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:
@@ -360,10 +343,9 @@ def _when_ready(task: Task | None, body: partial[None]) -> None:
         return
 
     def wait(now: TaskView) -> None:
-        st.caption(f":material/hourglass_top: The engine calculates the answer: {now.elapsed:.0f} s.")
         st.button("Stop", icon=":material/stop:", key="lesson_stop", on_click=task.stop, type="tertiary")
 
-    watch(task, wait)
+    watch(task, wait, lambda view: (f"The engine calculates the answer: {view.elapsed:.0f} s.", None))
 
 
 # ------------------------------------------------------------------------------------------------- the end

@@ -81,7 +81,6 @@ def presets() -> list[Preset]:
             card=True,
             regularizers="ti,ti_rows",
             log2lambda="-3",
-            y="log",
         ),
         _setting(
             navigation.PROX,

@@ -454,7 +454,7 @@ class Settings:
                 f"The link is to {item.name} {name!r}, which this page does not have; it was ignored."
                 for item in RESTRICTIONS
                 for name in self[item.name]
-                if name not in self.controls
+                if name not in self.controls and name not in self.gone
             ]
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)

@@ -16,7 +16,6 @@ from fmviz.lab.background.job import Job
 from fmviz.lab.contamination import CONTAMINATION
 from fmviz.lab.experiment import OWNERS, Experiment
 from fmviz.lab.runner import cost_note, too_large
-from fmviz.lab.runs.found_caps import numbers
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
@@ -71,7 +70,7 @@ def main_settings(settings: Settings, job: Job | None, now: Experiment) -> None:
             widgets.param(settings, "rank", f"{model.notation.rank} $k$", style="number", width=110)
         match _first_strength(settings, now):
             case "lambda_sparse":
-                _strength(settings, job, model)
+                _sparsity(settings, job, model)
             case "caps":
                 draw_caps(settings, now)
                 if settings["caps"] == "given":
@@ -95,16 +94,27 @@ def _has_regularizers(settings: Settings, model: Model) -> bool:
     return not (alone and ALL_PENALTIES[settings["regularizer"]].smooth)
 
 
-def _strength(settings: Settings, job: Job | None, model: Model) -> None:
-    """Draw the slider of λ."""
+def _strength(settings: Settings, job: Job | None, name: str, symbol: str, term: str, of: str = "") -> None:
+    """Draw the slider of a strength, which acts on a run that goes on; nothing where there is no term."""
+    if not term:
+        return
+    if job is not None and acts_now(job):
+        draw_now(settings, job, name)
+        return
+    words = f"The objective holds {term}, without a ½ in front."
+    widgets.scale(settings, name, f"Strength ${symbol}$ of {of or term.partition(' ')[2]}", help=words)
+
+
+def _sparsity(settings: Settings, job: Job | None, model: Model) -> None:
+    notation = model.notation
     with st.container(key="train_strength"):
-        if job is not None and acts_now(job):
-            draw_now(settings, job, "lambda_sparse")
-            return
-        words = f"The objective holds {model.notation.penalty_term}, without a ½ in front."
-        omega = "Ω" if model.factorised else model.notation.penalty_term.partition(" ")[2]
-        label = f"Strength ${model.notation.lambda_sparse}$ of {omega}"
-        widgets.scale(settings, "lambda_sparse", label, help=words)
+        omega = "Ω" if model.factorised else ""
+        _strength(settings, job, "lambda_sparse", notation.lambda_sparse, notation.penalty_term, omega)
+
+
+def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
+    notation = model.notation
+    _strength(settings, job, "lambda_p", notation.lambda_p, notation.shrinkage_term)
 
 
 def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
@@ -175,33 +185,23 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
     widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
 
 
-def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
-    """Draw the slider of λ_p, where the objective has a term with it."""
-    notation = model.notation
-    if job is not None and acts_now(job) and notation.shrinkage:
-        draw_now(settings, job, "lambda_p")
-    elif notation.shrinkage_term:
-        words = f"The objective holds {notation.shrinkage_term}, without a ½ in front."
-        label = f"Strength ${notation.lambda_p}$ of {notation.shrinkage_term.partition(' ')[2]}"
-        widgets.scale(settings, "lambda_p", label, help=words)
-
-
 def _formulas(now: Experiment) -> None:
     """Draw the formula of the regularizer for the columns of each order, and what it selects."""
     model, penalty = now.model, now.regularizer
     if now.lambda_sparse == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return
-    formula, selects = model.penalty_words(penalty)
     forms = penalty_forms(model, penalty)
-    if len({text for _, text, _ in forms}) == 1:
+    texts = {text for _, text, _ in forms}
+    formula, selects = model.penalty_words(penalty)
+    if len(texts) == 1:
         (_, formula, selects), *_ = forms
-    if len({text for _, text, _ in forms}) <= 1:
-        st.latex(formula)
-    else:
+    if len(texts) > 1:
         for order, text, _ in forms:
             st.caption(f"Of the columns of order {order}:")
             st.latex(text)
+    else:
+        st.latex(formula)
     st.caption(f"Selects {selects}.")
 
 
@@ -228,11 +228,8 @@ def _regularizer(settings: Settings, now: Experiment) -> None:
 def _loss(settings: Settings, now: Experiment) -> None:
     task = now.dataset.spec.task
     fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or task != "regression"]
-    missing = [LOSSES[name].label for name in LOSSES if name not in fits]
     labels = {name: loss.label for name, loss in LOSSES.items()}
     _select(settings, "loss", "Loss", fits, labels, then=loss_suited(settings, now))
-    if missing and settings.shows("loss"):
-        st.caption(f"Not available here: {', '.join(missing)}. They need classes; this target is a number.")
     above = _first_strength(settings, now) == "caps"
     if not above:
         draw_caps(settings, now)
@@ -289,21 +286,11 @@ def _missing(
     if missing and settings.shows(name):
         names = ", ".join(labels[choice] for choice in missing)
         with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
-            for who, words in _together({labels[choice]: why for choice, why in missing.items()}):
-                st.caption(f"**{who}**. {words}")
-
-
-def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
-    """Return names and their reasons as Markdown, grouped by reason."""
-    groups: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        groups.setdefault(reason.removeprefix(name), []).append(name)
-    shown = []
-    for predicate, names in groups.items():
-        alone = predicate == reasons[names[0]]
-        reason = predicate if alone else f"Each{predicate}" if len(names) > 1 else names[0] + predicate
-        shown.append((plain(", ".join(names)), plain(reason)))
-    return shown
+            groups: dict[str, list[str]] = {}
+            for choice, why in missing.items():
+                groups.setdefault(why.removeprefix(labels[choice]), []).append(labels[choice])
+            for reason, who in groups.items():
+                st.caption(f"**{plain(', '.join(who))}**: {plain(reason)}")
 
 
 def _select(
@@ -355,25 +342,7 @@ def draw_caps(settings: Settings, now: Experiment) -> None:
     """Draw the switch for caps estimated from the data, where the loss has a cap."""
     if any(spec.name == "cap" for spec in now.loss.params):
         labels = {"given": "As set", "auto": "From the data"}
-        widgets.param(settings, "caps", "Caps", labels=labels, then=_taken_over(settings, now))
-
-
-def _taken_over(settings: Settings, before: Experiment) -> Callable[[], None]:
-    """Return a callback that starts manual caps at the values estimated before."""
-
-    def take() -> None:
-        caps = numbers(before) if before.finds_caps else None
-        if caps is None or settings["caps"] != "given":
-            return
-        values = {
-            "loss_epsilon": caps.epsilon,
-            "loss_cap": caps.cap,
-            "model_cap": caps.spectrum,
-            "lambda_p": caps.lambda_p,
-        }
-        settings.set(**{name: x for name, x in values.items() if x is not None and name in settings.table})
-
-    return take
+        widgets.param(settings, "caps", "Caps", labels=labels)
 
 
 def draw_wrong_rows(settings: Settings) -> None:

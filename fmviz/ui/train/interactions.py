@@ -1,15 +1,11 @@
-"""Draw the interactions of a run: choice of order and slice, tables of the strongest, spectra."""
+"""Draw the interactions of a run: the choice of their order, and the strongest as a table."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_of
-from fmviz.engine.models import Model
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.training import metrics_in
 from fmviz.lab.background.job import JobView
@@ -19,109 +15,43 @@ from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
-from fmviz.ui.settings.state import Settings, Values, Whole
+from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train import why_zero
-from fmviz.ui.train.matrices import Look, completed, order_name, sets_table
+from fmviz.ui.train.matrices import Look, order_name, sets_table, strongest_slice
 from fmviz.ui.train.panels import Panel, Scene
-
-ORDER_VIEW = (
-    ParamSpec("order", "int", 2, 2, 10, symbol="m", help="How many features interact."),
-    Whole("slice", help="A slice is the matrix of all sets that have these features, by their other two."),
-)
-"""The settings of what is looked at."""
 
 
 def looked_at(view: JobView, settings: Values) -> Look | None:
-    """Return the order and slice that are shown, or None for models with pairs only."""
+    """Return the order that is shown, beyond 2 of the strongest slice; None for models with pairs only."""
     model = view.machine
     several = model.columnar or model.lifted
-    if not several or not isinstance(view.thinned, ThinnedFactors) or view.dataset is None:
+    if not several or not isinstance(view.thinned, ThinnedFactors):
         return None
     orders = orders_of(model)
-    order = settings["order"] if len(orders) > 1 and settings["order"] in orders else orders[0]
-    if order == 2:
-        return Look(model, 2)
-    return Look(model, order, completed(interactions_of(model, view.thinned, order), settings["slice"]))
+    order = settings["order"] if settings["order"] in orders else orders[0]
+    return Look(model, order, strongest_slice(interactions_of(model, view.thinned, order)))
 
 
 def choose(view: JobView, settings: Settings) -> Look | None:
-    """Draw the choice of order and slice; return the choice, or None for models with pairs only."""
+    """Draw the choice of an order; return what is chosen, or None for models with pairs only."""
     look = looked_at(view, settings)
-    if look is None or view.dataset is None:
-        return None
-    orders = orders_of(look.model)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="train_orders", width="content"):
-        if len(orders) > 1:
-            if settings["order"] not in orders:
-                settings.set(order=look.order)
-            widgets.control(
-                settings,
-                "order",
-                st.segmented_control,
-                "Interactions of",
-                orders,
-                format_func=lambda m: order_name(m).capitalize(),
-                required=True,
-            )
-            look = looked_at(view, settings) or look
-        if look.order > 2:
-            _slice_at(settings, view.dataset.feature_names, look.order - 2, look.at)
-    return look
-
-
-def _slice_at(settings: Settings, names: tuple[str, ...], most: int, at: Sequence[int]) -> None:
-    if not settings.shows("slice", "Slice at"):
-        return
-    fits = tuple(j for j in settings["slice"] if j < len(names))[:most]
-    if fits != settings["slice"]:
-        settings.set(slice=fits)
-    # The browser ignores a value assigned in a fragment's first run and reports a change; it keeps a default.
-    key = settings.key("slice")
-    start: dict[str, Any] = {}
-    if key not in st.session_state:
-        start["default"] = list(fits)
-    elif tuple(st.session_state[key]) != fits:
-        st.session_state[key] = list(fits)
-    st.multiselect(
-        "Slice at",
-        range(len(names)),
-        format_func=lambda j: names[j],
-        max_selections=most,
-        placeholder="Automatic: " + ", ".join(names[j] for j in at),
-        disabled=settings.locks("slice"),
-        help=settings.table["slice"].help,
-        width=420,
-        key=key,
-        on_change=lambda: settings.set(slice=st.session_state[key]),
-        **start,
+    if look is None or len(orders := orders_of(look.model)) < 2:
+        return look
+    if settings["order"] != look.order:
+        settings.set(order=look.order)
+    widgets.control(
+        settings,
+        "order",
+        st.segmented_control,
+        "Interactions of",
+        orders,
+        format_func=lambda m: order_name(m).capitalize(),
+        required=True,
     )
+    return looked_at(view, settings)
 
 
 # ------------------------------------------------------------------------------------------------- tables
-
-
-def column_headings(model: Model, n_columns: int) -> list[str]:
-    """Return a name for every column of P.
-
-    It says the order of the column, p2_1, p2_2, …, p3_1, …, or in a lifted model its factor, u1_1, …, u2_1,
-    …; p1, p2, … where there is one order.
-    """
-    if model.lifted:
-        parts = column_factors(model, n_columns)
-        return [f"u{t}_{s % (n_columns // parts[-1]) + 1}" for s, t in enumerate(parts)]
-    if not model.by_order:
-        return [f"p{s + 1}" for s in range(n_columns)]
-    return [
-        f"p{kernel.degree}_{s + 1}"
-        for columns, kernel in model.parts(n_columns)  # type: ignore[attr-defined]
-        for s in range(columns.stop - columns.start)
-    ]
-
-
-def column_factors(model: Model, n_columns: int) -> list[int]:
-    """Return the factor, from 1, of every column of P = [U¹ … U^m] of a lifted model."""
-    m = model.degree  # type: ignore[attr-defined]
-    return [t + 1 for t in range(m) for _ in range(n_columns // m)]
 
 
 VIEW = (
@@ -131,6 +61,15 @@ VIEW = (
         False,
         help="Every pair in the colour of what it is: truly there and found, missed, wrongly found, or "
         "rightly left out.",
+    ),
+    ParamSpec(
+        "order",
+        "int",
+        2,
+        2,
+        10,
+        symbol="m",
+        help="How many features interact. Beyond two, the matrix is of the sets with the strongest others.",
     ),
     OUTPUT,
     *why_zero.VIEW,

@@ -37,7 +37,7 @@ from fmviz.ui.components.matrix_view import FactorFrame, encode_frames, encode_v
 from fmviz.ui.components.matrix_view import Panel as Matrix
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
-from fmviz.ui.train import PANELS, interactions, matrices, slices, why_zero
+from fmviz.ui.train import PANELS, basis, interactions, matrices, why_zero
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options
 from fmviz.ui.train.matrices import order_name
 from fmviz.ui.train.panels import PARTS, Scene
@@ -91,8 +91,8 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
             why_zero.take_click(settings, "train_matrix", scene.dataset.X.shape[1])
             scene = _scene(view, experiment, dataset, settings, words)
         stage(full_payload(scene, _listen(scene, experiment, settings, loading)), key="train_matrix")
-    if view is not None and dataset is not None and dataset.outputs:
-        slices.draw(view, settings)
+    if not going and job is not None and job.experiment.model.multi_output:
+        basis.draw(job.view())
     if view is not None and view.history and not going:
         _at_rest(scene, settings)
 

@@ -121,18 +121,13 @@ def factors_repeat(model: Model) -> bool:
     )
 
 
-def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, ...]:
-    """Complete the chosen features to the m − 2 of a slice, by the strongest set that contains them."""
+def strongest_slice(interactions: Interactions) -> tuple[int, ...]:
+    """Return the m − 2 features of a slice, the first ones of the strongest set; () for pairs."""
     need = interactions.order - 2
-    features = [j for j in chosen if j < interactions.n_features][:need]
-    if len(features) < need:
-        sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(50).sets.tolist()
-        best: list[int] = next(
-            (features_of_set for features_of_set in sets if set(features) <= set(features_of_set)), []
-        )
-        candidates = [*best, *range(interactions.n_features)]
-        features += [j for j in dict.fromkeys(candidates) if j not in features][: need - len(features)]
-    return tuple(features)
+    if need == 0:
+        return ()
+    sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(1).sets.tolist()
+    return tuple((sets or [range(need)])[0][:need])
 
 
 def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:

@@ -1,16 +1,12 @@
-"""Draw the histogram of residuals under a capped loss, and the spectrum of Z."""
+"""Draw the histogram of residuals under a capped loss."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
-from fmviz.engine.interactions.weights import pairs_of
-from fmviz.engine.models.convex import EigenModel
-from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
 from fmviz.lab.experiment import Experiment
@@ -23,31 +19,17 @@ from fmviz.ui.train.panels import Panel, Scene
 
 # The histogram ends at this multiple of ε₁ + ε₂.
 _WINDOW = 3.0
-_SQUARES = 10
 
 
 @st.cache_data(max_entries=8, show_spinner="Looking at the residuals.")
 def _fit(
     run: str, epoch: int, output: int, _experiment: Experiment, _parameters: Parameters
-) -> tuple[Errors, tuple[float, float], float | None, np.ndarray | None] | None:
-    """Return residuals of the training rows, ε₁ and ε₁ + ε₂, √ε₃, and the eigenvalues of Z.
-
-    `_parameters` are those of all outputs.
-    """
+) -> tuple[Errors, float, float] | None:
+    """Return residuals of the training rows, ε₁ and ε₁ + ε₂; `_parameters` are those of all outputs."""
     del run, epoch
     prepared = Run.prepare(_experiment).of_output(output)
-    problem: Any = prepared.problem
-    caps = caps_of(problem.loss)
-    if caps is None:
-        return None
-    model = problem.model
-    robust = isinstance(model, RobustFM)
-    return (
-        errors_of(prepared, _parameters),
-        caps,
-        float(np.sqrt(model.cap)) if robust and model.capped else None,
-        _parameters.multipliers if robust else None,
-    )
+    caps = caps_of(prepared.problem.loss)
+    return None if caps is None else (errors_of(prepared, _parameters), *caps)
 
 
 def _of(scene: Scene) -> Any:
@@ -59,22 +41,9 @@ def _of(scene: Scene) -> Any:
 
 
 def _draw(scene: Scene, settings: Settings) -> None:
-    """Draw the residuals of one output, and the spectrum of Z."""
-    view, (errors, caps, root, eigenvalues) = scene.fit, _of(scene)
-    left, right = st.columns(2)
-    with left:
-        _residuals(errors, *caps)
-    if eigenvalues is not None:
-        with right:
-            st.caption(
-                "**The spectrum of Z.** Eigenvalues beyond √ε₃ are free, their number is the rank that is "
-                "found."
-            )
-            chart(
-                figures.spectrum(eigenvalues, root),
-                key="train_caps_spectrum",
-                alt="The eigenvalues of Z, the largest first, with the cap.",
-            )
+    """Draw the residuals of one output."""
+    view = scene.fit
+    _residuals(*_of(scene))
     if view.saved:
         output = {} if view.output is None else {"output": str(view.output)}
         navigation.page_link(
@@ -113,37 +82,6 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------------- squares
-
-
-def _squares(scene: Scene) -> pd.Series:
-    """Return the weights of squared features, where a model fits these separately, the largest first."""
-    model, parameters = scene.experiment.model, scene.fit.parameters
-    if parameters is None or not isinstance(model, EigenModel):
-        return pd.Series()
-    pairs = pairs_of(model, parameters)
-    weights = pd.Series(pairs.squares(), np.asarray(scene.data.feature_names, dtype=object)[pairs.rows])
-    return weights[weights != 0].sort_values(key=np.abs, ascending=False, kind="stable")
-
-
-def _draw_squares(scene: Scene, settings: Settings) -> None:
-    weights = _squares(scene).head(_SQUARES)
-    st.dataframe(
-        {"Feature": weights.index, "Weight": weights.to_numpy()},
-        key="train_squares",
-        hide_index=True,
-        column_config={
-            "Weight": st.column_config.NumberColumn(
-                format="%.4g", help="zⱼⱼ: what xⱼ² adds to the prediction, per unit."
-            )
-        },
-        alt="The features whose squares have the largest weights.",
-    )
-
-
 SET_ASIDE = Panel(
     "outliers", "What is set aside", "", lambda scene: _of(scene) is not None, draw=_draw, wide=True
-)
-SQUARES = Panel(
-    "squares", "The strongest squares", "pairs", lambda scene: len(_squares(scene)) > 0, draw=_draw_squares
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -14,7 +14,6 @@ from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
 from fmviz.metrics import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
@@ -72,32 +71,9 @@ def draw_controls(
     active = state is not None and state.active
     paused = state is TaskState.PAUSED
     ended = state is not None and state.ended
-
-    def play() -> None:
-        if job is None or not paused or stale:
-            start(settings)
-        else:
-            job.play()
-
-    def pause() -> None:
-        if job is not None:
-            job.pause()
-
-    def stop() -> None:
-        if job is not None:
-            job.stop()
-
-    def step() -> None:
-        if job is not None and paused and not stale:
-            job.step()
-        else:
-            start(settings, 1)
-
-    def restart(**changes: Any) -> None:
-        start(settings, 0, **changes)
-
-    def reseed() -> None:
-        restart(seed=(settings["seed"] + 1) % (int(settings.spec("seed").high or 0) + 1))
+    # What goes on where it is; all else starts anew.
+    going_on = job if paused and not stale else None
+    next_seed = (settings["seed"] + 1) % (int(settings.spec("seed").high or 0) + 1)
 
     def set_speed() -> None:
         if job is not None and not others:
@@ -112,7 +88,7 @@ def draw_controls(
             type="primary",
             shortcut="P",
             disabled=not possible or ((active or others) and not stale),
-            on_click=play,
+            on_click=partial(start, settings) if going_on is None else going_on.play,
             help="Go on, or start with the present settings.",
         )
         widgets.action(
@@ -122,7 +98,7 @@ def draw_controls(
             icon=":material/pause:",
             shortcut="H",
             disabled=not active or others,
-            on_click=pause,
+            on_click=None if job is None else job.pause,
             help="Halt after the present epoch.",
         )
         widgets.action(
@@ -132,7 +108,7 @@ def draw_controls(
             icon=":material/skip_next:",
             shortcut="S",
             disabled=not possible or active or ((ended or others) and not stale),
-            on_click=step,
+            on_click=partial(start, settings, 1) if going_on is None else going_on.step,
             help="One epoch.",
         )
         widgets.action(
@@ -142,7 +118,7 @@ def draw_controls(
             icon=":material/stop:",
             shortcut="X",
             disabled=not (active or paused) or others,
-            on_click=stop,
+            on_click=None if job is None else job.stop,
             help="End the run for good.",
         )
         widgets.action(
@@ -152,7 +128,7 @@ def draw_controls(
             icon=":material/restart_alt:",
             shortcut="0",
             disabled=not possible or job is None,
-            on_click=restart,
+            on_click=partial(start, settings, 0),
             help="Back to epoch 0 with the present settings and the same seed.",
         )
         widgets.action(
@@ -162,7 +138,7 @@ def draw_controls(
             icon=":material/casino:",
             shortcut="N",
             disabled=not possible,
-            on_click=reseed,
+            on_click=partial(start, settings, 0, seed=next_seed),
             help="The next seed: another start and another split. Back to epoch 0.",
         )
         widgets.control(
@@ -206,7 +182,6 @@ _VIEW: tuple[Setting, ...] = (
     ),
     *NOW,
     *interactions.VIEW,
-    *interactions.ORDER_VIEW,
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )
@@ -220,7 +195,8 @@ _GONE = {
     "grain": _INSIDE,
     "inside": _INSIDE,
     "motion": _INSIDE,
-    "slices": "Twelve outputs are drawn, from the chosen one on.",
+    "slices": "The menu of outputs chooses whose matrix is drawn.",
+    "slice": "The matrix shows the strongest slice, the table the strongest sets.",
     "subset": "In Python, fmviz.Interactions.entry returns the weight of any set of features.",
 }
 PARTS = (
@@ -387,10 +363,7 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
     started = job is not None and (job.state.active or bool(job.view().epoch))
     words = _stale_words(job, experiment) if stale and started and job is not None else None
     live.show(job, experiment, settings, stale=words)
-    if job is None:
-        _example(settings, reason)
-        return
-    if not job.state.active and settings.shows("exports", "Downloads and code"):
+    if job is not None and not job.state.active and settings.shows("exports", "Downloads and code"):
         if job.state.ended and (view := job.view()).saved and view.parameters is not None:
             navigation.page_link(
                 navigation.INTERACTIONS,
@@ -411,63 +384,14 @@ def _impossible(settings: Settings, reason: str, experiment: Experiment) -> None
             on_click=lambda: settings.set(dataset="planted_interactions"),
         )
     else:
-        words, changes = _fix(dataclasses.replace(experiment, solver="auto"))
-        if changes:
-            st.button(
-                f"Take {plain(words)}",
-                key="train_fix",
-                icon=":material/build:",
-                on_click=lambda: settings.set(**changes),
-            )
-
-
-def _fix(experiment: Experiment) -> tuple[str, dict[str, Any]]:
-    """Return the smallest change that makes the run possible, in words and as settings."""
-    suits = experiment.applicable()
-    model = experiment.model
-    fixes: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("the solver that fits", {}),
-        ("the strength λ = 0", {"lambda_sparse": 0.0}),
-        ("the squared loss", {"loss": "squared"}),
-        (
-            suits.regularizer.label,
-            {"regularizer": suits.regularizer.name, "lambda_sparse": suits.lambda_sparse},
-        ),
-        *(
-            (f"the {spec.name} {spec.default}", {f"model_{spec.name}": spec.default})
-            for spec in model.params
-            if spec.kind == "int" and model.settings[spec.name] != spec.default
-        ),
-        ("a factorization machine", {"model": "fm"}),
-    )
-    for words, changes in fixes:
-        reset = {
-            name.removeprefix("model_"): value for name, value in changes.items() if name.startswith("model_")
-        }
-        fields = {"model": dataclasses.replace(model, **reset)} if reset else changes
-        changed = dataclasses.replace(experiment, **fields)
-        if (changed.why_not() or too_large(changed)) is None:
-            return words, {**changes, "solver": "auto"}
-    return "", {}
-
-
-def _example(settings: Settings, reason: str | None) -> None:
-    """Offer an example run, unless the present settings are those of the example."""
-    if settings["dataset"] == "planted_interactions" and reason is None:
-        return
-
-    def example() -> None:
-        settings.set(dataset="planted_interactions", model="fm")
-        load_suggested(settings)
-        _start(settings)
-
-    shell.example(
-        settings,
-        "play",
-        "An example to begin with: TI finds the 360 planted interactions among 4,950 pairs.",
-        "Train the example",
-        example,
-    )
+        st.button(
+            "Suggested settings",
+            key="train_fix",
+            icon=":material/build:",
+            on_click=load_suggested,
+            args=(settings,),
+            help="Loads the settings suggested for this data set and model.",
+        )
 
 
 def _stale_words(job: Job, experiment: Experiment) -> str:

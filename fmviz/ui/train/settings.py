@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.models import MODELS, Model, get_model
+from fmviz.engine.models import MODELS, Model
 from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import ParamSpec
@@ -130,7 +130,6 @@ EXPERT = (
 """What Simple leaves out; it keeps the rank, the regularizer and its strength."""
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
-_LEFT = "fmviz:train:left"
 # Settings that change with the model.
 _OF_MODEL = (
     "regularizer",
@@ -201,7 +200,6 @@ def suggest(settings: Settings, linked: bool) -> None:
     if before == dataset and not linked:
         return
     st.session_state[_SEEN] = dataset
-    st.session_state.pop(_LEFT, None)
     # Defaults are left out of the URL even if the link set them.
     given = settings.brought if linked else settings.query().keys()
     made_for = suggested(dataset).model.name
@@ -275,13 +273,8 @@ def suited(settings: Settings, before: Experiment) -> Callable[[], None]:
     """Return a callback that adapts the other settings to a changed model."""
 
     def suit() -> None:
-        """Restore the settings that the model had before, or load those that suit it."""
-        settings_before = st.session_state.setdefault(_LEFT, {})
-        settings_before[before.model] = before
-        same = settings["model"] == before.model.name
-        model = experiment_of(settings).model if same else _remembered(settings["model"])
-        wanted = settings_before.get(model) or _suggested(settings["dataset"], model)
         now = experiment_of(settings)
+        same = now.model.name == before.model.name
         freed = before.model.fits_coefficients and not now.model.fits_coefficients
         if same and not freed and now.why_not() is None:
             return
@@ -289,7 +282,8 @@ def suited(settings: Settings, before: Experiment) -> Callable[[], None]:
         # A model with its own loss changes the loss. Rank and loss change, too, where one model fits all
         # outputs together and the other fits a machine for each.
         own_loss = ("loss", "caps") if before.model.suited_loss or now.model.suited_loss else ()
-        _take(settings, wanted, (*_OF_MODEL, *(("rank", "loss") if together else own_loss)))
+        names = (*_OF_MODEL, *(("rank", "loss") if together else own_loss))
+        _take(settings, _suggested(settings["dataset"], now.model if same else now.model.name), names)
 
     return suit
 
@@ -304,15 +298,10 @@ def loss_suited(settings: Settings, before: Experiment) -> Callable[[], None]:
     return suit
 
 
-def _remembered(model: str) -> Model:
-    """Return a model with the parameters that it had when it was last chosen on this page."""
-    specs = MODELS[model].params
-    present = Settings("train", [dataclasses.replace(s, name=f"model_{s.name}") for s in specs])
-    return get_model(model, {s.name: present[f"model_{s.name}"] for s in specs})
-
-
 def load_suggested(settings: Settings) -> None:
-    """Load the suggested settings of the chosen data set."""
-    _take(settings, _suggested(settings["dataset"], experiment_of(settings).model))
+    """Load the suggested settings of the chosen data set: for the chosen model, where it can be fitted."""
+    model = experiment_of(settings).model
+    wanted = (_suggested(settings["dataset"], choice) for choice in (model, model.name, Experiment.model))
+    _take(settings, next(fit for fit in wanted if fit.model.name == Experiment.model or not unavailable(fit)))
     st.session_state[_SEEN] = settings["dataset"]
     st.session_state.pop(_NOTE, None)

@@ -9,7 +9,6 @@ from fmviz.figures.palette import regularizer_color
 from fmviz.ui.components.matrix_view import (
     CodesFrame,
     FactorFrame,
-    Intervals,
     Panel,
     encode_codes,
     matrix_view,
@@ -54,9 +53,7 @@ if "tiles" in query:
     tiles = [f"features {a}–{a + 99}" for a in range(0, 1200, 100)]
     W = rng.standard_normal((12, 12)) * (rng.random((12, 12)) < 0.4)
     codes, scale = encode_codes(W + W.T)
-    cells = np.flatnonzero(codes)
-    intervals = Intervals(cells, *np.outer([-0.25, 1.5, 0.98], np.ones(cells.size)))
-    frame = CodesFrame(codes, scale, caption="pooled", intervals=intervals)
+    frame = CodesFrame(codes, scale, caption="pooled")
     panels.append(Panel("Tiles", [frame], row_labels=tiles, col_labels=tiles))
 matrix_view(
     panels,

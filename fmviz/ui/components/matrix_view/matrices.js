@@ -717,26 +717,6 @@ class Panel {
         if (meet(support, i, j)) emit(frame, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
   }
 
-  // What samples say of a cell, in words; nothing where there are none.
-  sampled(i, j) {
-    const { cols, frames } = this.spec;
-    const { intervals } = frames[this.shown];
-    if (!intervals) return "";
-    const { count } = intervals;
-    const cells = this.view.header.section(intervals.cells, count, Uint32Array);
-    const numbers = this.view.header.section(intervals.numbers, 3 * count, Float32Array);
-    const cell = i * cols + j;
-    let [low, high] = [0, count];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (cells[middle] < cell) low = middle + 1;
-      else high = middle;
-    }
-    if (cells[low] !== cell) return "";
-    const [from, to, share] = [0, 1, 2].map((part) => numbers[part * count + low]);
-    return `; samples: 95 % from ${number(from, 3)} to ${number(to, 3)}, same sign ${(100 * share).toFixed(0)} %`;
-  }
-
   // What a cell holds, as [where, value] in words.
   describe(picture, cell) {
     const { kind, rowLabels, colLabels, factorLabel } = this.spec;
@@ -751,7 +731,7 @@ class Panel {
       const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
       if (found.kind === "skip") return [where, "not an interaction"];
       if (kind === "classes") return [where, this.spec.classes[value].label];
-      return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}${this.sampled(i, j)}`];
+      return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}`];
     }
     if (found.kind === "skip") return [this.name(i), "diagonal: not an interaction"];
     const where = `${this.name(i)} × ${this.name(j)}`;

@@ -43,26 +43,6 @@ class FactorFrame:
 
 
 @dataclass(frozen=True)
-class Intervals:
-    """Intervals of some cells from samples, for the tooltip.
-
-    Parameters
-    ----------
-    cells : (n,) array_like of int
-        Their places, row by row, ascending.
-    lower, upper : (n,) array_like of float
-        The ends of the 95 % interval.
-    probability : (n,) array_like of float
-        The share of the samples with the sign of the mean.
-    """
-
-    cells: ArrayLike
-    lower: ArrayLike
-    upper: ArrayLike
-    probability: ArrayLike
-
-
-@dataclass(frozen=True)
 class CodesFrame:
     """A ready matrix of int8 codes, for a matrix too large to send as it is.
 
@@ -74,8 +54,6 @@ class CodesFrame:
         The magnitude that code 127 stands for.
     key, caption : str
         As in `FactorFrame`.
-    intervals : Intervals, optional
-        Those of some cells.
 
     See Also
     --------
@@ -86,7 +64,6 @@ class CodesFrame:
     scale: float
     key: str = ""
     caption: str = ""
-    intervals: Intervals | None = None
 
 
 @dataclass(frozen=True)

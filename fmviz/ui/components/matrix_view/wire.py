@@ -22,7 +22,6 @@ from fmviz.ui.components.matrix_view.model import (
     NOT_AN_INTERACTION,
     ClassesFrame,
     FactorFrame,
-    Intervals,
     Mark,
     Panel,
     Show,
@@ -40,7 +39,6 @@ class ViewOptions(TypedDict, total=False):
     driver_key: str | None
     show: Show
     feature_names: Sequence[str] | None
-    factor_scale: float | None
     gram_scale: float | None
     signed: bool
     columns: int | None
@@ -112,8 +110,6 @@ class _Encoder:
                     entry["scale"] = float(frame.scale)
                     used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
                     self.gram_top = max(self.gram_top, entry["scale"] * float(used) / 127)
-                    if frame.intervals is not None:
-                        entry["intervals"] = _intervals(frame.intervals, self.sections)
             entry["at"] = self.sections.add(array)
             frames.append(entry)
         factor = isinstance(panel.frames[0], FactorFrame)
@@ -150,19 +146,12 @@ def _strings(labels: Sequence[str] | None) -> list[str] | None:
     return None if labels is None else [str(label) for label in labels]
 
 
-def _intervals(intervals: Intervals, sections: _Sections) -> dict[str, int]:
-    cells = np.asarray(intervals.cells, dtype=np.uint32)
-    numbers = np.array([intervals.lower, intervals.upper, intervals.probability], dtype=np.float32)
-    return {"count": cells.size, "cells": sections.add(cells), "numbers": sections.add(numbers)}
-
-
 def encode_view(
     panels: Sequence[Panel],
     *,
     driver_key: str | None = None,
     show: Show = "both",
     feature_names: Sequence[str] | None = None,
-    factor_scale: float | None = None,
     gram_scale: float | None = None,
     signed: bool = True,
     columns: int | None = None,
@@ -191,8 +180,9 @@ def encode_view(
         Which pictures of a factor are drawn.
     feature_names : sequence of str, optional
         The names of the rows of the factors, for the tooltip.
-    factor_scale, gram_scale : float, optional
-        The magnitude at the ends of each colour scale; by default the largest one of all panels and frames.
+    gram_scale : float, optional
+        The magnitude at the ends of the colour scale of interactions; by default the largest one of all
+        panels and frames.
     signed : bool
         Whether the values have signs; else, as for norms, the ramp has one arm, of another colour.
     columns : int, optional
@@ -247,8 +237,6 @@ def encode_view(
         for panel in panels
     ]
     scales = encoder.scales
-    if factor_scale is not None:
-        scales["factor"] = factor_scale
     header: dict[str, Any] = {
         "driver": driver_key,
         "show": show,

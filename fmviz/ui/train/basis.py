@@ -1,0 +1,56 @@
+"""Draw the bases that several outputs share: what every output takes of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from fmviz.lab.background.job import JobView
+from fmviz.lab.background.thinned import ThinnedBasis
+from fmviz.lab.datasets import Dataset
+from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.train.matrices import last_frame
+
+# Least number of rows of V, so that the picture does not jump with every new basis.
+_LEAST_ROWS = 8
+
+
+def draw(view: JobView) -> None:
+    """Draw V, the weights of the bases in every output, where a run has it; the stage chooses the epoch."""
+    dataset, parameters = view.dataset, view.parameters
+    if dataset is None or parameters is None or not parameters.finite():
+        return
+    # A resumed run has only its last epoch.
+    frames = [frame for frame in view.frames if frame.finite] or [last_frame(view)]
+    frames = frames[-1:] if view.state.active else frames
+    last: ThinnedBasis = frames[-1].thinned
+    st.markdown("**The bases they share**: the rows of V")
+    rows = max(_LEAST_ROWS, *(len(frame.thinned.V) for frame in frames))
+    drawn = []
+    for frame in frames:
+        n = len(frame.thinned.V)
+        codes, scale = encode_codes(np.pad(frame.thinned.V, ((0, rows - n), (0, 0))))
+        drawn.append(CodesFrame(codes, scale, key=frame.key, caption=f"{n:,} bas{'is' if n == 1 else 'es'}"))
+    labels = basis_labels(last, dataset, rows)
+    matrix_view(
+        [Panel("", drawn, row_labels=labels, col_labels=dataset.outputs, gram_label="V")],
+        key="train_output_layer",
+        driver_key="train_matrix" if len(frames) > 1 else None,
+        columns=1,
+        min_width=120,
+        max_height=330,
+        named=True,
+    )
+
+
+def basis_labels(basis: ThinnedBasis, dataset: Dataset, rows: int) -> list[str]:
+    """Return a label for every row of V: its number and the features with the largest entries."""
+    labels = []
+    for r in range(rows):
+        name = f"basis {r + 1}"
+        if r < len(basis.V):
+            h = basis.factors.values[:, r]
+            top = np.argsort(-np.abs(h), kind="stable")[:2]
+            name += ": " + ", ".join(dataset.feature_names[basis.factors.rows[j]] for j in top if h[j])
+        labels.append(name)
+    return labels
