@@ -108,7 +108,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _teach(settings)
             keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
             st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
-        address(settings.page, settings.written(), key="shell_address")
+    address(settings.page, settings.written(), key="shell_address")
     _spare_modules()
 
 

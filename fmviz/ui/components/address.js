@@ -27,6 +27,7 @@ function relabel() {
 if (!globalThis.fmvizLabels) {
   globalThis.fmvizLabels = new MutationObserver(relabel);
   globalThis.fmvizLabels.observe(document, { childList: true, subtree: true });
+  relabel();
 }
 
 export default function ({ data }) {
