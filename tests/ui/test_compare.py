@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import finish, header_of, numbers, page, words
+from ui.driving import choose, decode, finish, numbers, page, press, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
@@ -21,7 +21,7 @@ SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validat
 def matrices(app: AppTest) -> list[dict[str, Any]]:
     """Return the headers of the views of matrices on the page."""
     views = (element.proto for element in app.get("bidi_component"))
-    return [header_of(view.bytes) for view in views if view.component_name == "fmviz.matrix_view"]
+    return [decode(view.bytes)[0] for view in views if view.component_name == "fmviz.matrix_view"]
 
 
 def test_links_to_too_many_runs_and_to_none(store, sentences):
@@ -44,8 +44,7 @@ def test_failed_runs_do_not_hide_the_older_ones(store):
 def test_runs_of_two_seeds_and_another_method(store, sentences):
     experiments = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
     runs = [tasks.manager().start(experiment).id for experiment in experiments]
-    app = page("compare", view="runs")
-    app.button(key="compare_newest").click().run()
+    app = press(page("compare", view="runs"), "compare_newest")
     # Seeds are folded: two methods, and how far the seeds of one lie apart.
     table = app.dataframe[0].value.set_index("what")
     assert len(table.columns) == 2
@@ -57,12 +56,11 @@ def test_runs_of_two_seeds_and_another_method(store, sentences):
     assert {"Used interactions", "RMSE, validation"} <= set(table.index)
     assert "Rank" not in table.index
     sentences(app, "compare", "several runs")
-    app.toggle(key="compare_only").set_value(False).run()
+    choose(app, compare_only=False)
     shown = set(app.dataframe[0].value["what"])
     assert {"Rank", "λ", "λ_p"} <= shown
     assert not [what for what in shown if re.search("[a-z]_[a-z]", what)]
-    app.selectbox(key="compare_curve").set_value("validation_rmse").run()
-    app.selectbox(key="compare_other").set_value(2).run()
+    choose(app, compare_curve="validation_rmse", compare_other=2)
 
 
 def test_runs_on_other_data_are_not_subtracted(store, sentences):
@@ -105,7 +103,7 @@ def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store
 def test_the_number_follows_the_data_until_somebody_chooses_it(store):
     app = page("compare")
     assert app.session_state["fmviz:compare:target"] == 360
-    app.selectbox(key="shared_dataset").set_value("monks1").run()
+    choose(app, shared_dataset="monks1")
     assert app.session_state["fmviz:compare:target"] == 3
     # What a link leaves out is what it always was.
     assert page("compare", dataset="monks1", fighters="ti").number_input(key="compare_target").value == 300
@@ -117,11 +115,10 @@ def test_models_of_any_data_under_one_strength(store):
     (sent,) = matrices(app)
     assert [panel["title"] for panel in sent["panels"]] == ["TI"]
     assert len(sent["panels"][0]["frames"]) == len(app.select_slider(key="compare_along").options) > 4
-    app.segmented_control(key="compare_shown").set_value("weights").run()
+    choose(app, compare_shown="weights")
     (sent,) = matrices(app)
     assert len(sent["panels"]) == 2  # The truth is beside them.
-    app.segmented_control(key="compare_watch").set_value("epochs").run()
-    app.segmented_control(key="compare_why").set_value("ti").run()
+    choose(app, compare_watch="epochs", compare_why="ti")
     (sent,) = matrices(app)
     assert sent["player"]
     assert sent["panels"][1]["frames"][0]["key"] == "Epoch 0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from programs import printed
-from ui.driving import address, words
+from ui.driving import address, choose, press, words
 from ui.driving import page as open_page
 
 from fmviz.lab.operators import geometry as lab
@@ -48,9 +48,7 @@ def test_every_section_is_drawn_and_linked(store, dims, place):
 
 
 def test_a_moved_point_changes_numbers_link_and_program(store):
-    app = open_page("geometry")
-    app.slider(key="geometry_a").set_value(0.7).run()
-    app.slider(key="geometry_strength").set_value(0.1).run()
+    app = choose(open_page("geometry"), geometry_a=0.7, geometry_strength=0.1)
     assert address(app) == {"a": "0.7", "strength": "0.1"}
     source = next(block.value for block in app.code if "fmviz.prox" in block.value)
     q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[0.7, 0.6]]), 0.1)[0]
@@ -60,8 +58,7 @@ def test_a_moved_point_changes_numbers_link_and_program(store):
 
 
 def test_a_third_entry_is_not_asked_for_in_the_plane(store):
-    app = open_page("geometry", dims="3", entry="c")
-    app.button_group(key="geometry_dims").set_value("2").run()
+    app = choose(open_page("geometry", dims="3", entry="c"), geometry_dims="2")
     assert address(app)["entry"] == "a"
 
 
@@ -84,14 +81,14 @@ def test_the_column_keeps_the_same_entries_whatever_its_scale(store):
     story = lab.column_story([1.6, 1.1, 0.8, 0.5, 0.3, 0.15], 0.25)
     assert f"**{story.kept} of 6** entries" in words(app)
     for _ in range(2):
-        app.button(key="geometry_double").click().run()
+        press(app, "geometry_double")
     assert address(app)["e1"] == "6.4"
     said = words(app)
     assert f"**{story.kept} of 6** entries" in said
     assert "ℓ₁ would zero **0**" in said
-    app.number_input(key="geometry_e6").set_value(9.0).run()
+    choose(app, geometry_e6=9.0)
     assert f"**{lab.column_story([6.4, 4.4, 3.2, 2.0, 1.2, 9.0], 0.25).kept} of 6**" in words(app)
-    app.button(key="geometry_back").click().run()
+    press(app, "geometry_back")
     assert address(app) == {"tau": "0.25"}
 
 

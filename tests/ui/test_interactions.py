@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from inline_executor import InlineExecutor
-from ui.driving import metrics, page, words
+from ui.driving import choose, metrics, page, press, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.catalog import DataChoice
@@ -29,8 +29,7 @@ def trained(**settings) -> str:
 
 
 def test_without_a_run_the_example_is_one_click(store, sentences):
-    app = page("interactions")
-    app.button(key="interactions_example").click().run()
+    app = press(page("interactions"), "interactions_example")
     sentences(app, "interactions", "the example")
     assert app.dataframe[0].value.columns[0] == "name"
 
@@ -49,12 +48,12 @@ def test_pairs_are_searched_sorted_and_told(store, sentences):
     assert table["weight"].abs().is_monotonic_decreasing
     assert (table["rows_with_both"] > 0).all()
     assert table["sentence"].str.contains("odds ×").all()
-    app.text_input(key="interactions_find").set_value("head_shape; body_shape").run()
+    choose(app, interactions_find="head_shape; body_shape")
     assert len(app.dataframe[0].value) <= 9
-    app.text_input(key="interactions_find").set_value("no such word").run()
+    choose(app, interactions_find="no such word")
     sentences(app, "interactions", "nothing fits the search")
-    app.button(key="interactions_none_all").click().run()
-    app.toggle(key="interactions_siblings").set_value(True).run()
+    press(app, "interactions_none_all")
+    choose(app, interactions_siblings=True)
     assert (app.dataframe[0].value["rows_with_both"] == 0).any()
 
 
@@ -62,8 +61,9 @@ def test_pairs_are_searched_sorted_and_told(store, sentences):
 def test_samples_give_intervals_and_say_whether_they_predict_better(store, sentences, monkeypatch, view):
     monkeypatch.setattr(averaged, "_DRAWS", 10)
     monkeypatch.setattr(averaged, "_BURN_IN", 10)
-    app = page("interactions", run=trained(**MONKS), view=view, cells="features")
-    app.toggle(key="interactions_samples").set_value(True).run()
+    app = choose(
+        page("interactions", run=trained(**MONKS), view=view, cells="features"), interactions_samples=True
+    )
     app.run()
     if view == "pairs":
         sentences(app, "interactions", "intervals")
@@ -89,7 +89,7 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     assert "body_shape" in [head.value for head in alone.subheader]
     chosen = page("interactions", run=run, pair="0,4")
     assert "head_shape × jacket_color" in [head.value for head in chosen.subheader]
-    chosen.button(key="interactions_to_pairs").click().run()
+    press(chosen, "interactions_to_pairs")
     assert chosen.dataframe[0].value["feature_i"].str.startswith("head_shape").all()
     matrix = page("interactions", run=run, view="matrix")
     assert "the typical size of what it adds" in words(matrix)
@@ -107,9 +107,7 @@ def opened_run(store, run):
 def test_columns_that_take_long_are_waited_for_and_stopped(store):
     run = trained(**MONKS)
     tasks.install(tasks.TaskManager(InlineExecutor(hold=True)))
-    app = page("interactions", run=run)
-    app.button(key="interactions_columns_stop").click().run()
-    app.button(key="interactions_columns_again").click().run()
+    app = press(page("interactions", run=run), "interactions_columns_stop", "interactions_columns_again")
     assert "interactions_columns_stop" in {button.key for button in app.button}
 
 
@@ -168,7 +166,7 @@ def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store, sentence
     assert after["Probability of “yes”"] != before["Probability of “yes”"]
     linked = page("interactions", **dict(app.query_params))
     assert metrics(linked) == after
-    linked.button(key="interactions_unchange").click().run()
+    press(linked, "interactions_unchange")
     assert metrics(linked) == before
     broken = page("interactions", run=run, view="row", change="0=9,77=1,x")
     sentences(broken, "interactions", "a change that cannot be")
@@ -182,7 +180,7 @@ def test_numbers_are_changed_in_their_own_units(store):
     age.set_value(30.0).run()
     assert app.query_params["change"] == "0=30.0"
     assert np.isfinite(float(metrics(app)["Prediction"].replace(",", "")))
-    app.number_input(key="interactions_row").set_value(7).run()
+    choose(app, interactions_row=7)
     assert "change" not in app.query_params, "another row has its own values"
 
 
@@ -233,7 +231,7 @@ def test_a_run_that_cannot_be_read_says_why(store, sentences):
     store.grow(run, Growth(parameters=parameters, status="diverged", message="It diverged."))
     app = page("interactions", run=run)
     sentences(app, "interactions", "a run that diverged")
-    app.button(key="interactions_other").click().run()
+    press(app, "interactions_other")
     assert "No run is chosen yet" in words(app)
 
 
