@@ -81,13 +81,6 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
     sentences(app, "compare", "data that are gone")
 
 
-def test_the_duel_shows_what_it_found(store):
-    app = page("compare", dataset="balance_scale", target="10", fighters="ti,cs")
-    finish(app, "compare_duel")
-    table = app.dataframe[-1].value
-    assert list(table["label"]) == ["TI", "CS"]
-
-
 def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store):
     # Whole features have 10 pairs or 15.
     app = page("compare", dataset="monks1", target="12", fighters="ti,cs", accept="5", starts="informed")

@@ -30,6 +30,8 @@ CSV = "age,town,smoker,y\n" + "".join(
     for i in range(120)
 )
 
+pytestmark = pytest.mark.faultless
+
 
 @pytest.fixture(autouse=True)
 def fresh(store):
@@ -59,14 +61,12 @@ def test_without_a_file_there_are_three_ways_to_one():
     assert app.text_area(key="data_paste").value == ""
     assert {"data_use_paste", "data_example"} <= {button.key for button in app.button}
     assert "100 MB, 1,000,000 rows" in words(app)
-    assert not app.error
 
 
 def test_a_file_is_read_and_its_size_told():
     app = brought()
     assert int(metrics(app)["Features"]) > 20  # A curve of the ages beside the line.
     app = page("data", **{**address(app), "numbers": "line"})
-    assert not app.error
     assert address(app)["target"] == "y"
     assert metrics(app)["Rows"] == "120"
     assert metrics(app)["Features"] == "5"
@@ -84,9 +84,9 @@ def test_a_link_shows_the_same_in_another_session():
     assert metrics(other)["Features"] == "4"
     assert "Whether it is **no**" in words(other)
     assert other.number_input(key="data_rank").value == 7
-    assert not other.error
 
 
+@pytest.mark.faultless(False)
 def test_a_table_can_be_pasted():
     app = choose(page("data"), data_paste=CSV)
     press(app, "data_use_paste")
@@ -99,6 +99,7 @@ def test_a_table_can_be_pasted():
     assert "is empty" in words(app)
 
 
+@pytest.mark.faultless(False)
 def test_a_link_with_wrong_values_is_answered(sentences):
     for bad in ("[1]", "no json", '{"age":["colour","drop"]}', '{"age":["number"]}', '{"age":3}'):
         app = page("data", columns=bad, target="y")
@@ -108,6 +109,7 @@ def test_a_link_with_wrong_values_is_answered(sentences):
         sentences(page("data", file=file), "data", "a file that is not here")
 
 
+@pytest.mark.faultless(False)
 def test_an_unreadable_file_can_be_read_otherwise(sentences):
     app = brought("a,b,y\n1,2,3\n1,2,3,4\n3,5,2\n2,2,9\n1,7,5\n", "ragged.csv")
     assert "saw 4" in words(app)
@@ -120,6 +122,7 @@ def files() -> set[str]:
     return {path.name for path in data_folder().glob("*")} if data_folder().exists() else set()
 
 
+@pytest.mark.faultless(False)
 def test_refused_files_are_not_kept():
     before = files()
     app = upload(page("data"), "picture.csv", b"\x89PNG and so on")
@@ -130,6 +133,7 @@ def test_refused_files_are_not_kept():
     assert len(files() - before) == 1
 
 
+@pytest.mark.faultless(False)
 def test_a_session_and_all_have_a_quota(monkeypatch, sentences):
     monkeypatch.setattr(session_uploads, "SESSION_BYTES", 2 * len(CSV))
     app = press(brought(), "data_other")
@@ -143,12 +147,12 @@ def test_a_session_and_all_have_a_quota(monkeypatch, sentences):
     assert "all visitors may upload 1 kB" in words(brought(CSV.replace("Bonn", "Köln")))
 
 
+@pytest.mark.faultless(False)
 def test_what_cannot_be_encoded_has_a_way_on(sentences):
     app = choose(brought(CSV, "people.csv", seed="5"), data_target="town")
     sentences(app, "data", "three classes")
     assert not app.button(key="data_read").disabled
     choose(app, data_positive="Kiel")
-    assert not app.error
     assert "Whether it is **Kiel**, as in 40 rows" in words(app)
     choose(app, data_task="regression")
     sentences(app, "data", "no numbers to predict")
@@ -159,20 +163,17 @@ def test_what_cannot_be_encoded_has_a_way_on(sentences):
 
 def test_a_set_is_in_this_sessions_menu_alone():
     app, name = kept()
-    assert not app.error
     assert "is in the data set menu" in words(app)
     assert f"data_delete_{name}" in {button.key for button in app.button}
     app.switch_page("pages/sweeps.py").run()
     assert app.selectbox(key="shared_dataset").value == name
     assert f"people.csv · {name[4:8]}" in app.selectbox(key="shared_dataset").options
-    assert not app.error
 
     other = page("data")
     assert "My data sets" not in [header.value for header in other.subheader]
     other.switch_page("pages/sweeps.py").run()
     assert len(other.selectbox(key="shared_dataset").options) == len(DATASETS)
     linked = page("train", dataset=name)
-    assert not linked.error
     assert linked.selectbox(key="shared_dataset").value == name
     assert address(linked)["lambda_sparse"] == str(dataset_spec(name).suggested["lambda_sparse"])
 
@@ -185,7 +186,6 @@ def test_one_click_leads_to_the_pairs_in_words_and_a_link_finds_the_fit_again(
     app = choose(brought(seed="3"), data_rank=2, data_strengths="best")
     link = address(app)
     press(app, "data_read")
-    assert not app.error
     assert app.title[0].value == "Interactions"
     (run,) = store.runs()
     assert address(app)["run"] == run.id
@@ -203,6 +203,7 @@ def test_one_click_leads_to_the_pairs_in_words_and_a_link_finds_the_fit_again(
     assert all(line in words(again) for line in printed.splitlines() if line.startswith(known))
 
 
+@pytest.mark.faultless(False)
 def test_only_who_brought_a_set_deletes_it_after_a_warning():
     app, name = kept()
     other = page("data", dataset=name).run()
@@ -221,7 +222,6 @@ def test_a_set_is_opened_as_it_was_made():
     name = address(app)["dataset"]
     recipe = library.find(name).recipe
     press(app, "data_other", f"data_open_{name}")
-    assert not app.error
     press(app, "data_keep")
     assert address(app)["dataset"] == name
     assert recipe.rare == 4
@@ -250,12 +250,10 @@ def test_what_is_ambiguous_is_asked_with_its_choices():
     app = case("20_none_class.csv")
     click(app, "None is a missing value")
     assert address(app)["missing"] == "None"
-    assert not app.error
 
 
 def test_a_libsvm_file_is_shown_as_it_is_written():
     app = brought("1 0:0.5 3:2\n-1 2:1\n" * 20, "points.svm")
-    assert not app.error
     assert app.code[0].value.splitlines()[:2] == ["1 0:0.5 3:2", "-1 2:1"]
     assert (metrics(app)["Rows"], metrics(app)["Features"]) == ("40", "4")
     choose(app, data_positive="-1")
@@ -276,7 +274,6 @@ def test_a_set_of_before_is_opened_with_cells_as_they_were_read():
     content = CSV.replace("age,town,smoker,y", "a,t,s,y").encode()
     before = import_upload(library.keep_file(content), Recipe.from_dict(recipe), "people.csv")
     app = press(page("data", dataset=before.name).run(), f"data_open_{before.name}")
-    assert not app.error
     assert address(app)["cells"] == "typed"
     press(app, "data_keep")
     assert address(app)["dataset"] == before.name
@@ -292,6 +289,7 @@ def test_words_of_others_are_shown_as_they_are():
 
 
 @pytest.mark.slow
+@pytest.mark.faultless(False)
 def test_hostile_files_through_the_page():
     app = page("data", seed="42")
     for file in (*FILES, *(Hostile(path.name, path.read_bytes, False) for path in sorted(CASES.iterdir()))):
@@ -315,6 +313,5 @@ def test_reading_is_declared_once():
 def test_two_columns_with_words_for_missing_values_are_both_asked():
     rows = [f"{'None' if i % 2 else 'Gold'},{'NA' if i % 3 else 'EU'},{i % 17},{i % 23}" for i in range(200)]
     app = upload(page("data"), "asked.csv", "\n".join(["a,b,x,y", *rows]).encode())
-    assert not app.error
     labels = {button.label for button in app.button}
     assert {"None is a missing value", "NA is a missing value"} <= labels

@@ -184,12 +184,6 @@ def test_numbers_are_changed_in_their_own_units(store):
     assert "change" not in app.query_params, "another row has its own values"
 
 
-def test_train_and_runs_lead_here(store):
-    run = trained()
-    app = page("train", run=run)
-    assert any(link.proto.label == "Interactions in words" for link in app.get("page_link"))
-
-
 def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
     monkeypatch.setattr("fmviz.ui.interactions.opened._INLINE_ROWS", 0)
     run = trained(**MONKS)
