@@ -78,18 +78,6 @@ def test_ranked_sets_are_all_used_sets_by_size(name, params, order, blocks, repe
     np.testing.assert_array_equal(thinned.sets, sets)
 
 
-def test_a_slice_holds_the_triples_of_a_feature():
-    model, parameters = drawn("hofm", {}, 2)
-    wanted = written_out("hofm", parameters, 3)
-    factors = interactions_of(model, parameters, 3)
-    for i in range(9):
-        matrix = factors.at([i]).matrix()
-        for j, l in combinations(range(9), 2):  # noqa: E741
-            weight = wanted.get(tuple(sorted({i, j, l})), 0.0) if i not in (j, l) else 0.0
-            assert matrix[j, l] == pytest.approx(weight, rel=1e-12, abs=0)
-            assert (matrix[j, l] != 0) == (weight != 0)
-
-
 def test_pairs_of_an_expansion_have_signs_and_no_dead_columns():
     model, parameters = drawn("expansion", {}, 1)
     factors = interactions_of(model, parameters, 2, entries=True)

@@ -19,8 +19,9 @@ def test_a_recipe_is_the_same_after_json():
     _, recipe = decided(csv_bytes(frame()), positive="yes", scaling="range", rare=3, numbers="auto")
     kept = Recipe.from_dict(json.loads(json.dumps(recipe.to_dict())))
     assert kept == recipe
+    reading = Reading(dates="day", base="0", missing="None,x")
     asked = replace(
-        recipe, logarithm=True, reading=Reading(dates="day", base="0", missing="None,x"), most_levels=7
+        recipe, also=("age",), order=("no", "yes"), logarithm=True, reading=reading, most_levels=7
     )
     assert Recipe.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
     for broken in ({}, {"reading": 3, "columns": []}, {**recipe.to_dict(), "target": 1, "more": 2}):
