@@ -108,11 +108,13 @@ def test_parameters_have_the_shapes_that_the_settings_describe(full, tmp_path, a
     buffer = io.BytesIO()
     np.savez(buffer, **{name: np.zeros(shape) for name, shape in arrays.items()})
     given = zipfile.ZipFile(io.BytesIO(export_runs(full, [run])))
-    files = {entry.replace(".", "__"): given.read(entry) for entry in given.namelist()}
-    changed = {name: buffer.getvalue() for name in files if name.endswith("npz")}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for entry in given.namelist():
+            archive.writestr(entry, buffer.getvalue() if entry.endswith(".npz") else given.read(entry))
     other = RunStore(tmp_path / "other.sqlite")
     with pytest.raises(ValueError, match=r"has parameters of the shapes P .*, and its settings describe P "):
-        import_runs(other, packed(**files | changed))
+        import_runs(other, packed.getvalue())
     assert other.runs() == []
 
 

@@ -98,6 +98,8 @@ def test_the_cost_is_told_before(store):
     assert (message.fits, message.stored, message.workers) == (8, 0, 2)
     assert message.seconds > 0
     assert message.sentence().startswith("8 fits; about")
+    unavailable = cost(small(datasets=[{"dataset": "movielens_100k"}]), store, n_jobs=1)
+    assert len(unavailable.notes) in (0, 2)
 
 
 def test_traces_of_long_fits_are_thinned(store):
