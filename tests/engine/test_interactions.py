@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
+from oracles import slow_lifted
 
 from fmviz.engine._jit import python_version
 from fmviz.engine.design import Design, augmented
@@ -37,15 +39,9 @@ def lifted(U: np.ndarray, c: np.ndarray) -> Interactions:
 
 def brute(P, c, degree: int, repeated: bool):
     """Return every used product and its weight, largest first."""
-    choose = itertools.combinations_with_replacement if repeated else itertools.combinations
-    result = []
-    for subset in choose(range(P.shape[0]), degree):
-        live = [s for s in range(P.shape[1]) if c[s] != 0 and all(P[j, s] != 0 for j in subset)]
-        if live:
-            arrangements = len(set(itertools.permutations(subset))) if repeated else 1
-            weight = sum(c[s] * np.prod([P[j, s] for j in subset]) for s in live)
-            result.append((subset, arrangements * weight))
-    return sorted(result, key=lambda value: -abs(value[1]))
+    times = 1 if repeated else math.factorial(degree)
+    weights = slow_lifted.weights(np.tile(P, (degree, 1, 1)), c / times, repeated)
+    return sorted(weights.items(), key=lambda item: -abs(item[1]))
 
 
 @pytest.mark.parametrize("repeated", [False, True])

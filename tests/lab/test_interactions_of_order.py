@@ -45,12 +45,7 @@ def written_out(name, parameters, order, k=4):
     P, c = parameters.P, parameters.multipliers
     if name == "hofm":
         P, c = P[:, (order - 2) * k : (order - 1) * k], c[:k]
-    weights = {}
-    for features in combinations(range(P.shape[0]), order):
-        terms = [c[s] * np.prod(P[list(features), s]) for s in range(P.shape[1])]
-        if any(terms):
-            weights[features] = sum(terms)
-    return weights
+    return slow_lifted.weights(np.tile(P, (order, 1, 1)), c / factorial(order), False)
 
 
 @pytest.mark.parametrize(("name", "params", "order", "blocks", "repeats"), CASES)
