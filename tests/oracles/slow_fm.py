@@ -151,6 +151,21 @@ def entry_step(p: float, g: float, h: float, quad: float, t: float) -> float:
     return np.sign(z) * max(abs(z) - t, 0.0) / (h + quad) if h + quad > 0 else p * (t == 0)
 
 
+def mcp_step(p: float, g: float, h: float, quad: float, strength: float) -> float:
+    """The same with strength·MCP, γ = 1, for t·|q|: the best of where its pieces are least and meet."""
+
+    def value(q):
+        return (
+            g * (q - p)
+            + 0.5 * h * (q - p) ** 2
+            + 0.5 * quad * q**2
+            + strength * omega("mcp", np.array([[q]]))
+        )
+
+    inner = np.clip(entry_step(p, g, h, quad - strength, strength), -1.0, 1.0)
+    return min((entry_step(p, g, h, quad, 0.0), inner, 0.0, -1.0, 1.0), key=value)
+
+
 def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, by_features=False):
     """[A] Algorithm 1, lines 5-15, or with its two loops exchanged; everything recomputed at each step."""
     c = np.ones(y.size) if weights is None else weights / weights.mean()
@@ -159,9 +174,12 @@ def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, by_feat
     entries = [(j, s) for s in range(k) for j in range(d)]
     for j, s in sorted(entries) if by_features else entries:
         df = slope_of_entry(X, P, j, s)
-        quad, t = quad_and_threshold(name, P, j, s)
         g = np.mean(c * SLOPE[loss](predict(X, w, P, bias), y) * df)
         h = MU[loss] * np.mean(c * df**2)
+        if name == "mcp":
+            P[j, s] = mcp_step(P[j, s], g, h, 2 * lam_p, lam)
+            continue
+        quad, t = quad_and_threshold(name, P, j, s)
         P[j, s] = entry_step(P[j, s], g, h, 2 * (lam_p + lam * quad), lam * t)
     return P
 
@@ -173,6 +191,8 @@ def shrink_row(name: str, u: np.ndarray, strength: float, P: np.ndarray, j: int)
     columns = np.abs(P).sum(axis=0) - np.abs(P[j])
     if name == "l2":
         return u
+    if name == "mcp":
+        return np.array([mcp_step(q, 0.0, 1.0, 0.0, strength) for q in u])
     if name in ("l21", "cs", "omega_cs"):
         t = strength * {"l21": 1.0, "cs": 2 * others, "omega_cs": others}[name]
         length = np.linalg.norm(u)
@@ -185,6 +205,7 @@ def shrink_row(name: str, u: np.ndarray, strength: float, P: np.ndarray, j: int)
 QUAD = {
     "l2": 1.0,
     "l1": 0.0,
+    "mcp": 0.0,
     "elastic_net": 0.5,
     "l21": 0.0,
     "ti": 1.0,
