@@ -102,7 +102,7 @@ def test_a_command_says_it_in_a_sentence(place, monkeypatch, what, command):
     said = command("sweep", place.parent / "plan.toml", "--store", place, code=2).err
     assert what in said
     assert "Traceback" not in said
-    assert [listed.id for listed in RunStore(place).runs()] == [run], "it is read all the same"
+    assert run in [listed.id for listed in RunStore(place).runs()], "it is read all the same"
     mend()
 
 
