@@ -96,14 +96,6 @@ def test_several_targets_are_of_one_kind():
         encoded("kind", task="binary")
 
 
-def test_recipes_of_one_target_are_told_as_before():
-    settings = recipe("u").to_dict()
-    assert not {"also", "order"} & settings.keys()
-    many = recipe("kind", task="ordinal", order=("low", "mid", "top"))
-    assert Recipe.from_dict(json.loads(json.dumps(many.to_dict()))) == many
-    assert recipe("u", "v").targets == ("u", "v")
-
-
 @pytest.mark.parametrize(
     ("arguments", "columns"),
     [
