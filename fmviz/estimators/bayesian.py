@@ -39,7 +39,7 @@ class _BayesianFM(SparseInput):
         every = int(whole_number("verbose", int(self.verbose), 0))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         chains = []
-        for output, name in zip(target.outputs(), target.output_names, strict=True):
+        for output, name in zip(target.outputs, target.output_names, strict=True):
             sampler = GibbsSampler(
                 design,
                 output.values,

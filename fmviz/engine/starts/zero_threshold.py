@@ -135,6 +135,8 @@ def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None =
     With `rough` it is the result of some sweeps of coordinate descent, which do not depend on the units of X:
     accurate to about four digits, and fast, above all from a close `start`.
     """
+    if problem.n_machines is not None:
+        return problem.joined(problem.by_machine(linear_fit, rough, start))
     smooth = replace(problem, model=get_model("fm"), penalty=get_penalty("l2"), rank=1)
     smooth = smooth.at(lambda_p=0.0, lambda_sparse=0.0)
     parameters = smooth.start(0.0, np.random.default_rng(0))

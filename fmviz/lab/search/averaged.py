@@ -11,8 +11,8 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.drive import never
-from fmviz.engine.outputs.side_by_side import AnyProblem, predict
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.gibbs import GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior, intervals_of
 from fmviz.engine.target import Target
@@ -28,14 +28,14 @@ LOG_ODDS = 1.702
 """Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01."""
 
 
-def can_be_averaged(problem: AnyProblem) -> bool:
+def can_be_averaged(problem: Problem) -> bool:
     """Return whether there are samples of such machines, one an output, within some minutes."""
     numbers = len(problem.machines) * _DRAWS * problem.design.n_features * (problem.rank + 1)
     few = visits_of(problem) <= _MOST_VISITS and numbers <= _MOST_NUMBERS
     return few and problem.model.why_no_threshold() is None
 
 
-def visits_of(problem: AnyProblem) -> int:
+def visits_of(problem: Problem) -> int:
     """Return how often drawing all samples reads an entry of X."""
     return len(problem.machines) * (_DRAWS + _BURN_IN) * problem.design.nnz * (problem.rank + 1)
 
@@ -195,7 +195,7 @@ class Average:
         target = Target.of(prepared.dataset.target_of(y))
         metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
         scale, title = metric.within(prepared.dataset.unit)
-        scores = posterior.scores(design.matrix), predict(prepared.problem.model, design, parameters)
+        scores = posterior.scores(design.matrix), prepared.problem.model.scores(design, parameters)
         each = [measured(target.kind, Predictions(target, f)) for f in scores]
         sign = 1.0 if metric.better == "larger" else -1.0
         sampled, own = (sign * figures[metric.name] for figures in each)

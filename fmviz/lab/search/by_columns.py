@@ -11,7 +11,6 @@ import pandas as pd
 
 from fmviz.engine.drive import never
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
@@ -160,7 +159,6 @@ def beside_chance(
     run: Run, reading: ByColumns, should_stop: Callable[[], bool] = never
 ) -> Generator[Sampling, None, ByColumns]:
     """Return a reading with the largest pair of columns among fits of the same kind to shuffled targets."""
-    assert isinstance(run.problem, Problem)
     rng = np.random.default_rng([run.experiment.seed, 4])
     number = int(np.clip(_MOST_VISITS / visits_of(run.problem), _FEWEST_SHUFFLES, _MOST_SHUFFLES))
     for shuffles in range(1, number + 1):

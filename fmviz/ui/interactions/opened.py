@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.interactions.weights import PairWeights, pairs_of
 from fmviz.engine.models import FactorizationMachine, Model
-from fmviz.engine.outputs.side_by_side import contrast
+from fmviz.engine.models.convex import contrast
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import Make, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
