@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,8 @@ import scipy.sparse as sp
 from fmviz.engine.drive import never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.sampling.gibbs import GibbsSampler
-from fmviz.engine.sampling.posterior import Posterior, intervals_of
+from fmviz.engine.sampling.gibbs import Draw
+from fmviz.engine.sampling.posterior import Posterior, draws_by_output, intervals_of
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.runner import Run
@@ -61,28 +60,17 @@ def averaged(
     binary = problem.loss.task == "binary"
     groups = np.unique(prepared.dataset.groups, return_inverse=True)[1]
     rng = np.random.default_rng([prepared.experiment.seed, 3])
-    posteriors = []
-    for place, machine in enumerate(problem.machines, 1):
-        of = f", machine {place} of {len(problem.machines)}" if len(problem.machines) > 1 else ""
-        sampler = GibbsSampler(
-            problem.design,
-            machine.y,
-            problem.rank,
-            binary,
-            problem.fit_linear,
-            problem.fit_intercept,
-            groups,
-            rng,
-        )
-        kept = []
-        for number, draw in enumerate(islice(sampler.draws(), _BURN_IN + _DRAWS), 1):
-            if should_stop():
-                return None
-            if number > _BURN_IN:
-                kept.append(draw)
-            yield Sampling(f"Sample {number} of {_BURN_IN + _DRAWS} of a Bayesian machine{of}.")
-        posteriors.append(Posterior.of(kept, binary))
-    return posteriors[0] if problem.n_machines is None else Posterior.side_by_side(posteriors)
+    total, outputs = _BURN_IN + _DRAWS, problem.target.outputs
+    settings = problem.rank, binary, problem.fit_linear, problem.fit_intercept, groups, rng
+    chains: list[list[Draw]] = [[] for _ in outputs]
+    for c, number, draw in draws_by_output(problem.design, outputs, total, *settings):
+        if should_stop():
+            return None
+        if number > _BURN_IN:
+            chains[c].append(draw)
+        of = f", machine {c + 1} of {len(outputs)}" if len(outputs) > 1 else ""
+        yield Sampling(f"Sample {number} of {total} of a Bayesian machine{of}.")
+    return Posterior.of(chains, binary)
 
 
 @dataclass(frozen=True, eq=False)
