@@ -62,8 +62,8 @@ class _CrossValidated:
             for machine in problem.machines
         ]
         frames = [choice.frame for choice in choices]
-        named = zip(problem.target.output_names, frames, strict=True)
-        self.path_ = frames[0] if problem.n_machines is None else by_output(dict(named))
+        names = problem.target.output_names
+        self.path_ = by_output(dict(zip(names, frames, strict=True))) if len(names) > 1 else frames[0]
         for name in STRENGTHS:
             setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
         problem = problem.at(**{name: getattr(self, f"{name}_") for name in STRENGTHS})

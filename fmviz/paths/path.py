@@ -329,10 +329,7 @@ def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:
     >>> print(f"{threshold.lower:.4f} {threshold.upper:.4f}")
     0.7069 0.7069
     """
-    described = problem_of(X, y, problem)
-    if (m := described.n_machines) is not None:
-        raise ValueError(f"y has {m} outputs, each with a λ_max of its own; give them one at a time.")
-    return zero_threshold(described)
+    return zero_threshold(problem_of(X, y, problem))
 
 
 def checked_strengths(name: str, given: Any) -> set[float]:

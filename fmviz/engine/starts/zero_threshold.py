@@ -84,7 +84,9 @@ class ZeroThreshold:
 
 
 def why_no_threshold(problem: Problem) -> WhyNot | None:
-    """Return why a model and penalty have no λ_max, with an alternative, or None."""
+    """Return why a problem has no λ_max, with an alternative, or None; of its data only y matters."""
+    if (m := problem.n_machines) is not None:
+        return WhyNot("several_outputs", f"y has {m} outputs with a λ_max each: give one at a time.")
     if (reason := problem.model.why_no_threshold()) is not None:
         return reason
     if problem.penalty.in_weights is None:

@@ -112,7 +112,7 @@ def _interval_and_reference(experiment: Experiment) -> tuple[tuple[float, float]
         return (top, top), 0.0
     if problem.model.why_no_threshold() is not None:
         return None, 0.0
-    if why_no_threshold(problem) is not None:
+    if why_no_threshold(problem.machines[0]) is not None:
         return None, References(problem).lambda_sparse
     # Of several outputs by quick bounds.
     tight = len(problem.machines) == 1
