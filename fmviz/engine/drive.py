@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,16 +33,6 @@ from .target import Target
 from .warmup import make_ready
 
 _MACHINES = "machines"
-# Reasons by priority: of several ends the first of these is reported.
-_WORST = (
-    Reason.DIVERGED,
-    Reason.STALLED,
-    Reason.EPOCHS,
-    Reason.SECONDS,
-    Reason.STOPPED,
-    Reason.RANK,
-    Reason.CONVERGED,
-)
 
 
 def never() -> bool:
@@ -166,15 +157,18 @@ def _together(
             for machine, epochs in running:
                 machine.report = next(epochs)
             running = [pair for pair in running if not pair[0].ended]
-            if keep is not None and running and None not in (states := [part.state() for part in machines]):
-                keep(partial(_checkpoint, problem, states))
+            if keep is not None and running and all(machine.resumable for machine in machines):
+                # Copies, so that a checkpoint that is taken later is still that of this epoch.
+                keep(partial(_checkpoint, problem, [copy(machine) for machine in machines]))
             reports = [machine.report for machine in machines]
             if None not in reports:
                 yield _joined(problem, reports)
     finally:
         if leave is not None:
-            states = [partial(_state, machine.method, 0, 0.0, float("nan")) for machine in machines]
-            leave(_checkpoint(problem, states).memory)
+            begin = {"epoch": 0, "seconds": 0.0, "change": float("nan")}
+            memories = [remember(machine.method) for machine in machines]
+            several = {_MACHINES: tuple({**begin, "memory": memory} for memory in memories)}
+            leave(memories[0] if problem.n_machines is None else several)
         for machine in machines:
             machine.method.close()
 
@@ -210,12 +204,10 @@ class _Machine:
             self._epoch, self._seconds, self._change = head["epoch"], head["seconds"], head["change"]
             problem = problem.at(**schedule.after(self._epoch - 1))
         self.problem, self.method = problem, solver.on(problem)
-        if state is None:
-            return
-        if "end" in state:
+        if state is not None and "end" in state:
             record, arrays, status = (state["end"][name] for name in ("record", "parameters", "status"))
             self.report = Snapshot.of_record(record, Parameters(**arrays), Status.of(*status))
-        else:
+        elif state is not None:
             self.method.start(start, rng)
             recall(self.method, state["memory"])
             self._start = self.method.parameters()
@@ -225,13 +217,19 @@ class _Machine:
         """Whether there are no more epochs."""
         return self.report is not None and self.report.status is not None
 
-    def state(self) -> Callable[[], Mapping[str, Any]] | None:
-        """Return what returns the part of this output in a checkpoint; None where there is none."""
+    @property
+    def resumable(self) -> bool:
+        """Whether the further run follows from `state`."""
+        return self.ended or (self._has_moved and self.method.can_checkpoint())
+
+    def state(self) -> dict[str, Any]:
+        """Return the part of this output in a checkpoint."""
         if self.ended:
-            return partial(_end_state, self.report)
-        if self._has_moved and self.method.can_checkpoint():
-            return partial(_state, self.method, self._epoch, self._seconds, self._change)
-        return None
+            end: Any = self.report
+            status = end.status.reason.value, end.status.message
+            return {"end": {"record": end.record(), "parameters": end.parameters, "status": status}}
+        head = {"epoch": self._epoch, "seconds": self._seconds, "change": self._change}
+        return {**head, "memory": remember(self.method)}
 
     def _begin(self, parameters: Parameters) -> None:
         """Start the solver."""
@@ -275,15 +273,12 @@ class _Machine:
         self, budget: Budget, should_stop: Callable[[], bool], every_epoch: bool
     ) -> Iterator[Snapshot | None]:
         """Yield the reports of the start, of epochs and of the end; with `every_epoch` None between them."""
-        cause = self.problem.model.overflow_cause
-        every = budget.report_every
+        cause, every = self.problem.model.overflow_cause, budget.report_every
         status = finished(budget, self._epoch, self._seconds, float("inf"), should_stop)
         report_start = partial(_report, self.problem, self._start, self._epoch, self._seconds, self._change)
         finite = None if every is None and status is None else report_start(True, status is not None)
         if finite is not None and not np.isfinite(finite.objective):
-            yield replace(finite, status=_diverged(self._epoch, cause + Solver.diverged_hint))
-            return
-        falls = _Falls(budget.fall)
+            status = _diverged(self._epoch, cause + Solver.diverged_hint)
         # So that a resumed run computes certificates at the same epochs.
         reports = self._epoch // every if every else 0
         if status is None:
@@ -294,7 +289,7 @@ class _Machine:
             with np.errstate(over="ignore", invalid="ignore"):
                 if not self._resumes:
                     self._begin(self._start)
-                falls.begin(self.method)
+                objective = self.method.objective() if budget.fall else 0.0
         while status is None:
             self._change_strengths()
             problem, method = self.problem, self.method
@@ -312,12 +307,14 @@ class _Machine:
                 if finite_now
                 else _diverged(epoch, cause + method.diverged_hint)
             )
-            if finite_now and status is None and not pending and falls.end(method, change):
-                status = Status(
-                    Reason.CONVERGED,
-                    f"Converged after {epochs_in_words(epoch)}: the last one lowered the objective by less "
-                    f"than {budget.fall:g} of it.",
-                )
+            if finite_now and status is None and not pending and budget.fall:
+                before, objective = objective, method.objective()
+                if change <= SETTLED and before - objective <= budget.fall * abs(before):
+                    status = Status(
+                        Reason.CONVERGED,
+                        f"Converged after {epochs_in_words(epoch)}: the last one lowered the objective by "
+                        f"less than {budget.fall:g} of it.",
+                    )
             last = None
             if status is not None and status.converged and needs_certificate(method, change, budget.tol):
                 here = without_rounding(problem, method.parameters())
@@ -344,39 +341,11 @@ class _Machine:
                     status = _diverged(epoch, cause + method.diverged_hint)
             if status is None:
                 yield last
-        yield replace(report_start(False, False) if finite is None else finite, status=status)
+        yield replace(finite or report_start(False, False), status=status)
 
 
-class _Falls:
-    """Whether epochs still lower the objective; see `Budget.fall`."""
-
-    def __init__(self, share: float) -> None:
-        self._share, self._objective = share, float("nan")
-
-    def begin(self, method: Solver) -> None:
-        """Record the objective of a started solver."""
-        if self._share:
-            self._objective = method.objective()
-
-    def end(self, method: Solver, change: float) -> bool:
-        """Return whether an epoch that changed the parameters by so much ends the run."""
-        if not self._share:
-            return False
-        before, self._objective = self._objective, method.objective()
-        return change <= SETTLED and before - self._objective <= self._share * abs(before)
-
-
-def _state(method: Solver, epoch: int, seconds: float, change: float) -> dict[str, Any]:
-    return {"epoch": epoch, "seconds": seconds, "change": change, "memory": remember(method)}
-
-
-def _end_state(end: Any) -> dict[str, Any]:
-    status = end.status.reason.value, end.status.message
-    return {"end": {"record": end.record(), "parameters": end.parameters, "status": status}}
-
-
-def _checkpoint(problem: Problem, states: Sequence[Any]) -> Checkpoint:
-    each = tuple(state() for state in states)
+def _checkpoint(problem: Problem, machines: Sequence[_Machine]) -> Checkpoint:
+    each = tuple(machine.state() for machine in machines)
     running = next(state for state in each if "end" not in state)
     several = {} if problem.n_machines is None else {"memory": {_MACHINES: each}}
     return Checkpoint(**{**running, **several})
@@ -409,7 +378,7 @@ def _status(target: Target, each: Sequence[Status | None], epoch: int) -> Status
     ends = [status for status in each if status is not None]
     if len(ends) < len(each):
         return None
-    worst = min(ends, key=lambda status: _WORST.index(status.reason))
+    worst = min(ends, key=lambda status: [*Reason].index(status.reason))
     if worst.reason is Reason.STOPPED:
         return worst
     message = f"All {len(each)} outputs converged, the last one after {epochs_in_words(epoch)}."
