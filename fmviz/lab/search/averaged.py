@@ -218,3 +218,15 @@ class Average:
     def n_bytes(self) -> int:
         """How much memory it takes."""
         return int(self.posterior.P.nbytes + self.posterior.w.nbytes)
+
+
+def average_beside(
+    prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
+) -> Generator[Sampling | Average, None, Average | None]:
+    """Draw samples for a run, where there can be any, and compare their predictions with its own."""
+    posterior = yield from averaged(prepared, should_stop)
+    if posterior is None:
+        return None
+    average = Average.beside(prepared, parameters, posterior)
+    yield average
+    return average

@@ -17,7 +17,7 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run
-from fmviz.lab.search.averaged import LOG_ODDS, Average, Sampling, averaged, visits_of
+from fmviz.lab.search.averaged import LOG_ODDS, Average, Sampling, average_beside, averaged, visits_of
 from fmviz.lab.typography import counted
 from fmviz.metrics import METRICS, Predictions, measured
 
@@ -139,10 +139,8 @@ def read_by_columns(
     Every `ByColumns` replaces the one before.
     """
     machine, message = as_posterior(parameters, run.problem.loss.task == "binary"), ""
-    drawn = yield from averaged(run, should_stop)
-    if drawn is not None:
-        average = Average.beside(run, parameters, drawn)
-        yield average
+    average = yield from average_beside(run, parameters, should_stop)
+    if average is not None:
         message = average.message
         machine = average.posterior if average.score is None or average.better else machine
     errors = baselines(run, machine)

@@ -21,9 +21,8 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.averaged import Average, Sampling
+from fmviz.lab.search.averaged import Average, Sampling, average_beside
 from fmviz.lab.search.by_columns import ByColumns, read_by_columns
-from fmviz.lab.search.first_fit import average_beside
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain
