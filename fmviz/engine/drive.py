@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -102,7 +101,8 @@ def iterate(
         would have, and its epochs and seconds count. `start`, `init_scale` and `rng` are then ignored.
     keep : callable, optional
         ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
-        epoch is yielded; ``take()`` returns the `Checkpoint`. Solvers with an empty `memory` have none.
+        epoch is yielded; ``take()``, called at once, returns the `Checkpoint`. Solvers with an empty `memory`
+        have none.
     leave : callable, optional
         ``leave(memory)`` is called with the solver's state when the run has ended or is closed. A checkpoint
         of it continues with the same iterates, up to rounding, whatever the epoch.
@@ -158,17 +158,14 @@ def _together(
                 machine.report = next(epochs)
             running = [pair for pair in running if not pair[0].ended]
             if keep is not None and running and all(machine.resumable for machine in machines):
-                # Copies, so that a checkpoint that is taken later is still that of this epoch.
-                keep(partial(_checkpoint, problem, [copy(machine) for machine in machines]))
+                keep(partial(_checkpoint, problem, machines))
             reports = [machine.report for machine in machines]
             if None not in reports:
                 yield _joined(problem, reports)
     finally:
         if leave is not None:
-            begin = {"epoch": 0, "seconds": 0.0, "change": float("nan")}
-            memories = [remember(machine.method) for machine in machines]
-            several = {_MACHINES: tuple({**begin, "memory": memory} for memory in memories)}
-            leave(memories[0] if problem.n_machines is None else several)
+            begins = [_resumption(machine.method) for machine in machines]
+            leave(begins[0]["memory"] if problem.n_machines is None else {_MACHINES: tuple(begins)})
         for machine in machines:
             machine.method.close()
 
@@ -228,8 +225,7 @@ class _Machine:
             end: Any = self.report
             status = end.status.reason.value, end.status.message
             return {"end": {"record": end.record(), "parameters": end.parameters, "status": status}}
-        head = {"epoch": self._epoch, "seconds": self._seconds, "change": self._change}
-        return {**head, "memory": remember(self.method)}
+        return _resumption(self.method, self._epoch, self._seconds, self._change)
 
     def _begin(self, parameters: Parameters) -> None:
         """Start the solver."""
@@ -342,6 +338,12 @@ class _Machine:
             if status is None:
                 yield last
         yield replace(finite or report_start(False, False), status=status)
+
+
+def _resumption(
+    method: Solver, epoch: int = 0, seconds: float = 0.0, change: float = float("nan")
+) -> dict[str, Any]:
+    return {"epoch": epoch, "seconds": seconds, "change": change, "memory": remember(method)}
 
 
 def _checkpoint(problem: Problem, machines: Sequence[_Machine]) -> Checkpoint:
