@@ -12,7 +12,6 @@ from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.losses import CappedHinge, CappedInsensitive, Insensitive, Loss
 from fmviz.engine.models import Model, RobustFM
-from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.settings import SMALL
@@ -83,8 +82,7 @@ class _Robust(ModelEstimator):
             tags.classifier_tags.multi_label = False
         return tags
 
-    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
-        problem = cast(Problem, problem)
+    def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
         d = problem.design.n_features
         free = d if d <= _FREE_RANK else min(d, _RANK)
         problem = replace(problem, rank=free if self.rank is None else self.rank)
@@ -99,7 +97,7 @@ class _Robust(ModelEstimator):
             problem, self._estimated_start = estimate.problem, estimate.start
         return problem, 0.0
 
-    def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
+    def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:
         estimated = self._estimated_start
         return super()._cold_start(problem, size, rng) if estimated is None else estimated
 
@@ -118,9 +116,8 @@ class _Robust(ModelEstimator):
         delta = trusted / 6.0 or 1.0
         self.sample_weight_ = delta * kinks.weights(f, target.values, delta)
 
-    def _store(self, problem: AnyProblem, end: Snapshot) -> None:
+    def _store(self, problem: Problem, end: Snapshot) -> None:
         super()._store(problem, end)
-        problem = cast(Problem, problem)
         loss, model = problem.loss.settings, cast(RobustFM, problem.model)
         self.eps_insensitive_ = float(loss["epsilon"])
         self.cap_loss_ = float(loss.get("cap", np.inf))

@@ -131,14 +131,3 @@ def test_a_change_while_an_epoch_is_made_takes_effect_after_it():
     ended = job.view().experiment
     job.change(lambda_sparse=0.7)
     assert job.experiment == ended
-
-
-def test_what_the_solver_remembers_is_told_while_it_rests():
-    gradient = dataclasses.replace(SHORT, solver="pgd")
-    job = TaskManager(InlineExecutor()).start(gradient, steps=3)
-    memory = job.memory()
-    assert memory["_eta"] > 0
-    job.change(lambda_sparse=0.5)
-    assert job.memory() is None  # The solver starts anew.
-    job.step()
-    assert job.memory() is not None

@@ -13,9 +13,8 @@ import numpy as np
 from fmviz.engine.drive import chosen_solver, never
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.models.robust import RobustFM
-from fmviz.engine.outputs.side_by_side import informed_start
 from fmviz.engine.problem import Problem
-from fmviz.engine.starts.informed import informed_solver
+from fmviz.engine.starts.informed import informed_solver, informed_start
 from fmviz.engine.starts.robust import Caps, EstimatedCaps, estimate_caps, estimate_loss_caps
 from fmviz.lab.experiment import Experiment
 
