@@ -125,7 +125,7 @@ class IncrementalSVD(ConeSolver):
         super().start(parameters, rng)
         self._rng, self._share = rng, float(self.settings["step"])
         self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
-        if self._kinks and not self._now.multipliers.size:
+        if self._kinks and np.isfinite(self._kinks.cap) and not self._now.multipliers.size:
             self._kinks = replace(self._kinks, cap=np.inf)
             for _ in range(self.settings["uncapped"]):
                 before = self._now
