@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.starts.informed import informed_solver, informed_start, why_empty
-from fmviz.engine.starts.robust import EstimatedCaps
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import Dataset
@@ -135,11 +135,7 @@ class Run:
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
         """Load the data of an experiment and build its problem, with estimated caps if it asks for them."""
-        run = cls.loaded(experiment)
-        if not run.caps_missing:
-            return run
-        problem = found_caps.known(experiment, run.problem)
-        return run.with_caps() if problem is None else replace(run, problem=problem)
+        return cls.loaded(experiment).with_caps(find=partial(found_caps.find_cached, starts=False))
 
     @classmethod
     def loaded(cls, experiment: Experiment) -> Run:
@@ -161,7 +157,7 @@ class Run:
     def with_caps(
         self,
         should_stop: Callable[[], bool] = never,
-        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.find_cached,
+        find: Callable[..., tuple[Problem, Parameters | None]] = found_caps.find_cached,
     ) -> Run:
         """Return the run with caps estimated from its data, if its experiment asks for them.
 
@@ -179,8 +175,8 @@ class Run:
         """
         if not self.caps_missing:
             return self
-        estimated = find(self.experiment, self.problem, should_stop)
-        return replace(self, problem=estimated.problem, begin=estimated.start)
+        problem, begin = find(self.experiment, self.problem, should_stop)
+        return replace(self, problem=problem, begin=begin)
 
     @property
     def designs(self) -> tuple[Design, ...]:
