@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 
 from fmviz.__main__ import main
-from fmviz.cli import COMMANDS
-from fmviz.cli import paper as command
+from fmviz.cli import COMMANDS, paper
 from fmviz.lab import papers
 from fmviz.lab.papers import Artefact, Published, Result, Statement
 from fmviz.lab.store import RunStore, default_path
@@ -67,23 +66,20 @@ def test_every_command_has_help(capsys):
     assert all(name in said for name in COMMANDS)
 
 
-def test_list(capsys):
+def test_list(command):
     def last_row() -> list[str]:
-        assert main(["paper", "list"]) == 0
-        return re.split(" {2,}", capsys.readouterr().out.splitlines()[-1])
+        return re.split(" {2,}", command("paper", "list").out.splitlines()[-1])
 
     assert last_row() == ["made_up", "A title"]
-    assert main(["paper", "made_up", "--jobs", "1"]) == 0
-    capsys.readouterr()
+    command("paper", "made_up", "--jobs", "1")
     *_, when, checks = last_row()
     assert when == time.strftime("%Y-%m-%d %H:%M, quick", time.localtime(kept().created))
     assert checks == "1 holds"
 
 
-def test_a_paper_is_printed_and_written(capsys, tmp_path):
+def test_a_paper_is_printed_and_written(command, tmp_path):
     folder = tmp_path / "new" / "folder"
-    assert main(["paper", "made_up", "--output", str(folder), "--jobs", "1"]) == 0
-    text = capsys.readouterr().out
+    text = command("paper", "made_up", "--output", folder, "--jobs", "1").out
     assert "- HOLDS – x: The best score is 1.5." in text
     assert "| x, seed = 1, score | 1.2 | 1.5 | 0.25 | no | Table 9 |" in text
     assert "| x | m | 3 | 1 | 1.5 |" in text
@@ -108,43 +104,37 @@ def interrupted(repro):
     yield from repro.fill(score, [{"seed": 0}, {"seed": 1}], alone=True)
 
 
-def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
+def test_ctrl_c_leaves_what_is_finished(command, monkeypatch, tmp_path):
     ASKED.clear()
     monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))
-    line = ["paper", "made_up", "--jobs", "1", "--output", str(tmp_path)]
-    assert main(line) == 130
-    said = capsys.readouterr()
+    line = ("paper", "made_up", "--jobs", "1", "--output", tmp_path)
+    said = command(*line, code=130)
     assert said.err.endswith("Stopped. The same command goes on from there.\n")
     assert "Budget: quick, stopped after" in said.out
-    assert main(["paper", "list"]) == 0
-    assert "quick, 1 done" in capsys.readouterr().out
-    assert main(line) == 0
-    assert "The best score is 1.5." in capsys.readouterr().out
+    assert "quick, 1 done" in command("paper", "list").out
+    assert "The best score is 1.5." in command(*line).out
     assert ASKED == [0, 1, 1]
     kept()
 
 
-def test_a_result_that_cannot_be_kept_is_printed(capsys, tmp_path):
+def test_a_result_that_cannot_be_kept_is_printed(command, tmp_path):
     file = tmp_path / "file"
     file.write_text("no database " * 500)
-    assert main(["paper", "made_up", "--jobs", "1", "--store", str(file)]) == 1
-    said = capsys.readouterr()
+    said = command("paper", "made_up", "--jobs", "1", "--store", file, code=1)
     assert "- HOLDS – x: The best score is 1.5." in said.out
     assert "is complete but could not be kept" in said.err
     assert "Traceback" not in said.err
 
 
-def test_what_is_unknown_is_refused(capsys):
-    assert main(["paper", "nothing"]) == 2
-    assert "there are made_up" in capsys.readouterr().err
-    assert main(["paper", "made_up", "--jobs", "0"]) == 2
-    assert "n_jobs = 0" in capsys.readouterr().err
+def test_what_is_unknown_is_refused(command):
+    assert "there are made_up" in command("paper", "nothing", code=2).err
+    assert "n_jobs = 0" in command("paper", "made_up", "--jobs", "0", code=2).err
 
 
 @pytest.mark.parametrize(("number", "printed"), [(80, True), (81, False)])
 def test_long_tables_are_left_to_the_file(number, printed):
     rows = [{"a": 10_000 + i} for i in range(number)]
     *_, result = MADE_UP.run()
-    text = command.report(MADE_UP, Result.from_dict({**result.to_dict(), "tables": {"long": rows}}))
+    text = paper.report(MADE_UP, Result.from_dict({**result.to_dict(), "tables": {"long": rows}}))
     assert (f"{number} rows." in text) is not printed
     assert text.count("| 10") == (number if printed else 0)

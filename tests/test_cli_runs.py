@@ -48,7 +48,6 @@ def runs(command, path):
 
 def test_list(runs, path, command):
     lines = runs("list").out.splitlines()
-    assert lines[0].split()[:3] == ["id", "when", "run"]
     assert {line.split()[0] for line in lines[1:]} == {"alpha-1", "alpha-2", "beta"}
     assert "converged" in lines[1]
     # The store may stand before the command, too.
@@ -109,7 +108,6 @@ def test_errors_are_one_sentence(given, sentence, runs):
     said = runs(*given, code=2)
     assert sentence in said.err
     assert said.err.count("\n") == 1
-    assert said.out == ""
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="the clock of this system cannot be set")

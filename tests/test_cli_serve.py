@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import sys
@@ -26,8 +27,10 @@ def became(monkeypatch):
 def test_it_becomes_the_server(became, tmp_path, command):
     line = ("--debug", "serve", "--port", "8765", "--store", tmp_path / "s.sqlite")
     assert "Became" in command(*line, code=2).err
+    parser = argparse.ArgumentParser()
+    serve.add(parser)
     with pytest.raises(Became) as caught:
-        serve.run(serve_arguments("--host", "0.0.0.0", "--store", "s.sqlite"))
+        serve.run(parser.parse_args(["--host", "0.0.0.0", "--store", "s.sqlite"]))
     program, line, environment = caught.value.args
     assert program == sys.executable
     assert line[1:4] == ["-c", serve._SERVER, "run"]
@@ -42,14 +45,6 @@ def test_it_becomes_the_server(became, tmp_path, command):
 def test_limits_that_are_none_are_refused(monkeypatch, became, command, name):
     monkeypatch.setenv(name, "much")
     assert f"{name} is 'much'; give a number with its unit" in command("serve", code=2).err
-
-
-def serve_arguments(*given):
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    serve.add(parser)
-    return parser.parse_args(given)
 
 
 def test_the_entry_page_of_an_installed_package(monkeypatch, tmp_path):

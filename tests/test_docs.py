@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import run_afresh
 
 import fmviz
 
@@ -57,12 +56,4 @@ def test_the_examples_run(page, tmp_path):
     (tmp_path / "sample_data").symlink_to(ROOT / "sample_data")
     script = tmp_path / "examples.py"
     script.write_text("\n".join(["import fmviz", *blocks]), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(Path.home())},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
+    run_afresh(script, folder=tmp_path, PATH="")

@@ -64,13 +64,17 @@ def test_the_diagonal_does_not_count():
     assert estimation_error(np.eye(3), np.zeros((3, 1))) == 0.0
 
 
-def test_shapes_are_checked():
-    with pytest.raises(ValueError, match="square"):
-        support_f1(W[:2], np.zeros((4, 1)))
-    with pytest.raises(ValueError, match="learned W has shape"):
-        support_f1(W, Parameters.of_weights(np.eye(3)))
-    with pytest.raises(ValueError, match="4 rows"):
-        estimation_error(W, np.zeros((3, 1)))
+@pytest.mark.parametrize(
+    ("truth", "learned", "words"),
+    [
+        (W[:2], np.zeros((4, 1)), "square"),
+        (W, Parameters.of_weights(np.eye(3)), "learned W has shape"),
+        (W, np.zeros((3, 1)), "4 rows"),
+    ],
+)
+def test_shapes_are_checked(truth, learned, words):
+    with pytest.raises(ValueError, match=words):
+        support_f1(truth, learned)
 
 
 Y = np.array([-1.0, 1.0, 1.0, -1.0])

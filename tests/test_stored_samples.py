@@ -15,7 +15,6 @@ from apptests import scan_packages_once
 from streamlit.testing.v1 import AppTest
 
 import fmviz
-from fmviz.__main__ import main
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.saved_model import SavedModel
@@ -94,10 +93,9 @@ def test_a_saved_model_predicts_the_same(store):
     np.testing.assert_allclose(predicted, EXPECTED["predictions"], rtol=1e-6)
 
 
-def test_an_exported_run_is_imported(tmp_path, capsys):
+def test_an_exported_run_is_imported(tmp_path, command):
     path = tmp_path / "other.db"
-    assert main(["runs", "import", str(FOLDER / "runs.zip"), "--store", str(path)]) == 0
-    assert "3 runs imported" in capsys.readouterr().out
+    assert "3 runs imported" in command("runs", "import", FOLDER / "runs.zip", "--store", path).out
     store = RunStore(path)
     for name in ("changed", "convex", "cut"):
         same_run(store, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,10 @@ from .stopping import (
     with_cause,
     without_rounding,
 )
+from .target import Target
 from .warmup import make_ready
+
+_MACHINES = "machines"
 
 
 def never() -> bool:
@@ -48,6 +51,14 @@ def chosen_solver(
     return get_solver(solver, settings)
 
 
+def for_other_rows(solver: Solver, memory: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a state left by `iterate` that stays valid when the rows change."""
+    if _MACHINES not in memory:
+        return solver.for_other_rows(memory)
+    each = [{**state, "memory": solver.for_other_rows(state["memory"])} for state in memory[_MACHINES]]
+    return {_MACHINES: tuple(each)} if any(state["memory"] for state in each) else {}
+
+
 def iterate(
     problem: Problem,
     solver: str | Solver = "auto",
@@ -63,6 +74,11 @@ def iterate(
     schedule: Schedule | None = None,
 ) -> Generator[Snapshot, None, None]:
     """Run a solver and yield snapshots.
+
+    The machines of several outputs each make an epoch, unless they have ended, and have an equal share of the
+    seconds of the budget. In snapshots objective and parameters are those of `Problem`, certificate and
+    change are the largest of all, used features and interactions those of any machine, seconds the sum. The
+    run has converged where every machine has.
 
     Parameters
     ----------
@@ -85,7 +101,8 @@ def iterate(
         would have, and its epochs and seconds count. `start`, `init_scale` and `rng` are then ignored.
     keep : callable, optional
         ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
-        epoch is yielded; ``take()`` returns the `Checkpoint`. Solvers with an empty `memory` have none.
+        epoch is yielded; ``take()``, called at once, returns the `Checkpoint`. Solvers with an empty `memory`
+        have none.
     leave : callable, optional
         ``leave(memory)`` is called with the solver's state when the run has ended or is closed. A checkpoint
         of it continues with the same iterates, up to rounding, whatever the epoch.
@@ -107,24 +124,54 @@ def iterate(
         If the solver cannot take the problem, with the reason, the start has a wrong shape, or the
         checkpoint is one of another solver.
     """
-    budget = budget or Budget()
+    budget, schedule = budget or Budget(), schedule or Schedule()
     method = chosen_solver(problem, solver)
     rng = rng if rng is not None else np.random.default_rng()
     if start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     _check_start(problem, start)
-    schedule = schedule or Schedule()
-    if resume is not None:
-        problem = problem.at(**schedule.after(resume.epoch - 1))
-    course = _Course(problem, method.on, schedule, rng)
-    if resume is not None:
-        course.method.start(start, rng)
-        recall(course.method, resume.memory)
-    return _closing(course, leave, budget, should_stop, start, resume, keep)
+    draws, states = [rng], [None if resume is None else vars(resume)]
+    if (m := problem.n_machines) is not None:
+        draws = [np.random.default_rng(seed) for seed in rng.integers(2**63, size=(m, 4)).tolist()]
+        states = [None] * m if resume is None else resume.memory[_MACHINES]
+        if budget.seconds is not None:
+            budget = replace(budget, seconds=budget.seconds / m)
+    each = zip(problem.machines, problem.split(start), draws, states, strict=True)
+    machines = [_Machine(part, method, schedule, *own) for part, *own in each]
+    return _together(problem, machines, budget, should_stop, keep, leave)
 
 
-class _Course:
-    """The present problem and its solver, which change with the schedule.
+def _together(
+    problem: Problem,
+    machines: Sequence[_Machine],
+    budget: Budget,
+    should_stop: Callable[[], bool],
+    keep: Keep | None,
+    leave: Callable[[Mapping[str, Any]], Any] | None,
+) -> Generator[Snapshot, None, None]:
+    # Between reports machines need not wait for each other, unless their common state is to be kept.
+    each = [machine.epochs(budget, should_stop, keep is not None) for machine in machines]
+    running = [pair for pair in zip(machines, each, strict=True) if not pair[0].ended]
+    try:
+        while running:
+            for machine, epochs in running:
+                machine.report = next(epochs)
+            running = [pair for pair in running if not pair[0].ended]
+            if keep is not None and running and all(machine.resumable for machine in machines):
+                keep(partial(_checkpoint, problem, machines))
+            reports = [machine.report for machine in machines]
+            if None not in reports:
+                yield _joined(problem, reports)
+    finally:
+        if leave is not None:
+            begins = [_resumption(machine.method) for machine in machines]
+            leave(begins[0]["memory"] if problem.n_machines is None else {_MACHINES: tuple(begins)})
+        for machine in machines:
+            machine.method.close()
+
+
+class _Machine:
+    """The run of one output: its present problem and solver, which change with the schedule.
 
     Attributes
     ----------
@@ -132,44 +179,77 @@ class _Course:
         With the strengths of the last epoch.
     method : Solver
         Its solver.
-    schedule : Schedule
-        The changes.
+    report : Snapshot or None
+        Of the last epoch; None where none was due.
     """
 
     def __init__(
         self,
         problem: Problem,
-        make: Callable[[Problem], Solver],
+        solver: Solver,
         schedule: Schedule,
+        start: Parameters,
         rng: np.random.Generator,
+        state: Mapping[str, Any] | None,
     ) -> None:
-        self.problem, self.schedule = problem, schedule
-        self._make, self._rng = make, rng
-        self.method = make(problem)
+        self._solver, self._schedule, self._start, self._rng = solver, schedule, start, rng
+        self._epoch, self._seconds, self._change = 0, 0.0, float("nan")
+        self._resumes, self._has_moved = state is not None, False
+        self.report: Snapshot | None = None
+        if state is not None:
+            head = state["end"]["record"] if "end" in state else state
+            self._epoch, self._seconds, self._change = head["epoch"], head["seconds"], head["change"]
+            problem = problem.at(**schedule.after(self._epoch - 1))
+        self.problem, self.method = problem, solver.on(problem)
+        if state is not None and "end" in state:
+            record, arrays, status = (state["end"][name] for name in ("record", "parameters", "status"))
+            self.report = Snapshot.of_record(record, Parameters(**arrays), Status.of(*status))
+        elif state is not None:
+            self.method.start(start, rng)
+            recall(self.method, state["memory"])
+            self._start = self.method.parameters()
 
-    def start(self, parameters: Parameters) -> float:
-        """Start the solver; return the seconds that it took."""
+    @property
+    def ended(self) -> bool:
+        """Whether there are no more epochs."""
+        return self.report is not None and self.report.status is not None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the further run follows from `state`."""
+        return self.ended or (self._has_moved and self.method.can_checkpoint())
+
+    def state(self) -> dict[str, Any]:
+        """Return the part of this output in a checkpoint."""
+        if self.ended:
+            end: Any = self.report
+            status = end.status.reason.value, end.status.message
+            return {"end": {"record": end.record(), "parameters": end.parameters, "status": status}}
+        return _resumption(self.method, self._epoch, self._seconds, self._change)
+
+    def _begin(self, parameters: Parameters) -> None:
+        """Start the solver."""
         begin = self.method.clock()
         self.method.start(parameters, self._rng)
-        return self.method.clock() - begin
+        self._seconds += self.method.clock() - begin
 
-    def advance(self, epoch: int) -> float:
-        """Apply the changes due after this many epochs; return the seconds it took."""
-        strengths = self.schedule.after(epoch)
+    def _change_strengths(self) -> None:
+        """Apply the changes that are due after the epochs so far."""
+        strengths = self._schedule.after(self._epoch)
         if all(getattr(self.problem, name) == value for name, value in strengths.items()):
-            return 0.0
+            return
         here = self.method.parameters()
         self.method.close()
         self.problem = self.problem.at(**strengths)
-        self.method = self._make(self.problem)
-        return self.start(here)
+        self.method = self._solver.on(self.problem)
+        self._begin(here)
 
-    def escaped_zero(self, epoch: int, settled: bool) -> bool:
+    def _escaped_zero(self, settled: bool) -> bool:
         """Replace a P that has become 0 by one of lower objective; return whether there was one.
 
         This is tried where the run has `settled`, and after 1, 2, 4, 8, … epochs.
         """
-        method = self.method
+        method, epoch = self.method, self._epoch
         if not (method.leaves_zero and (settled or epoch & (epoch - 1) == 0)):
             return False
         here = method.parameters()
@@ -185,127 +265,129 @@ class _Course:
         recall(method, memory)
         return True
 
-
-def _closing(
-    course: _Course, leave: Callable[[Mapping[str, Any]], Any] | None, *args: Any
-) -> Generator[Snapshot, None, None]:
-    try:
-        yield from _loop(course, *args)
-    finally:
-        if leave is not None:
-            leave(remember(course.method))
-        course.method.close()
-
-
-def _loop(
-    course: _Course,
-    budget: Budget,
-    should_stop: Callable[[], bool],
-    start: Parameters,
-    resume: Checkpoint | None,
-    keep: Keep | None,
-) -> Iterator[Snapshot]:
-    cause = course.problem.model.overflow_cause
-    every = budget.report_every
-    epoch, seconds, change = 0, 0.0, float("nan")
-    if resume is not None:
-        epoch, seconds, change, start = (
-            resume.epoch,
-            resume.seconds,
-            resume.change,
-            course.method.parameters(),
-        )
-    status = finished(budget, epoch, seconds, float("inf"), should_stop)
-    report_start = partial(_report, course.problem, start, epoch, seconds, change)
-    finite = None if every is None and status is None else report_start(True, status is not None)
-    if finite is not None and not np.isfinite(finite.objective):
-        yield replace(finite, status=_diverged(epoch, cause + Solver.diverged_hint))
-        return
-    falls = _Falls(budget.fall)
-    # So that a resumed run computes certificates at the same epochs.
-    reports = epoch // every if every else 0
-    if status is None:
-        if finite is not None:
+    def epochs(
+        self, budget: Budget, should_stop: Callable[[], bool], every_epoch: bool
+    ) -> Iterator[Snapshot | None]:
+        """Yield the reports of the start, of epochs and of the end; with `every_epoch` None between them."""
+        cause, every = self.problem.model.overflow_cause, budget.report_every
+        status = finished(budget, self._epoch, self._seconds, float("inf"), should_stop)
+        report_start = partial(_report, self.problem, self._start, self._epoch, self._seconds, self._change)
+        finite = None if every is None and status is None else report_start(True, status is not None)
+        if finite is not None and not np.isfinite(finite.objective):
+            status = _diverged(self._epoch, cause + Solver.diverged_hint)
+        # So that a resumed run computes certificates at the same epochs.
+        reports = self._epoch // every if every else 0
+        if status is None:
             # Yielded before the solver's kernels are compiled, so that pages can show the start meanwhile.
             yield finite
-        make_ready(course.problem, course.method)
-        # A start that was not evaluated may overflow: the first epoch then diverges.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if resume is None:
-                seconds = course.start(start)
-            falls.begin(course.method)
-    while status is None:
-        seconds += course.advance(epoch)
-        problem, method = course.problem, course.method
-        begin = method.clock()
-        change = method.epoch()
-        epoch += 1
-        if np.isfinite(change) and course.escaped_zero(epoch, change <= budget.tol):
-            change = 1.0
-        seconds += method.clock() - begin
-        finite_now = bool(np.isfinite(change))
-        pending = course.schedule.pending(epoch, budget.epochs)
-        status = (
-            finished(budget, epoch, seconds, float("inf") if pending else change, should_stop)
-            if finite_now
-            else _diverged(epoch, cause + method.diverged_hint)
-        )
-        if finite_now and status is None and not pending and falls.end(method, change):
-            status = Status(
-                Reason.CONVERGED,
-                f"Converged after {epochs_in_words(epoch)}: the last one lowered the objective by less than "
-                f"{budget.fall:g} of it.",
+            make_ready(self.problem, self.method)
+            # A start that was not evaluated may overflow: the first epoch then diverges.
+            with np.errstate(over="ignore", invalid="ignore"):
+                if not self._resumes:
+                    self._begin(self._start)
+                objective = self.method.objective() if budget.fall else 0.0
+        while status is None:
+            self._change_strengths()
+            problem, method = self.problem, self.method
+            begin = method.clock()
+            change = method.epoch()
+            epoch = self._epoch = self._epoch + 1
+            if np.isfinite(change) and self._escaped_zero(change <= budget.tol):
+                change = 1.0
+            self._change, self._has_moved = change, True
+            self._seconds += method.clock() - begin
+            finite_now = bool(np.isfinite(change))
+            pending = self._schedule.pending(epoch, budget.epochs)
+            status = (
+                finished(budget, epoch, self._seconds, float("inf") if pending else change, should_stop)
+                if finite_now
+                else _diverged(epoch, cause + method.diverged_hint)
             )
-        last = None
-        if status is not None and status.converged and needs_certificate(method, change, budget.tol):
-            here = without_rounding(problem, method.parameters())
-            last = _report(problem, here, epoch, seconds, change, True, True)
-            ended = finished(budget, epoch, seconds, float("inf"), should_stop)
-            status = confirm_convergence(status, ended, method, last, budget.tol)
-        if keep is not None and finite_now and status is None and method.can_checkpoint():
-            keep(partial(_checkpoint, method, epoch, seconds, change))
-        if status is None and (every is None or epoch % every):
-            continue
-        reports += 1
-        if finite_now:
-            if last is None:
-                due = budget.certify_every is not None and reports % budget.certify_every == 0
-                certify = due or (status is not None and budget.certify_every is not None)
-                here = method.parameters()
-                if status is not None:
-                    here = without_rounding(problem, here)
-                last = _report(problem, here, epoch, seconds, change, certify, status is not None)
-            if np.isfinite(last.objective):
-                finite = last
-                status = status and with_cause(status, method, last, budget.tol)
-            else:
-                status = _diverged(epoch, cause + method.diverged_hint)
-        if status is None and last is not None:
-            yield last
-    yield replace(report_start(False, False) if finite is None else finite, status=status)
+            if finite_now and status is None and not pending and budget.fall:
+                before, objective = objective, method.objective()
+                if change <= SETTLED and before - objective <= budget.fall * abs(before):
+                    status = Status(
+                        Reason.CONVERGED,
+                        f"Converged after {epochs_in_words(epoch)}: the last one lowered the objective by "
+                        f"less than {budget.fall:g} of it.",
+                    )
+            last = None
+            if status is not None and status.converged and needs_certificate(method, change, budget.tol):
+                here = without_rounding(problem, method.parameters())
+                last = _report(problem, here, epoch, self._seconds, change, True, True)
+                ended = finished(budget, epoch, self._seconds, float("inf"), should_stop)
+                status = confirm_convergence(status, ended, method, last, budget.tol)
+            if status is None and (every is None or epoch % every):
+                if every_epoch:
+                    yield None
+                continue
+            reports += 1
+            if finite_now:
+                if last is None:
+                    due = budget.certify_every is not None and reports % budget.certify_every == 0
+                    certify = due or (status is not None and budget.certify_every is not None)
+                    here = method.parameters()
+                    if status is not None:
+                        here = without_rounding(problem, here)
+                    last = _report(problem, here, epoch, self._seconds, change, certify, status is not None)
+                if np.isfinite(last.objective):
+                    finite = last
+                    status = status and with_cause(status, method, last, budget.tol)
+                else:
+                    status = _diverged(epoch, cause + method.diverged_hint)
+            if status is None:
+                yield last
+        yield replace(finite or report_start(False, False), status=status)
 
 
-class _Falls:
-    """Whether epochs still lower the objective; see `Budget.fall`."""
-
-    def __init__(self, share: float) -> None:
-        self._share, self._objective = share, float("nan")
-
-    def begin(self, method: Solver) -> None:
-        """Record the objective of a started solver."""
-        if self._share:
-            self._objective = method.objective()
-
-    def end(self, method: Solver, change: float) -> bool:
-        """Return whether an epoch that changed the parameters by so much ends the run."""
-        if not self._share:
-            return False
-        before, self._objective = self._objective, method.objective()
-        return change <= SETTLED and before - self._objective <= self._share * abs(before)
+def _resumption(
+    method: Solver, epoch: int = 0, seconds: float = 0.0, change: float = float("nan")
+) -> dict[str, Any]:
+    return {"epoch": epoch, "seconds": seconds, "change": change, "memory": remember(method)}
 
 
-def _checkpoint(method: Solver, epoch: int, seconds: float, change: float) -> Checkpoint:
-    return Checkpoint(epoch, seconds, change, remember(method))
+def _checkpoint(problem: Problem, machines: Sequence[_Machine]) -> Checkpoint:
+    each = tuple(machine.state() for machine in machines)
+    running = next(state for state in each if "end" not in state)
+    several = {} if problem.n_machines is None else {"memory": {_MACHINES: each}}
+    return Checkpoint(**{**running, **several})
+
+
+def _joined(problem: Problem, each: Sequence[Any]) -> Snapshot:
+    """Return the snapshot of all machines together."""
+    if problem.n_machines is None:
+        return each[0]
+    parameters, model = Parameters.stacked([snapshot.parameters for snapshot in each]), problem.model
+    used, epoch = model.union(parameters), max(snapshot.epoch for snapshot in each)
+
+    def over(reduce: Callable[[Any], Any], *names: str) -> dict[str, float]:
+        return {name: float(reduce([getattr(snapshot, name) for snapshot in each])) for name in names}
+
+    record = {
+        "epoch": epoch,
+        "used_features": model.used_features(used),
+        "used_interactions": model.used_interactions(used),
+        **over(sum, "seconds"),
+        **over(np.mean, "objective", "loss", "penalty_w", "penalty_p", "penalty_sparse"),
+        **over(np.max, "certificate", "change"),
+    }
+    status = _status(problem.target, [snapshot.status for snapshot in each], epoch)
+    return Snapshot.of_record(record, parameters, status)
+
+
+def _status(target: Target, each: Sequence[Status | None], epoch: int) -> Status | None:
+    """Return the worst status of all machines; None while one is running."""
+    ends = [status for status in each if status is not None]
+    if len(ends) < len(each):
+        return None
+    worst = min(ends, key=lambda status: [*Reason].index(status.reason))
+    if worst.reason is Reason.STOPPED:
+        return worst
+    message = f"All {len(each)} outputs converged, the last one after {epochs_in_words(epoch)}."
+    if not worst.converged:
+        which = target.in_words([c for c, status in enumerate(ends) if not status.converged])
+        message = f"{which} of {len(each)} did not converge. {worst.message}"
+    return replace(worst, message=message)
 
 
 def _report(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .losses.vector import Separate, VectorLoss
 from .models import Model, get_model
 from .parameters import Parameters
 from .penalties import Penalty, get_penalty
+from .schedule import STRENGTHS
 from .target import Target
 
 
@@ -75,6 +76,10 @@ class Problem(Formulation):
     Here c_n = 1, or c_n = N·weight_n / Σ weight where sample weights are given. No ½ stands before a λ,
     and the bias is not penalised.
 
+    A target of m outputs (classes against the others, levels, labels or numbers) has a machine for each,
+    unless the model gives all of them: parameters have a first axis of m, predictions have shape (N, m),
+    and the objective is the mean of those of the `machines`.
+
     Parameters
     ----------
     model, penalty, loss
@@ -82,12 +87,12 @@ class Problem(Formulation):
     design : Design
         X, shape (N, d).
     target : Target
-        y, shape (N,), or (N, m) for a model of several outputs.
+        y, shape (N,) or (N, m).
     rank : int
         Columns of P, for each of its orders; 0 leaves the linear model. Not used where the model has no
         factors.
-    lambda_w, lambda_p, lambda_sparse : float
-        λ_w, λ_p and λ, all ≥ 0.
+    lambda_w, lambda_p, lambda_sparse : float or (m,) ndarray
+        λ_w, λ_p and λ, all ≥ 0: common, or one for each machine.
     fit_linear, fit_intercept : bool
         Whether there are w and a bias.
     sample_weight : (N,) array_like, optional
@@ -97,9 +102,9 @@ class Problem(Formulation):
     design: Design
     target: Target
     rank: int
-    lambda_w: float
-    lambda_p: float
-    lambda_sparse: float
+    lambda_w: Any
+    lambda_p: Any
+    lambda_sparse: Any
     fit_linear: bool
     fit_intercept: bool
     sample_weight: np.ndarray | None = None
@@ -127,7 +132,7 @@ class Problem(Formulation):
         ----------
         X : (N, d) array_like, sparse matrix or Design
             The features.
-        y : (N,) array_like or Target
+        y : (N,) or (N, m) array_like or Target
             The target; -1 and +1 for a binary loss.
         loss, penalty, model : str or Loss, Penalty, Model
             A name from the registry, or a value with its parameters.
@@ -165,17 +170,53 @@ class Problem(Formulation):
             _weights(sample_weight, design.n_samples),
         )
 
-    def at(self, **strengths: float) -> Problem:
-        """Return the problem with other λ_w, λ_p or λ.
+    @cached_property
+    def n_machines(self) -> int | None:
+        """The number m of machines, the first axis of parameters; None without such an axis."""
+        single = self.model.multi_output or (self.y.ndim == 1 and self.target.n_outputs == 1)
+        return None if single else self.target.n_outputs
+
+    @cached_property
+    def machines(self) -> tuple[Problem, ...]:
+        """The problem of every machine, with its output and strengths; m may be 1."""
+        targets = [self.target] if self.n_machines is None else self.target.outputs
+        each = zip(targets, *(self.split(getattr(self, name)) for name in STRENGTHS), strict=True)
+        return tuple(
+            replace(self, target=target, **dict(zip(STRENGTHS, own, strict=True))) for target, *own in each
+        )
+
+    def split(self, value: Any) -> list[Any]:
+        """Return the part of every machine in parameters, or in a value that is common or one for each."""
+        if (m := self.n_machines) is None:
+            return [value]
+        if isinstance(value, Parameters):
+            return [value.of_output(c) for c in range(m)]
+        return np.broadcast_to(value, (m,)).tolist()
+
+    def by_machine(self, function: Callable[..., Any], *values: Any) -> list[Any]:
+        """Return what a function returns for every machine and its part of the values."""
+        return [function(*own) for own in zip(self.machines, *map(self.split, values), strict=True)]
+
+    def joined(self, values: Sequence[Any]) -> Any:
+        """Return parameters, or an array of numbers, given the part of every machine."""
+        if self.n_machines is None:
+            return values[0]
+        return Parameters.stacked(values) if isinstance(values[0], Parameters) else np.array(values)
+
+    def at(self, **strengths: Any) -> Problem:
+        """Return the problem with other λ_w, λ_p or λ: numbers, or one for each machine.
 
         Raises
         ------
         ValueError
             If one is out of range, or the model does not take them.
         """
-        new: dict[str, Any] = {name: finite_number(name, x, low=0) for name, x in strengths.items()}
+        new: dict[str, Any] = {}
+        for name, value in strengths.items():
+            each = [finite_number(name, x, low=0) for x in self.split(value)]
+            new[name] = each[0] if len(set(each)) == 1 else np.array(each)
         problem = replace(self, **new) if new else self
-        self.model.check_strengths(problem.lambda_p, problem.lambda_sparse)
+        self.model.check_strengths(float(np.max(problem.lambda_p)), float(np.max(problem.lambda_sparse)))
         return problem
 
     def of_rows(self, rows: np.ndarray) -> Problem:
@@ -206,44 +247,14 @@ class Problem(Formulation):
         if values.shape != (design.n_samples, *self.y.shape[1:]):
             wanted = f"{self.y.shape[1]} values" if self.y.ndim == 2 else "one value"
             raise ValueError(f"The validation target has shape {values.shape}; it needs {wanted} a row.")
-        if self.model.multi_output:
-            target = replace(self.target, values=values)
-        else:
+        target = replace(self.target, values=values)
+        if not self.model.multi_output and self.n_machines is None:
             target = _target(values, values.size, self.loss, self.model)
         return replace(self, design=design, target=target, sample_weight=None)
 
-    # The interface that `outputs.side_by_side.SideBySide` has for several machines.
-
-    n_machines: ClassVar[None] = None
-    """As of `Parameters`: a single one."""
-
-    @property
-    def machines(self) -> tuple[Problem]:
-        """The problem of every machine: itself."""
-        return (self,)
-
-    def with_machines(self, each: Sequence[Problem]) -> Problem:
-        """Return the problem with other `machines`."""
-        (problem,) = each
-        return problem
-
-    def split(self, parameters: Parameters) -> tuple[Parameters]:
-        """Return the parameters of every machine."""
-        return (parameters,)
-
-    def stacked(self, each: Sequence[Parameters]) -> Parameters:
-        """Return the parameters of the problem, given those of every machine."""
-        (parameters,) = each
-        return parameters
-
-    def joined(self, values: Sequence[Any]) -> Any:
-        """Return a value of the problem, given that of every machine: of several an array, shape (m,)."""
-        (value,) = values
-        return value
-
     @property
     def y(self) -> np.ndarray:
-        """The values of the target, shape (N,)."""
+        """The values of the target, shape (N,) or (N, m)."""
         return self.target.values
 
     @property
@@ -266,11 +277,14 @@ class Problem(Formulation):
         """Return (1/N) Σ c_n values_n."""
         return float(np.mean(values) if self.sample_weight is None else np.mean(self.weights * values))
 
-    def start(self, init_scale: float, rng: np.random.Generator) -> Parameters:
+    def start(self, init_scale: Any, rng: np.random.Generator) -> Parameters:
         """Return the model's starting point: P ~ N(0, init_scale²) entry by entry (W = 0), w = 0, bias 0.
 
-        Of a constant target whose bias is fitted, it is the minimum: P = 0, and f is the constant.
+        Of a constant target whose bias is fitted, it is the minimum: P = 0, and f is the constant. The size
+        may be one for each machine.
         """
+        if self.n_machines is not None:
+            return self.joined(self.by_machine(Problem.start, init_scale, rng))
         start = self.model.start(self.design.n_features, self.rank, init_scale, rng)
         if not self.at_constant:
             return start
@@ -287,11 +301,13 @@ class Problem(Formulation):
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every array of the parameters, by its name."""
-        return self.model.shapes(self.design.n_features, self.rank)
+        axis = () if self.n_machines is None else (self.n_machines,)
+        each = self.model.shapes(self.design.n_features, self.rank)
+        return {name: axis + shape for name, shape in each.items()}
 
     def predict(self, parameters: Parameters) -> np.ndarray:
         """Return f(x_n) for the training rows, recomputed from the parameters."""
-        return self.model.predict(self.design, parameters)
+        return self.model.scores(self.design, parameters)
 
     def slope(self, f: np.ndarray) -> np.ndarray:
         """Return the derivative of the empirical risk in every prediction, (1/N) c_n ℓ'(f_n, y_n).
@@ -304,7 +320,10 @@ class Problem(Formulation):
         return slope * (self.sample_weight if f.ndim == 1 else self.sample_weight[:, None])
 
     def empirical_risk(self, f: np.ndarray) -> float:
-        """Return (1/N) Σ c_n ℓ(f_n, y_n)."""
+        """Return (1/N) Σ c_n ℓ(f_n, y_n), the mean of those of the machines."""
+        if self.n_machines is not None:
+            each = zip(self.machines, f.T, strict=True)
+            return float(np.mean([machine.empirical_risk(column) for machine, column in each]))
         return self.mean(self.loss.value(f, self.y))
 
     def risk(self, parameters: Parameters) -> float:
@@ -336,26 +355,12 @@ class Problem(Formulation):
 def _target(y: Any, n_samples: int, loss: Loss, model: Model) -> Target:
     target = Target.of(y)
     shape = target.values.shape
-    if model.multi_output and shape[0] == n_samples:
-        if len(shape) == 2 and shape[1] == 1:
-            target = replace(target, values=target.values[:, 0])
-        if target.n_outputs > 1:
-            return target
-        shape = target.values.shape
-    if len(shape) == 2 and shape[0] == n_samples:
-        raise ValueError(
-            f"y has {shape[1]} values for each of the {n_samples} rows, and no model here has several "
-            "outputs. Fit one model for each column of y."
-        )
-    if shape != (n_samples,):
-        raise ValueError(f"y has shape {shape}; X has {n_samples} rows, so y must be ({n_samples},).")
-    if target.kind not in ("real", "binary"):
-        classes = target.n_outputs if target.labels is None else target.labels.size
-        raise ValueError(
-            f"y has {classes} classes, and no model here has several outputs. Fit one model for each class "
-            "against the rest."
-        )
-    if loss.task == "binary" and target.kind != "binary":
+    if shape[0] != n_samples:
+        raise ValueError(f"y has shape {shape}; X has {n_samples} rows, so y must have as many.")
+    if model.multi_output and shape[1:] == (1,):
+        target = replace(target, values=target.values[:, 0])
+    together = model.multi_output and target.n_outputs > 1
+    if loss.task == "binary" and target.kind == "real" and not together:
         other = target.values[~np.isin(target.values, (-1.0, 1.0))][0]
         raise ValueError(
             f"y contains {other:g}, but loss {loss.name!r} wants labels -1 and +1; "

@@ -11,20 +11,20 @@ from .parameters import Parameters
 
 
 class Reason(StrEnum):
-    """Why a run ended.
+    """Why a run ended, the worst first: of several outputs the first of their reasons counts.
 
     A run has stalled when its steps became as small as for convergence and the certificate is far from that
     of a stationary point. It ended for its rank where only a column beyond the rank could lower the
     objective.
     """
 
-    CONVERGED = "converged"
+    DIVERGED = "diverged"
     STALLED = "stalled"
-    RANK = "rank"
     EPOCHS = "epochs"
     SECONDS = "seconds"
     STOPPED = "stopped"
-    DIVERGED = "diverged"
+    RANK = "rank"
+    CONVERGED = "converged"
 
 
 @dataclass(frozen=True)

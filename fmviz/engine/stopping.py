@@ -127,7 +127,7 @@ def finished(
 
 def needs_certificate(method: Solver, change: float, tol: float) -> bool:
     """Return whether convergence by a change this small must be confirmed by the certificate."""
-    if method.problem.model.certificate == "stationarity":
+    if method.problem.model.certificate != "gap":
         return change <= tol or not method.trusts_change(change)
     # A gap bounds the objective, not the change: the two have no common tolerance.
     return method.at_rank()
@@ -153,7 +153,7 @@ def confirm_convergence(
     """
     if not np.isfinite(last.objective):
         return converged
-    if method.problem.model.certificate != "stationarity":
+    if method.problem.model.certificate == "gap":
         if last.certificate <= max(tol, _ROUNDING):
             return converged
         return Status(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -134,19 +136,27 @@ class Target:
         known = ", ".join(repr(name) for name in names[:20])
         raise ValueError(f"output = {which!r} is none of this model; it has {known}.")
 
-    def outputs(self) -> list[Target]:
-        """Return one target for each output: one class against the others, at most a level, or a column."""
+    @cached_property
+    def outputs(self) -> tuple[Target, ...]:
+        """One target for each output: one class against the others, at most a level, or a column."""
         y, m = self.values, self.n_outputs
         if y.ndim == 2:
             columns = [np.ascontiguousarray(y[:, c]) for c in range(m)]
             if self.kind == "real":
-                return [Target(column) for column in columns]
+                return tuple(Target(column) for column in columns)
         elif m == 1:
-            return [self]
+            # A copy, since a target that holds itself would outlive its last use.
+            return (replace(self),)
         else:
             hits = [y <= c if self.kind == "ordinal" else y == c for c in range(m)]
             columns = [np.where(hit, 1.0, -1.0) for hit in hits]
-        return [Target(column, "binary", np.array([-1.0, 1.0])) for column in columns]
+        return tuple(Target(column, "binary", np.array([-1.0, 1.0])) for column in columns)
+
+    def in_words(self, outputs: Sequence[int], most: int = 3) -> str:
+        """Return the names of some outputs: "Output 'a'", "Outputs 'a', 'b', 'c' and 3 more"."""
+        names = ", ".join(repr(self.output_names[c]) for c in outputs[:most])
+        more = f" and {len(outputs) - most} more" if len(outputs) > most else ""
+        return f"Output{'s' if len(outputs) > 1 else ''} {names}{more}"
 
     def probabilities(self, p: np.ndarray) -> np.ndarray:
         """Return the probability of every class, or of every label, given those of the outputs.

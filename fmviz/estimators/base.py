@@ -15,18 +15,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fmviz.choices import bound
+from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
-from fmviz.engine.drive import Budget, chosen_solver
+from fmviz.engine.drive import Budget, chosen_solver, for_other_rows, iterate
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
 from fmviz.engine.models import ConvexFM, Model
-from fmviz.engine.outputs.drive import for_other_rows, iterate
-from fmviz.engine.outputs.side_by_side import AnyProblem, build, certify, predict, union, why_empty
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Formulation
+from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
+from fmviz.engine.starts.informed import why_empty
 from fmviz.engine.target import Target
 
 from .fitting import (
@@ -123,7 +123,7 @@ class ModelEstimator(SparseInput):
 
     def _problem(
         self, X: Any, target: Target, sample_weight: Any, all_features: bool = True
-    ) -> tuple[AnyProblem, np.ndarray | None]:
+    ) -> tuple[Problem, np.ndarray | None]:
         """Return the problem and the places of its features among those of X, None for `all_features`."""
         # The settings are checked before the data.
         about, n_dummies, kept = self._problem_arguments(), self._dummies(), None
@@ -132,7 +132,7 @@ class ModelEstimator(SparseInput):
         if self._merges_rows:
             X, target, sample_weight = merged_rows(X, target, sample_weight)
         design = Design(augmented(X, n_dummies), self.dtype)
-        return build(design, target, sample_weight=sample_weight, **about), kept
+        return Problem.build(design, target, sample_weight=sample_weight, **about), kept
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are `stratified` by class on request."""
@@ -186,20 +186,20 @@ class ModelEstimator(SparseInput):
             raise ValueError(reason)
         return solver
 
-    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
+    def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
         """Fill in strengths that are None; return the problem and the size of the start.
 
         They are computed from the data, or without `refresh` those of the last fit, for each output.
         """
         raise NotImplementedError
 
-    def _chosen_solver(self, problem: AnyProblem) -> Solver:
+    def _chosen_solver(self, problem: Problem) -> Solver:
         return chosen_solver(problem, self.solver, self._mapping("solver_params"))
 
-    def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
+    def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:
         return problem.start(size, rng)
 
-    def _start(self, problem: AnyProblem, size: Any, rng: np.random.Generator, warm: bool) -> Parameters:
+    def _start(self, problem: Problem, size: Any, rng: np.random.Generator, warm: bool) -> Parameters:
         if not warm:
             return self._cold_start(problem, size, rng)
         start = problem.start(size, rng)
@@ -218,7 +218,7 @@ class ModelEstimator(SparseInput):
 
     def _run(
         self,
-        problem: AnyProblem,
+        problem: Problem,
         solver: Solver,
         budget: Budget,
         start: Parameters,
@@ -272,14 +272,14 @@ class ModelEstimator(SparseInput):
         beyond = end.epoch < snapshot.epoch or end.status.reason is Reason.DIVERGED
         return {} if beyond else final
 
-    def _why_empty(self, problem: AnyProblem, end: Parameters) -> str | None:
+    def _why_empty(self, problem: Problem, end: Parameters) -> str | None:
         """Return why a fit ended without interactions, None where it did not."""
         return why_empty(problem, end)
 
-    def _store(self, problem: AnyProblem, end: Snapshot) -> None:
+    def _store(self, problem: Problem, end: Snapshot) -> None:
         """Store the result of a run as attributes, those of several outputs on a first axis."""
         self._keep(problem, end.parameters)
-        total, m = union(problem.model, end.parameters), end.parameters.n_machines
+        total, m = problem.model.union(end.parameters), end.parameters.n_machines
         result = {"n_used_interactions": end.used_interactions, **self._attributes(total)}
         if m is not None:
             each = [self._attributes(end.parameters.of_output(c)) for c in range(m)]
@@ -290,7 +290,7 @@ class ModelEstimator(SparseInput):
         self._stored = (*result,)
         self.__dict__ |= {f"{name}_": value for name, value in result.items()}
 
-    def _keep(self, problem: AnyProblem, parameters: Parameters) -> None:
+    def _keep(self, problem: Problem, parameters: Parameters) -> None:
         """Keep what predictions need, as settings may change: of the target the labels, but no values."""
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
@@ -381,7 +381,7 @@ class ModelEstimator(SparseInput):
         X = self._checked(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
             design = Design(augmented(X, self._fitted_dummies), self.dtype)
-            f = predict(self._fitted_model, design, self._fitted_parameters())
+            f = self._fitted_model.scores(design, self._fitted_parameters())
         if not np.isfinite(f).all():
             raise ValueError(
                 "A prediction overflows; X holds larger values than the model can take. Scale X."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.interactions.weights import Interactions
-from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
-from fmviz.engine.sampling.posterior import Posterior, intervals_of
+from fmviz.engine.sampling.gibbs import Draw
+from fmviz.engine.sampling.posterior import Posterior, draws_by_output, intervals_of
 from fmviz.engine.target import Target
 
 from .fitting import SparseInput, by_output, checked_data, keep_parameters, one_column
@@ -38,30 +37,17 @@ class _BayesianFM(SparseInput):
         burn_in = whole_number("burn_in", self.burn_in, 0)
         every = int(whole_number("verbose", int(self.verbose), 0))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        chains = []
-        for output, name in zip(target.outputs(), target.output_names, strict=True):
-            sampler = GibbsSampler(
-                design,
-                output.values,
-                rank,
-                binary,
-                bool(self.fit_linear),
-                bool(self.fit_intercept),
-                self._grouped(design.n_features),
-                rng,
-            )
-            of = f" of output {name!r}" if target.n_outputs > 1 else ""
-            draws = []
-            for i, draw in enumerate(islice(sampler.draws(), burn_in + kept), 1):
-                if every and i % every == 0:
-                    print(f"draw {i:,} of {burn_in + kept:,}{of}: noise {draw.noise:.4g}")
-                if i > burn_in:
-                    draws.append(draw)
-            chains.append(draws)
-        self._posteriors = [Posterior.of(draws, binary) for draws in chains]
-        for name in ("P", "w", "intercept"):
-            each = [getattr(posterior, name) for posterior in self._posteriors]
-            setattr(self, f"{name}_", np.stack(each) if len(each) > 1 else each[0])
+        groups, total = self._grouped(design.n_features), burn_in + kept
+        settings = rank, binary, bool(self.fit_linear), bool(self.fit_intercept), groups, rng
+        chains: list[list[Draw]] = [[] for _ in target.outputs]
+        for c, i, draw in draws_by_output(design, target.outputs, total, *settings):
+            if every and i % every == 0:
+                of = f" of output {target.output_names[c]!r}" if len(chains) > 1 else ""
+                print(f"draw {i:,} of {total:,}{of}: noise {draw.noise:.4g}")
+            if i > burn_in:
+                chains[c].append(draw)
+        posterior = self._posterior = Posterior.of(chains, binary)
+        self.P_, self.w_, self.intercept_ = posterior.P, posterior.w, posterior.intercept
         self._target = replace(target, values=target.values[:0])
         return chains
 
@@ -78,7 +64,7 @@ class _BayesianFM(SparseInput):
         """Return what is read of every output at X, of several on a last axis."""
         check_is_fitted(self)
         X = checked_data(self, X, reset=False)
-        each = [read(posterior, X) for posterior in self._posteriors]
+        each = [read(posterior, X) for posterior in self._posterior.machines]
         return np.stack(each, axis=-1) if len(each) > 1 else each[0]
 
     def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
@@ -108,10 +94,10 @@ class _BayesianFM(SparseInput):
         check_is_fitted(self)
         whole_number("top", top, 1)
         finite_number("level", level, 0, 1)
-        if output is None and len(self._posteriors) > 1:
+        if output is None and self._target.n_outputs > 1:
             outputs = self._target.output_names
             return by_output({name: self.interactions(top, level, name) for name in outputs})
-        posterior = self._posteriors[0 if output is None else self._target.output(output)]
+        posterior = self._posterior.machines[0 if output is None else self._target.output(output)]
         d, L = self.n_features_in_, posterior.mean_factors()
         pairs, weight, *_ = Interactions.of(L).ranked(top)
         i, j = pairs.T
@@ -217,8 +203,8 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         """
         X, y = checked_data(self, X, y, y_numeric=True, multi_output=True)
         chains = self._sample(X, Target(Target.of(one_column(y)).values), binary=False)
-        noise = [np.array([draw.noise for draw in draws]) for draws in chains]
-        self.noise_ = np.stack(noise) if len(noise) > 1 else noise[0]
+        noise = np.array([[draw.noise for draw in draws] for draws in chains])
+        self.noise_ = noise if len(chains) > 1 else noise[0]
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -14,11 +14,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fmviz.engine.errors import whole_number
 from fmviz.engine.losses import Loss
-from fmviz.engine.outputs.side_by_side import AnyProblem, why_empty
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
+from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
+from fmviz.engine.starts.informed import why_empty
 from fmviz.engine.target import Target
 from fmviz.paths.validation import default_folds, finished, search_strengths
 
@@ -61,15 +62,15 @@ class _CrossValidated:
             for machine in problem.machines
         ]
         frames = [choice.frame for choice in choices]
-        named = zip(problem.target.output_names, frames, strict=True)
-        self.path_ = frames[0] if problem.n_machines is None else by_output(dict(named))
+        names = problem.target.output_names
+        self.path_ = by_output(dict(zip(names, frames, strict=True))) if len(names) > 1 else frames[0]
         for name in STRENGTHS:
             setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
         problem = problem.at(**{name: getattr(self, f"{name}_") for name in STRENGTHS})
-        start = problem.stacked([choice.start for choice in choices])
+        start = problem.joined([choice.start for choice in choices])
         self._run(problem, self._chosen_solver(problem), budget, start, rng, kept=kept)
 
-    def _loss(self: Any, scorer: Callable[..., float], held_out: AnyProblem, fit: Parameters) -> float:
+    def _loss(self: Any, scorer: Callable[..., float], held_out: Problem, fit: Parameters) -> float:
         """Return the negative score of a fit on held-out rows."""
         view, labels = clone(self), held_out.target.labels
         view._keep(held_out, fit)
@@ -78,7 +79,7 @@ class _CrossValidated:
             view.classes_ = labels
         return -float(scorer(view, held_out.design.matrix, held_out.target.decode(held_out.y)))
 
-    def _why_empty(self, problem: AnyProblem, end: Parameters) -> str | None:
+    def _why_empty(self, problem: Problem, end: Parameters) -> str | None:
         """Return a sentence where the chosen strengths give a fit without interactions."""
         if why_empty(problem, end) is None:
             return None

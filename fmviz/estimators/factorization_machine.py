@@ -11,12 +11,12 @@ import numpy as np
 from fmviz.engine.errors import finite_number, one_of
 from fmviz.engine.losses import Loss
 from fmviz.engine.models import HigherOrder, Lifted, Model, PolynomialNetwork, get_model
-from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
+from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
+from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
 from fmviz.engine.starts.strengths import fill_strengths
 
 from .base import Callback, ModelEstimator, RandomState
@@ -82,7 +82,7 @@ class _FactorizationMachine(ModelEstimator):
                 )
         return super()._problem_arguments()
 
-    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
+    def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
         given = {name: getattr(self, name) for name in STRENGTHS}
         if not refresh:
             given = {name: getattr(self, f"{name}_", value) for name, value in given.items()}
@@ -92,23 +92,15 @@ class _FactorizationMachine(ModelEstimator):
             given["lambda_sparse"] = 0.0
         if given["lambda_p"] is None and not problem.model.factorised and given["lambda_sparse"] != 0.0:
             given["lambda_p"] = 0.0
-        values = {
-            name: np.broadcast_to(np.array(value, dtype=object), len(problem.machines))
-            for name, value in given.items()
-        }
-        filled = [
-            fill_strengths(machine, {name: value[c] for name, value in values.items()})
-            for c, machine in enumerate(problem.machines)
-        ]
-        problem = problem.with_machines([machine for machine, _ in filled])
+        problem, size = fill_strengths(problem, given)
         for name in STRENGTHS:
             setattr(self, f"{name}_", getattr(problem, name))
-        return problem, problem.joined([size for _, size in filled])
+        return problem, size
 
     def _informed(self) -> bool:
         return one_of("start", self.start, STARTS) == "informed"
 
-    def _chosen_solver(self, problem: AnyProblem) -> Solver:
+    def _chosen_solver(self, problem: Problem) -> Solver:
         solver = super()._chosen_solver(problem)
         if not self._informed():
             return solver
@@ -116,7 +108,7 @@ class _FactorizationMachine(ModelEstimator):
             solver = get_solver(solver.name, quick_settings(solver.name))
         return informed_solver(solver, problem)
 
-    def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
+    def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:
         if not self._informed():
             return problem.start(size, rng)
         return informed_start(problem, size, rng, shrunk=self.lambda_p is None)

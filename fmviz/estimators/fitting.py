@@ -14,12 +14,13 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.design import check_format
 from fmviz.engine.errors import whole_number
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import Model
-from fmviz.engine.outputs.side_by_side import AnyProblem, certify
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
@@ -90,7 +91,7 @@ class HeldOut:
 
     Parameters
     ----------
-    problem : AnyProblem
+    problem : Problem
         The problem of all rows.
     fraction : float
         The share of the rows that are held out.
@@ -103,12 +104,12 @@ class HeldOut:
 
     Attributes
     ----------
-    training : AnyProblem
+    training : Problem
         The problem of the other rows.
     """
 
     def __init__(
-        self, problem: AnyProblem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
+        self, problem: Problem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
     ) -> None:
         training, chosen = train_test_split(
             np.arange(problem.design.n_samples),
@@ -136,7 +137,7 @@ class HeldOut:
             "rows held out did not fall."
         )
 
-    def best_of(self, problem: AnyProblem, end: Snapshot) -> Snapshot:
+    def best_of(self, problem: Problem, end: Snapshot) -> Snapshot:
         """Return the final snapshot with the parameters of the best epoch on the held-out rows."""
         best = self._best
         assert end.status is not None
@@ -326,7 +327,7 @@ class Memory(NamedTuple):
     state: Mapping[str, Any]
 
 
-def key_of(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
+def key_of(problem: Problem, solver: Solver, at: Parameters) -> str:
     """Return a digest of the problem, the settings of its solver and the parameters of a fit."""
     parts = (
         *(problem.model, problem.penalty, problem.loss, problem.rank),
@@ -335,7 +336,7 @@ def key_of(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
         *(solver.name, solver.settings, list(at)),
     )
     digest = hashlib.blake2b(repr(parts).encode(), digest_size=16)
-    for array in (*problem.design.columns, problem.y, problem.machines[0].unit_weights, *at.values()):
+    for array in (*problem.design.columns, problem.y, problem.unit_weights, *at.values()):
         if array.size:
             digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

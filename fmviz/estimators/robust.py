@@ -12,7 +12,6 @@ from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.losses import CappedHinge, CappedInsensitive, Insensitive, Loss
 from fmviz.engine.models import Model, RobustFM
-from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.settings import SMALL
@@ -37,19 +36,14 @@ class _Robust(ModelEstimator):
 
     regularizer = "l2"
     _merges_rows = True
-    _estimated_start: Parameters | None = None
     _largest_epsilon: ClassVar[float | None] = None
 
     def _number(self, name: str, low: float = 0.0, high: float | None = None) -> float | None:
         """Return a parameter that is a number; None for "auto", infinity for none."""
         value = getattr(self, name)
-        if value is None and name.startswith("cap"):
-            return np.inf
-        if isinstance(value, str):
-            if value == "auto":
-                return None
-            raise ValueError(f"{name} = {value!r} is neither a number nor 'auto'.")
-        return finite_number(name, value, low, high)
+        if isinstance(value, str) and value == "auto":
+            return None
+        return np.inf if value is None and name.startswith("cap") else finite_number(name, value, low, high)
 
     def _caps(self) -> Caps:
         return Caps(
@@ -62,11 +56,11 @@ class _Robust(ModelEstimator):
     @property
     def loss(self) -> Loss:
         caps = self._caps()
-        return self._loss_of(caps.epsilon or 0.0, 1.0 if caps.cap is None else caps.cap)
+        return self._loss_of(caps.epsilon or 0.0, caps.cap or 1.0)
 
     def _model(self) -> Model:
         cap = self._caps().spectrum
-        return RobustFM("squared") if cap == np.inf else RobustFM(cap=1.0 if cap is None else cap)
+        return RobustFM("squared") if cap == np.inf else RobustFM(cap=cap or 1.0)
 
     def _setting(self, name: str) -> Any:
         if name == "rank":
@@ -83,25 +77,21 @@ class _Robust(ModelEstimator):
             tags.classifier_tags.multi_label = False
         return tags
 
-    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
-        problem = cast(Problem, problem)
+    def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
+        rng = generator(self.random_state)
         d = problem.design.n_features
         free = d if d <= _FREE_RANK else min(d, _RANK)
         problem = replace(problem, rank=free if self.rank is None else self.rank)
         if self._number("lambda_w") is None:
             problem = problem.at(lambda_w=linear_strength(problem))
-        self._estimated_start = None
-        given = self._caps()
-        if None in (given.epsilon, given.cap, given.spectrum, given.lambda_p):
-            estimate = estimate_caps(
-                problem, given, self._chosen_solver(problem), generator(self.random_state)
-            )
-            problem, self._estimated_start = estimate.problem, estimate.start
+        caps, self._begin = self._caps(), problem.start(0.0, rng)
+        if None in (caps.epsilon, caps.cap, caps.spectrum, caps.lambda_p):
+            solver = self._chosen_solver(problem)
+            problem, self._begin, _ = estimate_caps(problem, caps, solver, self._begin, rng)
         return problem, 0.0
 
-    def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
-        estimated = self._estimated_start
-        return super()._cold_start(problem, size, rng) if estimated is None else estimated
+    def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:
+        return self._begin
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         if target.kind not in ("real", "binary") or target.values.ndim > 1:
@@ -110,7 +100,7 @@ class _Robust(ModelEstimator):
                 "Fit one machine for each, as sklearn.multiclass.OneVsRestClassifier does."
             )
         super()._fit(X, target, sample_weight, stratified)
-        self._estimated_start = None
+        del self._begin
         f = self._fitted_model.predict(Design(X, self.dtype), self._fitted_parameters())
         kinks: Any = self._fitted_loss.majoriser
         self.outlier_mask_ = kinks.excess(f, target.values) > kinks.cap
@@ -118,13 +108,11 @@ class _Robust(ModelEstimator):
         delta = trusted / 6.0 or 1.0
         self.sample_weight_ = delta * kinks.weights(f, target.values, delta)
 
-    def _store(self, problem: AnyProblem, end: Snapshot) -> None:
+    def _store(self, problem: Problem, end: Snapshot) -> None:
         super()._store(problem, end)
-        problem = cast(Problem, problem)
         loss, model = problem.loss.settings, cast(RobustFM, problem.model)
-        self.eps_insensitive_ = float(loss["epsilon"])
-        self.cap_loss_ = float(loss.get("cap", np.inf))
-        self.cap_spectrum_ = model.cap if model.capped else float("inf")
+        self.eps_insensitive_, self.cap_loss_ = loss["epsilon"], loss.get("cap", np.inf)
+        self.cap_spectrum_ = model.cap if model.capped else np.inf
         self.lambda_spectrum_, self.lambda_w_ = problem.lambda_p, problem.lambda_w
         counted = model.free(self.coefficients_) if model.capped else self.coefficients_ > 0.0
         self.rank_ = int(np.count_nonzero(counted))
@@ -160,8 +148,8 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     cap_spectrum : float, "auto" or None, default="auto"
         ε₃ > 0: eigenvalues whose square is beyond it are free. None for λ_Z‖Z‖²_F.
     lambda_w, lambda_spectrum : float or "auto", default="auto"
-        λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0; its λ_w
-        hardly shrinks.
+        λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0, and to 0
+        where the norm has no cap; its λ_w hardly shrinks.
     solver : str, default="auto"
         "two_stage", or "incremental_svd", which is "auto" for more than 61 features.
     solver_params : dict, optional

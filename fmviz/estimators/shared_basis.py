@@ -12,9 +12,9 @@ from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.losses import Loss
 from fmviz.engine.models import Model, get_model
-from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
+from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
@@ -54,9 +54,7 @@ class _SharedBasis(ModelEstimator):
         # A certificate takes longer than an epoch.
         return replace(super()._budget(), certify_every=1_000)
 
-    def _completed(self, problem: AnyProblem, refresh: bool = True) -> tuple[AnyProblem, Any]:
-        # A machine of several outputs is one problem.
-        (problem,) = problem.machines
+    def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
         if self.lambda_w is None:
             problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem))
         if self.lambda_sparse is None and not problem.model.radius:
@@ -67,7 +65,7 @@ class _SharedBasis(ModelEstimator):
             problem = problem.at(lambda_sparse=STRENGTH_SHARE * largest_strength(scaled))
         return problem, 0.0
 
-    def _chosen_solver(self, problem: AnyProblem) -> Solver:
+    def _chosen_solver(self, problem: Problem) -> Solver:
         refit = one_of("refit", self.refit, ("output", "full"))
         solver = chosen_solver(problem, self.solver)
         if isinstance(self.solver, Solver) or "refit" not in solver.settings:

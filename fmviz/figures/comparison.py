@@ -11,8 +11,6 @@ from fmviz.figures import palette
 from fmviz.figures.training import DASHES, X_TITLES, X, finish, metric_axis, thin
 from fmviz.metrics import Metric
 
-STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
-
 
 def run_styles(regularizers: Sequence[str]) -> list[tuple[str, str]]:
     """Return the colour of every run's regularizer, and a dash that distinguishes runs of one colour."""
@@ -112,46 +110,33 @@ def equal_sparsity(table: pd.DataFrame, metric: str, title: str) -> go.Figure:
     return finish(figure, 300, 30, yaxis_visible=False)
 
 
-def against_strength(
-    table: pd.DataFrame,
-    axis: str,
-    value: str,
-    error: str | None,
-    metric: Metric,
-) -> go.Figure:
-    """Draw means against a strength, a curve for every data set and method.
+def against_strength(table: pd.DataFrame, value: str, error: str | None, metric: Metric) -> go.Figure:
+    """Draw means against λ, a curve for every method.
 
     Parameters
     ----------
     table : DataFrame
-        Columns ``dataset``, ``method``, ``regularizer``, `axis`, `value` and `error`.
-    axis, value : str
-        The columns of the two axes.
+        Columns ``method``, ``regularizer``, ``lambda_sparse``, `value` and `error`.
+    value : str
+        The column that is drawn.
     error : str, optional
         The column of the bars.
     metric : Metric
         What the values are of.
     """
     figure = go.Figure()
-    several = table["dataset"].nunique() > 1
-    dashes = {name: DASHES[i % len(DASHES)] for i, name in enumerate(table["dataset"].unique())}
-    for (dataset, method, regularizer), rows in table.groupby(
-        ["dataset", "method", "regularizer"], sort=False
-    ):
-        rows = rows.sort_values(axis)
+    for (method, regularizer), rows in table.groupby(["method", "regularizer"], sort=False):
+        rows = rows.sort_values("lambda_sparse")
         figure.add_scatter(
-            x=rows[axis],
+            x=rows["lambda_sparse"],
             y=rows[value],
             error_y=None if error is None else {"array": rows[error].fillna(0), "thickness": 1, "width": 3},
-            name=f"{method} · {dataset}" if several else str(method),
+            name=str(method),
             mode="lines+markers",
-            line={"color": palette.regularizer_color(str(regularizer)), "width": 2, "dash": dashes[dataset]},
+            line={"color": palette.regularizer_color(str(regularizer)), "width": 2},
             hovertemplate="%{y:.5g}",
         )
-    figure.update_xaxes(
-        title=STRENGTHS.get(axis, axis.replace("_", " ")), type="log" if (table[axis] > 0).all() else "linear"
-    )
-    figure.update_xaxes(dtick=1, exponentformat="power", selector={"type": "log"})
+    figure.update_xaxes(title="λ", type="log", dtick=1, exponentformat="power")
     figure.update_yaxes(metric_axis(metric, table[value]))
     return finish(
         figure,

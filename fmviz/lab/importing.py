@@ -117,10 +117,9 @@ def usual_settings(dataset: Dataset) -> dict[str, Any]:
     }
     rows = np.sort(np.random.default_rng(0).permutation(len(dataset.y))[:_ROWS])
     problem = prepare(dataset, Experiment.from_dict(settings), rows).problem
-    filled = [fill_strengths(each, dict.fromkeys((*STRENGTHS, "init_scale"))) for each in problem.machines]
-    strengths = {name: [getattr(each, name) for each, _ in filled] for name in STRENGTHS}
-    strengths["init_scale"] = [size for _, size in filled]
-    known = {name: float(f"{np.mean(values):.2g}") for name, values in strengths.items()}
+    problem, size = fill_strengths(problem, dict.fromkeys((*STRENGTHS, "init_scale")))
+    strengths = {**{name: getattr(problem, name) for name in STRENGTHS}, "init_scale": size}
+    known = {name: float(f"{np.mean(value):.2g}") for name, value in strengths.items()}
     return settings | known | {"start": "informed"}
 
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fmviz.engine import compatibility
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, chosen_solver, never
+from fmviz.engine.drive import Budget, chosen_solver, iterate, never
 from fmviz.engine.errors import whole_number
 from fmviz.engine.interactions.weights import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
-from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import AnyProblem, build, informed_start, predict, union, why_empty
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot
-from fmviz.engine.starts.informed import informed_solver
-from fmviz.engine.starts.robust import EstimatedCaps
+from fmviz.engine.starts.informed import informed_solver, informed_start, why_empty
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import Dataset
@@ -89,9 +87,9 @@ def _rows(source: DataChoice, share: float, seed: int) -> Split:
     return dataset, (Design(dataset.X[train]), dataset.y[train]), kept
 
 
-def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
+def problem_of(experiment: Experiment, design: Design, y: Any) -> Problem:
     """Return the objective of an experiment on some rows."""
-    return build(
+    return Problem.build(
         design,
         y,
         loss=experiment.loss,
@@ -117,7 +115,7 @@ class Run:
         The settings.
     dataset : Dataset
         All data.
-    problem : Problem or SideBySide
+    problem : Problem
         The objective on the training rows.
     validation : (Design, ndarray) or None
         The validation rows.
@@ -129,7 +127,7 @@ class Run:
 
     experiment: Experiment
     dataset: Dataset
-    problem: AnyProblem
+    problem: Problem
     validation: Rows | None
     schedule: Schedule = field(default_factory=Schedule)
     begin: Parameters | None = None
@@ -137,12 +135,7 @@ class Run:
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
         """Load the data of an experiment and build its problem, with estimated caps if it asks for them."""
-        run = cls.loaded(experiment)
-        if not run.caps_missing:
-            return run
-        assert isinstance(run.problem, Problem)
-        problem = found_caps.known(experiment, run.problem)
-        return run.with_caps() if problem is None else replace(run, problem=problem)
+        return cls.loaded(experiment).with_caps(find=partial(found_caps.find_cached, starts=False))
 
     @classmethod
     def loaded(cls, experiment: Experiment) -> Run:
@@ -159,12 +152,12 @@ class Run:
     @property
     def caps_missing(self) -> bool:
         """Whether caps and a start are still to be estimated from the data."""
-        return self.experiment.finds_caps and self.begin is None and isinstance(self.problem, Problem)
+        return self.experiment.finds_caps and self.begin is None and self.problem.n_machines is None
 
     def with_caps(
         self,
         should_stop: Callable[[], bool] = never,
-        find: Callable[[Experiment, Problem, Callable[[], bool]], EstimatedCaps] = found_caps.find_cached,
+        find: Callable[..., tuple[Problem, Parameters | None]] = found_caps.find_cached,
     ) -> Run:
         """Return the run with caps estimated from its data, if its experiment asks for them.
 
@@ -182,9 +175,8 @@ class Run:
         """
         if not self.caps_missing:
             return self
-        assert isinstance(self.problem, Problem)
-        estimated = find(self.experiment, self.problem, should_stop)
-        return replace(self, problem=estimated.problem, begin=estimated.start)
+        problem, begin = find(self.experiment, self.problem, should_stop)
+        return replace(self, problem=problem, begin=begin)
 
     @property
     def designs(self) -> tuple[Design, ...]:
@@ -197,7 +189,7 @@ class Run:
             return self
         kept = self.validation
         if kept is not None:
-            kept = kept[0], self.dataset.target_of(kept[1]).outputs()[c].values
+            kept = kept[0], self.dataset.target_of(kept[1]).outputs[c].values
         data, problem = self.dataset.of_output(c), self.problem.machines[c]
         return replace(self, dataset=data, problem=problem, validation=kept)
 
@@ -272,10 +264,10 @@ class Run:
         if self.validation is not None:
             figures |= self._prediction(*self.validation, parameters, "validation")
         model = self.problem.model
-        used = union(model, parameters)
+        used = model.union(parameters)
         figures |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
         figures |= model.further_counts(parameters)
-        if self.experiment.finds_caps and isinstance(self.problem, Problem):
+        if self.experiment.finds_caps and self.problem.n_machines is None:
             figures |= found_caps.caps_record(self.problem)
         each = [
             self._recovery(self.dataset.of_output(c), *model.of_output(parameters, c))
@@ -313,7 +305,7 @@ class Run:
         """Return the confusion matrix, shape (C, C), and which rows it counts, "validation" or "training"."""
         known = self.validation
         design, y = (self.problem.design, self.problem.y) if known is None else known
-        chosen = Target.of(self.dataset.target_of(y)).chosen(predict(self.problem.model, design, parameters))
+        chosen = Target.of(self.dataset.target_of(y)).chosen(self.problem.model.scores(design, parameters))
         n = len(self.dataset.class_labels or ())
         counts = np.bincount(y.astype(int) * n + chosen, minlength=n * n).reshape(n, n)
         return counts, "training" if known is None else "validation"
@@ -323,7 +315,7 @@ class Run:
     ) -> dict[str, float]:
         """Return the loss and the prediction metrics on some rows, with a prefix."""
         problem = self.problem
-        f = predict(problem.model, design, parameters)
+        f = problem.model.scores(design, parameters)
         target = Target.of(self.dataset.target_of(y))
         levels = self.dataset.levels if target.kind == "ordinal" else None
         risk = problem.on_rows(design, y).empirical_risk(f)

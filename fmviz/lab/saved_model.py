@@ -15,7 +15,6 @@ from scipy.special import ndtr
 from fmviz.engine.design import Design
 from fmviz.engine.losses import get_loss, loss_of_outputs
 from fmviz.engine.models import get_model
-from fmviz.engine.outputs.side_by_side import predict
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.input_files import read_input
@@ -171,7 +170,7 @@ class SavedModel:
     def _scored(self, X: Any) -> np.ndarray:
         if self.averaged is not None:
             return self.averaged.scores(X)
-        return predict(get_model(self.model, self.model_params), Design(X), self.parameters)
+        return get_model(self.model, self.model_params).scores(Design(X), self.parameters)
 
     def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
         """Return scores, shape (N,) or (N, m), NaN in rows with a missing value, and notes on the rows.

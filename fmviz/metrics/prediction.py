@@ -105,7 +105,7 @@ def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
 
 def _auc(known: Predictions) -> float:
     scores = known.f.reshape(len(known.f), -1).T
-    return float(np.mean([roc_auc(y.values, f) for y, f in zip(known.target.outputs(), scores, strict=True)]))
+    return float(np.mean([roc_auc(y.values, f) for y, f in zip(known.target.outputs, scores, strict=True)]))
 
 
 def _accuracy(known: Predictions) -> float:

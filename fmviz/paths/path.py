@@ -11,15 +11,13 @@ import numpy as np
 import pandas as pd
 
 from fmviz.choices import bound
-from fmviz.engine.drive import Budget, chosen_solver
+from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
-from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
+from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
 from fmviz.engine.starts.strengths import References
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
@@ -75,7 +73,7 @@ class PathPoint:
 
 
 def iterate_path(
-    problem: AnyProblem,
+    problem: Problem,
     lambdas: Sequence[float],
     *,
     orders: Sequence[Order] = ("down",),
@@ -122,7 +120,7 @@ def iterate_path(
 
 
 def start_and_solver(
-    problem: AnyProblem,
+    problem: Problem,
     start: str | Parameters,
     init_scale: float,
     rng: np.random.Generator,
@@ -151,14 +149,14 @@ def path_solver(problem: Formulation, solver: str | Solver, given: Mapping[str, 
 
 
 def _path(
-    problem: AnyProblem,
+    problem: Problem,
     strengths: list[float],
     orders: Sequence[Order],
     solver: Solver,
     budget: Budget | None,
     first: Parameters,
     rng: np.random.Generator,
-    held_out: AnyProblem | None,
+    held_out: Problem | None,
     should_stop: Callable[[], bool],
 ) -> Iterator[PathPoint]:
     # Only the final snapshot of each fit is read.
@@ -198,8 +196,8 @@ def regularization_path(
     ----------
     X : (N, d) array_like or sparse matrix
         The features.
-    y : (N,) array_like
-        The target; -1 and +1 for a binary loss.
+    y : (N,) or (N, m) array_like
+        The target; -1 and +1 for a binary loss. Several outputs have the same strengths.
     lambdas : sequence of float, optional
         The strengths λ ≥ 0; by default 25, from about the one at which P = 0, see `lambda_max`, down to a
         thousandth of it.

@@ -11,8 +11,8 @@ import numpy as np
 
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, whole_number
-from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 
@@ -145,7 +145,7 @@ def find_lambda(
 
 
 def search_lambda(
-    problem: AnyProblem,
+    problem: Problem,
     target_interactions: int = 1_000,
     accept: tuple[int, int] | None = None,
     *,

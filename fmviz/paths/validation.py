@@ -12,20 +12,21 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.drive import Budget
-from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start, linear_fit, references
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.informed import informed_solver
-from fmviz.engine.starts.strengths import N_STRENGTHS, linear_reference
+from fmviz.engine.starts.informed import informed_solver, informed_start
+from fmviz.engine.starts.strengths import N_STRENGTHS, References, linear_reference
+from fmviz.engine.starts.zero_threshold import linear_fit
 
 from .path import Order, PathPoint, iterate_path, onwards, path_solver
 
 Step = TypeVar("Step")
 End = TypeVar("End")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
-Parts = Sequence[tuple[AnyProblem, Sequence[AnyProblem]]]
+Parts = Sequence[tuple[Problem, Sequence[Problem]]]
 Attempt = Callable[[Parts, Sequence[float], list[Parameters]], Iterator[tuple["Trial", list[Parameters]]]]
-Measure = Callable[[AnyProblem, Parameters], float]
+Measure = Callable[[Problem, Parameters], float]
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
@@ -183,7 +184,7 @@ def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> 
 
 
 def search_strengths(
-    problem: AnyProblem,
+    problem: Problem,
     folds: Folds,
     rng: np.random.Generator,
     *,
@@ -206,7 +207,7 @@ def search_strengths(
 
     Parameters
     ----------
-    problem : Problem or SideBySide
+    problem : Problem
         The problem of all rows; its strengths are ignored. Several outputs share the chosen ones.
     folds : sequence of (int ndarray, int ndarray)
         Training rows and held-out rows.
@@ -242,7 +243,7 @@ def search_strengths(
     lambda_w = _linear_strength(problem, parts)
     problem = problem.at(lambda_w=lambda_w)
     parts = [(train.at(lambda_w=lambda_w), held_out) for train, held_out in parts]
-    known, order = references(problem), onwards(problem)
+    known, order = References(problem), onwards(problem)
     strengths = known.grid(count)[:: 1 if order == "down" else -1]
     weakest = {"lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p, "lambda_sparse": min(strengths)}
     method = informed_solver(path_solver(problem, solver), problem)
@@ -330,7 +331,7 @@ def _refined(
             return
 
 
-def parts_of(problem: AnyProblem, folds: Folds) -> Parts:
+def parts_of(problem: Problem, folds: Folds) -> Parts:
     """Return the problems of the training rows and of the held-out rows of all folds."""
     pieces = _PIECES if len(folds) == 1 else 1
     return [
@@ -425,10 +426,9 @@ def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = la
         return result
 
 
-def _linear_strength(problem: AnyProblem, parts: Parts) -> float:
+def _linear_strength(problem: Problem, parts: Parts) -> float:
     """Return the λ_w with the best linear fits on held-out rows."""
-    # The reference depends on X alone.
-    reference = linear_reference(problem.machines[0])
+    reference = linear_reference(problem)
     if not problem.fit_linear or reference == 0.0:
         return problem.lambda_w
     fits: list[Parameters | None] = [None] * len(parts)

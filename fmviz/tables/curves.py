@@ -87,7 +87,7 @@ def _losses(
     rng = np.random.default_rng(0)
     sampler = GibbsSampler(Design(X[inside]), y[inside], _RANK, binary, True, True, groups, rng)
     draws = list(islice(sampler.draws(), _BURN_IN + _DRAWS))[_BURN_IN:]
-    scores = Posterior.of(draws, binary).scores(X[out])
+    scores = Posterior.of([draws], binary).scores(X[out])
     if binary:
         return -np.log(np.clip(ndtr(y[out] * scores), 1e-9, 1.0))
     return np.square(y[out] - scores)

@@ -29,7 +29,7 @@ from fmviz.lab.search.sweep_run import (
 )
 from fmviz.lab.store import store
 from fmviz.metrics import COLUMNS, USED_INTERACTIONS
-from fmviz.ui import navigation, session_uploads, shell, widgets
+from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import MOST
 from fmviz.ui.escape import plain
@@ -194,7 +194,6 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         st.warning(f"{count}: {plain(first.message)}", icon=":material/error:")
     metric = main_metric(table)
     means = means_table(table, list(plan.grid), metric)
-    means["dataset"] = means["dataset"].map(session_uploads.label)
     if means.empty:
         return
     judged = COLUMNS[metric]
@@ -207,31 +206,29 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
                 label="Compare the methods, each at its best",
                 help=f"By the mean of {judged.label} over the seeds.",
             )
-    axis = next((key for key in plan.grid if len(plan.grid[key]) > 1), None)
-    if axis is not None:
+    if len(plan.grid["lambda_sparse"]) > 1:
         left, right = st.columns(2)
         for column, value, error, shown in (
             (left, "mean", "std", judged),
             (right, "interactions", None, USED_INTERACTIONS),
         ):
             curves(
-                figures.against_strength(means, axis, value, error, shown),
+                figures.against_strength(means, value, error, shown),
                 key=f"sweeps_{value}",
-                alt=f"{shown.label} against {axis}, a curve for each method.",
+                alt=f"{shown.label} against λ, a curve for each method.",
                 live=view.state.active,
                 place=column,
             )
         bars = "." if view.state.active else "; bars are one standard deviation."
         st.caption(f"Means over the seeds{bars}")
     st.dataframe(
-        means.drop(columns="regularizer"),
+        means.drop(columns=["dataset", "regularizer"]),
         hide_index=True,
         key="sweeps_table",
         column_config={
-            "dataset": "Data set",
             "method": "Method",
             "fits": "Fits",
-            **{name: figures.STRENGTHS.get(name, widgets.title_of(name)) for name in plan.grid},
+            "lambda_sparse": "λ",
             "mean": st.column_config.NumberColumn(judged.label, format="%.5g"),
             "std": st.column_config.NumberColumn("± std", format="%.2g"),
             "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),

@@ -6,7 +6,7 @@ import cvxpy
 import numpy as np
 import pytest
 
-from fmviz.engine.penalties import OUTPUT_PENALTIES, L1LInf, get_penalty
+from fmviz.engine.penalties import L1LInf
 
 
 def test_the_operator_of_l1_linf_is_the_least_and_certified():
@@ -50,9 +50,3 @@ def test_residuals_are_distances_to_the_subdifferential():
             other = np.zeros((1, 4))
             other[0, :2] = 0.7 * share * np.sign(Q[0, :2])
             assert float((residual * (other - nearest)).sum()) <= 1e-9
-
-
-def test_names_of_the_output_layer():
-    assert list(OUTPUT_PENALTIES) == ["l1", "l1_l2", "l1_linf", "l2"]
-    assert get_penalty("l1_l2") == get_penalty("l21")
-    assert [penalty.row_norm for penalty in OUTPUT_PENALTIES.values()] == [1.0, 2.0, np.inf, None]

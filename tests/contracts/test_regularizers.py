@@ -258,22 +258,20 @@ def test_thresholds_match_the_views(penalty, rng):
     assert thresholds == pytest.approx(np.asarray(expected), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["l1", "l21", "ti", "cs", "l2", "ti_power", "cs_power", "elastic_net"])
-def test_convex_operators_agree_with_a_generic_solver(name):
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        *((name, {}) for name in ("l1", "l21", "ti", "cs", "l2", "ti_power", "cs_power")),
+        *(("elastic_net", {"rho": rho}) for rho in (0.1, 0.5, 0.9)),
+    ],
+)
+def test_convex_operators_agree_with_a_generic_solver(name, params):
     P = np.random.default_rng(12).normal(size=(6, 3))
-    for strength in (0.02, 0.3):
-        expected = generic_prox(name, P, strength)
+    for strength in (0.02, 0.3, 3.0):
+        expected = generic_prox(name, P, strength, **params)
         # ½‖Q − Q*‖² is at most the gap, which is 1e-9 with power cones.
         error = 5e-5 if name.endswith("_power") else 1e-6
-        assert fmviz.prox(name, P, strength) == pytest.approx(expected, abs=error)
-
-
-@pytest.mark.parametrize("rho", [0.1, 0.5, 0.9])
-def test_the_elastic_net_agrees_with_a_generic_solver_at_every_share(rho):
-    P = np.random.default_rng(13).normal(size=(6, 3))
-    for strength in (0.02, 0.3, 3.0):
-        expected = generic_prox("elastic_net", P, strength, rho=rho)
-        assert fmviz.prox("elastic_net", P, strength, rho=rho) == pytest.approx(expected, abs=1e-6)
+        assert fmviz.prox(name, P, strength, **params) == pytest.approx(expected, abs=error)
 
 
 @pytest.mark.parametrize("penalty", READINGS, ids=repr)

@@ -42,6 +42,7 @@ Y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=20)
 
 def test_a_name_with_parameters_is_the_value():
     assert get_loss("huber", {"delta": 2}) == Huber(2)
+    assert repr(Huber(2)) == "Huber(delta=2.0)"
     assert get_penalty("ti", {"axis": "rows"}) == TI(axis="rows")
     assert get_model("hofm", {"order": 5}) == HigherOrder(5)
     assert get_loss("huber") == Huber() == Huber(1.0)
@@ -56,15 +57,6 @@ def test_every_name_is_bound_and_every_value_stays_as_it_is(get, registry):
         assert get(value) is value
         assert get(name, value.settings) == value
         assert value.name == name
-
-
-def test_parameters_are_kept_in_one_form():
-    assert Huber(2).delta == 2.0
-    assert isinstance(Huber(2).delta, float)
-    assert Huber(2).theta == (2.0,)
-    assert Squared().theta == ()
-    assert TI(axis="rows").settings == {"axis": "rows"}
-    assert repr(Huber(2)) == "Huber(delta=2.0)"
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)

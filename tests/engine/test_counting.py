@@ -68,8 +68,3 @@ def test_ranked_pairs_are_the_largest(top, rng):
     order = np.lexsort((b, a, -np.abs(W[a, b])))[:top]
     assert np.array_equal(result.sets, np.column_stack([a, b])[order])
     assert result.weight == pytest.approx(W[a, b][order])
-
-
-def test_ranked_pairs_of_nothing():
-    result = pairs_of(get_model("fm"), Parameters(np.zeros((4, 2)), np.zeros(4), 0.0)).ranked()
-    assert (result.sets.shape, result.weight.size) == ((0, 2), 0)

@@ -39,16 +39,6 @@ def read(design: Design, rows: bool = False) -> np.ndarray:
     return out if rows else out.T
 
 
-def test_rows_of_ones_and_of_nothing():
-    ones = np.array([[0, 1, 1], [0, 0, 0], [1, 1, 0]])
-    design = Design(sp.csr_array(ones))
-    assert design.storage.name == "binary"
-    assert np.array_equal(read(design, rows=True), ones)
-    empty = Design(sp.csr_array((2, 3)))
-    assert np.array_equal(read(empty, rows=True), np.zeros((2, 3)))
-    assert empty.longest_row == 0
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_becomes_the_same_matrix(form):
     design = Design(FORMS[form])
@@ -69,7 +59,8 @@ def test_ones_need_no_values():
     design = Design(ones)
     assert design.storage.name == "binary"
     assert design.columns.data.size == 0
-    assert np.array_equal(read(design), ones.toarray())
+    for rows in (False, True):
+        assert np.array_equal(read(design, rows), ones.toarray())
     assert np.array_equal(np.asarray(design.power(4).todense()), ones.toarray())
 
 
@@ -82,6 +73,12 @@ def test_duplicates_are_summed_and_stored_zeros_dropped_without_touching_the_inp
     assert design.dot(np.eye(2))[0, 1] == 3.0
     Design(csr)
     assert np.array_equal(csr.data, stored)
+
+
+def test_of_nothing_there_is_nothing():
+    empty = Design(sp.csr_array((2, 3)))
+    assert np.array_equal(read(empty, rows=True), np.zeros((2, 3)))
+    assert empty.longest_row == 0
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from small_data import STORAGES, agree, pairs, stored, table, target
 from fmviz.choices import why_not
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
-from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.solvers.stochastic.psgd import SCHEDULES, batch_size, step_sizes
 
 READINGS = [(r, {}) for r in PENALTIES] + [("ti", {"axis": "rows"})]
@@ -94,9 +93,7 @@ def oracle(problem, X, y, weights, solver, start, epochs, order="columns", **own
             own |= {"explicit": solver == "sgd", "first": i * -(-n // own["batch"])}
             P, w, b = slow.psgd_epoch(X, y, w, P, b, orders[i], **same, **fitted, **own)
         else:
-            flags = {"fit_linear": problem.fit_linear, "fit_intercept": problem.fit_intercept}
-            linear = {"loss": problem.loss.name, "lam_w": problem.lambda_w, "weights": weights} | flags
-            w, b = slow_fm.linear_epoch(X, y, w, P, b, **linear)
+            w, b = slow_fm.linear_epoch(X, y, w, P, b, loss=problem.loss.name, weights=weights, **fitted)
             if solver in ("cd", "pcd"):
                 P = slow_fm.pcd_epoch(X, y, w, P, b, by_features=order == "features", **same)
             else:
@@ -229,10 +226,6 @@ DRAWN += [
 def test_stochastic_epochs_equal_the_oracle(regularizer, params, solver, loss, storage):
     own = {"eta0": 0.1} | ({"tau": 0.3} if "katyusha" in solver else {})
     compare(regularizer, params, solver, loss, storage, 2, **own)
-
-
-def test_every_solver_has_an_oracle():
-    assert set(SOLVERS) >= {*SWEEPS, *BATCH, *STOCHASTIC}
 
 
 def test_step_sizes():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from oracles import slow_lifted
 
 from fmviz.engine._jit import python_version
-from fmviz.engine.counting import used_sets
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.interactions import search
 from fmviz.engine.interactions.search import largest_products
@@ -39,15 +39,9 @@ def lifted(U: np.ndarray, c: np.ndarray) -> Interactions:
 
 def brute(P, c, degree: int, repeated: bool):
     """Return every used product and its weight, largest first."""
-    choose = itertools.combinations_with_replacement if repeated else itertools.combinations
-    result = []
-    for subset in choose(range(P.shape[0]), degree):
-        live = [s for s in range(P.shape[1]) if c[s] != 0 and all(P[j, s] != 0 for j in subset)]
-        if live:
-            arrangements = len(set(itertools.permutations(subset))) if repeated else 1
-            weight = sum(c[s] * np.prod([P[j, s] for j in subset]) for s in live)
-            result.append((subset, arrangements * weight))
-    return sorted(result, key=lambda value: -abs(value[1]))
+    times = 1 if repeated else math.factorial(degree)
+    weights = slow_lifted.weights(np.tile(P, (degree, 1, 1)), c / times, repeated)
+    return sorted(weights.items(), key=lambda item: -abs(item[1]))
 
 
 @pytest.mark.parametrize("repeated", [False, True])
@@ -64,37 +58,6 @@ def test_ranking_is_that_of_the_whole_tensor(degree, repeated, seed):
         assert weight == pytest.approx([value for _, value in wanted], rel=1e-12)
         assert repeated or every.n_used() == len(expected)
         assert total == len(expected) or ((total == len(wanted) and every.order > 2) or repeated)
-
-
-@pytest.mark.parametrize("repeated", [False, True])
-@pytest.mark.parametrize("m", [2, 3, 4])
-def test_ranked_products_of_lifted_factors_are_all_used_ones_by_size(m, repeated):
-    U, c = lifted_factors(m), np.array([1.0, -2.0, 0.5])
-    wanted = slow_lifted.weights(U, c, repeated)
-    every = lifted(U, c)
-    sets, weight, *_ = every.ranked(repeated=repeated)
-    got = {tuple(int(j) for j in item): w for item, w in zip(sets, weight, strict=True)}
-    assert got.keys() == wanted.keys()
-    assert all(got[item] == pytest.approx(wanted[item], rel=1e-12, abs=1e-14) for item in wanted)
-    assert (np.diff(np.abs(weight)) <= 0).all()
-    top, top_weight, *_ = every.ranked(5, repeated=repeated)
-    np.testing.assert_array_equal(top, sets[:5])
-    np.testing.assert_allclose(top_weight, weight[:5], rtol=1e-14)
-    if not repeated:
-        assert len(sets) == used_sets(U, m)
-        for item in sets[:5]:
-            assert every.uses(item)
-            assert every.entry(item) == pytest.approx(got[tuple(int(j) for j in item)], rel=1e-12)
-            assert every.entry(item[::-1]) == every.entry(item)
-
-
-def test_a_slice_of_lifted_factors_is_that_of_its_tensor():
-    U, c = lifted_factors(3), np.array([1.0, -2.0, 0.5])
-    wanted = slow_lifted.weights(U, c, False)
-    for j in range(6):
-        matrix = lifted(U, c).at([j]).matrix()
-        for pair in ((a, b) for a in range(6) for b in range(a) if j not in (a, b)):
-            assert 6 * matrix[pair] == pytest.approx(wanted.get(tuple(sorted((j, *pair))), 0.0), abs=1e-12)
 
 
 def test_cancelled_and_tiny_weights_are_used_and_come_last():

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import run_afresh
 
-import fmviz
 from fmviz.engine import _jit
 
 pytestmark = pytest.mark.needs_jit
@@ -82,13 +79,8 @@ print(json.dumps({
 
 def in_a_process(tmp_path: Path, place: Path, *given: str) -> dict:
     (tmp_path / "temporary").mkdir(exist_ok=True)
-    environment = os.environ | {
-        "PYTHONPATH": str(Path(fmviz.__file__).parents[1]),
-        "FMVIZ_CACHE_DIR": str(place),
-        "TMPDIR": str(tmp_path / "temporary"),
-    }
-    line = [sys.executable, "-c", READ_ONLY, *given]
-    return json.loads(subprocess.run(line, env=environment, capture_output=True, check=True).stdout)
+    folders = {"FMVIZ_CACHE_DIR": place, "TMPDIR": tmp_path / "temporary"}
+    return json.loads(run_afresh("-c", READ_ONLY, *given, **folders))
 
 
 def test_a_cache_that_cannot_be_written_is_read(tmp_path):

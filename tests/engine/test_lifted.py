@@ -82,20 +82,6 @@ def test_theorem_2_lifted_direct_and_trace_norm_have_one_minimum(kernel, loss):
         assert three.objective == pytest.approx(first.objective, rel=1e-5)
 
 
-@pytest.mark.parametrize("degree", [2, 3, 4])
-def test_equal_factors_are_the_direct_model_at_the_same_price(degree):
-    X, y = np.random.default_rng(0).normal(size=(10, 4)), np.ones(10)
-    params = {"kernel": "polynomial", "degree": degree}
-    more = {"regularizer": "l2", "rank": 3, "lambda_p": 0.3}
-    ones = {**params, "coefficients": "ones"}
-    direct = build_problem(X, y, model="expansion", model_params=ones, **more)
-    lifted = build_problem(X, y, model="lifted", model_params=params, **more)
-    P = np.random.default_rng(0).normal(size=(4, 3))
-    w = np.ones(4)
-    first = direct.objective(Parameters(P, w, 0.5, coefficients=np.ones(3)))
-    assert lifted.objective(Parameters(np.tile(P, degree), w, 0.5)) == pytest.approx(first, rel=1e-12)
-
-
 def test_a_factor_that_dies_takes_its_column_out_of_use():
     X, y = planted("squared")
     problem = build_problem(
@@ -122,4 +108,4 @@ def test_counts_beyond_machine_integers_are_exact():
 
 def test_counts_of_many_columns_take_more_than_a_word(rng):
     U = rng.normal(size=(2, 6, 150)) * (rng.random((2, 6, 150)) < 0.02)
-    assert counting.used_sets(U, 2) == slow_lifted.used_sets(U)
+    assert counting.used_sets(U, 2) == len(slow_lifted.weights(U, np.ones(150), False))

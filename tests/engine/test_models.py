@@ -283,5 +283,7 @@ def test_counts_of_lifted_factors_are_those_of_the_definition(case):
         if trial % 5 == 0:
             P[1:] = P[0]
         here, U = Parameters(P, np.zeros(d), 0.0), slow_lifted.split(P, m)
-        assert model.used_interactions(here) == slow_lifted.used_sets(U)
-        assert model.used_features(here) == slow_lifted.used_features(params["kernel"], U)
+        products, sets = (slow_lifted.weights(U, np.ones(2), repeated) for repeated in (True, False))
+        assert model.used_interactions(here) == len(sets)
+        used = products if params["kernel"] == "polynomial" else sets
+        assert model.used_features(here) == len({j for product in used for j in product})

@@ -233,6 +233,8 @@ def test_an_empty_fit_says_what_would_leave_it():
     assert "λ_p below" in why(lambda_p=100.0)
     assert "local minimum" in why_empty(Problem.build(X, y, penalty="l1", rank=3, lambda_sparse=9.0), empty)
     nothing = Problem.build(X, 0.0 * y, rank=3)
+    assert why_empty(nothing, linear_fit(nothing)) is None
+    nothing = Problem.build(X, 0.0 * y, rank=3, fit_intercept=False)
     assert "no pair" in why_empty(nothing, linear_fit(nothing))
     assert References(nothing).lambda_sparse == 0.0
     assert why_empty(problem, problem.start(1.0, np.random.default_rng(0))) is None

@@ -22,7 +22,6 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._anderson import Extrapolation, combine, note
 from fmviz.engine.solvers._sweeping import SweepingSolver
 from fmviz.engine.solvers.kernels.repeated import end_sweep
-from fmviz.engine.solvers.pbcd import in_lines
 from fmviz.engine.solvers.pcd import PCD
 
 X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)
@@ -383,18 +382,6 @@ def test_extrapolation_never_raises_the_objective_and_ends_at_a_certified_point(
 
 
 # --------------------------------------------------------------------------------------------- sweeps of rows
-
-
-@pytest.mark.parametrize("k", [1, 7, 8, 9, 30])
-def test_rows_start_lines_and_end_in_zeros(k):
-    M = np.random.default_rng(0).normal(size=(5, k))
-    lines = in_lines(M)
-    assert lines.flags.c_contiguous
-    assert lines.ctypes.data % 64 == 0
-    assert lines.shape[1] % 8 == 0
-    assert lines.shape[1] < k + 8
-    assert np.array_equal(lines[:, :k], M)
-    assert not lines[:, k:].any()
 
 
 @pytest.mark.sample(2)

@@ -489,6 +489,8 @@ def test_bad_data_get_a_sentence():
         (lambda: classifier.fit(X, np.arange(240).reshape(120, 2) % 3), "other values than 0 and 1"),
         (lambda: clone(CASES["hofm"]).set_params(model=HigherOrder(4)).fit(X[:, :1], Y), r"1 feature\(s\)"),
         (lambda: regressor.fit(X, Y * 1e300), "y holds a value of size"),
+        (lambda: regressor.fit(X, np.full(120, 1e200)), "y holds a value of size 1e"),
+        (lambda: OTHERS["basis"].fit(X, np.full(120, 1e200)), "y holds a value of size 1e"),
     ]:
         with pytest.raises(ValueError, match=words):
             ask()

@@ -30,7 +30,6 @@ def test_the_plane_holds_ball_flow_point_and_a_grid_for_clicks():
     assert {(x, y) for x, y in zip(clicks.x, clicks.y, strict=True)} == {
         (x, y) for x in LATTICE for y in LATTICE
     }
-    assert figure.layout.yaxis.scaleanchor == "x"
     assert figure.layout.xaxis.ticktext == ("−2", "−1", "0", "1", "<b>p₁₁</b>")
     assert figure.layout.yaxis.ticktext[-1] == "<b>p₂₁</b>"
 
@@ -42,7 +41,6 @@ def test_exact_zeros_have_a_colour_and_a_sign_of_their_own():
     looks = {(trace.marker.color, trace.marker.symbol) for trace in ends.values()}
     assert len(looks) == 3
     assert list(ends["ends 2"].y) == [0.0]
-    assert len(set(figures.ZERO_COLORS)) == len(set(figures.ZERO_SYMBOLS)) == 4
     assert all(trace.type != "scattergl" for trace in figure.data)
 
 
@@ -61,7 +59,6 @@ def test_a_ball_in_space():
     point, moved = np.array([1.5, 0.6, -0.4]), np.array([1.1, 0.2, 0.0])
     figure = figures.space(ball, np.stack([point, moved]), point, moved, ("a", "b", "c"), color="#748dff")
     by_name = {trace.name: trace for trace in figure.data}
-    assert by_name["unit ball"].x.shape == (9, 17)
     assert list(by_name["prox"].z) == [0.0]
     assert list(by_name["names"].text) == ["a", "b", "c"]
 

@@ -48,8 +48,7 @@ def test_changes_are_marked_where_their_epoch_ended(history):
             lines = [shape.x0 for shape in figure.layout.shapes]
             assert lines == pytest.approx(history[x][[4, 8]].tolist())
             assert [note.text for note in figure.layout.annotations] == list(words.values())
-            picture = sketch.svg(figure)
-            assert picture.count("λ = 0.1<") == 1
+            assert sketch.svg(figure).count("λ = 0.1<") == 1
     assert not mark_epochs(training.curves(history, training.uses()), history, "epoch", {}).layout.shapes
 
 

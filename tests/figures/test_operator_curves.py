@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fmviz.figures.operators import Curve, counts_figure, describe, power
+from fmviz.figures.operators import Curve, counts_figure, describe
 
 X = list(range(-7, 8))
 CURVES = [
@@ -33,12 +33,6 @@ def test_the_present_strength_is_marked():
     assert figure.layout.annotations[0].text == "λ = 2⁻²"
     without = counts_figure(X, CURVES, what="used features", total=14)
     assert len(without.layout.shapes) == 1  # the line of the total
-
-
-def test_ticks_are_powers_of_two():
-    figure = counts_figure(X, CURVES, what="used features", total=0)
-    assert list(figure.layout.xaxis.ticktext) == [power(e) for e in X]
-    assert power(-7) == "2⁻⁷"
 
 
 def test_in_words():

@@ -120,10 +120,9 @@ def test_operators_have_counts_above_pictures():
 
 
 def test_a_page_of_its_own():
-    page = papers.standalone("A title", {"test": TEST}, kind="curves", **TITLES)
-    assert page.startswith("<!doctype html>")
-    assert "A title" in page
-    assert page == papers.standalone("A title", {"test": TEST}, kind="curves", **TITLES)
+    first, again = (papers.standalone("A title", {"test": TEST}, kind="curves", **TITLES) for _ in range(2))
+    assert first == again
+    assert first.startswith("<!doctype html>")
 
 
 def test_no_two_methods_have_one_colour():

@@ -90,11 +90,6 @@ def test_a_run_changed_on_the_way_is_repeated_by_its_experiment(store):
     expected = list(Run.prepare(view.experiment).snapshots())
     assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
     assert np.array_equal(view.parameters.P, expected[-1].parameters.P)
-    end = Run.prepare(view.experiment).end()
-    assert np.array_equal(end.parameters.P, expected[-1].parameters.P)
-    # As a link starts it again, and as the store opens it.
-    again = TaskManager(InlineExecutor()).start(Experiment.from_query(view.experiment.to_query())[0]).view()
-    assert [without_times(r) for r in again.history] == [without_times(r) for r in view.history]
     opened = TaskManager(InlineExecutor(), open_store=lambda: store).reopen(job.id).view()
     assert opened.experiment == view.experiment
     assert [without_times(r) for r in opened.history] == [without_times(r) for r in view.history]
@@ -136,14 +131,3 @@ def test_a_change_while_an_epoch_is_made_takes_effect_after_it():
     ended = job.view().experiment
     job.change(lambda_sparse=0.7)
     assert job.experiment == ended
-
-
-def test_what_the_solver_remembers_is_told_while_it_rests():
-    gradient = dataclasses.replace(SHORT, solver="pgd")
-    job = TaskManager(InlineExecutor()).start(gradient, steps=3)
-    memory = job.memory()
-    assert memory["_eta"] > 0
-    job.change(lambda_sparse=0.5)
-    assert job.memory() is None  # The solver starts anew.
-    job.step()
-    assert job.memory() is not None

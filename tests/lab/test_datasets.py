@@ -7,12 +7,14 @@ import importlib.util
 import lzma
 import pickle
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from small_tables import dense
 
 import fmviz.datasets
 from fmviz.lab.catalog import dataset_spec, load
@@ -88,10 +90,6 @@ def available(name, **params):
     return _loaded(name, **params)
 
 
-def dense(X):
-    return X.toarray() if sp.issparse(X) else X
-
-
 # The registry
 
 
@@ -124,7 +122,6 @@ def test_spec(name):
 def test_dataset_contract(name):
     data = available(name)
     n, d = data.X.shape
-    assert isinstance(data, Dataset)
     assert SHAPES[name] in (data.X.shape, (n, None))
     assert (data.name, data.title, data.task) == (name, dataset_spec(name).title, dataset_spec(name).task)
     assert (data.source, data.licence) == (dataset_spec(name).source, dataset_spec(name).licence)
@@ -180,15 +177,17 @@ def test_loading_twice_gives_the_same(name):
     assert pickle.dumps((dense(first.X[:500]), first.y)) == pickle.dumps((dense(two.X[:500]), two.y))
 
 
-def test_unknown_name_and_parameter():
-    with pytest.raises(
-        ValueError, match=r"The data set = 'monk1' is not known; choose one of .*Did you mean 'monks1'"
-    ):
-        load("monk1")
-    with pytest.raises(ValueError, match="has no parameter 'seed'; it takes flipped, swapped, errors_seed"):
-        load("monks1", seed=1)
-    with pytest.raises(ValueError, match="n_samples = 5 must be a whole number from 20 to 20000"):
-        load("synthetic", n_samples=5)
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("monk1", {}, r"The data set = 'monk1' is not known; choose one of .*Did you mean 'monks1'"),
+        ("monks1", {"seed": 1}, "has no parameter 'seed'; it takes flipped, swapped, errors_seed"),
+        ("synthetic", {"n_samples": 5}, "n_samples = 5 must be a whole number from 20 to 20000"),
+    ],
+)
+def test_unknown_names_and_parameters_are_refused(name, params, message):
+    with pytest.raises(ValueError, match=message):
+        load(name, **params)
 
 
 # The generator, against the definition in the paper
@@ -196,20 +195,16 @@ def test_unknown_name_and_parameter():
 
 def test_generated_target_is_the_sum_over_pairs():
     X, y, W = make_sparse_interactions(50, 12, 3, 5, noise=0.0, random_state=1)
-    brute = np.zeros(50)
-    for j in range(17):
-        for k in range(j + 1, 17):
-            brute += W[j, k] * X[:, j] * X[:, k]
+    brute = sum(W[j, k] * X[:, j] * X[:, k] for j, k in combinations(range(17), 2))
     np.testing.assert_allclose(y, brute, rtol=0, atol=1e-12)
 
 
 def test_generated_weights_are_blocks():
     *_, W = make_sparse_interactions(2, 12, 3, 5, random_state=1)
-    expected = np.zeros((17, 17))
-    for j in range(1, 13):
-        for k in range(1, 13):
-            expected[j - 1, k - 1] = float(j != k and -(-j // 4) == -(-k // 4))  # ⌈j/(d_true/b)⌉ as printed
-    assert np.array_equal(W, expected)
+    j = np.arange(1, 13)
+    group = -(-j // 4)  # ⌈j/(d_true/b)⌉ as printed
+    assert np.array_equal(W[:12, :12], (group[:, None] == group) & (j[:, None] != j))
+    assert np.count_nonzero(W) == 3 * 4 * 3
 
 
 @pytest.mark.parametrize("correlation", [-1 / 3, -0.2, 0.0, 0.2, 0.7, 1.0])
@@ -467,21 +462,17 @@ FILMS = [
 ]
 
 
-def film_lines():
-    lines = []
-    for number, title, date, genres in FILMS:
-        flags = "|".join(str(int(g in genres)) for g in range(19))
-        lines.append(f"{number}|{title}|{date}||http://example.org|{flags}\n")
-    return "".join(lines)
-
-
+FILM_LINES = "".join(
+    f"{number}|{title}|{date}||http://example.org|{'|'.join(str(int(g in genres)) for g in range(19))}\n"
+    for number, title, date, genres in FILMS
+)
 TRAIN = "-1 3:1 11:1 \n+1 1:1 123:0.5\n-1 2:0 7:1\n"
 TEST = "+1 5:1\n-1 3:2\n"
 HEAD = "Month,DayofMonth,DayOfWeek,DepTime,UniqueCarrier,Origin,Dest,Distance,dep_delayed_15min\n"
 CLASSES = {"train": "1 1:0.5 16:-1\n6 2:1\n", "test": "3 4:1\n"}
 NUMBERS = [",".join(str(i + j) for j in range(19)) for i in range(3)]
 FILES = {
-    "ml100k": {"u.data": RATINGS, "u.user": USERS, "u.item": film_lines()},
+    "ml100k": {"u.data": RATINGS, "u.user": USERS, "u.item": FILM_LINES},
     "a9a": {"a9a": TRAIN, "a9a.t": TEST},
     "rcv1": {"rcv1_train.binary": TRAIN, "rcv1_test.binary": TEST},
     "flight_delay": {
@@ -549,7 +540,7 @@ def test_compressed_files_are_read(name, folder, ending, made_up):
         ("ml100k/u.data", "", "No columns"),
         ("ml100k/u.data", "1\t1\tgood\t0\n", "invalid literal for int.*good"),
         ("ml100k/u.user", USERS.replace("24", "old"), "invalid literal for int.*old"),
-        ("ml100k/u.item", film_lines().replace("01-Jan-1994", "01-Jan-19xx"), "invalid literal"),
+        ("ml100k/u.item", FILM_LINES.replace("01-Jan-1994", "01-Jan-19xx"), "invalid literal"),
         ("rcv1/rcv1_train.binary", "", r"it must hold rows with the labels -1 and \+1 alone"),
         ("rcv1/rcv1_train.binary", "0 1:1\n+1 2:1\n", r"it must hold rows with the labels -1 and \+1 alone"),
         ("rcv1/rcv1_train.binary", "+1 1:1 x\n", ""),
@@ -582,8 +573,7 @@ def test_a_broken_archive_is_refused(made_up):
 def test_movielens_ids(made_up):
     data = load("movielens_100k")
     expected = np.zeros((4, 7))
-    for row, (user, film) in enumerate([(1, 4), (3, 1), (2, 2), (1, 3)]):
-        expected[row, user - 1] = expected[row, 3 + film - 1] = 1
+    expected[range(4), [0, 2, 1, 0]] = expected[range(4), [6, 3, 4, 5]] = 1  # users, films
     assert np.array_equal(data.X.toarray(), expected)
     assert data.y.tolist() == [5, 1, 3, 4]
     assert data.feature_names == (

@@ -113,10 +113,6 @@ def test_a_job_plays_to_its_end():
     assert view.state is TaskState.FINISHED
     assert [record["epoch"] for record in view.history] == list(range(13))
     assert "limit of 12 epochs" in view.message
-    assert view.parameters.P.shape == (4, 3)
-    assert view.dataset.name == "balance_scale"
-    assert view.epoch == 12
-    assert view.seconds > 0
     assert [frame.epoch for frame in view.frames] == list(range(13))
     assert view.elapsed == job.view().elapsed
 
@@ -131,16 +127,6 @@ def test_stepping_gives_what_playing_gives():
     tables = [pd.DataFrame(view.history).drop(columns="seconds") for view in (stepped, played)]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
     np.testing.assert_array_equal(stepped.parameters.P, played.parameters.P)
-
-
-def test_a_step_makes_exactly_one_epoch():
-    job = TaskManager(InlineExecutor()).start(SHORT, steps=1)
-    assert (job.state, job.view().epoch) == (TaskState.PAUSED, 1)
-    assert [record["epoch"] for record in job.view().history] == [0, 1]
-    for n in (2, 3):
-        job.step()
-        assert (job.state, job.view().epoch) == (TaskState.PAUSED, n)
-    assert job.view().message == "Paused after 3 epochs."
 
 
 def test_a_job_can_begin_with_its_start_alone():
@@ -160,6 +146,7 @@ def test_steps_add_up_while_they_wait():
     job.step()
     executor.run()
     assert (job.state, job.view().epoch) == (TaskState.PAUSED, 3)
+    assert job.view().message == "Paused after 3 epochs."
 
 
 def test_a_paused_job_gives_its_place_back_and_goes_on():
@@ -411,11 +398,9 @@ def test_a_run_gives_the_copies_of_its_data_back():
     view = job.view()
     copies = job.n_bytes - view.dataset.n_bytes
     assert copies > view.dataset.n_bytes > 8 * view.dataset.X.size
-    before = job.memory()
     job.stop()
     assert job.state is TaskState.STOPPED
     assert job.n_bytes - view.dataset.n_bytes < copies / 2
-    assert job.memory().keys() == before.keys()
 
 
 def test_caches_are_bounded_by_weight(monkeypatch):

@@ -78,7 +78,7 @@ def test_columns_become_targets(chosen, task, outputs, shape):
     assert (size.rows, size.outputs) == (120, max(1, len(outputs)))
     assert size.seconds(2, 10) == pytest.approx(3e-9 * size.entries * 20 * size.outputs)
     target = EngineTarget.of(data.target_of(data.y))
-    assert len(target.outputs()) == max(1, len(outputs))
+    assert len(target.outputs) == max(1, len(outputs))
     for c in range(len(outputs)):
         part = data.of_output(c)
         assert part.outputs == ()
@@ -94,14 +94,6 @@ def test_several_targets_are_of_one_kind():
         encoded("kind", task="ordinal", order=("low", "top"))
     with pytest.raises(ValueError, match=r"has 3 classes .* or predict all of them"):
         encoded("kind", task="binary")
-
-
-def test_recipes_of_one_target_are_told_as_before():
-    settings = recipe("u").to_dict()
-    assert not {"also", "order"} & settings.keys()
-    many = recipe("kind", task="ordinal", order=("low", "mid", "top"))
-    assert Recipe.from_dict(json.loads(json.dumps(many.to_dict()))) == many
-    assert recipe("u", "v").targets == ("u", "v")
 
 
 @pytest.mark.parametrize(

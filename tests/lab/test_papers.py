@@ -19,7 +19,6 @@ from fmviz.lab.papers.base import over_grid, trials_of
 from fmviz.lab.papers.judging import agreed, balance, majority, margin
 from fmviz.lab.papers.reproduction import Reproduction, use
 from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
-from fmviz.lab.store import RunStore
 from fmviz.lab.store.results import kept_results
 from fmviz.lab.values import plain
 from tools.results import keep_shipped
@@ -244,13 +243,6 @@ def tiny(**settings):
     return replace(
         artefact, name="tiny", runner=runner, settings=settings, budgets={"quick": {}}, judging=lambda *_: ()
     )
-
-
-@pytest.fixture
-def store(tmp_path):
-    store = RunStore(tmp_path / "runs.sqlite")
-    yield store
-    store.close()
 
 
 def test_a_trial_that_fails_is_a_row_and_tried_again(tmp_path):

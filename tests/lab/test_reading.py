@@ -23,7 +23,6 @@ from fmviz.lab.interpretation.reading import (
     mean_squares,
     rows_with_all,
     strongest_features,
-    table_of_pairs,
 )
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.tables.encoded import encode
@@ -283,18 +282,6 @@ def test_log_odds_are_told_for_the_logistic_loss_alone():
     assert hinge.pair(0, 1, -1.0).endswith("the score for “+1” falls by 1.")
     assert hinge.probability(0.0) is None
     assert "no probability" in hinge.why_no_probability()
-
-
-@pytest.mark.parametrize("name", ["planted_interactions", "flights", "diabetes", "balance_scale", "monks1"])
-def test_every_kind_of_data_is_told_in_words(name):
-    dataset = load(name)
-    d = dataset.X.shape[1]
-    wording = Wording(Attributes(dataset), "logistic" if dataset.task == "binary" else "squared")
-    table = table_of_pairs(
-        np.array([[0, d - 1], [1, d - 1], [2, 3]]), np.array([1.0, -0.5, 0.25]), dataset, wording
-    )
-    assert list(table["sentence"].str.endswith(".")) == [True] * 3
-    assert (table["spread"] >= 0).all()
 
 
 def test_a_table_of_ones_own_is_told_in_its_own_units(rng):

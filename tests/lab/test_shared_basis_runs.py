@@ -10,7 +10,7 @@ import pytest
 from fmviz.engine.design import Design
 from fmviz.engine.losses import get_loss, loss_of_outputs
 from fmviz.engine.models import SharedBasis
-from fmviz.engine.outputs.side_by_side import contrast
+from fmviz.engine.models.convex import contrast
 from fmviz.engine.solvers import ConditionalGradient
 from fmviz.engine.target import Target
 from fmviz.lab.datasets import Dataset

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 import json
 
+import numpy as np
 import pytest
 
 from fmviz.lab.experiment import name_of, suggested
@@ -126,6 +127,5 @@ def test_too_large_sweeps_are_refused_before_they_are_made(monkeypatch):
 
 
 def test_values_are_plain_numbers():
-    np = pytest.importorskip("numpy")
     plan = SweepPlan(grid={"lambda_sparse": np.array([0.5])})
     assert json.loads(plan.to_json())["grid"] == {"lambda_sparse": [0.5]}

@@ -16,7 +16,7 @@ def test_it_is_that_of_the_problem_and_found_once(monkeypatch):
     experiment = Experiment(dataset="monks1", loss="logistic", lambda_p=0.001)
     interval = zero_threshold(Run.prepare(experiment).problem)
     assert threshold.lambda_max(experiment) == pytest.approx((interval.lower, interval.upper))
-    monkeypatch.setattr(threshold, "thresholds", None)
+    monkeypatch.setattr(threshold, "zero_threshold", None)
     moved = dataclasses.replace(experiment, lambda_sparse=0.3, rank=7, max_epochs=5, start="informed")
     assert threshold.lambda_max(moved) == pytest.approx((interval.lower, interval.upper))
 

@@ -9,18 +9,13 @@ import numpy as np
 
 from fmviz.engine.problem import Problem
 
+from . import slow_kernels
+
 
 def brute_force_value(X: np.ndarray, slopes: np.ndarray, h: np.ndarray, diagonal: bool) -> float:
     """Return Σ_n slope_n σ(h, x_n)."""
-    total = 0.0
-    for x, slope in zip(X, slopes, strict=True):
-        if diagonal:
-            value = float(h @ x) ** 2
-        else:
-            pairs = ((i, j) for j in range(len(h)) for i in range(j))
-            value = sum(h[i] * x[i] * h[j] * x[j] for i, j in pairs)
-        total += slope * value
-    return total
+    kernel = slow_kernels.polynomial if diagonal else slow_kernels.anova
+    return sum(slope * kernel(h, x, 2) for x, slope in zip(X, slopes, strict=True))
 
 
 def l1_optimum(problem: Problem) -> float:

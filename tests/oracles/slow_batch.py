@@ -10,6 +10,12 @@ import fmviz
 from . import slow_fm
 
 
+def prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
+    """argmin ½‖Q − P‖² + strength·Ω(Q): operators have contracts of their own."""
+    name, params = ("ti", {"axis": "rows"}) if name == "ti_rows" else (name, {})
+    return fmviz.prox(name, P, strength, **params)
+
+
 class Setting:
     """A problem as slow functions of θ = [P, w, b], where b is an array of one number."""
 
@@ -33,20 +39,14 @@ class Setting:
     def gradient(self, theta):
         """The gradient of the risk, entry by entry."""
         P, w, b = theta
-        slope = self.c * slow_fm.SLOPE[self.loss](slow_fm.predict(self.X, w, P, b[0]), self.y)
-        in_P = np.zeros_like(P)
-        for j in range(P.shape[0]):
-            for s in range(P.shape[1]):
-                in_P[j, s] = np.mean(slope * slow_fm.slope_of_entry(self.X, P, j, s))
-        in_w = np.array([np.mean(slope * self.X[:, j]) for j in range(w.size)])
-        return [in_P, in_w * self.linear, np.array([np.mean(slope) * self.bias])]
+        in_P, in_w, in_b = slow_fm.gradient(self.X, self.y, w, P, b[0], self.c, self.loss)
+        return [in_P, in_w * self.linear, np.array([in_b * self.bias])]
 
     def prox(self, theta, eta):
-        """[A] Eq. 28. The operators themselves have contracts of their own."""
+        """[A] Eq. 28."""
         P, w, b = theta
         scale = 1 + 2 * eta * self.lam_p
-        name, params = ("ti", {"axis": "rows"}) if self.name == "ti_rows" else (self.name, {})
-        Q = fmviz.prox(name, P / scale, eta * self.lam / scale, **params)
+        Q = prox(self.name, P / scale, eta * self.lam / scale)
         return [Q, w / (1 + 2 * eta * self.lam_w) if self.linear else w, b]
 
 

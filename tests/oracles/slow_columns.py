@@ -37,19 +37,10 @@ def weight_of(name: str, order: int | None, P: np.ndarray, j: int, s: int) -> fl
         return 0.0
     if name in ("l1", "l21"):
         return 1.0
-    if name == "omega_ti":
-        sizes, at = np.abs(P[:, s]), j
-    else:
-        sizes, at = np.linalg.norm(P, axis=1), j
-    ones = np.ones(sizes.size)
-    values = []
-    for size in (1.0, 0.0):
-        moved = sizes.copy()
-        moved[at] = size
-        values.append(
-            slow_kernels.all_subsets(moved, ones) if order is None else slow_kernels.anova(moved, ones, order)
-        )
-    return values[0] - values[1]
+    sizes = np.abs(P[:, s]) if name == "omega_ti" else np.linalg.norm(P, axis=1)
+    at, ones = np.arange(sizes.size) == j, np.ones(sizes.size)
+    kind = "subsets" if order is None else "anova"
+    return column(kind, order, np.where(at, 1.0, sizes), ones) - column(kind, order, sizes * ~at, ones)
 
 
 def row_slopes(blocks, x, P, coefficients):
@@ -58,13 +49,10 @@ def row_slopes(blocks, x, P, coefficients):
     k = P.shape[1] // len(blocks)
     for j, s in np.ndindex(P.shape):
         kind, degree = blocks[s // k]
-        p = P[:, s]
-        if kind == "subsets":
-            G[j, s] = slow_kernels.all_subsets_slope(p, x, j)
-        elif kind == "polynomial":
-            G[j, s] = degree * (p @ x) ** (degree - 1) * x[j]
+        if kind == "polynomial":
+            G[j, s] = degree * (P[:, s] @ x) ** (degree - 1) * x[j]
         else:
-            G[j, s] = slow_kernels.anova_slope(p, x, degree, j)
+            G[j, s] = slope(blocks, x[None], P, j, s)[0]
     return G * coefficients
 
 
@@ -104,8 +92,7 @@ def fitted_coefficients(blocks, X, y, P, w, b, coefficients, *, loss, lam_p):
         for s in range(c.size):
             h = slow_fm.MU[loss] * np.mean(Z[:, s] ** 2)
             g = np.mean(slow_fm.SLOPE[loss](b + X @ w + Z @ c, y) * Z[:, s])
-            z = h * c[s] - g
-            c[s] = np.sign(z) * max(abs(z) - lam_p * (P[:, s] ** 2).sum(), 0.0) / h
+            c[s] = slow_fm.entry_step(c[s], g, h, 0.0, lam_p * (P[:, s] ** 2).sum())
     return c
 
 
@@ -123,16 +110,10 @@ class Setting:
         return self.c * slow_fm.SLOPE[self.loss](f, self.y)
 
     def linear_sweep(self, P, w, b, coefficients):
-        """[A] Algorithm 4, lines 4–9: the bias, then w."""
-        if self.bias:
-            b = b - np.mean(self._slopes(P, w, b, coefficients)) / self.mu
-        if self.linear:
-            w = w.copy()
-            for j in range(w.size):
-                g = np.mean(self._slopes(P, w, b, coefficients) * self.X[:, j]) + 2 * self.lam_w * w[j]
-                h = self.mu * np.mean(self.c * self.X[:, j] ** 2) + 2 * self.lam_w
-                w[j] -= g / h if h > 0 else 0.0
-        return w, b
+        own = {"c": self.c, "lam_w": self.lam_w, "linear": self.linear, "bias": self.bias}
+        return slow_fm.linear_sweep(
+            lambda w, b: self._slopes(P, w, b, coefficients), self.X, w, b, loss=self.loss, **own
+        )
 
     def order(self, s, P):
         kind, degree = self.blocks[s // (P.shape[1] // len(self.blocks))]
@@ -148,13 +129,8 @@ class Setting:
                 g = np.mean(self._slopes(P, w, b, coefficients) * df)
                 h = self.mu * np.mean(self.c * df**2)
                 t = self.lam * weight_of(self.name, self.order(s, P), P, j, s)
-                quad = 2 * self.lam_p * abs(coefficients[s])
-                quad += 2 * self.lam * (self.name == "l2")
-                z = h * P[j, s] - g
-                if h + quad > 0:
-                    P[j, s] = np.sign(z) * max(abs(z) - t, 0.0) / (h + quad)
-                elif t > 0:
-                    P[j, s] = 0.0
+                quad = 2 * self.lam_p * abs(coefficients[s]) + 2 * self.lam * (self.name == "l2")
+                P[j, s] = slow_fm.entry_step(P[j, s], g, h, quad, t)
         return P, w, b
 
     def row_epoch(self, P, w, b, coefficients):

@@ -98,26 +98,37 @@ def objective(X, y, w, P, bias, *, loss, name, lam_w, lam_p, lam, weights=None) 
     return risk + lam_w * (w @ w) + lam_p * np.sum(P**2) + lam * omega(name, P)
 
 
-def linear_epoch(X, y, w, P, bias, *, loss, lam_w, fit_linear, fit_intercept, weights=None):
-    """[A] Algorithm 4, lines 4-9, with the bias first; everything recomputed at each step."""
-    n = y.size
-    c = np.ones(n) if weights is None else weights / weights.mean()
+def linear_sweep(slopes, X, w, b, *, loss, c, lam_w, linear, bias):
+    """[A] Algorithm 4, lines 4-9, with the bias first; slopes(w, b) are computed anew at each step."""
     w = w.copy()
-    if fit_intercept:
-        bias = bias - np.sum(c * SLOPE[loss](predict(X, w, P, bias), y)) / n / MU[loss]
-    if fit_linear:
-        for j in range(X.shape[1]):
-            g = np.sum(c * SLOPE[loss](predict(X, w, P, bias), y) * X[:, j]) / n + 2 * lam_w * w[j]
-            h = MU[loss] * np.sum(c * X[:, j] ** 2) / n + 2 * lam_w
-            if h > 0:
-                w[j] -= g / h
-    return w, bias
+    if bias:
+        b = b - np.mean(slopes(w, b)) / MU[loss]
+    for j in range(w.size) if linear else ():
+        g = np.mean(slopes(w, b) * X[:, j]) + 2 * lam_w * w[j]
+        h = MU[loss] * np.mean(c * X[:, j] ** 2) + 2 * lam_w
+        w[j] -= g / h if h > 0 else 0.0
+    return w, b
+
+
+def linear_epoch(X, y, w, P, b, *, loss, weights=None, **own):
+    """The linear sweep of a factorization machine."""
+    c = np.ones(y.size) if weights is None else weights / weights.mean()
+    return linear_sweep(lambda w, b: c * SLOPE[loss](predict(X, w, P, b), y), X, w, b, loss=loss, c=c, **own)
 
 
 def slope_of_entry(X, P, j, s):
     """∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js), for all rows; the sum is over the other features."""
     others = [i for i in range(X.shape[1]) if i != j]
     return X[:, j] * (X[:, others] @ P[others, s])
+
+
+def gradient(X, y, w, P, b, c, loss):
+    """The gradient of the mean of c·ℓ over the rows given, entry by entry."""
+    slope = c * SLOPE[loss](predict(X, w, P, b), y) / y.size
+    G = np.zeros_like(P)
+    for j, s in np.ndindex(P.shape):
+        G[j, s] = slope @ slope_of_entry(X, P, j, s)
+    return G, X.T @ slope, slope.sum()
 
 
 def quad_and_threshold(name: str, P: np.ndarray, j: int, s: int) -> tuple[float, float]:
@@ -134,24 +145,42 @@ def quad_and_threshold(name: str, P: np.ndarray, j: int, s: int) -> tuple[float,
     }[name]
 
 
+def entry_step(p: float, g: float, h: float, quad: float, t: float) -> float:
+    """argmin over q of g(q − p) + ½h(q − p)² + ½quad·q² + t·|q|."""
+    z = h * p - g
+    return np.sign(z) * max(abs(z) - t, 0.0) / (h + quad) if h + quad > 0 else p * (t == 0)
+
+
+def mcp_step(p: float, g: float, h: float, quad: float, strength: float) -> float:
+    """The same with strength·MCP, γ = 1, for t·|q|: the best of where its pieces are least and meet."""
+
+    def value(q):
+        return (
+            g * (q - p)
+            + 0.5 * h * (q - p) ** 2
+            + 0.5 * quad * q**2
+            + strength * omega("mcp", np.array([[q]]))
+        )
+
+    inner = np.clip(entry_step(p, g, h, quad - strength, strength), -1.0, 1.0)
+    return min((entry_step(p, g, h, quad, 0.0), inner, 0.0, -1.0, 1.0), key=value)
+
+
 def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, by_features=False):
     """[A] Algorithm 1, lines 5-15, or with its two loops exchanged; everything recomputed at each step."""
-    n = y.size
-    c = np.ones(n) if weights is None else weights / weights.mean()
+    c = np.ones(y.size) if weights is None else weights / weights.mean()
     P = P.copy()
     d, k = P.shape
     entries = [(j, s) for s in range(k) for j in range(d)]
     for j, s in sorted(entries) if by_features else entries:
         df = slope_of_entry(X, P, j, s)
+        g = np.mean(c * SLOPE[loss](predict(X, w, P, bias), y) * df)
+        h = MU[loss] * np.mean(c * df**2)
+        if name == "mcp":
+            P[j, s] = mcp_step(P[j, s], g, h, 2 * lam_p, lam)
+            continue
         quad, t = quad_and_threshold(name, P, j, s)
-        smooth = lam_p + lam * quad
-        g = np.sum(c * SLOPE[loss](predict(X, w, P, bias), y) * df) / n + 2 * smooth * P[j, s]
-        inverse = MU[loss] * np.sum(c * df**2) / n + 2 * smooth
-        if inverse > 0:
-            p = P[j, s] - g / inverse
-            P[j, s] = np.sign(p) * max(abs(p) - lam * t / inverse, 0.0)
-        elif lam * t > 0:
-            P[j, s] = 0.0
+        P[j, s] = entry_step(P[j, s], g, h, 2 * (lam_p + lam * quad), lam * t)
     return P
 
 
@@ -162,6 +191,8 @@ def shrink_row(name: str, u: np.ndarray, strength: float, P: np.ndarray, j: int)
     columns = np.abs(P).sum(axis=0) - np.abs(P[j])
     if name == "l2":
         return u
+    if name == "mcp":
+        return np.array([mcp_step(q, 0.0, 1.0, 0.0, strength) for q in u])
     if name in ("l21", "cs", "omega_cs"):
         t = strength * {"l21": 1.0, "cs": 2 * others, "omega_cs": others}[name]
         length = np.linalg.norm(u)
@@ -174,6 +205,7 @@ def shrink_row(name: str, u: np.ndarray, strength: float, P: np.ndarray, j: int)
 QUAD = {
     "l2": 1.0,
     "l1": 0.0,
+    "mcp": 0.0,
     "elastic_net": 0.5,
     "l21": 0.0,
     "ti": 1.0,

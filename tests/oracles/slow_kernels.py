@@ -21,14 +21,3 @@ def all_subsets(p: np.ndarray, x: np.ndarray) -> float:
 def polynomial(p: np.ndarray, x: np.ndarray, degree: int) -> float:
     """The definition ([B] Section 3)."""
     return float(p @ x) ** degree
-
-
-def anova_slope(p: np.ndarray, x: np.ndarray, degree: int, j: int) -> float:
-    """∂A^m/∂p_j: the subsets with j, without its factor p_j ([B] Lemma 2)."""
-    others = [i for i in range(len(p)) if i != j]
-    return x[j] * sum(prod(p[i] * x[i] for i in subset) for subset in combinations(others, degree - 1))
-
-
-def all_subsets_slope(p: np.ndarray, x: np.ndarray, j: int) -> float:
-    """∂K_all/∂p_j."""
-    return sum(anova_slope(p, x, m, j) for m in range(1, len(p) + 1))

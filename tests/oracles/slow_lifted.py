@@ -40,15 +40,11 @@ def coordinate_epoch(kernel, m, X, y, P, w, b, *, loss, lam_w, lam_p, lam, name,
     c = np.ones(y.size) if weights is None else weights / weights.mean()
     mu = slow_fm.MU[loss]
 
-    def slopes():
+    def slopes(w, b):
         return c * slow_fm.SLOPE[loss](predict(kernel, m, X, P, w, b), y)
 
-    P, w = P.copy(), w.copy()
-    if linear:
-        b = b - np.mean(slopes()) / mu
-        for j in range(w.size):
-            h = mu * np.mean(c * X[:, j] ** 2) + 2 * lam_w
-            w[j] -= (np.mean(slopes() * X[:, j]) + 2 * lam_w * w[j]) / h if h > 0 else 0.0
+    P = P.copy()
+    w, b = slow_fm.linear_sweep(slopes, X, w, b, loss=loss, c=c, lam_w=lam_w, linear=linear, bias=linear)
     for column in range(P.shape[1]):
         for j in range(P.shape[0]):
             old = P[j, column]
@@ -58,40 +54,12 @@ def coordinate_epoch(kernel, m, X, y, P, w, b, *, loss, lam_w, lam_p, lam, name,
                 ends.append(predict(kernel, m, X, P, w, b))
             P[j, column] = old
             df = ends[0] - ends[1]
-            g, h = np.mean(slopes() * df), mu * np.mean(c * df**2)
-            t = lam if name == "l1" else 0.0
-            quad = 2 * lam_p / m
-            if name == "l2":
-                quad += 2 * lam
-            elif name == "ti":
-                t = 2 * lam * (np.abs(P[:, column]).sum() - abs(old))
-                quad += 2 * lam
-            z = h * old - g
-            if h + quad > 0:
-                P[j, column] = np.sign(z) * max(abs(z) - t, 0.0) / (h + quad)
+            g, h = np.mean(slopes(w, b) * df), mu * np.mean(c * df**2)
+            others = np.abs(P[:, column]).sum() - abs(old)
+            t = {"l1": lam, "ti": 2 * lam * others}.get(name, 0.0)
+            quad = 2 * lam_p / m + 2 * lam * (name in ("l2", "ti"))
+            P[j, column] = slow_fm.entry_step(old, g, h, quad, t)
     return P, w, b
-
-
-def used_sets(U: np.ndarray) -> int:
-    """Sets of m distinct features that can be assigned to the factors of some column."""
-    m, d, r = U.shape
-    return sum(
-        any(all(U[t, order[t], s] for t in range(m)) for order in permutations(chosen) for s in range(r))
-        for chosen in combinations(range(d), m)
-    )
-
-
-def used_features(kernel: str, U: np.ndarray) -> int:
-    """Features in some monomial with a non-zero product of entries."""
-    m, d, r = U.shape
-    features = set()
-    for index in product(range(d), repeat=m):
-        distinct = len(set(index)) == m
-        if (distinct or kernel == "polynomial") and any(
-            all(U[t, index[t], s] for t in range(m)) for s in range(r)
-        ):
-            features |= set(index)
-    return len(features)
 
 
 def weights(U: np.ndarray, c: np.ndarray, repeated: bool) -> dict[tuple[int, ...], float]:

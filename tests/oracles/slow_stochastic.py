@@ -4,74 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .slow_batch import proximal_step
-from .slow_fm import SLOPE, predict
-
-
-def prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
-    """argmin ½‖Q − P‖² + strength·Ω(Q), by the papers' formulae."""
-    size = np.abs(P)
-    norms = np.sqrt((P**2).sum(axis=1))
-    unit = np.divide(P, norms[:, None], out=np.zeros_like(P), where=norms[:, None] > 0)
-
-    def by_columns(shrunk):
-        return np.sign(P) * np.column_stack([shrunk(column, strength) for column in size.T])
-
-    return {
-        "l2": lambda: P / (1 + 2 * strength),
-        "l1": lambda: np.sign(P) * np.maximum(size - strength, 0),
-        "elastic_net": lambda: np.sign(P) * np.maximum(size - strength / 2, 0) / (1 + strength),
-        "l21": lambda: np.maximum(norms - strength, 0)[:, None] * unit,
-        "ti": lambda: by_columns(squared),
-        "ti_rows": lambda: np.sign(P) * np.array([squared(row, strength) for row in size]),
-        "cs": lambda: squared(norms, strength)[:, None] * unit,
-        "omega_ti": lambda: by_columns(pairs),
-        "omega_cs": lambda: pairs(norms, strength)[:, None] * unit,
-        "ti_power": lambda: by_columns(cubed),
-        "cs_power": lambda: cubed(norms, strength)[:, None] * unit,
-    }[name]()
-
-
-def cubed(p: np.ndarray, strength: float) -> np.ndarray:
-    """[A] Theorem 10 for m = 3 and p ≥ 0: S + 3λθS² = Σ, and the largest θ with p_θ ≥ 3λS²."""
-    ordered = np.sort(p)[::-1]
-    best = 0.0
-    for theta in range(1, p.size + 1):
-        total = ordered[:theta].sum()
-        S = 2 * total / (1 + np.sqrt(1 + 12 * strength * theta * total))
-        if ordered[theta - 1] >= 3 * strength * S**2:
-            best = S
-    return np.maximum(p - 3 * strength * best**2, 0)
-
-
-def squared(p: np.ndarray, strength: float) -> np.ndarray:
-    """[A] Theorem 7 for p ≥ 0: sort, and take the largest θ with p_θ ≥ 2λS_θ."""
-    ordered = np.sort(p)[::-1]
-    best = 0.0
-    for theta in range(1, p.size + 1):
-        S = ordered[:theta].sum() / (1 + 2 * strength * theta)
-        if ordered[theta - 1] >= 2 * strength * S:
-            best = S
-    return np.maximum(p - 2 * strength * best, 0)
-
-
-def pairs(p: np.ndarray, strength: float) -> np.ndarray:
-    """½(‖·‖₁² − ‖·‖²) for p ≥ 0: a scaled square, or the largest entry alone."""
-    if strength < 1:
-        return squared(p, strength / (2 * (1 - strength))) / (1 - strength)
-    return np.where(np.arange(p.size) == np.argmax(p), p, 0.0)
-
-
-def gradient(X, y, w, P, b, c, loss):
-    """The gradient of the mean of c·ℓ over the rows given, entry by entry."""
-    slope = c * SLOPE[loss](predict(X, w, P, b), y) / y.size
-    G = np.zeros_like(P)
-    for n in range(y.size):
-        A = X[n] @ P
-        for j in range(P.shape[0]):
-            for s in range(P.shape[1]):
-                G[j, s] += slope[n] * X[n, j] * (A[s] - X[n, j] * P[j, s])
-    return G, X.T @ slope, slope.sum()
+from .slow_batch import Setting, add, prox, proximal_step
+from .slow_fm import gradient
 
 
 def eta(schedule: str, eta0: float, power: float, lam: float, t: int) -> float:
@@ -108,32 +42,23 @@ def psgd_epoch(
 class Katyusha:
     """Allen-Zhu 2017, Algorithm 1 with Option II and plain means; points are [P, w, b]."""
 
-    def __init__(
-        self, X, y, *, name, loss, lam_w, lam_p, lam, eta0=0.1, tau=0.5, linear=True, bias=True, weights=None,
-        batch=1,
-    ):  # fmt: skip
-        self.X, self.y, self.loss, self.batch, self.tau, self.eta0 = X, y, loss, batch, tau, eta0
-        self.name, self.lam_w, self.lam_p, self.lam, self.linear = name, lam_w, lam_p, lam, linear
-        self.c = np.ones(y.size) if weights is None else weights / weights.mean()
-        self.mask = np.array([1.0, float(linear), float(bias)])
-        self.everything = np.arange(y.size)
+    def __init__(self, X, y, *, eta0=0.1, tau=0.5, batch=1, **own):
+        self.problem, self.batch, self.tau, self.eta0 = Setting(X, y, **own), batch, tau, eta0
 
-    def grad(self, point, rows):
+    def grad(self, point, rows=slice(None)):
         P, w, b = point
-        parts = gradient(self.X[rows], self.y[rows], w, P, b, self.c[rows], self.loss)
-        return [m * g for m, g in zip(self.mask, parts, strict=True)]
+        of = self.problem
+        in_P, in_w, in_b = gradient(of.X[rows], of.y[rows], w, P, b, of.c[rows], of.loss)
+        return [in_P, in_w * of.linear, in_b * of.bias]
 
     def step(self, point, g, size):
-        r = 1 / (1 + 2 * size * self.lam_p)
-        new_w = (point[1] - size * g[1]) / (1 + 2 * size * self.lam_w) if self.linear else point[1]
-        new_P = prox(self.name, r * (point[0] - size * g[0]), size * self.lam * r)
-        return [new_P, new_w, point[2] - size * g[2]]
+        return self.problem.prox(add(point, -size, g), size)
 
     def epoch(self, state, order, scale=1.0):
         """Return the next S, Z and Y, and the point that is reported."""
         S, Z, Y = state
         tau, eta0 = self.tau, scale * self.eta0
-        full = self.grad(S, self.everything)
+        full = self.grad(S)
         points = []
         for at in range(0, order.size, self.batch):
             rows = order[at : at + self.batch]
@@ -144,7 +69,7 @@ class Katyusha:
             Z = new
             points.append((1 / -(-order.size // self.batch), Y))
         S = mix(*points)
-        return (S, Z, Y), self.step(S, self.grad(S, self.everything), eta0)
+        return (S, Z, Y), self.step(S, self.grad(S), eta0)
 
 
 def mix(*terms):

@@ -42,12 +42,13 @@ def parsed(*words: str, usual: str = "point") -> list[float]:
         (["1.234,5", "0,5", "7"], "comma", [1234.5, 0.5, 7]),
         (["1 234", "1'000", "1e3"], "point", [1234, 1000, 1000]),
         (["1,23", "x", "1e400", "inf", ""], "point", [np.nan] * 5),
+        (["62,74,817", "63.13-"], "point", [6274817, -63.13]),
         (["0x10", "1_000", "٣", "--1"], "point", [np.nan, np.nan, np.nan, np.nan]),
     ],
 )
 def test_numbers_are_read_as_people_write_them(words, decimal, numbers):
     read = numbers_of(pd.Series(words), decimal)
-    if words[2] == "٣":  # Whatever pandas makes of other digits is a number or none.
+    if "٣" in words:  # Whatever pandas makes of other digits is a number or none.
         read[2] = np.nan
     assert np.array_equal(read, numbers, equal_nan=True)
 
@@ -306,10 +307,3 @@ def test_dates_of_two_digits_have_been_or_come_soon_and_iso_is_always_read():
     other = dates_of(pd.Series(["12/15/2023", "2023-12-15", "15/12/2023"]), "%m/%d/%Y")
     assert other.dt.month.tolist()[:2] == [12, 12]
     assert other.isna().tolist() == [False, False, True]
-
-
-@pytest.mark.parametrize(
-    ("word", "number"), [("62,74,817", 6274817.0), ("63.13-", -63.13), ("1,234", 1234.0)]
-)
-def test_more_ways_to_write_numbers(word, number):
-    assert numbers_of(pd.Series([word])).tolist() == [number]

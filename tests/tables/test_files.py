@@ -91,15 +91,18 @@ def test_gzip_is_the_same_file_in_less():
     assert read(gzip.compress(data)).table.equals(read(data).table)
 
 
-def test_nothing_larger_than_the_limits_is_read():
-    with pytest.raises(ValueError, match="more than 1 kB"):
-        read(bytes(1_001), within=Limits(file=1_000))
-    with pytest.raises(ValueError, match="more than 10 rows"):
-        read(b"a,y\n" + b"1,2\n" * 11, within=Limits(rows=10))
-    with pytest.raises(ValueError, match="18 cells"):
-        read(b"a,b,y\n" + b"1,2,3\n" * 6, within=Limits(cells=15))
-    with pytest.raises(ValueError, match="an index of 999,999,999, more than 200,000 features"):
-        read(b"1 999999999:2\n", within=UPLOADS)
+@pytest.mark.parametrize(
+    ("data", "limits", "words"),
+    [
+        (bytes(1_001), Limits(file=1_000), "more than 1 kB"),
+        (b"a,y\n" + b"1,2\n" * 11, Limits(rows=10), "more than 10 rows"),
+        (b"a,b,y\n" + b"1,2,3\n" * 6, Limits(cells=15), "18 cells"),
+        (b"1 999999999:2\n", UPLOADS, "an index of 999,999,999, more than 200,000 features"),
+    ],
+)
+def test_nothing_larger_than_the_limits_is_read(data, limits, words):
+    with pytest.raises(ValueError, match=words):
+        read(data, within=limits)
 
 
 def test_typed_cells_of_before_are_those_of_pandas():

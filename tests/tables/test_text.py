@@ -32,12 +32,6 @@ def test_delimiters_are_found(delimiter):
     assert values(source, "y") == frame()["y"].tolist()
 
 
-def test_commas_within_quotes_divide_nothing():
-    table = read(b'a;b\n"x, y, z";1\n"u, v, w";2\n').table
-    assert list(table.columns) == ["a", "b"]
-    assert list(table["a"]) == ["x, y, z", "u, v, w"]
-
-
 def test_decimal_commas_and_missing_values():
     source = read("\ufeffa;b;c\n1,5;x;?\n-2;y;3,25\n;z;1e-2\n".encode())
     assert source.reading.decimal == "comma"

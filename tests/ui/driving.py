@@ -7,6 +7,7 @@ import io
 import json
 import re
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +40,40 @@ def press(app: AppTest, *keys: str) -> AppTest:
     return app
 
 
+def click(app: AppTest, label: str) -> AppTest:
+    """Press the button with a label."""
+    (button,) = (button for button in app.button if button.label == label)
+    return button.click().run()
+
+
 def finish(app: AppTest, key: str) -> AppTest:
     """Press a button, and draw the page again once the task that it starts is done."""
     return press(app, key).run()
 
 
+def elements_of(block: Any) -> Iterator[Any]:
+    """Return all that is drawn within a block."""
+    for child in block.children.values():
+        yield child
+        if hasattr(child, "children"):
+            yield from elements_of(child)
+
+
+def control(app: AppTest, key: str) -> Any:
+    """Return a control of a page."""
+    return next(item for item in elements_of(app._tree) if getattr(item, "key", None) == key)
+
+
+def choose(app: AppTest, **chosen: Any) -> AppTest:
+    """Set controls of a page, one after the other."""
+    for key, value in chosen.items():
+        control(app, key).set_value(value).run()
+    return app
+
+
 def values(app: AppTest, *keys: str) -> tuple[Any, ...]:
     """Return what some controls of a page show."""
-    kinds = ("selectbox", "number_input", "select_slider", "slider", "segmented_control", "text_area")
-    shown = {control.key: control.value for kind in kinds for control in app.get(kind)}
-    return tuple(shown[key] for key in keys)
+    return tuple(control(app, key).value for key in keys)
 
 
 def written(app: AppTest) -> dict[str, str]:
@@ -72,18 +97,18 @@ def words(app: AppTest) -> str:
     return "\n".join([*lines, *(part.value for part in parts)])
 
 
-def header_of(payload: bytes) -> dict[str, Any]:
-    """Return what the header of a view of matrices says."""
+def decode(payload: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the header and the body of what a view of matrices is sent."""
     size = int.from_bytes(payload[4:8], "little")
-    header: dict[str, Any] = json.loads(payload[8 : 8 + size])
-    return header
+    assert (payload[:4], size % 4) == (b"FMV1", 0)
+    return json.loads(payload[8 : 8 + size]), payload[8 + size :]
 
 
 def stage(app: AppTest) -> dict[str, Any]:
     """Return what the stage of the training page was sent, as its header says it; of other pages nothing."""
     for element in app.get("bidi_component"):
         if element.proto.component_name == "fmviz.stage":
-            return header_of(element.proto.bytes)
+            return decode(element.proto.bytes)[0]
     return {}
 
 

@@ -21,7 +21,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
-from ui.driving import header_of
+from ui.driving import decode, elements_of
 
 FOLDER = Path(__file__).with_name("sentences")
 DEFAULT, SEVERAL = "default", "several"
@@ -50,14 +50,6 @@ def misread(app: AppTest) -> list[str]:
     return [label for label in labels if _MARKUP.search(label)]
 
 
-def elements_of(block: Any) -> Iterator[Any]:
-    """Return all that is drawn within a block."""
-    for child in block.children.values():
-        yield child
-        if hasattr(child, "children"):
-            yield from elements_of(child)
-
-
 def _texts(element: Any) -> Iterator[str]:
     kind = element.type
     if kind in _SPOKEN or kind == "metric":
@@ -67,7 +59,7 @@ def _texts(element: Any) -> Iterator[str]:
     if isinstance(words := getattr(element, "help", None), str):
         yield words
     if kind == "bidi_component" and element.proto.component_name == "fmviz.stage":
-        yield from _stage(header_of(element.proto.bytes))
+        yield from _stage(decode(element.proto.bytes)[0])
 
 
 def _stage(header: dict[str, Any]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import finish, header_of, numbers, page, words
+from ui.driving import choose, decode, finish, numbers, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
@@ -21,7 +21,7 @@ SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validat
 def matrices(app: AppTest) -> list[dict[str, Any]]:
     """Return the headers of the views of matrices on the page."""
     views = (element.proto for element in app.get("bidi_component"))
-    return [header_of(view.bytes) for view in views if view.component_name == "fmviz.matrix_view"]
+    return [decode(view.bytes)[0] for view in views if view.component_name == "fmviz.matrix_view"]
 
 
 def test_links_to_too_many_runs_and_to_none(store, sentences):
@@ -77,13 +77,6 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
     sentences(app, "compare", "data that are gone")
 
 
-def test_the_duel_shows_what_it_found(store):
-    app = page("compare", dataset="balance_scale", target="10", fighters="ti,cs")
-    finish(app, "compare_duel")
-    table = app.dataframe[-1].value
-    assert list(table["label"]) == ["TI", "CS"]
-
-
 def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store):
     # ℓ₁ jumps over the ten to fifteen interactions that twelve accept.
     app = page("compare", dataset="monks1", target="12", fighters="l1,ti", starts="informed")
@@ -99,7 +92,7 @@ def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store
 def test_the_number_follows_the_data_until_somebody_chooses_it(store):
     app = page("compare")
     assert app.session_state["fmviz:compare:target"] == 360
-    app.selectbox(key="shared_dataset").set_value("monks1").run()
+    choose(app, shared_dataset="monks1")
     assert app.session_state["fmviz:compare:target"] == 3
     # What a link leaves out is what it always was.
     assert page("compare", dataset="monks1", fighters="ti").number_input(key="compare_target").value == 300

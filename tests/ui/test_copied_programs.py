@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from programs import run_afresh
 from streamlit.testing.v1 import AppTest
-from ui.driving import figures, page, run_here, words
+from ui.driving import figures, finish, page, run_here, words
 
 from fmviz.lab.search import sweep_run
 
@@ -162,15 +162,6 @@ def test_the_copied_program_gives_the_numbers_on_the_page(store, state, tmp_path
     name, query, press, agree = STATES[state]
     app = page(name, **query)
     if press:
-        app.button(key=press).click().run()
-        app.run()
+        finish(app, press)
     code = copied(app)
     agree(app, run_afresh("-c", code, folder=tmp_path) if state in AFRESH else run_here(code, tmp_path))
-
-
-def test_a_run_has_its_program(store, tmp_path):
-    app = page("train", **SMALL)
-    app.button(key="train_play").click().run()
-    (run,) = store.runs()
-    printed = run_here(copied(app), tmp_path)
-    assert f"objective {run.last['objective']:.10g}" in printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from programs import printed
-from ui.driving import address, words
+from ui.driving import address, choose, words
 from ui.driving import page as open_page
 
 from fmviz.lab.operators import geometry as lab
@@ -42,9 +42,7 @@ def test_every_section_is_drawn_and_linked(store, dims, place):
 
 
 def test_a_moved_point_changes_numbers_link_and_program(store):
-    app = open_page("geometry")
-    app.slider(key="geometry_a").set_value(0.7).run()
-    app.slider(key="geometry_strength").set_value(0.1).run()
+    app = choose(open_page("geometry"), geometry_a=0.7, geometry_strength=0.1)
     assert address(app) == {"a": "0.7", "strength": "0.1"}
     source = next(block.value for block in app.code if "fmviz.prox" in block.value)
     q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[0.7, 0.6]]), 0.1)[0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from inline_executor import InlineExecutor
-from ui.driving import metrics, page, words, written
+from ui.driving import choose, metrics, page, press, words, written
 
 from fmviz.lab.background import tasks
 from fmviz.lab.catalog import DataChoice
@@ -47,9 +47,9 @@ def test_pairs_are_searched_sorted_and_told(store, sentences):
     assert table["weight"].abs().is_monotonic_decreasing
     assert (table["rows_with_both"] > 0).all()
     assert table["sentence"].str.contains("odds ×").all()
-    app.text_input(key="interactions_find").set_value("head_shape; body_shape").run()
+    choose(app, interactions_find="head_shape; body_shape")
     assert len(app.dataframe[0].value) <= 9
-    app.text_input(key="interactions_find").set_value("no such word").run()
+    choose(app, interactions_find="no such word")
     sentences(app, "interactions", "nothing fits the search")
 
 
@@ -80,7 +80,7 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     assert "body_shape" in [head.value for head in alone.subheader]
     chosen = page("interactions", run=run, pair="0,4")
     assert "head_shape × jacket_color" in [head.value for head in chosen.subheader]
-    chosen.button(key="interactions_to_pairs").click().run()
+    press(chosen, "interactions_to_pairs")
     assert chosen.dataframe[0].value["feature_i"].str.startswith("head_shape").all()
     matrix = page("interactions", run=run, view="matrix")
     assert "the typical size of what it adds" in words(matrix)
@@ -98,9 +98,7 @@ def opened_run(store, run):
 def test_columns_that_take_long_are_waited_for_and_stopped(store):
     run = trained(**MONKS)
     tasks.install(tasks.TaskManager(InlineExecutor(hold=True)))
-    app = page("interactions", run=run)
-    app.button(key="interactions_columns_stop").click().run()
-    app.button(key="interactions_columns_again").click().run()
+    app = press(page("interactions", run=run), "interactions_columns_stop", "interactions_columns_again")
     assert "interactions_columns_stop" in {button.key for button in app.button}
 
 
@@ -159,7 +157,7 @@ def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store, sentence
     assert after["Probability of “yes”"] != before["Probability of “yes”"]
     linked = page("interactions", **written(app))
     assert metrics(linked) == after
-    linked.button(key="interactions_unchange").click().run()
+    press(linked, "interactions_unchange")
     assert metrics(linked) == before
     broken = page("interactions", run=run, view="row", change="0=9,77=1,x")
     sentences(broken, "interactions", "a change that cannot be")
@@ -173,14 +171,8 @@ def test_numbers_are_changed_in_their_own_units(store):
     age.set_value(30.0).run()
     assert written(app)["change"] == "0=30.0"
     assert np.isfinite(float(metrics(app)["Prediction"].replace(",", "")))
-    app.number_input(key="interactions_row").set_value(7).run()
+    choose(app, interactions_row=7)
     assert "change" not in written(app), "another row has its own values"
-
-
-def test_train_and_runs_lead_here(store):
-    run = trained()
-    app = page("train", run=run)
-    assert any(link.proto.label == "Interactions in words" for link in app.get("page_link"))
 
 
 def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
@@ -224,7 +216,7 @@ def test_a_run_that_cannot_be_read_says_why(store, sentences):
     store.grow(run, Growth(parameters=parameters, status="diverged", message="It diverged."))
     app = page("interactions", run=run)
     sentences(app, "interactions", "a run that diverged")
-    app.button(key="interactions_other").click().run()
+    press(app, "interactions_other")
     assert "No run is chosen yet" in words(app)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from streamlit.testing.v1 import AppTest
-from ui.driving import address, page, words
+from ui.driving import address, choose, click, page, press, words
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.lessons.steps import lessons
@@ -17,79 +16,68 @@ from fmviz.ui.train.settings import OWN
 
 
 def states():
-    """Every different page and what is set, hidden and locked on it, the longest lists first."""
-    result = {}
-    for lesson in lessons().values():
-        for step in lesson.steps:
-            for state in (step.before, step.after):
-                if state is not None:
-                    result[state.page, tuple(sorted(state.query().items()))] = (lesson.name, state)
-    return list(result.values())
+    """Every different page and what is set, hidden and locked on it."""
+    steps = [step for lesson in lessons().values() for step in lesson.steps]
+    every = [state for step in steps for state in (step.before, step.after) if state is not None]
+    return {(state.page, *sorted(state.query().items())): state for state in every}.values()
 
 
 @pytest.mark.parametrize("name", ["prox", "start", "train", "compare"])
 def test_every_state_of_every_step_is_one_of_its_page(name, store, monkeypatch):
     # A visit of each page and model with the names that all its steps use; values one by one without a visit.
-    every = [state for _, state in states() if state.page == name]
+    every = [state for state in states() if state.page == name]
     assert every
     for model in dict.fromkeys(state.settings.get("model") for state in every):
-        _visit(name, [state for state in every if state.settings.get("model") == model])
+        mine = [state for state in every if state.settings.get("model") == model]
+        query = {key: text for state in mine for key, text in state.settings.items() if key != "play"}
+        for kind in ("hide", "lock"):
+            if parts := {part for state in mine for part in getattr(state, kind).split(",") if part}:
+                query[kind] = ",".join(sorted(parts))
+        app = page(name, **query)
+        assert not app.warning, [warning.value for warning in app.warning]
+    for state in every if name == "train" else ():
+        can_be_run(state.settings)
 
 
-def _visit(name, mine):
-    hidden = sorted({part for state in mine for part in state.hide.split(",") if part})
-    locked = sorted({part for state in mine for part in state.lock.split(",") if part})
-    query = {"hide": ",".join(hidden), "lock": ",".join(locked)}
-    settings = {key: text for state in mine for key, text in state.settings.items() if key != "play"}
-    app = page(name, **settings, **{key: text for key, text in query.items() if text})
-    assert not app.warning, [warning.value for warning in app.warning]
-    if name == "train":
-        for state in mine:
-            experiment, notices = Experiment.from_query(state.settings)
-            assert not notices
-            assert experiment.why_not() is None
+def can_be_run(query: dict[str, str]) -> None:
+    experiment, notices = Experiment.from_query(query)
+    assert not notices
+    assert experiment.why_not() is None
 
 
 def test_a_lesson_is_walked_from_prediction_to_answer(store):
-    app = page("lessons")
-    app.button(key="lessons_begin_prox").click().run()
+    app = press(page("lessons"), "lessons_begin_prox")
     assert "A step, then a shrink" in words(app)
     assert address(app)["lesson"] == "prox"
     app.switch_page("pages/prox.py").run()  # AppTest forgets where the program went.
-    app.button(key="lesson_next").click().run()
+    press(app, "lesson_next")
     assert address(app)["step"] == "2"
     assert app.select_slider(key="prox_log2lambda").disabled
     assert app.button(key="lesson_reveal").disabled
     assert "soft thresholding" not in words(app)
-    app.number_input(key="lesson_prox_2").set_value(2.5).run()
-    app.button(key="lesson_reveal").click().run()
+    choose(app, lesson_prox_2=2.5)
+    press(app, "lesson_reveal")
     assert "You said 2.5. It is **2.5**." in [item.value for item in app.success]
     assert "soft thresholding" in words(app)
     slider = app.select_slider(key="prox_log2lambda")
     assert not slider.disabled
     assert slider.value == -1
     # Back and forth at once: the state of the step comes back each time.
-    app.button(key="lesson_back").click().run()
+    press(app, "lesson_back")
     assert app.select_slider(key="prox_log2lambda").value == -4
-    app.button(key="lesson_next").click().run()
+    press(app, "lesson_next")
     assert app.select_slider(key="prox_log2lambda").value == -1
     # Elsewhere the panel shows the way back; ending the lesson frees all controls.
     app.switch_page("pages/train.py").run()
     assert "This step is on the page *Operators*" in words(app)
-    app.button(key="lesson_return").click().run()
+    press(app, "lesson_return")
     assert "soft thresholding" in words(app)
     app.switch_page("pages/prox.py").run()
-    app.button(key="lesson_end").click().run()
+    press(app, "lesson_end")
     assert not {"hide", "lock", "lesson", "step"} & set(address(app))
     assert "soft thresholding" not in words(app)
     app.switch_page("pages/lessons.py").run()
     assert "Step 2 of 6" in words(app)
-
-
-def predict(app: AppTest, choice: str) -> None:
-    """Press one of the choices, which reveals the answer."""
-    (button,) = [item for item in app.button if item.label == choice]
-    button.click().run()
 
 
 def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
@@ -98,7 +86,7 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     assert app.button(key="lesson_next")
     assert "A hundred times dearer" in words(app)
     assert not store.runs()
-    predict(app, "Both errors fall")
+    click(app, "Both errors fall")
     (message,) = [item.value for item in app.info if "Not that one" in item.value]
     assert "On training rows it rises, on the others it falls" in message
     (run,) = store.runs()
@@ -107,10 +95,9 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
 
 @pytest.mark.slow
 def test_finishing_keeps_the_run_that_is_shown(store):
-    app = page("train", lesson="cs", step="5")
-    predict(app, "None")
+    app = click(page("train", lesson="cs", step="5"), "None")
     run = address(app)["run"]
-    app.button(key="lesson_next").click().run()
+    press(app, "lesson_next")
     assert "Finished: How CS selects features" in words(app)
     assert address(app)["run"] == run
 
@@ -119,15 +106,9 @@ def test_the_end_says_what_was_learnt_and_leads_on(store):
     app = page("prox", lesson="prox", step="7")
     assert "Finished: What a proximal operator does" in words(app)
     assert "Soft thresholding" in words(app)
-    app.button(key="lesson_following").click().run()
+    press(app, "lesson_following")
     assert address(app)["lesson"] == lessons()["prox"].next
     assert "Sparse where?" in words(app)
-
-
-def test_a_lesson_that_is_not_there_is_a_sentence():
-    app = page("prox", lesson="quantum")
-    assert "no lesson 'quantum'" in app.warning[0].value
-    assert "'ti'" in app.warning[0].value
 
 
 def test_an_answer_that_cannot_be_calculated_is_a_sentence(store, monkeypatch):
@@ -136,20 +117,18 @@ def test_an_answer_that_cannot_be_calculated_is_a_sentence(store, monkeypatch):
         yield
 
     monkeypatch.setattr(panel, "calculate", broken)
-    app = page("prox", lesson="prox", step="2")
-    app.number_input(key="lesson_prox_2").set_value(1.0).run()
-    app.button(key="lesson_reveal").click().run()
+    app = choose(page("prox", lesson="prox", step="2"), lesson_prox_2=1.0)
+    press(app, "lesson_reveal")
     assert "could not be calculated. The data are not here." in app.error[0].value
     monkeypatch.undo()
 
 
 def test_the_tour_leads_from_page_to_page(store):
-    app = page("start")
-    app.button(key="start_tour").click().run()
+    app = press(page("start"), "start_tour")
     for step in lessons()["tour"].steps:
         assert step.title in words(app)
         assert not app.warning
-        app.button(key="lesson_next").click().run()
+        press(app, "lesson_next")
     assert "Finished: fmviz in sixty seconds" in words(app)
 
 
@@ -171,9 +150,7 @@ def test_presets_are_states_of_their_page(entry):
         item = table[name]
         assert item.check(from_link(item, text)) is not None
     if entry.target.script == "pages/train.py":
-        experiment, notices = Experiment.from_query(entry.query)
-        assert not notices
-        assert experiment.why_not() is None
+        can_be_run(entry.query)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +160,7 @@ def test_presets_are_in_the_popover_of_their_page_and_set_it(name, place, store)
     app = page(name)
     mine = [preset for preset in presets() if preset.target.script == f"pages/{name}.py"]
     assert len(mine) >= 3
-    app.button(key=f"{name}_preset_{place}").click().run()
+    press(app, f"{name}_preset_{place}")
     assert not app.warning
     table, remaining = Settings(name, TABLES[name]).table, address(app)
     for key, text in mine[place].query.items():

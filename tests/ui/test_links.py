@@ -15,8 +15,7 @@ import pytest
 from fuzzing import MARKUP, TEXTS
 from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
-from ui.driving import PAGES, figures, page, written
-from ui.sentences import elements_of
+from ui.driving import PAGES, elements_of, figures, finish, page, written
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
@@ -55,17 +54,18 @@ def other(item: Setting) -> str | None:
     """Return a value that is not the default, as a link spells it."""
     if item.name in GIVEN:
         return GIVEN[item.name]
-    if isinstance(item, Several):
-        chosen = item.choices[-2:] if tuple(item.choices[-2:]) != item.default else item.choices[:1]
-        return to_link(item, chosen)
-    if isinstance(item, Whole):
-        return "0,1"
-    if isinstance(item, Names):
-        return "seed" if item.name == "hide" else "dataset"
-    if isinstance(item, Changes):
-        return "3:lambda_p:0.5"
-    if isinstance(item, Text | Follower):
-        return None
+    match item:
+        case Several():
+            chosen = item.choices[-2:] if tuple(item.choices[-2:]) != item.default else item.choices[:1]
+            return to_link(item, chosen)
+        case Whole():
+            return "0,1"
+        case Names():
+            return "seed" if item.name == "hide" else "dataset"
+        case Changes():
+            return "3:lambda_p:0.5"
+        case Text() | Follower():
+            return None
     if item.kind == "bool":
         return to_link(item, not item.default)
     if item.kind == "choice":
@@ -242,8 +242,7 @@ def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monke
     opened, query, press = STATES[name]
     first = page(opened, **query)
     if press:
-        first.button(key=press).click().run()
-        first.run()
+        finish(first, press)
     link = written(first)
     elsewhere = fresh_server(tmp_path, monkeypatch)
     second = page(opened, **link)
@@ -252,39 +251,3 @@ def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monke
     assert again == all_texts(first)
     assert state_of(second, seen[-1]) == state_of(first, seen[-1])
     elsewhere.close()
-
-
-_SAID = """() => {
-  const host = document.querySelector('.st-key-train_matrix [data-testid="stBidiComponentIsolated"]');
-  const staged = host ? [...host.shadowRoot.querySelectorAll(".status, .numbers div, .values")] : [];
-  return [...document.querySelectorAll(".st-key-prox_verdicts p"), ...staged]
-    .map((e) => e.textContent).filter((text) => !text.startsWith("Solver time"));
-}"""
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_the_address_bar_of_one_browser_opens_the_same_in_another(new_page, server, wait_idle):
-    for path, there in (
-        ("prox?d=30&k=4&seed=5&regularizers=ti,cs", ".st-key-prox_verdicts"),
-        (
-            "train?level=expert&dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&play=1",
-            ".st-key-train_exports",
-        ),
-    ):
-        first = new_page()
-        first.goto(f"{server.url}/{path}")
-        first.locator(there).wait_for()
-        if path.startswith("prox"):
-            first.locator(".st-key-prox_log2lambda").get_by_role("slider").focus()
-            first.keyboard.press("ArrowRight")
-            first.wait_for_url("**log2lambda=-2**")
-        wait_idle(first, 60, calm=1)
-        said = first.evaluate(_SAID)
-        assert len(said) >= 4
-        other = new_page(apart=True)
-        other.goto(first.url)
-        other.locator(there).wait_for()
-        wait_idle(other, 60, calm=1)
-        assert other.evaluate(_SAID) == said
-        assert other.url == first.url

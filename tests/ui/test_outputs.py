@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ui.driving import figures, page, press, words
+from ui.driving import choose, figures, page, press, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
@@ -49,14 +49,13 @@ def test_interactions_are_told_of_one_class(run):
 def test_three_classes_and_two_labels_of_a_table_are_taken(store, monkeypatch):
     # Nothing here asks again, as a browser does, where reading takes longer.
     monkeypatch.setattr(watching, "_PATIENCE", 60.0)
-    app = page("data")
-    app.text_area(key="data_paste").set_value(CSV).run()
-    app.button(key="data_use_paste").click().run()
-    app.selectbox(key="data_target").set_value("kind").run()
+    app = choose(page("data"), data_paste=CSV)
+    press(app, "data_use_paste")
+    choose(app, data_target="kind")
     assert "3 classes, each with a machine of its own" in words(app)
-    app.selectbox(key="data_task").set_value("ordinal").run()
+    choose(app, data_task="ordinal")
     assert "3 classes in this order" in words(app)
-    app.selectbox(key="data_target").set_value("hot").run()
+    choose(app, data_target="hot")
     app.multiselect[0].set_value(["wet"]).run()
     assert "2 labels, each with a machine of its own: **hot** (20), **wet** (19)" in words(app)
 

@@ -11,7 +11,7 @@ import pytest
 from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui import driving
-from ui.driving import finish, words
+from ui.driving import finish, press, words
 
 from fmviz.__main__ import main
 from fmviz.figures import papers as figures
@@ -23,7 +23,6 @@ from fmviz.lab.papers.results import last_kept
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
-from fmviz.lab.typography import duration
 from fmviz.ui import paper
 
 NAME = "atarashi2021_fig2"
@@ -118,8 +117,7 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
 
 
 def test_statements_deviations_and_the_program_are_shown(executor):
-    app = page(artefact=NAME)
-    app.button(key="paper_run").click().run()
+    app = press(page(artefact=NAME), "paper_run")
     said = words(app)
     assert ":red[:material/cancel: does not hold] **TI by columns (Eq. 30).** Used features: 200" in said
     assert ":green[:material/check_circle: holds] **TI by rows.** Used features: 200" in said
@@ -136,8 +134,7 @@ def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
     monkeypatch.setattr(base, "PAUSE", 0.0)
     keep_result(store, result.to_dict())
     executor.hold = True
-    app = page(artefact=NAME)
-    app.button(key="paper_run").click().run()
+    app = press(page(artefact=NAME), "paper_run")
     assert app.button(key="paper_run").disabled
     assert not app.get("plotly_chart")
     executor.run(2)
@@ -146,12 +143,12 @@ def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
     executor.run(2)
     app.run()
     assert len(chart(app)["data"]) > few
-    app.button(key="paper_stop").click().run()
+    press(app, "paper_stop")
     executor.run()
     app.run()
     assert "Stopped after 3 of 25 parts." in words(app)
     assert kept_results(store)[NAME, "quick"].seconds == result.seconds, "what was stopped is not kept"
-    app.button(key="paper_back").click().run()
+    press(app, "paper_back")
     assert "The last result, of 20" in words(app)
 
 
@@ -175,10 +172,10 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     executor.hold = True
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Run"
-    app.button(key="paper_run").click().run()
+    press(app, "paper_run")
     executor.run(2)
     app.run()
-    app.button(key="paper_stop").click().run()
+    press(app, "paper_stop")
     executor.run()
     app.run()
     assert CREATED == [0, 1]
@@ -244,11 +241,6 @@ def test_deviations_are_coloured():
     page = paper.beside(rows).to_html()
     assert [page.count(f"background-color: {SIGNALS[within]}") for within in (True, False, None)] == [1, 1, 1]
     assert page.count("background-color") == 3
-
-
-def test_minutes_in_words():
-    minutes = [duration(60 * x) for x in (0.1, 0.5, 3, 60, 120)]
-    assert minutes == ["about 6 s", "about 30 s", "about 3 min", "about 60 min", "about 2 h"]
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from inline_executor import InlineExecutor
 from playwright.sync_api import expect
 from programs import printed
-from ui.driving import address, finish, metrics, numbers, words
+from ui.driving import address, choose, finish, metrics, numbers, words
 from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
@@ -54,8 +54,7 @@ def test_a_path_is_run_chosen_from_and_repeated(store, sentences):
     assert [(float(x[1]), int(x[2]), int(x[3])) for x in lines] == [
         (row.lambda_sparse, row.used_interactions, row.used_features) for row in table.itertuples()
     ]
-    app.select_slider(key="path_at").set_value(0.01).run()
-    app.segmented_control(key="path_who").set_value("cs").run()
+    choose(app, path_at=0.01, path_who="cs")
     assert (address(app)["who"], address(app)["at"]) == ("cs", "0.01")
     row = table[(table["label"] == "CS") & (table["lambda_sparse"] == 0.01)].iloc[0]
     assert metrics(app)["Interactions"] == f"{row['used_interactions']:,}"
@@ -67,10 +66,10 @@ def test_other_settings_make_it_stale_and_what_stays_is_kept(store, sentences):
     app = open_page("path", **SMALL, run="1")
     app.run()
     assert "6 of 6 fits" in words(app)
-    app.number_input(key="path_rank").set_value(2).run()
+    choose(app, path_rank=2)
     sentences(app, "path", "another rank")
     assert list(app.dataframe[0].value["label"]) == ["TI"] * 3 + ["CS"] * 3
-    app.number_input(key="path_rank").set_value(3).run()
+    choose(app, path_rank=3)
     assert "Settings changed" not in words(app)
     app.button_group(key="path_penalties").set_value(["cs", "l1"]).run()
     assert "Settings changed" in words(app)
@@ -106,7 +105,7 @@ def test_a_new_data_set_brings_its_suggestions(store):
     app = open_page("path", dataset="balance_scale")
     assert (app.select_slider(key="path_low").value, app.select_slider(key="path_high").value) == (1e-4, 1.0)
     assert app.number_input(key="path_rank").value == 4
-    app.selectbox(key="shared_dataset").set_value("diabetes").run()
+    choose(app, shared_dataset="diabetes")
     assert app.number_input(key="path_rank").value == 5
     # The link brought a start of earlier versions; what the reader chooses is up to λ_max = 2.66.
     assert (address(app)["high"], address(app)["order"]) == ("3.0", "informed")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
-from ui.driving import address, words
+from ui.driving import address, choose, press, words
 from ui.driving import page as opened
 
 from fmviz.lab import operators as lab
@@ -32,8 +32,7 @@ def test_it_opens_with_four_operators():
 
 
 def test_the_strength_changes_counts_and_link():
-    test = opened("prox", d="20", k="4")
-    test.select_slider(key="prox_log2lambda").set_value(1).run()
+    test = choose(opened("prox", d="20", k="4"), prox_log2lambda=1)
     assert address(test) == {"d": "20", "k": "4", "log2lambda": "1"}
     study = lab.study(lab.sample(20, 4), lab.VARIANTS["l1"])
     assert f"**{study.entries[study.at(1)]:,}** entr" in words(test)
@@ -64,7 +63,7 @@ def test_a_bad_value_in_the_link_is_named_and_replaced(query, message):
 def test_no_operator_is_not_an_error():
     test = opened("prox", regularizers="none")
     assert "No operator is chosen" in test.info[0].value
-    test.button(key="prox_default_regularizers").click().run()
+    press(test, "prox_default_regularizers")
     assert len(worked(test)) == 4
 
 
@@ -81,7 +80,7 @@ def test_powers_have_their_degree():
     assert any(r"\|p_{:,s}\|_1^{4}" in item.value for item in test.latex)
     assert "'degree': 4" in test.code[0].value
     assert worked(test) == ["ℓ₁", "TI, order 4", "CS, order 4"]
-    test.slider(key="prox_degree").set_value(2).run()
+    choose(test, prox_degree=2)
     assert address(test)["degree"] == "2"
     assert any(r"\|p_{:,s}\|_1^{2}" in item.value for item in test.latex)
     assert not [item for item in opened("prox", regularizers="ti,l1").slider if item.key == "prox_degree"]
@@ -96,16 +95,16 @@ def test_the_smallest_and_the_largest_matrix(d, k):
 def test_pasted_text():
     test = opened("prox", source="pasted")
     assert "Paste a matrix" in test.info[0].value
-    test.button(key="prox_example").click().run()
+    press(test, "prox_example")
     assert "Read as 4 rows × 2 columns." in words(test)
-    test.text_area(key="prox_matrix").set_value("1 2\n3 x").run()
+    choose(test, prox_matrix="1 2\n3 x")
     assert test.error[0].value == "Row 2, column 2 holds 'x', which is not a number. Your text is kept."
     assert test.text_area(key="prox_matrix").value == "1 2\n3 x"
     assert address(test)["matrix"] == "1 2\n3 x"
-    test.text_area(key="prox_matrix").set_value("1 2\n3 4").run()
+    choose(test, prox_matrix="1 2\n3 4")
     assert not test.error
-    test.segmented_control(key="prox_source").set_value("sampled").run()
-    test.segmented_control(key="prox_source").set_value("pasted").run()
+    choose(test, prox_source="sampled")
+    choose(test, prox_source="pasted")
     assert test.text_area(key="prox_matrix").value == "1 2\n3 4"
 
 
@@ -164,9 +163,8 @@ def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait
     study = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
     page.get_by_text(f"{study.interactions[study.at(0)]:,} interactions").first.wait_for()
     wait_idle(page)
-    assert (
-        page.locator(".st-key-prox_verdicts").get_by_text(f"{study.interactions[study.at(0)]:,}").count() == 1
-    )
+    verdicts = page.locator(".st-key-prox_verdicts")
+    assert verdicts.get_by_text(f"{study.interactions[study.at(0)]:,}").count() == 1
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT, address, page, words, written
+from ui.driving import ROOT, address, choose, elements_of, page, press, words, written
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.typography import without_markup
@@ -17,10 +17,8 @@ from fmviz.ui.settings.state import Settings
 
 
 def keys(app: AppTest) -> set[str]:
-    kinds = (app.selectbox, app.number_input, app.slider, app.select_slider, app.toggle, app.text_area)
-    pills = app.get("button_group")
-    drawn = [*(item for kind in kinds for item in kind), *app.button, *app.multiselect, *pills]
-    return {item.key for item in drawn if item.key}
+    controls = (item for item in elements_of(app._tree) if not hasattr(item, "children"))
+    return {key for item in controls if (key := getattr(item, "key", None))}
 
 
 def level(app: AppTest) -> str:
@@ -40,7 +38,7 @@ def test_hidden_controls_are_not_drawn_and_keep_their_values(store):
     assert not app.selectbox(key="train_loss").disabled
     assert address(app)["hide"] == "rank,solver,dataset,play"
     # A change of something else keeps all that, in the address and on the page.
-    app.number_input(key="train_max_epochs").set_value(3).run()
+    choose(app, train_max_epochs=3)
     assert address(app)["hide"] == "rank,solver,dataset,play"
     assert address(app)["rank"] == "7"
     assert not keys(app) & {"train_rank", "train_solver"}
@@ -59,8 +57,7 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     offered = app.multiselect(key="prox_hide").options
     assert {"Strength λ", "Features d", "Rank k", "Operators", "Seed"} <= set(offered)
     assert "Data set" not in offered, "nothing reads it here"
-    app.multiselect(key="prox_hide").set_value(["k", "distribution"]).run()
-    app.multiselect(key="prox_lock").set_value(["log2lambda"]).run()
+    choose(app, prox_hide=["k", "distribution"], prox_lock=["log2lambda"])
     assert address(app) == {"hide": "k,distribution", "lock": "log2lambda"}
     assert app.select_slider(key="prox_log2lambda").disabled
     assert not keys(app) & {"prox_k", "prox_distribution"}
@@ -68,7 +65,7 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     assert code.endswith("?level=expert&hide=k,distribution&lock=log2lambda")
     # What is hidden is still offered, by the words that it had.
     assert "Rank k" in app.multiselect(key="prox_hide").options
-    app.button(key="prox_teach_end").click().run()
+    press(app, "prox_teach_end")
     assert address(app) == {}
     assert "prox_k" in keys(app)
 
@@ -117,9 +114,9 @@ def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
     drawn = keys(app)
     assert {"train_rank", "train_regularizer", "train_lambda_sparse", "train_play", "shared_seed"} <= drawn
     assert not drawn & {"train_solver", "train_max_epochs", "train_tol", "train_lambda_w", "train_model"}
-    app.button(key="train_play").click().run()
+    press(app, "train_play")
     assert store.runs()[0].settings["max_epochs"] == 7
-    app.button_group(key="shared_level").set_value("expert").run()
+    choose(app, shared_level="expert")
     assert app.number_input(key="train_max_epochs").value == 7
     assert level(app) == "expert"
 
@@ -195,7 +192,7 @@ def test_who_opens_a_link_sees_the_level_of_its_sender(store, name, press, query
             sender.query_params[setting] = value
         sender.run()
         if press:
-            sender.button(key=press).click().run()
+            press(sender, press)
         taught = dict(parse_qsl(urlsplit(sender.sidebar.code[-1].value).query))
         assert taught == {**address(sender), "level": chosen}
         offered = sender.sidebar.get("page_link")

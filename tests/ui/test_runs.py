@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 from inline_executor import InlineExecutor
-from ui.driving import figures, page, words
+from ui.driving import figures, page, press, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
@@ -13,10 +12,8 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.store.stored_run import this_process
 from fmviz.lab.store.table import (
     differing,
-    runs_table,
     title_of_run,
 )
-from fmviz.metrics import listed
 from fmviz.ui import runs as view
 from fmviz.ui.escape import plain
 
@@ -43,7 +40,6 @@ def test_all_runs_are_listed(some):
     app = page("runs")
     (table,) = app.dataframe
     assert list(table.value["regularizer"]) == ["TI", "CS", "CS"]
-    assert list(table.value["epochs"]) == [5, 5, 5]
     assert app.button(key="runs_delete").disabled
 
 
@@ -65,7 +61,7 @@ def test_filters_are_in_the_link(some, query, result):
 def test_filters_that_let_nothing_through_can_be_taken_off(some):
     app = page("runs", find="no such words")
     assert "No run fits the filters." in words(app)
-    app.button(key="runs_all").click().run()
+    press(app, "runs_all")
     assert len(app.dataframe[0].value) == 3
 
 
@@ -74,7 +70,7 @@ def test_deleting_asks_first_and_is_final(some, store, monkeypatch):
     monkeypatch.setattr(view, "_table", lambda result: [run for run in result if run.id in some[:2]])
     app = page("runs")
     assert all(f"**{plain(title_of_run(run))}**" in words(app) for run in store.get_many(some[:2]))
-    app.button(key="runs_delete").click().run()
+    press(app, "runs_delete")
     assert "2 runs deleted." in words(app)
     assert [run.id for run in store.runs()] == some[2:]
     app.run()
@@ -98,8 +94,7 @@ def test_a_link_shows_the_run_of_the_store(some, store):
     run = store.get(some[0])
     app = page("train", **{**run.experiment.to_query(), "run": run.id})
     shown = figures(app)
-    assert shown["Epoch"] == "5"
-    assert shown["Objective"] == f"{run.last['objective']:.5g}"
+    assert (shown["Epoch"], shown["Objective"]) == ("5", f"{run.last['objective']:.5g}")
     assert shown["Interactions"] == f"{run.last['used_interactions']:,}"
     assert store.count() == 3, "nothing was started again"
 
@@ -112,21 +107,16 @@ def test_a_link_to_a_run_that_was_cut_off_waits_to_go_on(store):
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     app = page("train", **{**Experiment(**SMALL).to_query(), "run": job.id})
     assert "This run was cut off. It is back where it was last saved, at epoch 0." in words(app)
-    app.button(key="train_play").click().run()
+    press(app, "train_play")
     assert store.get(job.id).status == "epochs"
     assert [r["epoch"] for r in store.trace(job.id)] == list(range(6))
 
 
 def test_tables_of_runs(some, store):
     runs = store.get_many(some)
-    table = runs_table(runs)
-    assert list(table["id"]) == some
-    assert table["metric"][1].startswith("RMSE, validation")
-    assert isinstance(table["when"][0], pd.Timestamp)
     assert title_of_run(runs[0]) == "Planted interactions (eight groups) · TI · λ 1 · seed 0"
     store.rename(some[0], "mine")
     assert title_of_run(store.get(some[0])) == "mine"
-    assert set(listed(runs[1].last)) >= {"validation_rmse", "train_rmse", "support_f1"}
     different = differing([[run] for run in runs]).set_index("what")
     assert list(different.loc["regularizer"]) == ["ti", "cs", "cs"]
     assert "rank" not in different.index

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
-from ui.driving import PAGES, ROOT, address, page, values, words
+from ui.driving import PAGES, ROOT, address, choose, page, press, values, words
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
@@ -50,9 +50,9 @@ def test_the_words_on_the_first_card_are_true():
 def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
     test = page("compare", seed="77", dataset="monks1")
     assert values(test, "shared_seed", "shared_dataset") == (77, "monks1")
-    test.number_input(key="shared_seed").set_value(5).run()
+    choose(test, shared_seed=5)
     assert address(test) == {"seed": "5", "dataset": "monks1", "view": "sparsity"}
-    test.selectbox(key="shared_dataset").set_value(next(iter(DATASETS))).run()
+    choose(test, shared_dataset=next(iter(DATASETS)))
     assert address(test)["seed"] == "5"
     assert "dataset" not in address(test), "the default is left out"
 
@@ -65,7 +65,7 @@ def test_what_nothing_reads_is_not_drawn_and_kept_for_the_other_pages(store):
     test.query_params.clear()
     test.switch_page("pages/compare.py").run()
     assert values(test, "shared_dataset", "shared_seed") == ("monks1", 77)
-    test.number_input(key="shared_seed").set_value(10).run()
+    choose(test, shared_seed=10)
     test.switch_page("app.py").run()
     test.switch_page("pages/prox.py").run()
     assert test.number_input(key="shared_seed").value == 10
@@ -82,7 +82,7 @@ def test_a_bad_link_is_answered_with_a_sentence_and_the_default(store):
     assert address(test) == {}
     test.run()
     assert len(test.warning) == 1  # still there
-    test.number_input(key="shared_seed").set_value(5).run()
+    choose(test, shared_seed=5)
     assert not test.warning
 
 
@@ -133,7 +133,7 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     (error,) = [e.value for e in test.error]
     assert error == "size = 4 does not fit; take 3." if kind == "ours" else "defect of fmviz" in error
     assert "Traceback" not in words(test)
-    test.button(key="fails_reset_after_error").click().run()
+    press(test, "fails_reset_after_error")
     assert address(test) == {}
 
 

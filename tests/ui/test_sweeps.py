@@ -55,10 +55,7 @@ def test_nothing_to_fit_is_a_sentence(store):
 def test_tables_of_a_sweep(store):
     result = [(fit.index, fit.run) for fit in carry_out(PLAN, store, n_jobs=1)]
     table = fits_table(PLAN, result)
-    assert len(table) == 8
-    assert set(table["method"]) == {"TI", "CS"}
     metric = main_metric(table)
-    assert metric.startswith("validation_")
     means = means_table(table, list(PLAN.grid), metric)
     assert list(means["fits"]) == [2] * 4
     first = table[(table["method"] == "CS") & (table["lambda_sparse"] == 0.01)]

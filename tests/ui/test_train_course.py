@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
-from ui.driving import address, figures, finish, page, press, words
+from ui.driving import address, choose, figures, finish, page, press, words
 
 from fmviz.engine.schedule import Change
 from fmviz.lab.background import tasks
 from fmviz.lab.background.job import Job
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.comparison import compare_supports
-from fmviz.ui.train.matrices import learned_support
 
 SMALL = {
     "dataset": "balance_scale",
@@ -35,8 +32,7 @@ def the_job() -> Job:
 
 
 def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, sentences):
-    app = step(page("train", **SMALL), 4)
-    app.select_slider(key="train_now_lambda_sparse").set_value(0.02).run()
+    app = choose(step(page("train", **SMALL), 4), train_now_lambda_sparse=0.02)
     assert the_job().experiment.changes == (Change(4, "lambda_sparse", 0.02),)
     assert address(app)["changes"] == "4:lambda_sparse:0.02"
     assert "after epoch 4: λ = 0.02" in words(app)
@@ -67,23 +63,11 @@ def test_a_link_with_changes_that_cannot_be_says_so(store):
     assert "changes" not in address(app)
 
 
-def test_planted_support_is_compared_pair_by_pair(store):
-    app = page("train", dataset="planted_interactions", max_epochs="20", support="1", play="1")
-    view = the_job().view()
-    learned = learned_support(view.thinned, None)
-    assert np.triu(learned, 1).sum() == view.last["used_interactions"]
-    support = compare_supports(view.dataset.truth, learned)
-    assert support.f1 == pytest.approx(view.last["support_f1"])
-    assert support.exact == bool(view.last["support_recovered"])
-    assert sum(support.counts) == 100 * 99 // 2
-    assert address(app)["support"] == "1"
-
-
 def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
     app = page("train", dataset="planted_interactions", max_epochs="60", play="1", cell_i="0", cell_j="1")
     view = the_job().view()
     P = view.parameters.P
-    app.selectbox(key="train_cell_j").set_value(int(np.flatnonzero((P[0] != 0) @ (P != 0).T)[-1])).run()
+    choose(app, train_cell_j=int(np.flatnonzero((P[0] != 0) @ (P != 0).T)[-1]))
     assert "interact with weight" in words(app)
     live = (P != 0).any(axis=1)
     disjoint = [
@@ -96,7 +80,7 @@ def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
     app = page("train", **{**address(app), "cell_i": str(i), "cell_j": str(j)})
     assert "their rows are disjoint" in words(app)
     assert "threshold" in words(app)
-    app.selectbox(key="train_cell_j").set_value(i).run()
+    choose(app, train_cell_j=i)
     sentences(app, "train", "one feature twice")
 
 

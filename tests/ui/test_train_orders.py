@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from programs import printed
 from streamlit.testing.v1 import AppTest
-from ui.driving import address, figures, press, stage, values, words
+from ui.driving import address, choose, figures, press, stage, values, words
 
 from fmviz.engine.interactions.weights import interactions_of
 from fmviz.lab.catalog import load
@@ -31,15 +31,11 @@ def test_a_set_made_for_triples_brings_its_model_and_the_models_own_parameters(o
     assert values(app, "train_model", "train_model_order") == ("hofm", 3)
     assert said(app) == suggested("planted_triples")
     assert not app.button(key="train_play").disabled
-    # A link that names the model keeps it.
-    assert (
-        open_train(dataset="planted_triples", model="all_subsets").selectbox(key="train_model").value
-        == "all_subsets"
-    )
 
 
 def test_a_link_keeps_what_it_sets_even_to_the_default(open_train):
-    assert open_train(dataset="planted_triples", model="fm").selectbox(key="train_model").value == "fm"
+    for model in ("all_subsets", "fm"):
+        assert values(open_train(dataset="planted_triples", model=model), "train_model") == (model,)
     app = open_train(dataset="planted_triples", rank="30")
     assert app.number_input(key="train_rank").value == 30
     # It brought settings, so nothing is suggested beside them.
@@ -54,7 +50,7 @@ def test_triples_are_trained_looked_at_and_linked(open_train, manager, sentences
         app
     )
     assert "The pairs: P⁽²⁾P⁽²⁾ᵀ" in words(app)
-    app.segmented_control(key="train_order").set_value(3).run()
+    choose(app, train_order=3)
     assert "Σₛ pᵢₛ pⱼₛ pₗₛ" in words(app)
     assert address(app)["order"] == "3"
     (table,) = app.dataframe
@@ -68,7 +64,7 @@ def test_triples_are_trained_looked_at_and_linked(open_train, manager, sentences
     assert f"The triples with {name}" in words(again)
     assert len(manager.jobs()) == 1
     # Another order is another run, and the page goes on showing the old one.
-    app.number_input(key="train_model_order").set_value(2).run()
+    choose(app, train_model_order=2)
     assert address(app)["model_order"] == "2"
     sentences(app, "train", "another order")
     assert changed_of(said(app).model) == {"order": 2}
@@ -95,13 +91,11 @@ def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_trai
     assert app.selectbox(key="train_regularizer").options == ["ℓ₂²"]
     assert not [item for item in app.select_slider if item.key == "train_lambda_sparse"]
     sentences(app, "train", "fitted weights")
-    app.segmented_control(key="train_model_kernel").set_value("anova").run()
-    app.segmented_control(key="train_model_coefficients").set_value("signs").run()
+    choose(app, train_model_kernel="anova", train_model_coefficients="signs")
     assert app.selectbox(key="train_regularizer").value == "omega_ti"
     assert app.select_slider(key="train_lambda_sparse").value > 0
     assert changed_of(said(app).model) == {"coefficients": "signs", "kernel": "anova"}
-    assert Experiment.from_json(said(app).to_json()) == said(app)
-    app.segmented_control(key="train_model_coefficients").set_value("fitted").run()
+    choose(app, train_model_coefficients="fitted")
     assert app.selectbox(key="train_regularizer").value == "l2"
     assert said(app).lambda_sparse == 0
     assert not app.error
@@ -162,12 +156,6 @@ def test_both_orders_are_recovered_and_measured():
     assert np.count_nonzero(np.triu(structure)) == 3
 
 
-def test_the_penalty_is_written_for_every_order(open_train):
-    app = open_train(**HOFM | {"dataset": "monks1", "regularizer": "ti"}, model_order="4")
-    for order in (2, 3, 4):
-        assert f"Of the columns of order {order}:" in words(app)
-
-
 LIFTED = {
     **SMALL,
     "model": "lifted",
@@ -196,7 +184,7 @@ def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_train, manager,
     assert "𝒲ᵢⱼₗ" in words(app)
     assert not app.error
     # A product of distinct features is lifted for degree 2 alone; one button goes back to that.
-    app.segmented_control(key="train_model_kernel").set_value("anova").run()
+    choose(app, train_model_kernel="anova")
     sentences(app, "train", "no lifted form")
     assert app.button(key="train_play").disabled
     press(app, "train_fix")

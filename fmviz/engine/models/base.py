@@ -175,6 +175,21 @@ class Model(Bound):
         """Return one output as a separate machine with its parameters."""
         return self, parameters if parameters.n_machines is None else parameters.of_output(output)
 
+    def union(self, parameters: Parameters) -> Parameters:
+        """Return parameters of one machine that use a feature or an interaction where some machine uses it.
+
+        The columns of all machines are concatenated; matrices W are summed in absolute value.
+        """
+        if (m := parameters.n_machines) is None:
+            return parameters
+        _, d, columns = parameters.P.shape
+        # Columns for products of different orders, and the factors of a tensor, come in blocks.
+        blocks = max(1, self.shapes(1, 1)["P"][1])
+        P = parameters.P.reshape(m, d, blocks, columns // blocks).transpose(1, 2, 0, 3)
+        sums = {name: np.abs(array).sum(axis=0) for name, array in parameters.items() if name in ("w", "W")}
+        listed = {} if parameters.coefficients is None else {"coefficients": parameters.coefficients.ravel()}
+        return Parameters(P.reshape(d, m * columns), intercept=0.0, **sums, **listed)
+
     def further_counts(self, parameters: Parameters) -> dict[str, int]:
         """Return counts of a fit besides used features and interactions, by their names in its record."""
         return {}
@@ -256,6 +271,12 @@ class Model(Bound):
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""
         raise NotImplementedError
+
+    def scores(self, design: Design, parameters: Parameters) -> np.ndarray:
+        """Return `predict`, shape (N,), of parameters with a first axis of m for every machine, (N, m)."""
+        if (m := parameters.n_machines) is None:
+            return self.predict(design, parameters)
+        return np.column_stack([self.predict(design, parameters.of_output(c)) for c in range(m)])
 
     def forward(
         self, design: Design, parameters: Parameters, keep: bool = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp
 from ..design import Design
 from ..models import get_model
 from ..parameters import Parameters
-from .gibbs import Draw
+from ..target import Target
+from .gibbs import Draw, GibbsSampler
 
 # Predictions of every sample are stored for so many rows at once.
 _ROWS = 2_000
@@ -41,23 +43,15 @@ class Posterior:
     binary: bool
 
     @classmethod
-    def of(cls, draws: Iterable[Draw], binary: bool) -> Posterior:
-        """Return the samples of a chain."""
-        kept = [draw.parameters for draw in draws]
-        return cls(
-            np.stack([sample.P for sample in kept]),
-            np.stack([sample.w for sample in kept]),
-            np.array([sample.intercept for sample in kept]),
-            binary,
-        )
-
-    @classmethod
-    def side_by_side(cls, machines: Sequence[Posterior]) -> Posterior:
-        """Return the samples of several machines."""
+    def of(cls, chains: Sequence[Iterable[Draw]], binary: bool) -> Posterior:
+        """Return the samples of the chain of each machine."""
+        kept = [[draw.parameters for draw in chain] for chain in chains]
         P, w, intercept = (
-            np.stack([getattr(machine, name) for machine in machines]) for name in ("P", "w", "intercept")
+            np.array([[getattr(sample, name) for sample in chain] for chain in kept])
+            for name in ("P", "w", "intercept")
         )
-        return cls(P, w, intercept, machines[0].binary)
+        posterior = cls(P, w, intercept, binary)
+        return posterior if len(kept) > 1 else posterior.machines[0]
 
     @property
     def machines(self) -> tuple[Posterior, ...]:
@@ -132,3 +126,16 @@ def intervals_of(samples: np.ndarray, level: float, sign: np.ndarray | None = No
     lower, upper = np.quantile(samples, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
     same = (np.sign(samples) == np.sign(mean if sign is None else sign)).mean(axis=0)
     return {"mean": mean, "lower": lower, "upper": upper, "probability": same}
+
+
+def draws_by_output(
+    design: Design, outputs: Sequence[Target], number: int, *settings: Any
+) -> Iterator[tuple[int, int, Draw]]:
+    """Yield so many samples of a chain for each output: its index, the number of the sample, and the sample.
+
+    `settings` are those of `GibbsSampler` from the rank on.
+    """
+    for c, output in enumerate(outputs):
+        sampler = GibbsSampler(design, output.values, *settings)
+        for i, draw in enumerate(islice(sampler.draws(), number), 1):
+            yield c, i, draw

@@ -19,16 +19,6 @@ from .selection import select
 _ACCURACY = 1e-9
 
 
-def linear_predictions(problem: Problem) -> np.ndarray:
-    """Return the predictions of the fit with V = 0, shape (N, m)."""
-    d, m = problem.design.n_features, problem.target.n_outputs
-    layer = OutputLayer(problem, np.zeros((d, 0)))
-    start = np.zeros((layer.Z.shape[1], m)), np.zeros((d, m))
-    refit = partial(whitened, tol=_ACCURACY)
-    T, w = refit_output_layer(problem, np.zeros((d, 0)), *start, refit, _ACCURACY)
-    return layer.Z @ T + problem.design.dot(w)
-
-
 def largest_strength(problem: Problem) -> float:
     """Return λ_max: the largest ‖g_h‖ found at the fit with V = 0.
 
@@ -40,7 +30,12 @@ def largest_strength(problem: Problem) -> float:
         A problem of the model "shared_basis", with a penalty that makes rows of V zero; its λ is ignored.
     """
     model: Any = problem.model
-    slopes = risk_and_slopes(problem, linear_predictions(problem))[1]
+    d, m = problem.design.n_features, problem.target.n_outputs
+    layer = OutputLayer(problem, np.zeros((d, 0)))
+    start = np.zeros((layer.Z.shape[1], m)), np.zeros((d, m))
+    refit = partial(whitened, tol=_ACCURACY)
+    T, w = refit_output_layer(problem, np.zeros((d, 0)), *start, refit, _ACCURACY)
+    slopes = risk_and_slopes(problem, layer.Z @ T + problem.design.dot(w))[1]
     gradient = BasisGradient(problem.design, slopes, model.diagonal)
     norms = select(gradient, dual_order(problem.penalty.row_norm), "eigen", 1, np.random.default_rng(0))[1]
     return float(norms.max(initial=0.0))
@@ -68,15 +63,11 @@ class Step:
     parameters: Parameters
 
 
-def accuracy_on(problem: Problem) -> Callable[[Parameters], float]:
-    """Return a score: the share of a problem's rows whose class has the largest score."""
-
-    def score(parameters: Parameters) -> float:
-        F = problem.predict(parameters)
-        predicted = F.argmax(axis=1) if F.ndim == 2 else np.where(F > 0.0, 1.0, -1.0)
-        return float(np.mean(predicted == problem.y))
-
-    return score
+def accuracy_on(problem: Problem, parameters: Parameters) -> float:
+    """Return the share of a problem's rows whose class has the largest score."""
+    F = problem.predict(parameters)
+    predicted = F.argmax(axis=1) if F.ndim == 2 else np.where(F > 0.0, 1.0, -1.0)
+    return float(np.mean(predicted == problem.y))
 
 
 def validated_path(

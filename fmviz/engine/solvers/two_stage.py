@@ -1,14 +1,7 @@
-"""Majorise-minimise solver of the robust factorization machine (robust_fm, Algorithm 1).
-
-Each convex problem in a semidefinite Z, w and a bias is solved to rounding: minimise Σ_n g_n(f_n) + λ_w‖w‖² +
-λ_p·T(Z) over Z ⪰ 0, w and b, with f_n = b + ⟨w, x_n⟩ + x_nᵀZx_n, T(Z) = ‖QZ‖²_F for the projector Q on all
-but some directions that are free, or tr Z, and g_n = ω_n·u(f_n) or ω_n·½u(f_n)² of an excess u whose ½u² is
-smooth with slope f − t, t the nearest prediction that costs nothing.
-"""
+"""Majorise-minimise solver of the robust factorization machine (robust_fm, Algorithm 1)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -17,6 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrs
 
 from ..errors import WhyNot
+from ..linalg.lowrank import eigenform, eigenform_of_weights
 from ..losses.huber import Huber
 from ..losses.majoriser import smooth_part, typical_size
 from ..losses.squared import Squared
@@ -28,30 +22,19 @@ from ..settings import ParamSpec
 from ._sweeping import relative_change
 from .base import Solver, second_moments
 
-# Over-relaxation, and the interval of updates of the splitting's penalty parameter.
-_RELAXATION, _LOOK = 1.6, 50
-# The interval of convergence checks.
-_ASK = 5
+# Over-relaxation; the intervals of convergence checks, and of updates of the splitting's penalty parameter.
+_RELAXATION, _ASK, _LOOK = 1.6, 5, 50
 # The most features: for d(d + 1)/2 + d + 1 coordinates of Z, w and b normal equations are factorised.
 _MOST_FEATURES = 61
-# The accuracy of a solution, as a share of the last epoch's move.
-_OF_MOVE = 1e-3
-
-
-def quadratic_forms(X: Any, Z: np.ndarray) -> np.ndarray:
-    """Return x_nᵀZx_n for every row of X, shape (n,)."""
-    right = np.asarray(X @ Z)
-    if sp.issparse(X):
-        return np.asarray(X.multiply(right).sum(axis=1)).ravel()
-    return np.einsum("nj,nj->n", X, right)
+# The accuracy of a solution, as a share of the last epoch's change.
+_OF_CHANGE = 1e-3
 
 
 class ConeSolver(Solver):
-    """Base class of solvers of the robust factorization machine."""
+    """Base class of solvers of the robust factorization machine; the columns of P are eigenvectors of Z."""
 
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
-    short_steps: ClassVar[bool] = True
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
         if isinstance(model, RobustFM):
@@ -63,33 +46,29 @@ class ConeSolver(Solver):
             'Choose the model "robust", or another solver.',
         )
 
-    def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return why there is no Lipschitz constant of the smooth part, which gradient steps need."""
-        return smooth_part(problem.loss).why_no_mu(self.label)
-
     def prepare(self) -> None:
         self._model = cast(RobustFM, self.problem.model)
-        # Weights are measured by their contribution to predictions, so that units of X do not matter.
-        self._sizes = np.sqrt(second_moments(self.problem) / self.problem.design.n_samples)
+        self._kinks: Any = self.problem.loss.majoriser
         self._half = smooth_part(self.problem.loss)
 
-    def _penalised(self, risk: float, w: np.ndarray, eigenvalues: np.ndarray) -> float:
-        """Return the objective, given the risk."""
-        problem = self.problem
-        shrunk = self._model.spectral.value(eigenvalues)
-        return risk + problem.lambda_w * float(w @ w) + problem.lambda_p * shrunk
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        P, values = eigenform(parameters.P, np.maximum(parameters.multipliers, 0.0))
+        self._now = parameters.replace(P=P, coefficients=values)
 
+    def parameters(self) -> Parameters:
+        """Return copies, with columns of zeros up to `rank`, largest λ_s first."""
+        return self._now.padded(self.problem.rank)
 
-@dataclass
-class Point:
-    """Z with its eigenvalues, largest first, and eigenvectors; w, the bias, and the predictions f."""
-
-    Z: np.ndarray
-    values: np.ndarray
-    vectors: np.ndarray
-    w: np.ndarray
-    bias: float
-    f: np.ndarray
+    def _change(self, before: Parameters) -> float:
+        now = self._now
+        # Weights count by their contribution to predictions, so that units of X do not matter.
+        sizes = np.sqrt(second_moments(self.problem) / self.problem.design.n_samples)
+        of_Z = np.append(now.multipliers, -before.multipliers)
+        moved = np.linalg.norm(eigenform(np.hstack([now.P, before.P]), of_Z)[1])
+        linear = np.append(sizes * (now.w - before.w), now.intercept - before.intercept)
+        return relative_change(
+            (float(moved), now.multipliers), (float(np.abs(linear).max()), sizes * now.w, now.intercept)
+        )
 
 
 class TwoStage(ConeSolver):
@@ -101,10 +80,11 @@ class TwoStage(ConeSolver):
     weighted squares of Algorithm 1, Σ e_n u_n², keeps the kinks, and needs no smoothing. Squared losses and
     Huber's stay as they are.
 
-    What remains is convex, and solved to rounding, by splitting with a factorised system of d(d + 1)/2 + d +
-    1 equations. An extrapolated point is tried, too, and taken where it is lower: the tangent of the norm
-    keeps free eigenvectors from rotating. A point above the present one is not taken, so that the objective
-    never rises. Where the rank is bounded the projection keeps the largest eigenvalues.
+    What remains is convex, and solved to rounding by the alternating direction method of multipliers (Boyd et
+    al. 2011), with copies v of the predictions, where the loss acts, and S of Z, which is projected on the
+    cone. The steps on (Z, w, b) are exact, by a Cholesky factor of d(d + 1)/2 + d + 1 normal equations. An
+    extrapolated point is tried, too, and taken where it is lower. A point above the present one is not taken,
+    so that the objective never rises. Where the rank is bounded the projection keeps the largest eigenvalues.
 
     From Z = 0 it starts with the minimum without caps, which is convex: least absolute deviations. The
     squared loss (all weights 1), zeros and random starts end in poor minima.
@@ -126,18 +106,17 @@ class TwoStage(ConeSolver):
         ParamSpec("rounds", "int", 2_000, 10, 100_000, help="Rounds on a convex problem, at most."),
     )
     most_features: ClassVar[float] = _MOST_FEATURES
-    memory: ClassVar[tuple[str, ...]] = ("_state", "_slope", "_moved")
-    _now: Point
+    memory: ClassVar[tuple[str, ...]] = ("_now", "_slope", "_tolerance")
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         loss = problem.loss
-        if loss.majoriser is None and not isinstance(loss, Squared | Huber):
-            return WhyNot(
-                "no_excess",
-                f"{self.label} takes proximal steps of an excess or its square, which the "
-                f"{loss.label.lower()} loss is no function of. Use incremental_svd, or another loss.",
-            )
-        return super()._why_not(problem)
+        if loss.majoriser is not None or isinstance(loss, Squared | Huber):
+            return None
+        return WhyNot(
+            "no_excess",
+            f"{self.label} takes proximal steps of an excess or its square, which the "
+            f"{loss.label.lower()} loss is no function of. Use incremental_svd, or another loss.",
+        )
 
     def prepare(self) -> None:
         super().prepare()
@@ -147,221 +126,117 @@ class TwoStage(ConeSolver):
                 f"{self.label} solves d(d + 1)/2 + d + 1 equations, for at most {_MOST_FEATURES} features; "
                 f"these are {d:,}. Choose incremental_svd, or 'auto'."
             )
-        self._X = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-        self._kinks: Any = problem.loss.majoriser
-        # The largest slope of a square.
-        self._steepest = problem.loss.delta if isinstance(problem.loss, Huber) else np.inf
-        if np.isfinite(self._steepest):
-            self._half = Squared()
-        self._unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
+        # The slope of the loss where it is linear: beyond δ of Huber's, else at every excess, or nowhere.
+        self._steepest = 1.0 if self._kinks else np.inf
+        if isinstance(problem.loss, Huber):
+            self._steepest, self._half = problem.loss.delta, Squared()
+        X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        i, j = np.triu_indices(d)
+        # Rows are an orthonormal basis of the symmetric matrices.
+        size, places = np.where(i == j, 0.5, np.sqrt(0.5)), np.tile(np.arange(i.size), 2)
+        basis = sp.csr_array((np.tile(size, 2), (places, np.append(i * d + j, j * d + i))))
+        self._basis = basis, basis.T.tocsr()
+        linear, bias = X[:, : d * problem.fit_linear], np.ones((len(X), int(problem.fit_intercept)))
+        self._columns = np.hstack([2.0 * size * X[:, i] * X[:, j], linear, bias])
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        self._state = parameters
+        super().start(parameters, rng)
         # Slopes of the loss after the last epoch: at kinks predictions do not determine them.
-        self._slope = np.zeros(self._now.f.size)
-        self._moved = 0.0
-        if not self._now.values.size:
-            counted = self.problem.unit_weights > 0.0
+        self._slope, self._tolerance = np.zeros(len(self.problem.y)), self.settings["accuracy"]
+        if not self._now.multipliers.size:
             # A capped norm has no strength without its cap.
             strength = 0.0 if self._model.capped else self.problem.lambda_p
-            self._now = self._solved(self._now, counted, 0, strength)
-
-    def _point(self, Z: np.ndarray, w: np.ndarray, bias: float) -> Point:
-        """Return a point with the semidefinite matrix of the allowed rank that is nearest to Z."""
-        values, vectors = np.linalg.eigh(Z)
-        rank = min(self.problem.rank, values.size)
-        values, vectors = values[::-1][:rank], vectors[:, ::-1][:, :rank]
-        kept = values > 1e-14 * max(float(np.abs(values).max(initial=0.0)), 1e-300)
-        values, vectors = values[kept], vectors[:, kept]
-        Z = (vectors * values) @ vectors.T
-        f = quadratic_forms(self._X, Z) + bias
-        if w.any():
-            f += self.problem.design.dot(w)
-        return Point(Z, values, vectors, w, bias, f)
-
-    def _objective(self, at: Point) -> float:
-        return self._penalised(self.problem.empirical_risk(at.f), at.w, at.values)
+            self._now = self._solved(np.ones(len(self._slope)), self._now.P, strength)
 
     def epoch(self) -> float:
         problem, before = self.problem, self._now
-        counted = problem.unit_weights > 0.0
-        if self._kinks is not None:
-            counted &= self._kinks.excess(before.f, problem.y) <= self._kinks.cap
-        free = int(self._model.free(before.values).sum())
-        tolerance = self._tolerance
-        new = self._solved(before, counted, free, problem.lambda_p)
-        if not np.isfinite(new.f).all():
-            return float("inf")
-        objective = self._objective(new)
-        if objective <= self._objective(before):
-            self._now = now = self._extrapolate(new, before, objective)
-            moved = max(float(np.abs(self._sizes * (now.w - before.w)).max()), abs(now.bias - before.bias))
-            self._moved = relative_change(
-                (float(np.abs(now.Z - before.Z).max()), now.Z), (moved, self._sizes * now.w, now.bias)
-            )
-        else:
-            self._moved = 0.0
-        # A rough solution may move less than the exact one.
-        return max(self._moved, tolerance if tolerance > self.settings["accuracy"] else 0.0)
+        kept = np.ones(len(problem.y))
+        if self._kinks:
+            kept[self._kinks.excess(problem.predict(before), problem.y) > self._kinks.cap] = 0.0
+        if not kept.any():
+            return 0.0
+        free = before.P[:, self._model.free(before.multipliers)]
+        new, rough = self._solved(kept, free, problem.lambda_p), self._tolerance > self.settings["accuracy"]
+        if problem.objective(new) <= problem.objective(before):
+            self._now = self._extrapolated(new, before)
+        change = self._change(before)
+        self._tolerance = max(self.settings["accuracy"], _OF_CHANGE * min(change, 1.0))
+        # A rough solution may be no better where an exact one is.
+        return max(change, self._tolerance) if rough else change
 
-    def _extrapolate(self, new: Point, before: Point, objective: float) -> Point:
-        """Extrapolate a step to the lowest point found, as tangents keep free eigenvectors from rotating.
+    def _extrapolated(self, new: Parameters, before: Parameters) -> Parameters:
+        """Return the lowest point found ahead of a step, as tangents keep free eigenvectors from rotating.
 
         The number of free eigenvalues stays. Each costs λ_p·ε₃, more than it gains in the loss where λ_p
         empties all others: a jump to a point with fewer would not be a step of a local search.
         """
-        ahead, free = 1.0, self._model.free(new.values).sum()
+        problem, ahead, free = self.problem, 1.0, self._model.free(new.multipliers).sum()
         while True:
-            trial = self._point(
-                new.Z + ahead * (new.Z - before.Z),
-                new.w + ahead * (new.w - before.w),
-                new.bias + ahead * (new.bias - before.bias),
+            of_Z = np.append((1.0 + ahead) * new.multipliers, -ahead * before.multipliers)
+            P, values = eigenform(np.hstack([new.P, before.P]), of_Z)
+            up = np.flatnonzero(values > 0.0)[: problem.rank]
+            w, bias = (
+                (1.0 + ahead) * a - ahead * b
+                for a, b in ((new.w, before.w), (new.intercept, before.intercept))
             )
-            reached = self._objective(trial)
-            if self._model.free(trial.values).sum() < free or not reached < objective:
+            trial = new.replace(P=P[:, up], coefficients=values[up], w=w, intercept=bias)
+            fewer = self._model.free(trial.multipliers).sum() < free
+            if fewer or not problem.objective(trial) < problem.objective(new):
                 return new
-            new, objective, ahead = trial, reached, 2.0 * ahead
+            new, ahead = trial, 2.0 * ahead
 
-    @property
-    def _tolerance(self) -> float:
-        """The tolerance of the next solution."""
-        return max(self.settings["accuracy"], _OF_MOVE * min(self._moved, 1.0))
-
-    def _solved(self, here: Point, kept: np.ndarray, free: int, strength: float) -> Point:
-        """Return the minimum of the convex problem; without a row that counts, the present point.
-
-        See the module: the sum is over the rows that are kept, g_n is ω_n·½u² for the squared loss, else
-        ω_n·u, and the first `free` eigenvectors are free. By the alternating direction method of multipliers:
-        the splitting has copies v of the predictions, where the loss acts, and S of Z, which is projected on
-        the cone (Boyd et al. 2011), both in coordinates of an orthonormal basis in which T is diagonal. The
-        steps on (Z, w, b) are exact, by a Cholesky factor of the normal equations.
-        """
-        problem, trace, squared = self.problem, self._model.traced, self._kinks is None
-        if not kept.any():
-            return here
-        d = problem.design.n_features
-        # The eigenvectors, completed to a basis.
-        B = np.linalg.qr(np.hstack([here.vectors, np.eye(d)]))[0] if here.values.size else np.eye(d)
-        X, y, slope = self._X[kept], problem.y[kept], self._slope[kept]
-        weights = (problem.unit_weights / problem.design.n_samples)[kept]
-        X = X.toarray() if sp.issparse(X) else X
-        # A typical excess.
-        unit = float(np.abs(self._half.derivative(here.f[kept], y)).mean())
-        unit = max(unit, 1e-3 * self._unit)
-        tol, most = self._tolerance, self.settings["rounds"]
-        first, second = np.triu_indices(d)
-        double = np.where(first == second, 1.0, np.sqrt(2.0))
-        rows = X @ B
-        A = np.hstack(
-            [
-                rows[:, first] * rows[:, second] * double,
-                *([rows] if problem.fit_linear else []),
-                *([np.ones((len(rows), 1))] if problem.fit_intercept else []),
-            ]
-        )
-        m = first.size
-        penalised = (np.arange(d) >= free).astype(float)
-        smooth = np.zeros(A.shape[1])
-        if not trace:
-            smooth[:m] = strength * (penalised[first] + penalised[second])
-        if problem.fit_linear:
-            smooth[m : m + d] = 2.0 * problem.lambda_w
-        # A step of the loss moves an excess by a unit, or by half of itself.
-        weight = weights * (1.0 if squared else 1.0 / unit)
+    def _solved(self, kept: np.ndarray, free: np.ndarray, strength: float) -> Parameters:
+        """Return the minimum of the convex problem over the kept rows, with free columns."""
+        problem, now, A, y, (U, U_T) = self.problem, self._now, self._columns, self.problem.y, self._basis
+        m, d = U.shape[0], problem.design.n_features
+        traced, bend = self._model.traced, 0.0 if self._kinks else 1.0
+        weight = kept * problem.unit_weights / len(y)
         gram = (A * weight[:, None]).T @ A
         size = float(np.diagonal(gram)[:m].mean()) or 1.0
-        coupling = np.zeros(A.shape[1])
-        coupling[:m] = size
-        # Z, w and the bias have different units.
-        ridge = np.concatenate(
-            [
-                1e-12 * np.full(block.shape, block.max())
-                for block in np.split(np.diagonal(gram), [m, m + d])
-                if block.size
-            ]
-        )
-
-        upper, lower = first * d + second, second * d + first
-
-        def unpacked(z: np.ndarray) -> np.ndarray:
-            M = np.zeros(d * d)
-            M[upper] = M[lower] = z / double
-            return M.reshape(d, d)
-
-        def on_cone(z: np.ndarray, shift: float) -> np.ndarray:
-            values, vectors = np.linalg.eigh(unpacked(z))
-            values = np.maximum(values - shift, 0.0)
-            return ((vectors * values) @ vectors.T).ravel()[upper] * double
-
-        def loss_step(v: np.ndarray, rho: float) -> np.ndarray:
-            move = self._half.derivative(v, y)
-            if squared:
-                move, reach = move / (1.0 + rho), self._steepest / rho
-            else:
-                reach = unit / rho
-            return v - np.minimum(np.maximum(move, -reach), reach)
-
-        def norm(v: np.ndarray, z: np.ndarray) -> float:
-            return float(np.sqrt(weight @ np.square(v) + size * (z @ z)))
-
-        theta = np.concatenate(
-            [
-                (B.T @ here.Z @ B)[first, second] * double,
-                *([B.T @ here.w] if problem.fit_linear else []),
-                *([[here.bias]] if problem.fit_intercept else []),
-            ]
-        )
-        v, s = A @ theta, theta[:m].copy()
+        smooth = np.diag(np.repeat([0.0, 2.0 * problem.lambda_w], [m, len(gram) - m]))
+        if problem.fit_intercept:
+            smooth[-1, -1] = 0.0
+        if not traced:
+            projector = sp.kron(np.eye(d) - free @ free.T, np.eye(d))
+            smooth[:m, :m] = 2.0 * strength * (U @ projector @ U_T).toarray()
+        gram[np.diag_indices_from(gram)] *= 1.0 + 1e-12
+        gram[np.diag_indices(m)] += size
+        v, s, factor = problem.predict(now), U @ ((now.P * now.multipliers) @ now.P.T).ravel(), None
+        # A step of the loss moves an excess by a typical one, or by half of itself.
+        excess = float(np.average(np.abs(self._half.derivative(v, y)), weights=weight))
+        rho = 1.0 / max(excess, 1e-3 * typical_size(y)) if self._kinks else 1.0
         # The multipliers that correspond to the slopes where (Z, w, b) is stationary.
-        mu = slope / weight
-        nu = -(smooth[:m] * theta[:m] + A[:, :m].T @ slope) / size
-        rho, factor = 1.0, None
-        for turn in range(most):
+        mu = self._slope / rho
+        nu = -(smooth[:m, :m] @ s + A[:, :m].T @ (weight * self._slope)) / (rho * size)
+        for turn in range(1, self.settings["rounds"] + 1):
             if factor is None:
-                H = rho * gram
-                H[np.diag_indices_from(H)] += smooth + rho * coupling + ridge
-                factor = scipy.linalg.cholesky(H.T, lower=True, overwrite_a=True, check_finite=False)
-            right = rho * (A.T @ (weight * (v - mu)))
-            right[:m] += rho * size * (s - nu)
-            theta = dpotrs(factor, right, lower=1)[0]
-            fitted = A @ theta
-            v_before, s_before = v, s
-            f = _RELAXATION * fitted + (1.0 - _RELAXATION) * v
-            z = _RELAXATION * theta[:m] + (1.0 - _RELAXATION) * s
-            v = loss_step(f + mu, rho)
-            s = on_cone(z + nu, strength / (rho * size) if trace else 0.0)
-            mu += f - v
-            nu += z - s
-            if (turn + 1) % _ASK:
+                factor = scipy.linalg.cholesky(rho * gram + smooth, lower=True, check_finite=False)
+            right = A.T @ (weight * (v - mu))
+            right[:m] += size * (s - nu)
+            theta = dpotrs(factor, rho * right, lower=1)[0]
+            fitted, v_before, s_before = A @ theta, v, s
+            mu = mu + _RELAXATION * fitted + (1.0 - _RELAXATION) * v
+            nu = nu + _RELAXATION * theta[:m] + (1.0 - _RELAXATION) * s
+            step = self._half.derivative(mu, y) / (1.0 + bend * rho)
+            v = mu - np.clip(step, -self._steepest / rho, self._steepest / rho)
+            values, vectors = np.linalg.eigh((U_T @ nu).reshape(d, d))
+            values = np.maximum(values - (strength / (rho * size) if traced else 0.0), 0.0)
+            s = U @ ((vectors * values) @ vectors.T).ravel()
+            mu, nu = mu - v, nu - s
+            if turn % _ASK:
                 continue
-            apart = norm(fitted - v, theta[:m] - s)
-            moved = norm(v - v_before, s - s_before)
-            scale = norm(v, s) or 1.0
-            if max(apart, moved) <= tol * scale:
+            apart, moved, scale = (
+                float(np.sqrt(weight @ np.square(a) + size * (b @ b)))
+                for a, b in ((fitted - v, theta[:m] - s), (v - v_before, s - s_before), (v, s))
+            )
+            if max(apart, moved) <= self._tolerance * scale:
                 break
             ratio = apart / max(moved, 1e-300)
-            if turn % _LOOK == _LOOK - 1 and turn < 0.6 * most and not 0.2 < ratio < 5.0:
+            if turn % _LOOK == 0 and turn <= 0.6 * self.settings["rounds"] and not 0.2 < ratio < 5.0:
                 change = float(np.clip(np.sqrt(ratio), 0.1, 10.0))
-                rho *= change
-                mu, nu, factor = mu / change, nu / change, None
-        symmetric = B @ unpacked(s) @ B.T
-        w = B @ theta[m : m + d] if problem.fit_linear else here.w
-        bias = float(theta[-1]) if problem.fit_intercept else here.bias
-        self._slope = np.zeros(kept.size)
-        self._slope[kept] = rho * weight * mu
-        return self._point(0.5 * (symmetric + symmetric.T), w, bias)
-
-    @property
-    def _state(self) -> Parameters:
-        """The present point, for a checkpoint."""
-        return self.parameters()
-
-    @_state.setter
-    def _state(self, state: Parameters) -> None:
-        Z = (state.P * np.maximum(state.multipliers, 0.0)) @ state.P.T
-        self._now = self._point(Z, state.w.copy(), state.intercept)
-
-    def parameters(self) -> Parameters:
-        """Return copies, with columns of zeros up to `rank`, largest λ_s first."""
-        now = self._now
-        return Parameters(now.vectors, now.w, now.bias, coefficients=now.values).padded(self.problem.rank)
+                rho, mu, nu, factor = rho * change, mu / change, nu / change, None
+        self._slope = rho * kept * mu
+        P, values = eigenform_of_weights((U_T @ s).reshape(d, d), problem.rank)
+        linear = {"w": theta[m : m + d]} if problem.fit_linear else {}
+        bias = {"intercept": theta[-1]} if problem.fit_intercept else {}
+        return now.replace(P=P, coefficients=values, **linear, **bias)

@@ -44,14 +44,17 @@ def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
 
 
 def informed_start(
-    problem: Problem, init_scale: float, rng: np.random.Generator, shrunk: bool = False
+    problem: Problem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
     """Return a random start, or a solution without sparsity where a random start would end at P = 0.
 
     A regularizer that is homogeneous of degree 1, as ℓ1 is, makes P = 0 a local minimum, however small λ is,
     and a small random start falls into it. There the start is a fit with ℓ2² instead, with λ_p at least 0.02
-    of the strength that makes it 0. Where λ_p follows the data it is that large already (`shrunk`).
+    of the strength that makes it 0. Where λ_p follows the data it is that large already (`shrunk`). The size
+    may be one for each machine.
     """
+    if problem.n_machines is not None:
+        return problem.joined(problem.by_machine(informed_start, init_scale, rng, shrunk))
     start = problem.start(init_scale, rng)
     if problem.model.why_no_threshold() is not None or problem.penalty.in_weights is not None:
         return start
@@ -77,9 +80,14 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     Returns
     -------
     str or None
-        A sentence or two; None where P is not 0 or empty, or the model is convex.
+        A sentence or two, of several machines on those with P = 0; None where P is not 0 or empty, the model
+        is convex, or the target is constant, which needs no interactions.
     """
-    if problem.model.convex or not end.P.size or end.P.any():
+    if problem.n_machines is not None:
+        reasons = problem.by_machine(why_empty, end)
+        empty = [c for c, why in enumerate(reasons) if why is not None]
+        return f"{problem.target.in_words(empty)}: {reasons[empty[0]]}" if empty else None
+    if problem.model.convex or not end.P.size or end.P.any() or problem.at_constant:
         return None
     at = f"λ = {problem.lambda_sparse:.3g} and λ_p = {problem.lambda_p:.3g}"
     if problem.model.why_no_threshold() is not None:

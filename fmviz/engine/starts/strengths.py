@@ -58,6 +58,7 @@ from ..models.columns.base import ColumnKernel
 from ..penalties import Penalty
 from ..penalties.blockwise import parts_of
 from ..problem import Problem
+from ..schedule import STRENGTHS
 from .zero_threshold import gradient_at, linear_fit
 
 # Starts of power iterations, and their steps: dense ones, and then of as many entries as a product has
@@ -176,16 +177,17 @@ class References:
 
     Parameters
     ----------
-    *problems : Problem
-        One, or those of several outputs, of which the largest count; their λ_w matters, for the linear fits.
+    problem : Problem
+        Its λ_w matters, for the linear fits. Of several machines the largest strengths count.
     """
 
-    def __init__(self, *problems: Problem) -> None:
-        self._problems = problems
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
 
     @cached_property
     def _gradients(self) -> list[PairGradient]:
-        return [gradient_at(problem, linear_fit(problem, rough=True)) for problem in self._problems]
+        machines = self._problem.machines
+        return [gradient_at(machine, linear_fit(machine, rough=True)) for machine in machines]
 
     @cached_property
     def _pairs(self) -> list[tuple[float, int, int]]:
@@ -193,9 +195,9 @@ class References:
 
     @cached_property
     def _sizes(self) -> list[float]:
-        """√τ of every output."""
-        sizes = []
-        for problem, (largest, i, j) in zip(self._problems, self._pairs, strict=True):
+        """√τ of every machine."""
+        problem, sizes = self._problem, []
+        for largest, i, j in self._pairs:
             pair: Any = problem.design.matrix[:, [i, j]] if largest > 0.0 else np.ones((1, 2))
             pair = pair.toarray() if sp.issparse(pair) else pair
             both = np.prod(np.square(pair, dtype=np.float64), axis=1)
@@ -206,7 +208,7 @@ class References:
     @cached_property
     def lambda_w(self) -> float:
         """μ/n times the sum over the features of their mean squares, n the number of different rows."""
-        return max(map(linear_reference, self._problems))
+        return linear_reference(self._problem)
 
     @cached_property
     def lambda_p(self) -> float:
@@ -217,7 +219,7 @@ class References:
     @cached_property
     def lambda_sparse(self) -> float:
         """The λ of the module's table."""
-        kind = self._problems[0].penalty.in_weights
+        kind = self._problem.penalty.in_weights
         if kind == "trace":
             return self.lambda_p
         shares = {"entries": repeat(0.25), "pairs": repeat(1.0), None: (2.0 * size for size in self._sizes)}
@@ -272,8 +274,10 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     return bits
 
 
-def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple[Problem, float]:
+def fill_strengths(problem: Problem, given: Mapping[str, Any]) -> tuple[Problem, Any]:
     """Replace strengths given as None by defaults; return the problem and the size σ of a random start.
+
+    Every machine has its own, also where `given` has one for each.
 
     Parameters
     ----------
@@ -283,6 +287,12 @@ def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple
         ``lambda_w``, ``lambda_p``, ``lambda_sparse`` and ``init_scale``: numbers, or None for a share of the
         `references`.
     """
+    if problem.n_machines is not None:
+        filled = problem.by_machine(
+            lambda machine, *own: fill_strengths(machine, dict(zip(given, own, strict=True))), *given.values()
+        )
+        strengths = {name: [getattr(machine, name) for machine, _ in filled] for name in STRENGTHS}
+        return problem.at(**strengths), problem.joined([size for _, size in filled])
     known = {name: value for name, value in given.items() if value is not None}
     if "lambda_w" not in known:
         known["lambda_w"] = LINEAR_SHARE * linear_reference(problem)

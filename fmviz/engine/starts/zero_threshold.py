@@ -84,7 +84,9 @@ class ZeroThreshold:
 
 
 def why_no_threshold(problem: Problem) -> WhyNot | None:
-    """Return why a model and penalty have no λ_max, with an alternative, or None."""
+    """Return why a problem has no λ_max, with an alternative, or None; of its data only y matters."""
+    if (m := problem.n_machines) is not None:
+        return WhyNot("several_outputs", f"y has {m} outputs with a λ_max each: give one at a time.")
     if (reason := problem.model.why_no_threshold()) is not None:
         return reason
     if problem.penalty.in_weights is None:
@@ -135,6 +137,8 @@ def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None =
     With `rough` it is the result of some sweeps of coordinate descent, which do not depend on the units of X:
     accurate to about four digits, and fast, above all from a close `start`.
     """
+    if problem.n_machines is not None:
+        return problem.joined(problem.by_machine(linear_fit, rough, start))
     smooth = replace(problem, model=get_model("fm"), penalty=get_penalty("l2"), rank=1)
     smooth = smooth.at(lambda_p=0.0, lambda_sparse=0.0)
     parameters = smooth.start(0.0, np.random.default_rng(0))

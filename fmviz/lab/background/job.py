@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.memory import array_bytes
 from fmviz.engine.models import Model
@@ -207,7 +206,6 @@ class Job(Task):
         self._state, self._message = TaskState.PAUSED, "Ready."
         self._run: Run | None = None
         self._wishes: dict[str, float] = {}
-        self._kept: Callable[[], Checkpoint] | None = None
         self._dataset: Dataset | None = None
         self._last: Snapshot | None = None
         self._history: EveryNth[dict[str, Any]] = EveryNth(MOST_RECORDS)
@@ -300,19 +298,6 @@ class Job(Task):
                 self._take_wishes()
         self._record_pause()
 
-    def memory(self) -> Mapping[str, Any] | None:
-        """Return what the solver remembers after the last epoch, or None where that alone does not tell.
-
-        It does not while an epoch is being made, nor where the next one begins anew.
-        """
-        with self._lock:
-            done = self._epoch
-            changed = bool(self._wishes) or any(change.epoch == done for change in self.experiment.changes)
-            if self._inside or self._kept is None or changed:
-                return None
-            kept = self._kept()
-            return kept.memory if kept.epoch == done else None
-
     def view(self) -> JobView:
         """Return what there is to see, and note that somebody looks."""
         with self._lock:
@@ -355,9 +340,8 @@ class Job(Task):
     def _set(self, state: TaskState, message: str) -> None:
         super()._set(state, message)
         if state.ended:
-            # What makes epochs has copies of the data; only where it was stopped is its memory of use.
-            last = self._kept() if self._kept is not None and state is TaskState.STOPPED else None
-            self._run, self._kept = None, None if last is None else lambda: last
+            # What makes epochs has copies of the data.
+            self._run = None
         if not state.active and self._line.leave(self._slice):
             self._scheduled = False
 
@@ -428,16 +412,9 @@ class Job(Task):
         run = self._run = self._prepare(self.experiment)
         self._dataset = run.dataset
         if (recorder := self._recorder) is None:
-            return run.snapshots(should_stop, keep=self._keep)
+            return run.snapshots(should_stop)
         recorder.prepared(run.dataset)
-        if (resume := recorder.resume) is not None:
-            self._kept = lambda: resume
-        return run.snapshots(should_stop, resume=resume, keep=self._keep)
-
-    def _keep(self, take: Callable[[], Checkpoint]) -> None:
-        self._kept = take
-        if self._recorder is not None:
-            self._recorder.keep(take)
+        return run.snapshots(should_stop, resume=recorder.resume, keep=recorder.keep)
 
     def _record(self, snapshot: Snapshot | None, failure: Exception | None) -> None:
         if self._recorder is None:

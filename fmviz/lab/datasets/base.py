@@ -174,8 +174,8 @@ class Dataset:
         return replace(
             self,
             task=task,
-            y=self.target_of(self.y).outputs()[c].values,
-            true_y=None if self.true_y is None else self.target_of(self.true_y).outputs()[c].values,
+            y=self.target_of(self.y).outputs[c].values,
+            true_y=None if self.true_y is None else self.target_of(self.true_y).outputs[c].values,
             class_labels=None if task == "regression" else (f"not {name}", name),
             target_name=name if self.task == "regression" else self.target_name,
             targets=(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from fmviz.engine.drive import Budget, never
 from fmviz.engine.losses import LOSSES, Loss
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
@@ -148,7 +147,7 @@ def suspicious_rows(
     if problem.loss.majoriser is None or not np.isfinite(problem.loss.majoriser.cap):
         run = _capped(run, parameters, output, should_stop)
         parameters = _fitted(run, should_stop)
-    loss = cast(Problem, run.problem).loss
+    loss = run.problem.loss
     caps, errors = caps_of(loss), errors_of(run, parameters, every=True)
     aside = errors.beyond(np.inf if caps is None else caps[1])
     training = errors_of(run, parameters)
@@ -173,7 +172,7 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
     typical = 1.0 if errors.binary else deviation
     changes = {name: getattr(run.experiment, name) / typical for name in STRENGTHS}
     capped = _with(run, output, "capped_hinge" if errors.binary else "capped", **changes)
-    if errors.binary or not isinstance(capped.problem, Problem):
+    if errors.binary:
         return capped
     asked = replace(capped, experiment=replace(capped.experiment, caps="auto"))
     return asked.with_caps(should_stop, found_caps.find)

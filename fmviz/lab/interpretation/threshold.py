@@ -8,11 +8,11 @@ from typing import Any
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.losses.majoriser import typical_size
-from fmviz.engine.outputs.side_by_side import references, thresholds
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.shared_basis.path import largest_strength
-from fmviz.engine.starts.zero_threshold import why_no_threshold
+from fmviz.engine.starts.strengths import References
+from fmviz.engine.starts.zero_threshold import why_no_threshold, zero_threshold
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, load_dataset
 
@@ -108,12 +108,13 @@ def _interval_and_reference(experiment: Experiment) -> tuple[tuple[float, float]
     if problem.design.nnz > _MOST_ENTRIES:
         return None, 0.0
     if problem.model.multi_output and problem.penalty.row_norm is not None:
-        (problem_of_all,) = problem.machines
-        top = largest_strength(problem_of_all)
+        top = largest_strength(problem)
         return (top, top), 0.0
     if problem.model.why_no_threshold() is not None:
         return None, 0.0
     if why_no_threshold(problem.machines[0]) is not None:
-        return None, references(problem).lambda_sparse
-    intervals = thresholds(problem)
+        return None, References(problem).lambda_sparse
+    # Of several outputs by quick bounds.
+    tight = len(problem.machines) == 1
+    intervals = [zero_threshold(machine, tight=tight) for machine in problem.machines]
     return (max(interval.lower for interval in intervals), max(interval.upper for interval in intervals)), 0.0

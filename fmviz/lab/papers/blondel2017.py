@@ -118,7 +118,7 @@ def _shared(
     # ‖V‖² has no threshold of its own.
     smooth = OUTPUT_PENALTIES[penalty].smooth
     top = largest_strength(build(penalty="l1_l2")[0] if smooth else train)
-    on_validation, on_test = map(accuracy_on, others)
+    on_validation, on_test = (partial(accuracy_on, other) for other in others)
     solver, epochs = _solver(own, refit), epochs_of(own)
     if way == "random":
         solver, epochs = get_solver("projected_gradient", {"steps": 300}), 1
@@ -424,12 +424,12 @@ def fig5(own: Settings, data: str, seed: int) -> Rows:
     """Refit the output layer, or both layers, basis by basis: objectives and accuracies."""
     yield classes_of(data)
     train, _, test = problems(split_of(data, seed), loss="logistic", penalty="l1_l2", rank=own["steps"])
-    train, right = train.at(lambda_sparse=own["strength"] / len(train.y)), accuracy_on(test)
+    train = train.at(lambda_sparse=own["strength"] / len(train.y))
     points: list[Row] = []
     for method, refit in REFITS.items():
         course = added(train, _solver(own, refit, bases=1), np.random.default_rng([seed, 1]), own["steps"])
         for step, end in islice(course, 1, None):
-            values = {OBJECTIVE: train.objective(end), ACCURACY: 100.0 * right(end)}
+            values = {OBJECTIVE: train.objective(end), ACCURACY: 100.0 * accuracy_on(test, end)}
             points.append({"method": method, "seed": seed, "x": step, **values})
     lowest = min(point[OBJECTIVE] for point in points)
     for point in points:

@@ -138,13 +138,13 @@ def contamination(own: Settings, data: str, percent: int, seed: int) -> Rows:
     )
     problem, rng = problem.at(lambda_w=linear_strength(problem)), np.random.default_rng([seed, 2])
     solver = IncrementalSVD() if large else TwoStage(accuracy=1e-5, rounds=own["rounds"])
-    caps = estimate_caps(problem, Caps(), solver, rng)
-    model: Any = caps.problem.model
-    capped: Any = caps.problem.loss
+    estimated, robust_start, scale = estimate_caps(problem, Caps(), solver, problem.start(0.0, rng), rng)
+    model: Any = estimated.model
+    capped: Any = estimated.loss
     budget = Budget(own["epochs_large" if large else "epochs"], tol=1e-3, report_every=None)
     losses: dict[str, tuple[Loss, float]] = {
-        "squared": (Squared(), caps.scale),
-        "Huber": (Huber(_HUBER * caps.scale), caps.scale),
+        "squared": (Squared(), scale),
+        "Huber": (Huber(_HUBER * scale), scale),
         "absolute": (replace(capped, cap=_NO_CAP) if data == FLIGHTS else Absolute(), 1.0),
         "capped": (capped, 1.0),
     }
@@ -152,18 +152,18 @@ def contamination(own: Settings, data: str, percent: int, seed: int) -> Rows:
     matrix = design.matrix
     largest = svds(matrix, 1, v0=np.ones(min(matrix.shape)), return_singular_vectors=False)[0]
     pull = float(largest**2 / matrix.shape[0])
-    size = float(caps.start.multipliers.max(initial=0.0)) or float(np.sqrt(model.cap))
+    size = float(robust_start.multipliers.max(initial=0.0)) or float(np.sqrt(model.cap))
     norms = {
         SQUARED: (RobustFM("squared"), [share * pull / (2.0 * size) for share in own["strengths"]]),
         TRACE: (RobustFM("trace"), [share * pull for share in own["strengths"]]),
-        CAPPED: (model, [caps.problem.lambda_p]),
+        CAPPED: (model, [estimated.lambda_p]),
     }
     for (name, (loss, slope)), (norm, (machine, strengths)) in product(losses.items(), norms.items()):
         begin = time.process_time()
         ends: dict[float, tuple[float, Parameters]] = {}
         for strength in strengths:
             at = replace(problem, loss=loss, model=machine, lambda_p=slope * strength)
-            start = caps.start if loss is capped else at.start(0.0, rng)
+            start = robust_start if loss is capped else at.start(0.0, rng)
             *_, end = iterate(at, solver, budget, start=start, rng=rng)
             error = _error(data, chosen_by, y[others], end.parameters, np.median)
             ends.setdefault(error, (slope * strength, end.parameters))

@@ -5,93 +5,79 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, fields, replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from fmviz.engine.drive import chosen_solver, never
-from fmviz.engine.errors import StoppedError
 from fmviz.engine.models.robust import RobustFM
-from fmviz.engine.outputs.side_by_side import informed_start
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.starts.informed import informed_solver
-from fmviz.engine.starts.robust import Caps, EstimatedCaps, estimate_caps, estimate_loss_caps
+from fmviz.engine.starts.informed import informed_solver, informed_start
+from fmviz.engine.starts.robust import Caps, estimate_caps
 from fmviz.lab.experiment import Experiment
 
 _NAMES = tuple(f"found_{cap.name}" for cap in fields(Caps))
-_MOST_FOUND, _MOST_KNOWN = 8, 1_000
-_estimates: dict[str, EstimatedCaps] = {}
+# Of experiments that differ in more than their budget.
 _known: dict[str, Caps] = {}
-_finding = Lock()
-_WAIT_SECONDS = 0.1
+_starts: dict[str, Parameters] = {}
+_MOST_STARTS = 8
 
 
-def find(experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never) -> EstimatedCaps:
+def find(
+    experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never
+) -> tuple[Problem, Parameters]:
     """Estimate the caps of a run from its data, and its start; raises StoppedError if `should_stop`."""
     rng = np.random.default_rng([experiment.seed, 4])
-    solver = chosen_solver(problem, experiment.solver)
-    if _robust(problem):
-        return estimate_caps(problem, Caps(), solver, rng, should_stop)
-    start = problem.start(experiment.init_scale, rng)
-    if experiment.start == "informed":
+    solver, start = chosen_solver(problem, experiment.solver), problem.start(experiment.init_scale, rng)
+    if experiment.start == "informed" and not _robust(problem):
         solver = informed_solver(solver, problem)
         start = informed_start(problem, experiment.init_scale, rng)
-    return estimate_loss_caps(problem, solver, start, rng, should_stop)
+    return estimate_caps(problem, Caps(), solver, start, rng, should_stop)[:2]
 
 
 def find_cached(
-    experiment: Experiment, problem: Problem, should_stop: Callable[[], bool] = never
-) -> EstimatedCaps:
-    """Return the estimate of `find`, cached for experiments that differ only in their budget."""
-    key = _key(experiment)
-    while not _finding.acquire(timeout=_WAIT_SECONDS):
-        if should_stop():
-            raise StoppedError
-    try:
-        if key not in _estimates:
-            _keep(_estimates, key, find(experiment, problem, should_stop), _MOST_FOUND)
-        return _estimates[key]
-    finally:
-        _finding.release()
+    experiment: Experiment,
+    problem: Problem,
+    should_stop: Callable[[], bool] = never,
+    starts: bool = True,
+) -> tuple[Problem, Parameters | None]:
+    """Return the result of `find`, cached for experiments that differ only in their budget.
 
-
-def known(experiment: Experiment, problem: Problem) -> Problem | None:
-    """Return the problem with caps restored from a record of such a run, or None."""
-    caps = _known.get(_key(experiment))
-    if caps is None or _key(experiment) in _estimates:
-        return None
-    loss: Any = problem.loss
-    own = replace(problem, loss=replace(loss, epsilon=caps.epsilon, cap=caps.cap))
-    if not _robust(problem):
-        return own
-    model: Any = problem.model
-    return replace(own, model=replace(model, cap=caps.spectrum)).at(lambda_p=caps.lambda_p or 0.0)
+    Where caps are from a record the start is None, unless the fit `starts`.
+    """
+    caps, start = numbers(experiment), _starts.get(_key(experiment))
+    if caps is None or (starts and start is None):
+        problem, start = find(experiment, problem, should_stop)
+        _starts[_key(experiment)] = start
+        while len(_starts) > _MOST_STARTS:
+            # Another thread may have done so.
+            _starts.pop(next(iter(_starts)), None)
+        remember(experiment, caps_record(problem))
+        return problem, start
+    loss = replace(problem.loss, **{"epsilon": caps.epsilon, "cap": caps.cap})
+    about: Any = {"model": RobustFM(cap=caps.spectrum or 1.0), "lambda_p": caps.lambda_p or 0.0}
+    return replace(problem, loss=loss, **(about if _robust(problem) else {})), start
 
 
 def caps_record(problem: Problem) -> dict[str, float]:
     """Return the caps and the strength of a problem by their names in records."""
-    loss: Any = problem.loss
-    model: Any = problem.model
-    caps = Caps(loss.epsilon, loss.cap, *((model.cap, problem.lambda_p) if _robust(problem) else ()))
-    return {name: value for name, value in zip(_NAMES, astuple(caps), strict=True) if value is not None}
+    loss, model = problem.loss.settings, problem.model
+    own = (model.cap, problem.lambda_p) if isinstance(model, RobustFM) and model.capped else ()
+    return dict(zip(_NAMES, (loss["epsilon"], loss["cap"], *own), strict=False))
 
 
 def numbers(experiment: Experiment) -> Caps | None:
-    """Return the estimated caps of such a run, or None if they are unknown."""
-    key = _key(experiment)
-    if key in _estimates:
-        record = caps_record(_estimates[key].problem)
-        return Caps(*(record.get(name) for name in _NAMES))
-    return _known.get(key)
+    """Return the caps of such a run, or None if they are unknown."""
+    return _known.get(_key(experiment))
 
 
 def remember(experiment: Experiment, record: Mapping[str, float]) -> None:
-    """Restore the caps from a record of a run, if it has any."""
+    """Keep the caps that a record of a run tells, if any."""
     caps = Caps(*(record.get(name) for name in _NAMES))
     given = [value for value in astuple(caps) if value is not None]
     if experiment.finds_caps and len(given) >= 2 and all(0.0 <= value < math.inf for value in given):
-        _keep(_known, _key(experiment), caps, _MOST_KNOWN)
+        _known[_key(experiment)] = caps
 
 
 def _robust(problem: Problem) -> bool:
@@ -100,9 +86,3 @@ def _robust(problem: Problem) -> bool:
 
 def _key(experiment: Experiment) -> str:
     return replace(experiment, max_epochs=1, tol=0.0, changes=()).digest
-
-
-def _keep(kept: dict[str, Any], key: str, value: Any, most: int) -> None:
-    while len(kept) >= most:
-        del kept[next(iter(kept))]
-    kept[key] = value

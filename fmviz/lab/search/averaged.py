@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.drive import never
-from fmviz.engine.outputs.side_by_side import AnyProblem, predict
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.sampling.gibbs import GibbsSampler
-from fmviz.engine.sampling.posterior import Posterior, intervals_of
+from fmviz.engine.problem import Problem
+from fmviz.engine.sampling.gibbs import Draw
+from fmviz.engine.sampling.posterior import Posterior, draws_by_output, intervals_of
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.runner import Run
@@ -28,14 +27,14 @@ LOG_ODDS = 1.702
 """Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01."""
 
 
-def can_be_averaged(problem: AnyProblem) -> bool:
+def can_be_averaged(problem: Problem) -> bool:
     """Return whether there are samples of such machines, one an output, within some minutes."""
     numbers = len(problem.machines) * _DRAWS * problem.design.n_features * (problem.rank + 1)
     few = visits_of(problem) <= _MOST_VISITS and numbers <= _MOST_NUMBERS
     return few and problem.model.why_no_threshold() is None
 
 
-def visits_of(problem: AnyProblem) -> int:
+def visits_of(problem: Problem) -> int:
     """Return how often drawing all samples reads an entry of X."""
     return len(problem.machines) * (_DRAWS + _BURN_IN) * problem.design.nnz * (problem.rank + 1)
 
@@ -61,28 +60,17 @@ def averaged(
     binary = problem.loss.task == "binary"
     groups = np.unique(prepared.dataset.groups, return_inverse=True)[1]
     rng = np.random.default_rng([prepared.experiment.seed, 3])
-    posteriors = []
-    for place, machine in enumerate(problem.machines, 1):
-        of = f", machine {place} of {len(problem.machines)}" if len(problem.machines) > 1 else ""
-        sampler = GibbsSampler(
-            problem.design,
-            machine.y,
-            problem.rank,
-            binary,
-            problem.fit_linear,
-            problem.fit_intercept,
-            groups,
-            rng,
-        )
-        kept = []
-        for number, draw in enumerate(islice(sampler.draws(), _BURN_IN + _DRAWS), 1):
-            if should_stop():
-                return None
-            if number > _BURN_IN:
-                kept.append(draw)
-            yield Sampling(f"Sample {number} of {_BURN_IN + _DRAWS} of a Bayesian machine{of}.")
-        posteriors.append(Posterior.of(kept, binary))
-    return posteriors[0] if problem.n_machines is None else Posterior.side_by_side(posteriors)
+    total, outputs = _BURN_IN + _DRAWS, problem.target.outputs
+    settings = problem.rank, binary, problem.fit_linear, problem.fit_intercept, groups, rng
+    chains: list[list[Draw]] = [[] for _ in outputs]
+    for c, number, draw in draws_by_output(problem.design, outputs, total, *settings):
+        if should_stop():
+            return None
+        if number > _BURN_IN:
+            chains[c].append(draw)
+        of = f", machine {c + 1} of {len(outputs)}" if len(outputs) > 1 else ""
+        yield Sampling(f"Sample {number} of {total} of a Bayesian machine{of}.")
+    return Posterior.of(chains, binary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +183,7 @@ class Average:
         target = Target.of(prepared.dataset.target_of(y))
         metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
         scale, title = metric.within(prepared.dataset.unit)
-        scores = posterior.scores(design.matrix), predict(prepared.problem.model, design, parameters)
+        scores = posterior.scores(design.matrix), prepared.problem.model.scores(design, parameters)
         each = [measured(target.kind, Predictions(target, f)) for f in scores]
         sign = 1.0 if metric.better == "larger" else -1.0
         sampled, own = (sign * figures[metric.name] for figures in each)
@@ -230,3 +218,15 @@ class Average:
     def n_bytes(self) -> int:
         """How much memory it takes."""
         return int(self.posterior.P.nbytes + self.posterior.w.nbytes)
+
+
+def average_beside(
+    prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
+) -> Generator[Sampling | Average, None, Average | None]:
+    """Draw samples for a run, where there can be any, and compare their predictions with its own."""
+    posterior = yield from averaged(prepared, should_stop)
+    if posterior is None:
+        return None
+    average = Average.beside(prepared, parameters, posterior)
+    yield average
+    return average

@@ -11,14 +11,13 @@ import pandas as pd
 
 from fmviz.engine.drive import never
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run
-from fmviz.lab.search.averaged import LOG_ODDS, Average, Sampling, averaged, visits_of
+from fmviz.lab.search.averaged import LOG_ODDS, Average, Sampling, average_beside, averaged, visits_of
 from fmviz.lab.typography import counted
 from fmviz.metrics import METRICS, Predictions, measured
 
@@ -140,10 +139,8 @@ def read_by_columns(
     Every `ByColumns` replaces the one before.
     """
     machine, message = as_posterior(parameters, run.problem.loss.task == "binary"), ""
-    drawn = yield from averaged(run, should_stop)
-    if drawn is not None:
-        average = Average.beside(run, parameters, drawn)
-        yield average
+    average = yield from average_beside(run, parameters, should_stop)
+    if average is not None:
         message = average.message
         machine = average.posterior if average.score is None or average.better else machine
     errors = baselines(run, machine)
@@ -160,7 +157,6 @@ def beside_chance(
     run: Run, reading: ByColumns, should_stop: Callable[[], bool] = never
 ) -> Generator[Sampling, None, ByColumns]:
     """Return a reading with the largest pair of columns among fits of the same kind to shuffled targets."""
-    assert isinstance(run.problem, Problem)
     rng = np.random.default_rng([run.experiment.seed, 4])
     number = int(np.clip(_MOST_VISITS / visits_of(run.problem), _FEWEST_SHUFFLES, _MOST_SHUFFLES))
     for shuffles in range(1, number + 1):

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.outputs.side_by_side import references
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.starts.strengths import References
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
@@ -151,7 +151,7 @@ def nearest(
         target,
         accept,
         # Along these strengths a path does not lose the interactions that it has chosen.
-        grid=references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if warm else _GRID,
+        grid=References(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if warm else _GRID,
         narrowest=_NARROWEST,
         solver=solver,
         budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),

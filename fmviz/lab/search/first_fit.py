@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fmviz.engine.drive import never
-from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.experiment import Experiment, changed_of
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.saved_model import SavedModel
-from fmviz.lab.search.averaged import Average, Sampling, averaged
+from fmviz.lab.search.averaged import Average, Sampling, average_beside, averaged
 from fmviz.lab.search.equal_sparsity import SearchFit, nearest
 from fmviz.lab.search.tuning import on_all_rows, settings_of, tuned, with_settings
 from fmviz.lab.store import RunStore
@@ -201,18 +200,6 @@ def _words(before: str, end: Snapshot) -> str:
     after = "" if end.status is None else end.status.message
     uses = f"The fit uses {end.used_interactions:,} interactions of {end.used_features:,} features."
     return f"{before} {uses} {after}".strip()
-
-
-def average_beside(
-    prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
-) -> Generator[Sampling | Average, None, Average | None]:
-    """Draw samples for a run, where there can be any, and compare their predictions with its own."""
-    posterior = yield from averaged(prepared, should_stop)
-    if posterior is None:
-        return None
-    average = Average.beside(prepared, parameters, posterior)
-    yield average
-    return average
 
 
 def _fitted(

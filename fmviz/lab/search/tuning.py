@@ -69,8 +69,7 @@ def tuned(
     if experiment.solver == "auto" and (quick := quick_settings(solver.name)):
         suited = {"solver": get_solver(solver.name, quick)}
     if together:
-        (machine,) = problem.machines
-        basis = yield from search_basis_strength(machine, folds, rng, solver=solver, should_stop=should_stop)
+        basis = yield from search_basis_strength(problem, folds, rng, solver=solver, should_stop=should_stop)
         strengths = {"lambda_w": basis.best.lambda_w, "lambda_sparse": basis.best.lambda_sparse}
         return _rounded(strengths) | suited, basis
     chosen = "auto" if experiment.solver == "auto" else solver

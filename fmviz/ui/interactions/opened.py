@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.interactions.weights import PairWeights, pairs_of
 from fmviz.engine.models import FactorizationMachine, Model
-from fmviz.engine.outputs.side_by_side import contrast
+from fmviz.engine.models.convex import contrast
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import Make, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
@@ -21,9 +21,8 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.averaged import Average, Sampling
+from fmviz.lab.search.averaged import Average, Sampling, average_beside
 from fmviz.lab.search.by_columns import ByColumns, read_by_columns
-from fmviz.lab.search.first_fit import average_beside
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain

@@ -1,4 +1,4 @@
-"""Machines side by side: each is what it would be alone; runs, checkpoints and counts are those of all."""
+"""Several outputs: each machine is as if alone; runs, checkpoints and counts are those of all."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 from small_data import assert_resumable
 
-from fmviz.engine import drive
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget
+from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models import get_model
-from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import SideBySide, build, predict, union
-from fmviz.engine.outputs.side_by_side import certify as certify_all
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
@@ -31,21 +27,23 @@ ABOUT = {"loss": "logistic", "rank": 2, "lambda_w": 0.1, "lambda_p": 0.01, "lamb
 
 
 def three_classes(**about):
-    return build(X, CLASSES, **{**ABOUT, **about})
+    return Problem.build(X, CLASSES, **{**ABOUT, **about})
 
 
-def test_one_output_is_a_problem_as_ever():
-    assert isinstance(build(X, X[:, 0]), Problem)
-    assert isinstance(build(X, Target.of_labels(X[:, 0] > 0), **ABOUT), Problem)
+def test_one_output_needs_no_axis():
+    assert Problem.build(X, X[:, 0]).n_machines is None
+    assert Problem.build(X, Target.of_labels(X[:, 0] > 0), **ABOUT).n_machines is None
+    assert Problem.build(X, CLASSES, model="shared_basis", penalty="l21", loss="logistic").n_machines is None
     result = three_classes()
-    assert isinstance(result, SideBySide)
+    assert (result.n_machines, len(result.machines)) == (3, 3)
     assert len({id(machine.design) for machine in result.machines}) == 1
+    assert result.shapes["P"] == (3, 5, 2)
 
 
 @pytest.mark.parametrize("y", [np.zeros((3, 2)), Target.of_labels([1, 2, 3])])
 def test_rows_must_agree(y):
     with pytest.raises(ValueError, match="X has 40 rows"):
-        build(X, y)
+        Problem.build(X, y)
 
 
 @pytest.mark.parametrize(
@@ -59,17 +57,17 @@ def test_rows_must_agree(y):
     ids=["class", "ordinal", "real", "several"],
 )
 def test_each_machine_makes_the_epochs_that_it_would_make_alone(y, about):
-    problem = build(X, y, **about)
+    problem = Problem.build(X, y, **about)
     start = problem.start(0.1, np.random.default_rng(1))
     *_, end = iterate(problem, "pcd", Budget(epochs=4), start=start)
     alone = [
-        [*drive.iterate(item, "pcd", Budget(epochs=4), start=start.of_output(c))][-1]
+        [*iterate(item, "pcd", Budget(epochs=4), start=start.of_output(c))][-1]
         for c, item in enumerate(problem.machines)
     ]
     for name, array in end.parameters.items():
         assert np.array_equal(array, [item.parameters[name] for item in alone]), name
     assert end.objective == pytest.approx(np.mean([item.objective for item in alone]))
-    assert end.certificate == max(item.certificate for item in alone) == certify_all(problem, end.parameters)
+    assert end.certificate == max(item.certificate for item in alone) == certify(problem, end.parameters)
     assert problem.predict(end.parameters).shape == (40, len(alone))
     assert problem.empirical_risk(problem.predict(end.parameters)) == pytest.approx(end.loss)
     assert end.epoch == 4
@@ -117,7 +115,7 @@ def test_what_is_not_looked_at_on_the_way_is_not_made():
     budget = Budget(epochs=3, report_every=None)
     (last,) = iterate(problem, "pcd", budget, rng=np.random.default_rng(0))
     assert last.epoch == 3
-    assert last.certificate == certify_all(problem, last.parameters)
+    assert last.certificate == certify(problem, last.parameters)
 
 
 def test_runs_that_are_left_are_closed_and_tell_what_they_remember():
@@ -131,7 +129,7 @@ def test_runs_that_are_left_are_closed_and_tell_what_they_remember():
 def test_a_start_for_another_number_of_outputs_is_refused():
     problem = three_classes()
     start = problem.start(0.1, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="this problem needs 3 of them"):
+    with pytest.raises(ValueError, match="this problem needs \\(3, 5, 2\\)"):
         iterate(problem, "pcd", start=start.of_output(0))
 
 
@@ -164,7 +162,7 @@ def test_what_any_machine_uses_is_counted_once(model, rank, rng):
     for item in each:
         table = pairs_of(chosen, item, entries=True).ranked(None)
         pairs |= set(map(tuple, table.sets.tolist()))
-    used = union(chosen, Parameters.stacked(each))
+    used = chosen.union(Parameters.stacked(each))
     assert chosen.used_interactions(used) == len(pairs)
     assert chosen.used_features(used) == len({j for pair in pairs for j in pair}) or model != "qr"
 
@@ -172,7 +170,7 @@ def test_what_any_machine_uses_is_counted_once(model, rank, rng):
 def test_orders_keep_their_columns(rng):
     model = get_model("hofm", {"order": 3})
     each = [Parameters(_sparse((6, 4), rng), np.zeros(6), 0.0) for _ in range(2)]
-    used = union(model, Parameters.stacked(each))
+    used = model.union(Parameters.stacked(each))
     both = used_mask(each[0].P[:, :2]) | used_mask(each[1].P[:, :2])
     assert model.used_by_order(used)[2] == np.count_nonzero(np.triu(both, 1))
 
@@ -180,9 +178,9 @@ def test_orders_keep_their_columns(rng):
 def test_predictions_are_those_of_each():
     problem = three_classes()
     parameters = problem.start(1.0, np.random.default_rng(0))
-    f = predict(problem.model, Design(X), parameters)
+    f = problem.model.scores(Design(X), parameters)
     for c, item in enumerate(problem.machines):
         assert np.array_equal(f[:, c], item.predict(parameters.of_output(c)))
-        assert certify(item, parameters.of_output(c)) <= certify_all(problem, parameters)
+        assert certify(item, parameters.of_output(c)) <= certify(problem, parameters)
     assert parameters.n_machines == 3
     assert parameters.intercept.shape == (3,)
