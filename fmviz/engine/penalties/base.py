@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..errors import WhyNot
-from ..linalg.spectral import SpectralView
 from ..settings import Bound
+from .operators.lazy import Lazy
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,13 @@ class MatrixView:
     quad : float
         The coefficient of ‖P‖²_F, which the caller adds to λ_p.
     weight : float
-        The factor by which the caller multiplies every strength.
+        The factor by which the caller multiplies every strength; 0 where Ω is ‖P‖²_F alone.
     theta : tuple of float
         Further parameters of `shrink`.
-    lazy : {"decay", "entries", "rows", "coupled_entries", "coupled_rows"} or None
-        How the operator acts on an entry, or on a row's norm, while the loss has no slope there: not at all
-        (decay: by ‖P‖²_F only), shrink it by the strength, or by an offset common to its column (to
-        all rows) as in [A] Theorem 7. None where there is no such common offset, and every step must visit
-        all of P.
+    lazy : Lazy or None
+        How P is stored by steps that visit a few rows, where the others meanwhile shrink by an offset common
+        to all, as ℓ1 does, or to their column, as in [A] Theorem 7. None where there is no such offset, and
+        every step must visit all of P.
     pairs : bool
         Whether Ω is the pairwise part ½(Ω' − ‖P‖²_F) of the square Ω' that `lazy` describes.
     """
@@ -115,7 +114,7 @@ class MatrixView:
     quad: float = field(default=0.0, compare=False)
     weight: float = field(default=1.0, compare=False)
     theta: tuple[float, ...] = field(default=(), compare=False)
-    lazy: Literal["decay", "entries", "rows", "coupled_entries", "coupled_rows"] | None = None
+    lazy: Lazy | None = None
     pairs: bool = False
 
 
@@ -125,7 +124,7 @@ class Penalty(Bound):
 
     Subclasses are frozen dataclasses that declare their parameters by `fmviz.engine.settings.setting` and the
     class attributes, implement `value` and `thresholds`, or `residual` where not `separable`, and whichever
-    of `prox` and of the views `entry`, `row`, `matrix` and `spectral` the mathematics allows. An attribute
+    of `prox` and of the views `entry`, `row` and `matrix` the mathematics allows. An attribute
     that depends on a parameter is a property.
 
     Attributes
@@ -165,10 +164,6 @@ class Penalty(Bound):
         Which of Σ_ij |w_ij|, Σ_{i<j} |w_ij| and tr W, W = PPᵀ, is a lower bound of Ω(P), attained where P
         has a single column. None where Ω is homogeneous of degree 1, or unrelated to pairs; see
         `fmviz.engine.starts.zero_threshold`.
-    pairwise : bool
-        Whether it sums over pairs of entries within columns of P, or pairs of rows.
-    on_weights : bool
-        Whether it applies to the pair weights W of quadratic regression.
     power : int
         m of a sum of m-th powers of norms, all of whose entries (or rows) are lowered by λmS^(m−1); else 0.
     axis_of_sums : int
@@ -193,8 +188,6 @@ class Penalty(Bound):
     row_wise: ClassVar[bool] = False
     exact_prox: ClassVar[bool] = True
     separable: ClassVar[bool] = True
-    pairwise: ClassVar[bool] = False
-    on_weights: ClassVar[bool] = False
     row_norm: ClassVar[float | None] = None
     beyond_pairs: ClassVar[str] = ""
     why_no_entry: ClassVar[str] = ""
@@ -240,6 +233,17 @@ class Penalty(Bound):
     def chosen(self) -> Penalty:
         """The penalty that the user chose: itself, unless a model has bound it to its columns."""
         return self
+
+    def why_no_threshold(self) -> WhyNot | None:
+        """Return why no λ is the first to make P = 0 a minimum, with an alternative, or None."""
+        if self.in_weights is not None:
+            return None
+        return WhyNot(
+            "kink_at_zero",
+            f"{self.label} grows in proportion to P, what P can gain only to its square: P = 0 is a local "
+            "minimum at every λ > 0, and no λ is the first to make it one. Start from a fit with ℓ₂², and "
+            "follow λ upwards.",
+        )
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
         """Return the form of this penalty for columns of interactions of one order.
@@ -302,11 +306,6 @@ class Penalty(Bound):
     @property
     def matrix(self) -> MatrixView | None:
         """The operator on all of P for kernels, or None where it has no exact form."""
-        return None
-
-    @property
-    def spectral(self) -> SpectralView | None:
-        """Ω as a function of eigenvalues, or None where it is none."""
         return None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .base import EntryView, MatrixView, Penalty, RowView
+from .operators.lazy import ENTRIES
 
 Part = tuple[slice, Penalty]
 
@@ -89,7 +90,7 @@ class Blockwise(Penalty):
     def matrix(self) -> MatrixView | None:
         """The common operator of all groups, where it acts on single entries, else None."""
         views = [part.matrix for _, part in self.parts]
-        alike = all(v is not None and v == views[0] and v.lazy in ("decay", "entries") for v in views)
+        alike = all(v is not None and v == views[0] and v.lazy is ENTRIES for v in views)
         return views[0] if alike else None
 
     def value(self, P: np.ndarray) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import WhyNot
 from ._coupled import norm_penalty
 from .base import MatrixView, Penalty, prox_of_norms, row_residual, unit_rows
+from .operators.coupled import COUPLED_ROWS
 from .operators.matrix import shrink_squared_norms
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerCS
@@ -41,7 +42,7 @@ class CS(Penalty):
     power = 2
     beyond_pairs = "omega_cs"
     row = norm_penalty(quad=1.0, coupled=2.0)
-    matrix = MatrixView(name, shrink_squared_norms, lazy="coupled_rows")
+    matrix = MatrixView(name, shrink_squared_norms, lazy=COUPLED_ROWS)
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
         """Return the power of order m ([A] Eq. 51)."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty
 from .base import EntryView, MatrixView, Penalty, RowView
+from .operators.lazy import ENTRIES
 from .operators.matrix import soften
 
 
@@ -74,4 +75,4 @@ class ElasticNet(Penalty):
     @property
     def matrix(self) -> MatrixView:
         """The kernel of ℓ1, with ρ as its weight."""
-        return MatrixView("l1", soften, quad=self.quad, weight=self.rho, lazy="entries")
+        return MatrixView("l1", soften, quad=self.quad, weight=self.rho, lazy=ENTRIES)

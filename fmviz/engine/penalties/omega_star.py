@@ -71,7 +71,6 @@ class OmegaStar(Penalty):
     selects = "interactions in principle: the penalty is on the weights themselves, but no step makes them 0"
     source = "atarashi2021, Eq. 9 to 14"
     convex = False
-    pairwise = True
     in_weights = "pairs"
     exact_prox = False
     separable = False

@@ -11,6 +11,7 @@ from ..errors import WhyNot
 from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty, entry_penalty_in_row
 from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
+from .operators.coupled import COUPLED_ENTRIES
 from .operators.matrix import shrink_squared_columns, shrink_squared_rows
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerTI
@@ -112,7 +113,7 @@ class TI(Penalty):
         """The operator; with axis="rows" rows shrink by different amounts, so there is no common offset."""
         if self.axis == "rows":
             return MatrixView("ti_rows", shrink_squared_rows)
-        return MatrixView(self.name, shrink_squared_columns, lazy="coupled_entries")
+        return MatrixView(self.name, shrink_squared_columns, lazy=COUPLED_ENTRIES)
 
 
 def sum_of_others(size: np.ndarray, axis: int) -> np.ndarray:

@@ -53,7 +53,7 @@ def informed_start(
     of the strength that makes it 0. Where λ_p follows the data it is that large already (`shrunk`).
     """
     start = problem.start(init_scale, rng)
-    if problem.model.why_no_threshold() is not None or problem.penalty.in_weights is not None:
+    if problem.model.why_no_threshold() is not None or problem.penalty.why_no_threshold() is None:
         return start
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_sparse=0.0)
     if not shrunk:

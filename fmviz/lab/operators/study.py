@@ -398,7 +398,7 @@ def worked_example(
     elif not threshold.any():
         share = 1 / (1 + 2.0 * strength * penalty.quad)
         latex = rf"q_{{js}} = \frac{{p_{{js}}}}{{1 + 2\cdot{lam}}} = {_latex(share)}\,p_{{js}}"
-    elif penalty.pairwise and not penalty.row_wise:
+    elif penalty.in_weights == "pairs" and not penalty.row_wise:
         latex = (
             rf"{own[0]} = \lambda\big({norm} - {own[2]}\big),\quad \lambda = {lam},"
             rf"\quad {norm} = {_latex(float(np.abs(after).sum()))}"

@@ -179,7 +179,6 @@ def anova_entries(degree: int) -> EntryColumnView:
         nothing_to_close,
         needs=degree - 1,
         rebuilt=not kept_order,
-        independent=kept_order,
     )
 
 

@@ -141,7 +141,6 @@ class Katyusha(StochasticSolver):
 
     name: ClassVar[str] = "katyusha"
     label: ClassVar[str] = "Katyusha"
-    source: ClassVar[str] = "Allen-Zhu 2017, Algorithm 1; atarashi2021, C.2"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("eta0", "float", 0.1, 1e-12, 1e6, log=True, symbol=r"\eta_0", help="The step size."),
         ParamSpec(
@@ -255,5 +254,4 @@ class MiniBatchKatyusha(Katyusha):
 
     name: ClassVar[str] = "mb_katyusha"
     label: ClassVar[str] = "MB-Katyusha"
-    source: ClassVar[str] = "Allen-Zhu 2017; atarashi2021, C.2"
     params: ClassVar[tuple[ParamSpec, ...]] = (*Katyusha.params, BATCH)
