@@ -132,7 +132,7 @@ class Penalty(Bound):
     name, label : str
         Identifier and display name.
     formula, prox_formula : str
-        LaTeX of Ω(P) and of its operator.
+        LaTeX of Ω(P) and of its operator, "" where it has none.
     selects : str
         What it makes sparse, as a phrase.
     stands_for : str
@@ -140,7 +140,7 @@ class Penalty(Bound):
     mechanism : str
         How it keeps or removes pairs of features, in words; may be "".
     source : str
-        Paper and equation.
+        Paper and equation; "" for the forms of other orders, which pages show under the chosen penalty's.
     algorithms : tuple of str
         The algorithms that `prox` can take.
     row_wise : bool
@@ -155,7 +155,8 @@ class Penalty(Bound):
         Whether `prox` solves its problem to rounding. Where not, it must not be worse than its input, and
         `subgradient` exists.
     separable : bool
-        Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row): then `thresholds` exists.
+        Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row), as where a class defines
+        `thresholds`.
     saddles : {"columns", "matrix"} or None
         Where no first-order term keeps P at 0, which may then be a saddle point of the objective: in single
         columns, where Ω is a sum over the columns of one function of degree 2, or in all of P;
@@ -179,15 +180,14 @@ class Penalty(Bound):
     noun: ClassVar[str] = "regularizer"
     label: ClassVar[str]
     formula: ClassVar[str]
-    prox_formula: ClassVar[str]
+    prox_formula: ClassVar[str] = ""
     selects: ClassVar[str]
     stands_for: ClassVar[str] = ""
     mechanism: ClassVar[str] = ""
-    source: ClassVar[str]
+    source: ClassVar[str] = ""
     algorithms: ClassVar[tuple[str, ...]] = ()
     row_wise: ClassVar[bool] = False
     exact_prox: ClassVar[bool] = True
-    separable: ClassVar[bool] = True
     row_norm: ClassVar[float | None] = None
     beyond_pairs: ClassVar[str] = ""
     why_no_entry: ClassVar[str] = ""
@@ -215,14 +215,22 @@ class Penalty(Bound):
         return 0
 
     @property
+    def separable(self) -> bool:
+        """Whether `thresholds` exists."""
+        return type(self).thresholds is not Penalty.thresholds
+
+    @property
     def quad(self) -> float:
         """The coefficient of ‖P‖²_F in Ω as a function of one entry or row."""
-        return 0.0
+        view = self.entry or self.row
+        return view.quad if view else 0.0
 
     @property
     def saddles(self) -> Literal["columns", "matrix"] | None:
         """The part of P that may be a saddle point at 0."""
-        return None
+        if self.in_weights is None or not self.separable:
+            return None
+        return "matrix" if self.row_wise or self.axis_of_sums else "columns"
 
     @property
     def in_weights(self) -> Literal["entries", "pairs", "trace"] | None:

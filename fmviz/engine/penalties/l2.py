@@ -22,9 +22,7 @@ class L2(Penalty):
     prox_formula = r"q_{js} = \dfrac{p_{js}}{1+2\lambda}"
     selects = "nothing: every entry shrinks by the same factor"
     source = "atarashi2021, Eq. 2"
-    quad = 1.0
     smooth = True
-    saddles = "columns"
     in_weights = "trace"
     entry = entry_penalty(quad=1.0)
     row = entries_penalty(quad=1.0)

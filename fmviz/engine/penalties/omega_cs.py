@@ -33,7 +33,6 @@ class OmegaCS(Penalty):
     algorithms = tuple(ALGORITHMS)
     row_wise = True
     convex = False
-    saddles = "matrix"
     in_weights = "pairs"
     row = norm_penalty(coupled=1.0)
     matrix = MatrixView(name, shrink_norm_pairs, lazy=COUPLED_ROWS, pairs=True)

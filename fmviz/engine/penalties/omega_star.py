@@ -73,7 +73,6 @@ class OmegaStar(Penalty):
     convex = False
     in_weights = "pairs"
     exact_prox = False
-    separable = False
     why_no_entry = (
         "Along one entry Ω_* is Σ_i |q·p_is + r_i|, a sum of d − 1 absolute deviations with a kink each: its "
         "minimum is a quadratic programme, and writing the r_i down costs O(dk) for every entry, Ω(d²k²) an "

@@ -48,7 +48,6 @@ class OmegaTI(Penalty):
     source = "atarashi2021, Eq. 21"
     algorithms = tuple(ALGORITHMS)
     convex = False
-    saddles = "columns"
     in_weights = "pairs"
     entry = entry_penalty(coupled=1.0)
     row = entries_penalty(coupled=1.0)
