@@ -305,6 +305,7 @@ def test_no_kernel_is_left_out():
         "solvers.kernels.coefficients.coefficient_sweeps",
         "solvers.kernels.entry_sweep.dense_entry_sweep",
         "solvers.kernels.entry_sweep.entry_sweep",
+        "solvers._anderson.combine",
         "solvers._anderson.note",
         "solvers._sweeping.linear_sweep",
         "solvers.kernels.matrix_factorization.add_products",

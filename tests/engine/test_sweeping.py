@@ -19,7 +19,7 @@ from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers._anderson import Extrapolation, note
+from fmviz.engine.solvers._anderson import Extrapolation, combine, note
 from fmviz.engine.solvers._sweeping import SweepingSolver
 from fmviz.engine.solvers.kernels.repeated import end_sweep
 from fmviz.engine.solvers.pcd import PCD
@@ -311,9 +311,10 @@ def test_sweeps_in_one_call_are_those_made_one_by_one(regularizer, solver, desig
 def test_the_combination_has_the_smallest_step(sized, rng):
     iterates, first = rng.normal(size=(6, 11)), 7
     sizes = rng.uniform(0.5, 2.0, 11) if sized else np.empty(0)
-    of = Extrapolation(5, np.arange(first), 3, sizes)
-    of._iterates[:] = iterates
-    result = of.point()
+    result, slow = np.empty(11), np.empty(11)
+    assert combine(iterates, sizes, first, result)
+    assert python_version(combine)(iterates, sizes, first, slow)
+    assert result == pytest.approx(slow, rel=1e-9)
     scales = np.ones(11)
     if sized:
         for part in (slice(first), slice(first, None)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
-
 import numpy as np
 
 from .._jit import named
@@ -38,6 +36,73 @@ def note(iterates, count, outcomes, places, w, bias, live):
         iterate[places.size + w.size] = bias
         count += 1
     return count
+
+
+@named()
+def combine(iterates, sizes, first, out):
+    """Write the affine combination of the iterates whose steps nearly cancel; return whether there is one.
+
+    There is none where nothing moved, or not all is finite. Steps are scaled by `sizes`, and where there are
+    any, the steps of the `first` numbers and of the others are each relative to the norm of the last iterate.
+    """
+    depth, size = iterates.shape[0] - 1, iterates.shape[1]
+    last = iterates[depth]
+    weights = np.ones(size)
+    if sizes.size:
+        for begin, end in ((0, first), (first, size)):
+            total = 0.0
+            for i in range(begin, end):
+                total += sizes[i] * sizes[i] * last[i] * last[i]
+            share = 1.0 / total if total > 0.0 else 1.0
+            for i in range(begin, end):
+                weights[i] = sizes[i] * sizes[i] * share
+    steps = np.empty((depth, size))
+    for a in range(depth):
+        for i in range(size):
+            steps[a, i] = iterates[a + 1, i] - iterates[a, i]
+    gram = np.empty((depth, depth))
+    largest = 0.0
+    for a in range(depth):
+        for b in range(a + 1):
+            step, other = steps[a], steps[b]
+            total = 0.0
+            for i in range(size):
+                total += weights[i] * step[i] * other[i]
+            if not np.isfinite(total):
+                return False
+            gram[a, b] = total
+        largest = max(largest, gram[a, a])
+    if not largest > 0.0:
+        return False
+    # Solved with the factors L D Lᵀ, which overwrite the lower triangle.
+    shares = np.ones(depth)
+    for a in range(depth):
+        for b in range(a + 1):
+            total = gram[a, b] / largest
+            if a == b:
+                total += _RIDGE
+            for c in range(b):
+                total -= gram[a, c] * gram[b, c] * gram[c, c]
+            gram[a, b] = total if a == b else total / gram[b, b]
+        for b in range(a):
+            shares[a] -= gram[a, b] * shares[b]
+    sum_ = 0.0
+    for a in range(depth - 1, -1, -1):
+        shares[a] /= gram[a, a]
+        for b in range(a + 1, depth):
+            shares[a] -= gram[b, a] * shares[b]
+        sum_ += shares[a]
+    if not (np.isfinite(sum_) and sum_ != 0.0):
+        return False
+    # Relative to the last iterate, so that equal entries stay exactly equal.
+    for i in range(size):
+        out[i] = last[i]
+    before = 0.0
+    for a in range(1, depth):
+        before += shares[a - 1] / sum_
+        for i in range(size):
+            out[i] -= before * steps[a, i]
+    return True
 
 
 ANDERSON = ParamSpec(
@@ -95,27 +160,8 @@ class Extrapolation:
         """
         self._count = note(self._iterates, self._count, outcomes, self._places, w, bias, live)
 
-    @np.errstate(over="ignore", invalid="ignore")
     def point(self) -> np.ndarray | None:
         """Return the combination and clear the iterates; None where nothing moved or not all is finite."""
         self._count = 0
-        last, steps, first = self._iterates[-1], np.diff(self._iterates, axis=0), self._places.size
-        scaled = steps
-        if self._sizes.size:
-            scales = self._sizes.copy()
-            for part in (slice(first), slice(first, None)):
-                scales[part] /= np.linalg.norm(scales[part] * last[part]) or 1.0
-            scaled = steps * scales
-        gram = scaled @ scaled.T
-        largest = gram.max()
-        if not 0.0 < largest < inf:
-            return None
-        ridge = _RIDGE * np.eye(len(gram))
-        shares = np.linalg.solve(gram / largest + ridge, np.ones(len(gram))).cumsum()
-        if not (isfinite(shares[-1]) and shares[-1] != 0.0):
-            return None
-        # Relative to the last iterate, so that equal entries stay exactly equal.
-        point = last.copy()
-        for share, step in zip(shares[:-1] / shares[-1], steps[1:], strict=True):
-            point -= share * step
-        return point
+        combined = np.empty(self._iterates.shape[1])
+        return combined if combine(self._iterates, self._sizes, self._places.size, combined) else None
