@@ -158,7 +158,8 @@ def estimate_caps(
         spectrum = given.spectrum
         if spectrum is None:
             noise = _noise(at(sigma, lambda_p=0.0), here, rng)
-            edge = max(edge, fitted(noise, noise.start(0.0, rng), 1).multipliers.max(initial=0.0))
+            if noise is not None:
+                edge = max(edge, fitted(noise, noise.start(0.0, rng), 1).multipliers.max(initial=0.0))
             spectrum = _spectral_cap(here.multipliers, edge)
         more["model"] = RobustFM("squared") if spectrum == np.inf else RobustFM(cap=spectrum)
         if factors == (factors := int(more["model"].free(here.multipliers).sum())):
@@ -212,11 +213,13 @@ def _scale(problem: Problem, here: Parameters, share: float, normal: float, near
     return scale
 
 
-def _noise(problem: Problem, here: Parameters, rng: np.random.Generator) -> Problem:
-    """Return the problem of the kept rows with their residuals permuted: what it finds is noise."""
+def _noise(problem: Problem, here: Parameters, rng: np.random.Generator) -> Problem | None:
+    """Return the problem of the kept rows, None of less than two, with permuted residuals: noise alone."""
     kinks: Any = problem.loss.majoriser
     f, y = problem.predict(here), problem.y
     kept = np.flatnonzero((kinks.excess(f, y) <= kinks.cap) & (problem.unit_weights > 0.0))
+    if kept.size < 2:
+        return None
     values = (y if problem.loss.task == "binary" else y - f)[kept]
     noise = problem.of_rows(kept)
     return replace(noise, target=replace(noise.target, values=rng.permutation(values)))
