@@ -17,8 +17,7 @@ The automatic rule continues from there:
    eigenvalues that are not free to 0; rounds in which σ is estimated again, since the remaining model has few
    degrees of freedom. The residuals now describe the noise better: repeat from 3, until no factor is dropped.
 
-For other models with a capped loss, and without a cap of the norm, the first two steps give ε₁ and ε₂, with
-all strengths as they are.
+For other models with a capped loss the first two steps give ε₁ and ε₂, with all strengths as they are.
 """
 
 from __future__ import annotations
@@ -214,7 +213,7 @@ def _scale(problem: Problem, here: Parameters, share: float, normal: float, near
 
 
 def _noise(problem: Problem, here: Parameters, rng: np.random.Generator) -> Problem | None:
-    """Return the problem of the kept rows, if any, with residuals permuted: what it finds is noise."""
+    """Return the problem of the kept rows, None of less than two, with permuted residuals: noise alone."""
     kinks: Any = problem.loss.majoriser
     f, y = problem.predict(here), problem.y
     kept = np.flatnonzero((kinks.excess(f, y) <= kinks.cap) & (problem.unit_weights > 0.0))
@@ -229,7 +228,7 @@ def _spectral_cap(eigenvalues: np.ndarray, edge: float) -> float:
     edge = _SAFETY * max(edge, 0.01 * float(eigenvalues.max(initial=0.0)))
     # The last factor, or the edge where there is none.
     last = float(eigenvalues[eigenvalues > edge].min(initial=np.inf))
-    return max(edge**2 if last == np.inf else min(edge * last, 0.81 * last**2), SMALL)
+    return float(max(edge**2 if last == np.inf else min(edge * last, 0.81 * last**2), SMALL))
 
 
 def _median_square(problem: Problem) -> float:
