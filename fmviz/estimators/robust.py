@@ -41,9 +41,13 @@ class _Robust(ModelEstimator):
     def _number(self, name: str, low: float = 0.0, high: float | None = None) -> float | None:
         """Return a parameter that is a number; None for "auto", infinity for none."""
         value = getattr(self, name)
-        if isinstance(value, str) and value == "auto":
-            return None
-        return np.inf if value is None and name.startswith("cap") else finite_number(name, value, low, high)
+        if value is None and name.startswith("cap"):
+            return np.inf
+        if isinstance(value, str):
+            if value == "auto":
+                return None
+            raise ValueError(f"{name} = {value!r} is neither a number nor 'auto'.")
+        return finite_number(name, value, low, high)
 
     def _caps(self) -> Caps:
         return Caps(
@@ -148,8 +152,8 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     cap_spectrum : float, "auto" or None, default="auto"
         ε₃ > 0: eigenvalues whose square is beyond it are free. None for λ_Z‖Z‖²_F.
     lambda_w, lambda_spectrum : float or "auto", default="auto"
-        λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0, and to 0
-        where the norm has no cap; its λ_w hardly shrinks.
+        λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0; its λ_w
+        hardly shrinks.
     solver : str, default="auto"
         "two_stage", or "incremental_svd", which is "auto" for more than 61 features.
     solver_params : dict, optional

@@ -207,7 +207,7 @@ class Lifted(Model):
                 "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
                 "'polynomial', or the model 'expansion', which takes 'anova' of any degree.",
             )
-        if penalty.pairwise:
+        if penalty.in_weights == "pairs":
             return WhyNot(
                 "pairs_within_columns",
                 f"{penalty.label} adds up pairs of entries within the same columns of P, but here a "

@@ -33,11 +33,11 @@ import scipy.sparse as sp
 from ..design import Design
 from ..errors import WhyNot
 from ..linalg.lowrank import pair_gradient
-from ..linalg.spectral import prox_trace_l1, spectral_norm
+from ..linalg.spectral import TRACE_NORM, prox_trace_l1, spectral_norm, spectral_value
 from ..memory import available_bytes, in_words
 from ..parameters import Parameters
 from ..penalties import Penalty
-from ..penalties.trace_norm import TraceNorm
+from ..penalties.l1 import L1
 from .base import Model, Notation
 
 # Matrices of the size of W that a run holds at once, at its peak.
@@ -79,7 +79,7 @@ class QuadraticRegression(Model):
     )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        if not penalty.on_weights:
+        if not isinstance(penalty, L1):
             return WhyNot(
                 "no_factors",
                 f"{penalty.label} is a function of the factors P, and quadratic regression has none: "
@@ -154,7 +154,7 @@ class QuadraticRegression(Model):
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return ‖W‖_tr."""
-        return TraceNorm().value(parameters.weights)
+        return spectral_value(TRACE_NORM, parameters.weights)
 
     def gauge(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..settings import bind, registry
-from .base import EntryView, MatrixView, Penalty, RowView, SpectralView
+from .base import EntryView, MatrixView, Penalty, RowView
 
 # In the order of the pages.
 # isort: off

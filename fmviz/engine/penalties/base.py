@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..errors import WhyNot
-from ..linalg.spectral import SpectralView
 from ..settings import Bound
+from .operators.lazy import Lazy
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,13 @@ class MatrixView:
     quad : float
         The coefficient of ‖P‖²_F, which the caller adds to λ_p.
     weight : float
-        The factor by which the caller multiplies every strength.
+        The factor by which the caller multiplies every strength; 0 where Ω is ‖P‖²_F alone.
     theta : tuple of float
         Further parameters of `shrink`.
-    lazy : {"decay", "entries", "rows", "coupled_entries", "coupled_rows"} or None
-        How the operator acts on an entry, or on a row's norm, while the loss has no slope there: not at all
-        (decay: by ‖P‖²_F only), shrink it by the strength, or by an offset common to its column (to
-        all rows) as in [A] Theorem 7. None where there is no such common offset, and every step must visit
-        all of P.
+    lazy : Lazy or None
+        How P is stored by steps that visit a few rows, where the others meanwhile shrink by an offset common
+        to all, as ℓ1 does, or to their column, as in [A] Theorem 7. None where there is no such offset, and
+        every step must visit all of P.
     pairs : bool
         Whether Ω is the pairwise part ½(Ω' − ‖P‖²_F) of the square Ω' that `lazy` describes.
     """
@@ -115,7 +114,7 @@ class MatrixView:
     quad: float = field(default=0.0, compare=False)
     weight: float = field(default=1.0, compare=False)
     theta: tuple[float, ...] = field(default=(), compare=False)
-    lazy: Literal["decay", "entries", "rows", "coupled_entries", "coupled_rows"] | None = None
+    lazy: Lazy | None = None
     pairs: bool = False
 
 
@@ -125,7 +124,7 @@ class Penalty(Bound):
 
     Subclasses are frozen dataclasses that declare their parameters by `fmviz.engine.settings.setting` and the
     class attributes, implement `value` and `thresholds`, or `residual` where not `separable`, and whichever
-    of `prox` and of the views `entry`, `row`, `matrix` and `spectral` the mathematics allows. An attribute
+    of `prox` and of the views `entry`, `row` and `matrix` the mathematics allows. An attribute
     that depends on a parameter is a property.
 
     Attributes
@@ -133,7 +132,7 @@ class Penalty(Bound):
     name, label : str
         Identifier and display name.
     formula, prox_formula : str
-        LaTeX of Ω(P) and of its operator.
+        LaTeX of Ω(P) and of its operator, "" where it has none.
     selects : str
         What it makes sparse, as a phrase.
     stands_for : str
@@ -141,7 +140,7 @@ class Penalty(Bound):
     mechanism : str
         How it keeps or removes pairs of features, in words; may be "".
     source : str
-        Paper and equation.
+        Paper and equation; "" for the forms of other orders, which pages show under the chosen penalty's.
     algorithms : tuple of str
         The algorithms that `prox` can take.
     row_wise : bool
@@ -156,7 +155,8 @@ class Penalty(Bound):
         Whether `prox` solves its problem to rounding. Where not, it must not be worse than its input, and
         `subgradient` exists.
     separable : bool
-        Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row): then `thresholds` exists.
+        Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row), as where a class defines
+        `thresholds`.
     saddles : {"columns", "matrix"} or None
         Where no first-order term keeps P at 0, which may then be a saddle point of the objective: in single
         columns, where Ω is a sum over the columns of one function of degree 2, or in all of P;
@@ -165,10 +165,6 @@ class Penalty(Bound):
         Which of Σ_ij |w_ij|, Σ_{i<j} |w_ij| and tr W, W = PPᵀ, is a lower bound of Ω(P), attained where P
         has a single column. None where Ω is homogeneous of degree 1, or unrelated to pairs; see
         `fmviz.engine.starts.zero_threshold`.
-    pairwise : bool
-        Whether it sums over pairs of entries within columns of P, or pairs of rows.
-    on_weights : bool
-        Whether it applies to the pair weights W of quadratic regression.
     power : int
         m of a sum of m-th powers of norms, all of whose entries (or rows) are lowered by λmS^(m−1); else 0.
     axis_of_sums : int
@@ -184,17 +180,14 @@ class Penalty(Bound):
     noun: ClassVar[str] = "regularizer"
     label: ClassVar[str]
     formula: ClassVar[str]
-    prox_formula: ClassVar[str]
+    prox_formula: ClassVar[str] = ""
     selects: ClassVar[str]
     stands_for: ClassVar[str] = ""
     mechanism: ClassVar[str] = ""
-    source: ClassVar[str]
+    source: ClassVar[str] = ""
     algorithms: ClassVar[tuple[str, ...]] = ()
     row_wise: ClassVar[bool] = False
     exact_prox: ClassVar[bool] = True
-    separable: ClassVar[bool] = True
-    pairwise: ClassVar[bool] = False
-    on_weights: ClassVar[bool] = False
     row_norm: ClassVar[float | None] = None
     beyond_pairs: ClassVar[str] = ""
     why_no_entry: ClassVar[str] = ""
@@ -222,14 +215,22 @@ class Penalty(Bound):
         return 0
 
     @property
+    def separable(self) -> bool:
+        """Whether `thresholds` exists."""
+        return type(self).thresholds is not Penalty.thresholds
+
+    @property
     def quad(self) -> float:
         """The coefficient of ‖P‖²_F in Ω as a function of one entry or row."""
-        return 0.0
+        view = self.entry or self.row
+        return view.quad if view else 0.0
 
     @property
     def saddles(self) -> Literal["columns", "matrix"] | None:
         """The part of P that may be a saddle point at 0."""
-        return None
+        if self.in_weights is None or not self.separable:
+            return None
+        return "matrix" if self.row_wise or self.axis_of_sums else "columns"
 
     @property
     def in_weights(self) -> Literal["entries", "pairs", "trace"] | None:
@@ -240,6 +241,17 @@ class Penalty(Bound):
     def chosen(self) -> Penalty:
         """The penalty that the user chose: itself, unless a model has bound it to its columns."""
         return self
+
+    def why_no_threshold(self) -> WhyNot | None:
+        """Return why no λ is the first to make P = 0 a minimum, with an alternative, or None."""
+        if self.in_weights is not None:
+            return None
+        return WhyNot(
+            "kink_at_zero",
+            f"{self.label} grows in proportion to P, what P can gain only to its square: P = 0 is a local "
+            "minimum at every λ > 0, and no λ is the first to make it one. Start from a fit with ℓ₂², and "
+            "follow λ upwards.",
+        )
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
         """Return the form of this penalty for columns of interactions of one order.
@@ -302,11 +314,6 @@ class Penalty(Bound):
     @property
     def matrix(self) -> MatrixView | None:
         """The operator on all of P for kernels, or None where it has no exact form."""
-        return None
-
-    @property
-    def spectral(self) -> SpectralView | None:
-        """Ω as a function of eigenvalues, or None where it is none."""
         return None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .base import EntryView, MatrixView, Penalty, RowView
+from .operators.lazy import ENTRIES
 
 Part = tuple[slice, Penalty]
 
@@ -35,12 +36,10 @@ class Blockwise(Penalty):
     def __post_init__(self) -> None:
         """Copy the attributes of the chosen penalty, or combine those of all parts."""
         each = [part for _, part in self.parts]
-        separable = all(part.separable for part in each) and len({part.quad for part in each}) == 1
         words = ("name", "label", "selects", "formula", "prox_formula", "source", "params", "row_wise")
         for attribute, value in (
             *((word, getattr(self.origin, word)) for word in words),
             ("exact_prox", all(part.exact_prox for part in each)),
-            ("separable", separable),
             ("why_no_operator", next((part.why_no_operator for part in each if part.why_no_operator), "")),
             # The reason of the group that lacks the view.
             ("why_no_entry", next((part.why_no_entry for part in each if part.entry is None), "")),
@@ -66,9 +65,9 @@ class Blockwise(Penalty):
         return all(part.smooth for _, part in self.parts)
 
     @property
-    def quad(self) -> float:
-        """The coefficient of the first group; it is the same for all where the penalty is separable."""
-        return self.parts[0][1].quad if self.separable else 0.0
+    def separable(self) -> bool:
+        each = [part for _, part in self.parts]
+        return all(part.separable for part in each) and len({part.quad for part in each}) == 1
 
     def _each(self, call: Callable[[Penalty, slice], np.ndarray]) -> np.ndarray:
         return np.concatenate([call(part, columns) for columns, part in self.parts], axis=1)
@@ -89,7 +88,7 @@ class Blockwise(Penalty):
     def matrix(self) -> MatrixView | None:
         """The common operator of all groups, where it acts on single entries, else None."""
         views = [part.matrix for _, part in self.parts]
-        alike = all(v is not None and v == views[0] and v.lazy in ("decay", "entries") for v in views)
+        alike = all(v is not None and v == views[0] and v.lazy is ENTRIES for v in views)
         return views[0] if alike else None
 
     def value(self, P: np.ndarray) -> float:

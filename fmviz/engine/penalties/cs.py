@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import WhyNot
 from ._coupled import norm_penalty
-from .base import MatrixView, Penalty, prox_of_norms, row_residual, unit_rows
+from .base import MatrixView, Penalty, prox_of_norms, unit_rows
+from .operators.coupled import COUPLED_ROWS
 from .operators.matrix import shrink_squared_norms
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerCS
@@ -35,13 +36,11 @@ class CS(Penalty):
     source = "atarashi2021, Eq. 33 and 35, Theorem 8"
     algorithms = tuple(ALGORITHMS)
     row_wise = True
-    quad = 1.0
-    saddles = "matrix"
     in_weights = "entries"
     power = 2
     beyond_pairs = "omega_cs"
     row = norm_penalty(quad=1.0, coupled=2.0)
-    matrix = MatrixView(name, shrink_squared_norms, lazy="coupled_rows")
+    matrix = MatrixView(name, shrink_squared_norms, lazy=COUPLED_ROWS)
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
         """Return the power of order m ([A] Eq. 51)."""
@@ -60,10 +59,6 @@ class CS(Penalty):
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Theorem 8: the operator of λ‖·‖₁² on the row norms."""
         return prox_of_norms(P, strength, lambda norms: prox_squared_l1(norms, strength, algorithm))
-
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·2‖Q‖₂,₁·∂‖Q‖₂,₁."""
-        return row_residual(G, Q, strength * (2.0 * unit_rows(Q)[0].sum()))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·Σ_{i≠j} ‖p_i‖, shape (d, 1)."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty
 from .base import EntryView, MatrixView, Penalty, RowView
+from .operators.lazy import ENTRIES
 from .operators.matrix import soften
 
 
@@ -36,18 +37,8 @@ class ElasticNet(Penalty):
         return self.rho == 0.0
 
     @property
-    def quad(self) -> float:
-        """1 − ρ."""
-        return 1.0 - self.rho
-
-    @property
     def in_weights(self) -> Literal["trace"] | None:
         return "trace" if self.smooth else None
-
-    @property
-    def saddles(self) -> Literal["columns"] | None:
-        """None with ‖P‖₁, which keeps a column at 0."""
-        return "columns" if self.smooth else None
 
     def value(self, P: np.ndarray) -> float:
         """Return ρ·Σ|p_js| + (1 − ρ)·Σ p_js²."""
@@ -65,13 +56,13 @@ class ElasticNet(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        return entry_penalty(quad=self.quad, fixed=self.rho)
+        return entry_penalty(quad=1.0 - self.rho, fixed=self.rho)
 
     @property
     def row(self) -> RowView:
-        return entries_penalty(quad=self.quad, fixed=self.rho)
+        return entries_penalty(quad=1.0 - self.rho, fixed=self.rho)
 
     @property
     def matrix(self) -> MatrixView:
         """The kernel of ℓ1, with ρ as its weight."""
-        return MatrixView("l1", soften, quad=self.quad, weight=self.rho, lazy="entries")
+        return MatrixView("l1", soften, quad=self.quad, weight=self.rho, lazy=ENTRIES)

@@ -16,8 +16,13 @@ from ._coupled import Sizes, entries_view, entry_view, norm_view
 from .base import EntryView, Penalty, RowView, unit_rows
 
 
-def symmetric_sums(sizes: np.ndarray, degree: int) -> np.ndarray:
-    """Return e_m(sizes), the sum over m-subsets of their products, along the first axis."""
+def symmetric_sums(sizes: np.ndarray, degree: int | None) -> np.ndarray:
+    """Return e_m(sizes), the sum over m-subsets of their products, along the first axis.
+
+    Without a degree it is that over all subsets but the empty one, Π(1 + size) − 1, without cancellation.
+    """
+    if degree is None:
+        return np.asarray(np.expm1(np.log1p(sizes).sum(axis=0)))
     table = np.zeros((degree + 1, *sizes.shape[1:]))
     table[0] = 1.0
     for size in sizes:
@@ -26,8 +31,10 @@ def symmetric_sums(sizes: np.ndarray, degree: int) -> np.ndarray:
     return table[degree]
 
 
-def symmetric_slopes(sizes: np.ndarray, degree: int) -> np.ndarray:
-    """Return ∂e_m/∂size_j for every j, the e_{m−1} of all others, without subtraction."""
+def symmetric_slopes(sizes: np.ndarray, degree: int | None) -> np.ndarray:
+    """Return the slopes of `symmetric_sums`: e_{m−1} of all others, without subtraction, or Π(1 + size)."""
+    if degree is None:
+        return np.asarray(np.prod(1.0 + sizes, axis=0) / (1.0 + sizes))
     d = sizes.shape[0]
     before = np.zeros((d + 1, degree, *sizes.shape[1:]))
     after = np.zeros_like(before)
@@ -109,9 +116,21 @@ PRODUCT = Sizes("product", 0, 1, always, reset_product, add_to_product, product_
 """Π(1 + size) over all sizes."""
 
 
+def _function(degree: int | None) -> Sizes:
+    return PRODUCT if degree is None else elementary(degree)
+
+
 @dataclass(frozen=True)
 class _Higher(Penalty):
-    """Common base of Ω_TI^m, Ω_CS^m and their sums over all orders."""
+    """Common base of Ω_TI^m, Ω_CS^m and their sums over all orders.
+
+    Parameters
+    ----------
+    degree : int or None
+        m ≥ 2; None for all subsets of features.
+    """
+
+    degree: int | None = None
 
     convex = False
     exact_prox = False
@@ -120,126 +139,70 @@ class _Higher(Penalty):
         "operator on the whole of P. Use PCD or PBCD, whose steps are closed, or SubGD, which needs none."
     )
 
+    def _sizes(self, P: np.ndarray) -> np.ndarray:
+        return unit_rows(P)[0] if self.row_wise else np.abs(P)
+
+    def value(self, P: np.ndarray) -> float:
+        """Return the sum over columns of `symmetric_sums` of the |p_js|, or that of the row norms."""
+        return float(symmetric_sums(self._sizes(P), self.degree).sum())
+
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
+        """Return `symmetric_slopes` of the |p_js|, or of the row norms, shape (d, 1)."""
+        return symmetric_slopes(self._sizes(P), self.degree)
+
 
 @dataclass(frozen=True)
 class HigherOmegaTI(_Higher):
-    """Ω_TI^m(P) = Σ_s Σ_{j1<…<jm} |p_{j1 s} ⋯ p_{jm s}| ([A] Eq. 41).
-
-    Parameters
-    ----------
-    degree : int
-        m ≥ 2.
-    """
-
-    degree: int = 2
+    """Ω_TI^m(P) = Σ_s Σ_{j1<…<jm} |p_{j1 s} ⋯ p_{jm s}| ([A] Eq. 41 to 44)."""
 
     name = "omega_ti"
     label = "Ω_TI"
     formula = r"\Omega_{\mathrm{TI}}^m(P) = \sum_{s}\sum_{j_1<\dots<j_m} |p_{j_1 s}\cdots p_{j_m s}|"
-    prox_formula = r"\text{none in closed form; coordinate steps are closed}"
     selects = "interactions of order m"
-    source = "atarashi2021, Eq. 41 to 44"
-
-    def value(self, P: np.ndarray) -> float:
-        """Return Σ_s e_m(|p_s|)."""
-        return float(symmetric_sums(np.abs(P), self.degree).sum())
-
-    def thresholds(self, P: np.ndarray) -> np.ndarray:
-        """Return e_{m−1} of the other |p| of the column."""
-        return symmetric_slopes(np.abs(P), self.degree)
 
     @property
     def entry(self) -> EntryView:
-        return entry_view(elementary(self.degree))
+        return entry_view(_function(self.degree))
 
     @property
     def row(self) -> RowView:
-        return entries_view(elementary(self.degree))
+        return entries_view(_function(self.degree))
 
 
 @dataclass(frozen=True)
 class HigherOmegaCS(_Higher):
-    """Ω_CS^m(P) = Σ_{j1<…<jm} ‖p_j1‖ ⋯ ‖p_jm‖ ([A] Eq. 48).
-
-    Parameters
-    ----------
-    degree : int
-        m ≥ 2.
-    """
-
-    degree: int = 2
+    """Ω_CS^m(P) = Σ_{j1<…<jm} ‖p_j1‖ ⋯ ‖p_jm‖ ([A] Eq. 48 to 50)."""
 
     name = "omega_cs"
     label = "Ω_CS"
     formula = r"\Omega_{\mathrm{CS}}^m(P) = \sum_{j_1<\dots<j_m} \|p_{j_1}\|_2\cdots\|p_{j_m}\|_2"
-    prox_formula = r"\text{none in closed form; row steps are closed}"
     selects = "features, by their part in interactions of order m"
-    source = "atarashi2021, Eq. 48 to 50"
     row_wise = True
     why_no_entry = (
         "Ω_CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can "
         "get stuck where no entry alone improves. Use PBCD, which moves whole rows."
     )
 
-    def value(self, P: np.ndarray) -> float:
-        """Return e_m of the row norms."""
-        return float(symmetric_sums(unit_rows(P)[0], self.degree).sum())
-
-    def thresholds(self, P: np.ndarray) -> np.ndarray:
-        """Return e_{m−1} of the other rows' norms, shape (d, 1)."""
-        return symmetric_slopes(unit_rows(P)[0], self.degree)
-
     @property
     def row(self) -> RowView:
-        return norm_view(elementary(self.degree))
+        return norm_view(_function(self.degree))
 
 
 @dataclass(frozen=True)
-class OmegaTIAll(_Higher):
+class OmegaTIAll(HigherOmegaTI):
     """Ω_TI^all(P) = Σ_s Π_j (1 + |p_js|), less the k empty subsets ([A] Eq. 56).
 
     The paper's last sum begins with subsets of one feature, its product with the empty one: they differ by
     the constant k. Here Ω(0) = 0.
     """
 
-    name = "omega_ti"
-    label = "Ω_TI"
     formula = r"\Omega_{\mathrm{TI}}^{\mathrm{all}}(P) = \sum_{s}\Big(\prod_{j} (1+|p_{js}|) - 1\Big)"
-    prox_formula = HigherOmegaTI.prox_formula
     selects = "subsets of features"
-    source = "atarashi2021, Eq. 56"
-    entry = entry_view(PRODUCT)
-    row = entries_view(PRODUCT)
-
-    def value(self, P: np.ndarray) -> float:
-        """Return the sum over columns of the product less 1, without cancellation."""
-        return float(np.expm1(np.log1p(np.abs(P)).sum(axis=0)).sum())
-
-    def thresholds(self, P: np.ndarray) -> np.ndarray:
-        """Return Π_{i≠j} (1 + |p_is|)."""
-        size = np.abs(P)
-        return np.asarray(np.prod(1.0 + size, axis=0) / (1.0 + size))
 
 
 @dataclass(frozen=True)
-class OmegaCSAll(_Higher):
+class OmegaCSAll(HigherOmegaCS):
     """Ω_CS^all(P) = Π_j (1 + ‖p_j‖), less the empty subset ([A] Eq. 57)."""
 
-    name = "omega_cs"
-    label = "Ω_CS"
     formula = r"\Omega_{\mathrm{CS}}^{\mathrm{all}}(P) = \prod_{j} (1+\|p_j\|_2) - 1"
-    prox_formula = HigherOmegaCS.prox_formula
     selects = "features, by their part in all subsets"
-    source = "atarashi2021, Eq. 57"
-    row_wise = True
-    why_no_entry = HigherOmegaCS.why_no_entry
-    row = norm_view(PRODUCT)
-
-    def value(self, P: np.ndarray) -> float:
-        """Return the product over rows less 1, without cancellation."""
-        return float(np.expm1(np.log1p(unit_rows(P)[0]).sum()))
-
-    def thresholds(self, P: np.ndarray) -> np.ndarray:
-        """Return Π_{i≠j} (1 + ‖p_i‖), shape (d, 1)."""
-        norms = unit_rows(P)[0]
-        return np.asarray(np.prod(1.0 + norms, axis=0) / (1.0 + norms))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
 from .base import MatrixView, Penalty
+from .operators.lazy import ENTRIES
 from .operators.matrix import soften
 
 
@@ -26,11 +27,10 @@ class L1(Penalty):
         "those of its own group: features of different groups share columns until λ is large."
     )
     source = "atarashi2021, Eq. 8"
-    on_weights = True
     row_norm = 1.0
     entry = entry_penalty(fixed=1.0)
     row = entries_penalty(fixed=1.0)
-    matrix = MatrixView(name, soften, lazy="entries")
+    matrix = MatrixView(name, soften, lazy=ENTRIES)
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of |p_js|."""

@@ -79,7 +79,6 @@ class L1LInf(Penalty):
     prox_formula = r"q_{rc} = \operatorname{sign}(v_{rc})\,\min(|v_{rc}|, \theta_r)"
     selects = "rows whose entries are large together; those of a row tend to be equally large"
     source = "blondel2017, Table 1"
-    separable = False
     row_norm = inf
     row = RowView(name, 0.0, lambda d, k: np.zeros(1), nothing, clip, largest, unchanged)
 

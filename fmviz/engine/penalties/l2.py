@@ -8,6 +8,7 @@ import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
 from .base import MatrixView, Penalty
+from .operators.lazy import ENTRIES
 from .operators.matrix import identity
 
 
@@ -21,13 +22,11 @@ class L2(Penalty):
     prox_formula = r"q_{js} = \dfrac{p_{js}}{1+2\lambda}"
     selects = "nothing: every entry shrinks by the same factor"
     source = "atarashi2021, Eq. 2"
-    quad = 1.0
     smooth = True
-    saddles = "columns"
     in_weights = "trace"
     entry = entry_penalty(quad=1.0)
     row = entries_penalty(quad=1.0)
-    matrix = MatrixView(name, identity, quad=1.0, lazy="decay")
+    matrix = MatrixView(name, identity, quad=1.0, weight=0.0, lazy=ENTRIES)
 
     def value(self, P: np.ndarray) -> float:
         """Return ‖P‖²_F."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ._coupled import norm_penalty
 from .base import MatrixView, Penalty, unit_rows
+from .operators.lazy import ROWS
 from .operators.matrix import shrink_norms
 
 
@@ -29,7 +30,7 @@ class L21(Penalty):
     row_wise = True
     row_norm = 2.0
     row = norm_penalty(fixed=1.0)
-    matrix = MatrixView(name, shrink_norms, lazy="rows")
+    matrix = MatrixView(name, shrink_norms, lazy=ROWS)
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of row norms."""

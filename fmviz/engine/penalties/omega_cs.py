@@ -10,6 +10,7 @@ from ._coupled import norm_penalty
 from .base import MatrixView, Penalty, prox_of_norms, unit_rows
 from .higher_order import HigherOmegaCS, OmegaCSAll
 from .omega_ti import prox_pairs
+from .operators.coupled import COUPLED_ROWS
 from .operators.matrix import shrink_norm_pairs
 from .operators.squared_norm import ALGORITHMS
 from .ti import sum_of_others
@@ -32,11 +33,9 @@ class OmegaCS(Penalty):
     algorithms = tuple(ALGORITHMS)
     row_wise = True
     convex = False
-    pairwise = True
-    saddles = "matrix"
     in_weights = "pairs"
     row = norm_penalty(coupled=1.0)
-    matrix = MatrixView(name, shrink_norm_pairs, lazy="coupled_rows", pairs=True)
+    matrix = MatrixView(name, shrink_norm_pairs, lazy=COUPLED_ROWS, pairs=True)
 
     def of_order(self, order: int | None) -> Penalty:
         """Return Ω_CS^m or Ω_CS^all ([A] Eq. 48 and 57)."""

@@ -71,10 +71,8 @@ class OmegaStar(Penalty):
     selects = "interactions in principle: the penalty is on the weights themselves, but no step makes them 0"
     source = "atarashi2021, Eq. 9 to 14"
     convex = False
-    pairwise = True
     in_weights = "pairs"
     exact_prox = False
-    separable = False
     why_no_entry = (
         "Along one entry Ω_* is Σ_i |q·p_is + r_i|, a sum of d − 1 absolute deviations with a kink each: its "
         "minimum is a quadratic programme, and writing the r_i down costs O(dk) for every entry, Ω(d²k²) an "

@@ -9,6 +9,7 @@ import numpy as np
 from ._coupled import entries_penalty, entry_penalty
 from .base import MatrixView, Penalty
 from .higher_order import HigherOmegaTI, OmegaTIAll
+from .operators.coupled import COUPLED_ENTRIES
 from .operators.matrix import shrink_pairs
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .ti import sum_of_others
@@ -47,12 +48,10 @@ class OmegaTI(Penalty):
     source = "atarashi2021, Eq. 21"
     algorithms = tuple(ALGORITHMS)
     convex = False
-    pairwise = True
-    saddles = "columns"
     in_weights = "pairs"
     entry = entry_penalty(coupled=1.0)
     row = entries_penalty(coupled=1.0)
-    matrix = MatrixView(name, shrink_pairs, lazy="coupled_entries", pairs=True)
+    matrix = MatrixView(name, shrink_pairs, lazy=COUPLED_ENTRIES, pairs=True)
 
     def of_order(self, order: int | None) -> Penalty:
         """Return Ω_TI^m or Ω_TI^all ([A] Eq. 41 and 56)."""

@@ -12,7 +12,6 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, frexp, ldexp, log, log1p, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -139,14 +138,6 @@ def power_slope(mass: np.ndarray, strength: float, degree: int) -> np.ndarray:
         return np.asarray(np.exp(np.log(strength * degree) + (degree - 1) * np.log(mass)))
 
 
-_DEGREE: dict[str, Any] = {
-    "low": 2,
-    "high": 10,
-    "symbol": "m",
-    "help": "The power, which is the order of the interactions.",
-}
-
-
 @functools.cache
 def _shrink_powers(make: Callable[..., Callable[..., None]], degree: int) -> Callable[..., None]:
     """Return the function that applies the operator of this degree to the columns, rows or norms of P."""
@@ -159,10 +150,40 @@ def _shrink_powers(make: Callable[..., Callable[..., None]], degree: int) -> Cal
 
 
 @dataclass(frozen=True)
-class PowerTI(Penalty):
+class _Power(Penalty):
+    """Common base: the sum of the m-th powers of `sums`."""
+
+    degree: int = setting(
+        3, low=2, high=10, symbol="m", help="The power, which is the order of the interactions."
+    )
+
+    @property
+    def power(self) -> int:
+        return self.degree
+
+    def sums(self, P: np.ndarray) -> np.ndarray:
+        """Return the ℓ1 norms along `axis_of_sums`, or that of the row norms, with that axis kept."""
+        return np.abs(P).sum(axis=self.axis_of_sums, keepdims=True)
+
+    def value(self, P: np.ndarray) -> float:
+        """Return the sum of the powers."""
+        return float((self.sums(P) ** self.degree).sum())
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
+        """Return G minus its projection on strength·∂Ω(Q), ∂‖q‖₁^m = m‖q‖₁^(m−1)·∂‖q‖₁ ([A] Eq. 72, 73)."""
+        residual = row_residual if self.row_wise else entry_residual
+        return residual(G, Q, power_slope(self.sums(Q), strength, self.degree))
+
+    def subgradient(self, P: np.ndarray) -> np.ndarray:
+        """Return m‖p‖₁^(m−1)·sign(p), or m‖P‖₂,₁^(m−1)·p_j/‖p_j‖."""
+        along = unit_rows(P)[1] if self.row_wise else np.sign(P)
+        return power_slope(self.sums(P), 1.0, self.degree) * along
+
+
+@dataclass(frozen=True)
+class PowerTI(_Power):
     """Ω(P) = Σ_s (Σ_j |p_js|)^m, or with axis="rows" Σ_j (Σ_s |p_js|)^m."""
 
-    degree: int = setting(3, **_DEGREE)
     axis: str = setting(
         "columns",
         choices=("columns", "rows"),
@@ -178,7 +199,6 @@ class PowerTI(Penalty):
     )
     selects = "interactions of order m: in each column, entries that are large relative to the others"
     source = "atarashi2021, Eq. 45 and Theorem 10"
-    separable = False
     why_no_entry = (
         "The m-th power of a column's ℓ₁ norm is a polynomial of degree m in |p_js|, whose step has no "
         "closed form for m > 2. Use APGD, whose operator has one, or Ω_TI, linear in |p_js|, with PCD."
@@ -202,29 +222,11 @@ class PowerTI(Penalty):
     def axis_of_sums(self) -> int:
         return 0 if self.axis == "columns" else 1
 
-    @property
-    def power(self) -> int:
-        return self.degree
-
-    def value(self, P: np.ndarray) -> float:
-        """Return the sum of the powers of the ℓ1 norms along `axis`."""
-        return float((np.abs(P).sum(axis=self.axis_of_sums) ** self.degree).sum())
-
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Eq. 46 to every column, or to every row."""
         if self.axis == "rows":
             return prox_power_l1(P, strength, self.degree)
         return np.ascontiguousarray(prox_power_l1(P.T, strength, self.degree).T)
-
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·∂Ω(Q), with ∂‖q‖₁^m = m‖q‖₁^(m−1)·∂‖q‖₁ ([A] Eq. 72)."""
-        sums = np.abs(Q).sum(axis=self.axis_of_sums, keepdims=True)
-        return entry_residual(G, Q, power_slope(sums, strength, self.degree))
-
-    def subgradient(self, P: np.ndarray) -> np.ndarray:
-        """Return m‖p‖₁^(m−1)·sign(p)."""
-        sums = np.abs(P).sum(axis=self.axis_of_sums, keepdims=True)
-        return power_slope(sums, 1.0, self.degree) * np.sign(P)
 
     @property
     def matrix(self) -> MatrixView:
@@ -233,10 +235,8 @@ class PowerTI(Penalty):
 
 
 @dataclass(frozen=True)
-class PowerCS(Penalty):
+class PowerCS(_Power):
     """Ω(P) = (Σ_j ‖p_j‖₂)^m."""
-
-    degree: int = setting(3, **_DEGREE)
 
     name = "cs_power"
     label = "CS, order m"
@@ -248,7 +248,6 @@ class PowerCS(Penalty):
     selects = "features: rows of P whose norm is large relative to the others"
     source = "atarashi2021, Eq. 51 and Theorem 11"
     row_wise = True
-    separable = False
     why_no_entry = (
         "CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can "
         "get stuck where no entry alone improves. Use APGD, which moves all of P."
@@ -262,26 +261,12 @@ class PowerCS(Penalty):
         power = f"^{{{self.degree}}}"
         return self.formula.replace("^m", power), self.prox_formula.replace("^m", power), self.selects
 
-    @property
-    def power(self) -> int:
-        return self.degree
-
-    def value(self, P: np.ndarray) -> float:
-        """Return the power of the sum of row norms."""
-        return float(unit_rows(P)[0].sum() ** self.degree)
+    def sums(self, P: np.ndarray) -> np.ndarray:
+        return unit_rows(P)[0].sum(keepdims=True)
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Theorem 11: the operator of λ‖·‖₁^m on the row norms."""
         return prox_of_norms(P, strength, lambda norms: prox_power_l1(norms, strength, self.degree))
-
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·m‖Q‖₂,₁^(m−1)·∂‖Q‖₂,₁ ([A] Eq. 73)."""
-        return row_residual(G, Q, power_slope(unit_rows(Q)[0].sum(keepdims=True), strength, self.degree))
-
-    def subgradient(self, P: np.ndarray) -> np.ndarray:
-        """Return m‖P‖₂,₁^(m−1)·p_j/‖p_j‖."""
-        norms, unit = unit_rows(P)
-        return power_slope(norms.sum(keepdims=True), 1.0, self.degree) * unit
 
     @property
     def matrix(self) -> MatrixView:

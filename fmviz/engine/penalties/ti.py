@@ -10,7 +10,8 @@ import numpy as np
 from ..errors import WhyNot
 from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty, entry_penalty_in_row
-from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
+from .base import EntryView, MatrixView, Penalty, RowView
+from .operators.coupled import COUPLED_ENTRIES
 from .operators.matrix import shrink_squared_columns, shrink_squared_rows
 from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerTI
@@ -41,7 +42,6 @@ class TI(Penalty):
     )
     source = "atarashi2021, Eq. 20 and 30, Theorem 7"
     algorithms = tuple(ALGORITHMS)
-    quad = 1.0
     power = 2
     beyond_pairs = "omega_ti"
 
@@ -79,11 +79,6 @@ class TI(Penalty):
             return prox_squared_l1(P, strength, algorithm)
         return np.ascontiguousarray(prox_squared_l1(P.T, strength, algorithm).T)
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·∂Ω(Q), with ∂‖q‖₁² = 2‖q‖₁·∂‖q‖₁."""
-        sums = np.abs(Q).sum(axis=self.axis_of_sums, keepdims=True)
-        return entry_residual(G, Q, strength * (2.0 * sums))
-
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·(‖p‖₁ − |p_js|), the norm taken along `axis`."""
         return 2.0 * sum_of_others(np.abs(P), self.axis_of_sums)
@@ -91,10 +86,6 @@ class TI(Penalty):
     @property
     def in_weights(self) -> Literal["entries", "trace"]:
         return "trace" if self.axis == "rows" else "entries"
-
-    @property
-    def saddles(self) -> Literal["columns", "matrix"]:
-        return "columns" if self.axis == "columns" else "matrix"
 
     @property
     def entry(self) -> EntryView:
@@ -112,7 +103,7 @@ class TI(Penalty):
         """The operator; with axis="rows" rows shrink by different amounts, so there is no common offset."""
         if self.axis == "rows":
             return MatrixView("ti_rows", shrink_squared_rows)
-        return MatrixView(self.name, shrink_squared_columns, lazy="coupled_entries")
+        return MatrixView(self.name, shrink_squared_columns, lazy=COUPLED_ENTRIES)
 
 
 def sum_of_others(size: np.ndarray, axis: int) -> np.ndarray:

@@ -49,8 +49,6 @@ class Solver:
     ----------
     name, label : str
         Identifier and display name.
-    source : str
-        Paper and algorithm.
     params : tuple of ParamSpec
         Its own parameters.
     monotone : bool
@@ -86,7 +84,6 @@ class Solver:
 
     name: ClassVar[str]
     label: ClassVar[str]
-    source: ClassVar[str]
     params: ClassVar[tuple[ParamSpec, ...]] = ()
     monotone: ClassVar[bool] = True
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."

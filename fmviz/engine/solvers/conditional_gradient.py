@@ -129,7 +129,6 @@ class ConditionalGradient(BasisSolver):
 
     name: ClassVar[str] = "conditional_gradient"
     label: ClassVar[str] = "Conditional gradient"
-    source: ClassVar[str] = "blondel2017, Algorithm 1"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
             "refit",
@@ -235,14 +234,13 @@ class ConditionalGradient(BasisSolver):
 class ProjectedGradient(BasisSolver):
     """Accelerated projected gradient steps on a fixed number of bases from random directions.
 
-    The baseline of blondel2017: both layers move from the start, the bases projected on the unit ball and V
-    through the operator of its penalty. It finds a stationary point, good or bad, and adds no
+    The baseline of blondel2017, Section 6.4: both layers move from the start, the bases projected on the unit
+    ball and V through the operator of its penalty. It finds a stationary point, good or bad, and adds no
     bases.
     """
 
     name: ClassVar[str] = "projected_gradient"
     label: ClassVar[str] = "Projected gradient"
-    source: ClassVar[str] = "blondel2017, Section 6.4"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, restarted in each."),
     )

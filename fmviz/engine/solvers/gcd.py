@@ -250,7 +250,6 @@ class GCD(Solver):
 
     name: ClassVar[str] = "gcd"
     label: ClassVar[str] = "Greedy coordinate descent"
-    source: ClassVar[str] = "Blondel, Fujino and Ueda 2015; Laue 2012"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("bases", "int", 5, 1, 100, help="The most new columns of an epoch."),
     )

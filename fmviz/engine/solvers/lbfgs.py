@@ -70,7 +70,7 @@ def _optimise(
 
 
 class LBFGS(JointSolver):
-    """Limited-memory BFGS on (P, w, bias) jointly.
+    """Limited-memory BFGS on (P, w, bias) jointly (Liu and Nocedal 1989).
 
     An epoch is one iteration of ``scipy.optimize.minimize(method="L-BFGS-B")`` without bounds, with the
     memory kept from epoch to epoch. scipy cannot be stepped, so it runs in a helper thread that waits
@@ -88,7 +88,6 @@ class LBFGS(JointSolver):
 
     name: ClassVar[str] = "lbfgs"
     label: ClassVar[str] = "L-BFGS"
-    source: ClassVar[str] = "Liu and Nocedal (1989), through scipy"
     fits_coefficients: ClassVar[bool] = True
     takes_powers: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (

@@ -19,11 +19,10 @@ from .pcd import not_linear
 
 
 class PBCD(SweepingSolver):
-    """Take a proximal step on one row of P at a time."""
+    """Take a proximal step on one row of P at a time ([A] Algorithm 6)."""
 
     name: ClassVar[str] = "pbcd"
     label: ClassVar[str] = "PBCD"
-    source: ClassVar[str] = "atarashi2021, Algorithm 6"
 
     params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
@@ -133,11 +132,10 @@ class PBCD(SweepingSolver):
 
 
 class PBCDLineSearch(PBCD):
-    """PBCD that tries a longer step and backtracks."""
+    """PBCD that tries a longer step and backtracks ([A] Algorithm 6; Tseng and Yun 2009)."""
 
     name: ClassVar[str] = "pbcd_ls"
     label: ClassVar[str] = "PBCD, line search"
-    source: ClassVar[str] = "atarashi2021, Algorithm 6; Tseng and Yun (2009)"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ACTIVE_SWEEPS,
         ANDERSON,

@@ -46,11 +46,10 @@ def mixed_is_best(problem: Problem) -> bool:
 
 
 class PCD(SweepingSolver):
-    """Minimise over one entry of P at a time, in closed form."""
+    """Minimise over one entry of P at a time, in closed form ([A] Algorithm 1)."""
 
     name: ClassVar[str] = "pcd"
     label: ClassVar[str] = "PCD"
-    source: ClassVar[str] = "atarashi2021, Algorithm 1"
     params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
     def prepare(self) -> None:
@@ -251,11 +250,10 @@ def not_linear(label: str, model: Model) -> WhyNot:
 
 
 class CD(PCD):
-    """Coordinate descent for the smooth objective of a canonical FM."""
+    """Coordinate descent for the smooth objective of a canonical FM ([A] Alg. 4; [B] Alg. 1 and 2)."""
 
     name: ClassVar[str] = "cd"
     label: ClassVar[str] = "CD"
-    source: ClassVar[str] = "atarashi2021, Algorithm 4; blondel2016, Algorithms 1 and 2"
     params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ESCAPE)
 
     fits_coefficients: ClassVar[bool] = True

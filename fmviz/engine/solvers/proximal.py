@@ -46,7 +46,6 @@ class PGD(JointSolver):
 
     name: ClassVar[str] = "pgd"
     label: ClassVar[str] = "PGD"
-    source: ClassVar[str] = "atarashi2021, Section 4.1 and Eq. 28; Beck and Teboulle (2009)"
     params: ClassVar[tuple[ParamSpec, ...]] = (STEP, SHRINK, GROW)
     memory: ClassVar[tuple[str, ...]] = (
         *("_joint", "_x", "_previous", "_z", "_t_before", "_t", "_eta", "_first", "_value"),
@@ -142,7 +141,7 @@ class PGD(JointSolver):
 
 
 class APGD(PGD):
-    r"""FISTA with adaptive restart.
+    r"""FISTA with adaptive restart ([A] C.2; O'Donoghue and Candès 2015; Giselsson and Boyd 2014).
 
     As `PGD`, from the extrapolated point with z = θ. The momentum restarts from t = 1
 
@@ -156,10 +155,6 @@ class APGD(PGD):
 
     name: ClassVar[str] = "apgd"
     label: ClassVar[str] = "APGD"
-    source: ClassVar[str] = (
-        "atarashi2021, Section C.2; Beck and Teboulle (2009); O'Donoghue and Candès (2015); "
-        "Giselsson and Boyd (2014)"
-    )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,
@@ -176,7 +171,7 @@ class APGD(PGD):
 
 
 class NmAPGD(PGD):
-    r"""Accelerated proximal gradient descent for objectives that are not convex.
+    r"""Accelerated proximal gradient descent for objectives that are not convex ([A] C.2).
 
     With F the objective, an epoch extrapolates as `PGD` says, steps to z⁺ = prox_{α·penalty}(y − α∇risk(y)),
     and shortens α by `rho` until F(z⁺) is at most F(y) or c, less δ‖z⁺ − y‖². If F(z⁺) ≤ c − δ‖z⁺ − y‖² then
@@ -194,7 +189,6 @@ class NmAPGD(PGD):
 
     name: ClassVar[str] = "nmapgd"
     label: ClassVar[str] = "nmAPGD"
-    source: ClassVar[str] = "atarashi2021, Section C.2; Li and Lin (2015), Algorithm 2 with line search"
     monotone: ClassVar[bool] = False
     accelerated: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (

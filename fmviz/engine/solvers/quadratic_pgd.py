@@ -213,7 +213,7 @@ def _one_norm(problem: Problem, V: np.ndarray, eta: float) -> np.ndarray:
 
 
 class IncrementalPGD(QuadraticPGD):
-    """W ← prox_ηλ‖·‖₁(prox_ηλ_tr‖·‖_tr(W − η∇L)) ([A] Eq. 59).
+    """W ← prox_ηλ‖·‖₁(prox_ηλ_tr‖·‖_tr(W − η∇L)) ([A] Eq. 59; Richard et al. 2012).
 
     The operators in turn are not the operator of the sum, unless one strength is 0: with both, its fixed
     points depend on η, and are not optimal. Where a step no longer descends η is halved, since the error
@@ -222,7 +222,6 @@ class IncrementalPGD(QuadraticPGD):
 
     name: ClassVar[str] = "incremental_pgd"
     label: ClassVar[str] = "Incremental PGD"
-    source: ClassVar[str] = "atarashi2021, Eq. 59; Richard et al. 2012; Beck and Teboulle 2009"
 
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         return _one_norm(self.problem, V, eta)
@@ -243,7 +242,6 @@ class ExactPGD(QuadraticPGD):
 
     name: ClassVar[str] = "exact_pgd"
     label: ClassVar[str] = "Exact PGD"
-    source: ClassVar[str] = "Beck and Teboulle 2009 with Bauschke and Combettes 2008 inside"
 
     memory: ClassVar[tuple[str, ...]] = (*QuadraticPGD.memory, "_accuracy", "_most", "_epochs")
 

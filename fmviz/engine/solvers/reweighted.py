@@ -98,7 +98,6 @@ class Reweighted(Solver):
 
     name: ClassVar[str] = "reweighted"
     label: ClassVar[str] = "Reweighting"
-    source: ClassVar[str] = "robust_fm, Algorithm 1; Nie, Huang, Cai and Ding 2010"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
             "inner",

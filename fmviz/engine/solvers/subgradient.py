@@ -31,7 +31,6 @@ class SubGD(JointSolver):
 
     name: ClassVar[str] = "subgd"
     label: ClassVar[str] = "SubGD"
-    source: ClassVar[str] = "atarashi2021, Section 3.2, Eq. 11 to 13"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         STEP,
         SHRINK,

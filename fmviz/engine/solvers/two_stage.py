@@ -63,12 +63,16 @@ class ConeSolver(Solver):
         now = self._now
         # Weights count by their contribution to predictions, so that units of X do not matter.
         sizes = np.sqrt(second_moments(self.problem) / self.problem.design.n_samples)
-        of_Z = np.append(now.multipliers, -before.multipliers)
-        moved = np.linalg.norm(eigenform(np.hstack([now.P, before.P]), of_Z)[1])
         linear = np.append(sizes * (now.w - before.w), now.intercept - before.intercept)
         return relative_change(
-            (float(moved), now.multipliers), (float(np.abs(linear).max()), sizes * now.w, now.intercept)
+            self._moved(before), (float(np.abs(linear).max()), sizes * now.w, now.intercept)
         )
+
+    def _moved(self, before: Parameters) -> tuple[float, np.ndarray]:
+        """Return the norm of the change of Z, and its eigenvalues: no d × d array."""
+        of_Z = np.append(self._now.multipliers, -before.multipliers)
+        moved = eigenform(np.hstack([self._now.P, before.P]), of_Z)[1]
+        return float(np.linalg.norm(moved)), self._now.multipliers
 
 
 class TwoStage(ConeSolver):
@@ -184,6 +188,10 @@ class TwoStage(ConeSolver):
             if fewer or not problem.objective(trial) < problem.objective(new):
                 return new
             new, ahead = trial, 2.0 * ahead
+
+    def _moved(self, before: Parameters) -> tuple[float, np.ndarray]:
+        now, then = ((at.P * at.multipliers) @ at.P.T for at in (self._now, before))
+        return float(np.abs(now - then).max()), now
 
     def _solved(self, kept: np.ndarray, free: np.ndarray, strength: float) -> Parameters:
         """Return the minimum of the convex problem over the kept rows, with free columns."""

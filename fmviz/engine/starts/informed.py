@@ -56,7 +56,7 @@ def informed_start(
     if problem.n_machines is not None:
         return problem.joined(problem.by_machine(informed_start, init_scale, rng, shrunk))
     start = problem.start(init_scale, rng)
-    if problem.model.why_no_threshold() is not None or problem.penalty.in_weights is not None:
+    if problem.model.why_no_threshold() is not None or problem.penalty.why_no_threshold() is None:
         return start
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_sparse=0.0)
     if not shrunk:

@@ -17,8 +17,7 @@ The automatic rule continues from there:
    eigenvalues that are not free to 0; rounds in which σ is estimated again, since the remaining model has few
    degrees of freedom. The residuals now describe the noise better: repeat from 3, until no factor is dropped.
 
-For other models with a capped loss, and without a cap of the norm, the first two steps give ε₁ and ε₂, with
-all strengths as they are.
+For other models with a capped loss the first two steps give ε₁ and ε₂, with all strengths as they are.
 """
 
 from __future__ import annotations
@@ -158,7 +157,8 @@ def estimate_caps(
         spectrum = given.spectrum
         if spectrum is None:
             noise = _noise(at(sigma, lambda_p=0.0), here, rng)
-            edge = max(edge, fitted(noise, noise.start(0.0, rng), 1).multipliers.max(initial=0.0))
+            if noise is not None:
+                edge = max(edge, fitted(noise, noise.start(0.0, rng), 1).multipliers.max(initial=0.0))
             spectrum = _spectral_cap(here.multipliers, edge)
         more["model"] = RobustFM("squared") if spectrum == np.inf else RobustFM(cap=spectrum)
         if factors == (factors := int(more["model"].free(here.multipliers).sum())):
@@ -212,11 +212,13 @@ def _scale(problem: Problem, here: Parameters, share: float, normal: float, near
     return scale
 
 
-def _noise(problem: Problem, here: Parameters, rng: np.random.Generator) -> Problem:
-    """Return the problem of the kept rows with their residuals permuted: what it finds is noise."""
+def _noise(problem: Problem, here: Parameters, rng: np.random.Generator) -> Problem | None:
+    """Return the problem of the kept rows, None of less than two, with permuted residuals: noise alone."""
     kinks: Any = problem.loss.majoriser
     f, y = problem.predict(here), problem.y
     kept = np.flatnonzero((kinks.excess(f, y) <= kinks.cap) & (problem.unit_weights > 0.0))
+    if kept.size < 2:
+        return None
     values = (y if problem.loss.task == "binary" else y - f)[kept]
     noise = problem.of_rows(kept)
     return replace(noise, target=replace(noise.target, values=rng.permutation(values)))
@@ -226,7 +228,7 @@ def _spectral_cap(eigenvalues: np.ndarray, edge: float) -> float:
     edge = _SAFETY * max(edge, 0.01 * float(eigenvalues.max(initial=0.0)))
     # The last factor, or the edge where there is none.
     last = float(eigenvalues[eigenvalues > edge].min(initial=np.inf))
-    return max(edge**2 if last == np.inf else min(edge * last, 0.81 * last**2), SMALL)
+    return float(max(edge**2 if last == np.inf else min(edge * last, 0.81 * last**2), SMALL))
 
 
 def _median_square(problem: Problem) -> float:

@@ -87,16 +87,7 @@ def why_no_threshold(problem: Problem) -> WhyNot | None:
     """Return why a problem has no λ_max, with an alternative, or None; of its data only y matters."""
     if (m := problem.n_machines) is not None:
         return WhyNot("several_outputs", f"y has {m} outputs with a λ_max each: give one at a time.")
-    if (reason := problem.model.why_no_threshold()) is not None:
-        return reason
-    if problem.penalty.in_weights is None:
-        return WhyNot(
-            "kink_at_zero",
-            f"{problem.penalty.label} grows in proportion to P, what P can gain only to its square: P = 0 "
-            "is a local minimum at every λ > 0, and no λ is the first to make it one. Start from a fit with "
-            "ℓ₂², and follow λ upwards.",
-        )
-    return None
+    return problem.model.why_no_threshold() or problem.penalty.why_no_threshold()
 
 
 def zero_threshold(problem: Problem, linear: Parameters | None = None, tight: bool = True) -> ZeroThreshold:

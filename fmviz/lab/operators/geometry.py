@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties.operators.coupled import COUPLED_ENTRIES
+from fmviz.engine.penalties.operators.lazy import ENTRIES, ROWS
 from fmviz.lab.operators.study import first_strength
 from fmviz.operators import certificate, prox
 
@@ -216,9 +218,9 @@ def prox_of(section: Section, name: str, points: np.ndarray, strength: float) ->
     matrices = np.stack([section.embed(point) for point in points])
     penalty = PENALTIES[name]
     alone = None if penalty.matrix is None else penalty.matrix.lazy
-    if alone in ("decay", "entries", "rows"):
+    if alone in (ENTRIES, ROWS):
         moved = penalty.prox(matrices.reshape(-1, k), strength).reshape(-1, d, k)
-    elif alone == "coupled_entries":
+    elif alone is COUPLED_ENTRIES:
         wide = penalty.prox(np.ascontiguousarray(matrices.transpose(1, 0, 2)).reshape(d, -1), strength)
         moved = wide.reshape(d, -1, k).transpose(1, 0, 2)
     else:

@@ -28,11 +28,12 @@ from .base import (
 
 @cached_factory()
 def anova_of_rows(storage: Storage):
-    """Return the kernel that writes A^m(p_s, x_n) to out[n, s]; `table` has shape (m + 1, k)."""
+    """Return the kernel that writes the last A^t(p_s, x_n), t ≤ m, to out[n, …, s]; `table` is (m + 1, k)."""
     entry, value = storage.row, storage.value
 
     def anova(data, indices, indptr, P, table, out):
         degree = table.shape[0] - 1
+        first = table.shape[0] - out.shape[1]
         k = P.shape[1]
         for n in range(out.shape[0]):
             row = data[indptr[n] : indptr[n + 1]]
@@ -45,7 +46,7 @@ def anova_of_rows(storage: Storage):
                 for t in range(min(degree, i + 1), 0, -1):
                     for s in range(k):
                         table[t, s] += x * P[j, s] * table[t - 1, s]
-            out[n] = table[degree]
+            out[n] = table[first:]
 
     return anova
 
@@ -179,31 +180,15 @@ def anova_entries(degree: int) -> EntryColumnView:
         nothing_to_close,
         needs=degree - 1,
         rebuilt=not kept_order,
-        independent=kept_order,
     )
 
 
-@cached_factory()
-def anova_tables(storage: Storage):
-    """Return the kernel that writes A^1 … A^{m−1} of every row and column to tables, shape (N, m − 1, k)."""
-    entry, value = storage.row, storage.value
-
-    def fill(data, indices, indptr, P, tables):
-        degree, k = tables.shape[1], tables.shape[2]
-        tables[:] = 0.0
-        for n in range(tables.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
-            for i in range(indptr[n + 1] - indptr[n]):
-                j = entry(features, i)
-                x = value(row, i)
-                for t in range(degree - 1, 0, -1):
-                    for s in range(k):
-                        tables[n, t, s] += x * P[j, s] * tables[n, t - 1, s]
-                for s in range(k):
-                    tables[n, 0, s] += x * P[j, s]
-
-    return fill
+def _powers(design: Design, P: np.ndarray, degree: int, count: int) -> np.ndarray:
+    """Return the last `count` of A^1 … A^m of every row and column, shape (N, count, k)."""
+    out = np.empty((design.n_samples, count, P.shape[1]))
+    table = np.empty((degree + 1, P.shape[1]))
+    anova_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), table, out)
+    return out
 
 
 @jitable
@@ -287,9 +272,7 @@ def anova_rows(degree: int) -> RowColumnsView:
     without, moved = _recursion(degree)
 
     def state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
-        tables = np.empty((design.n_samples, degree - 1, P.shape[1]))
-        anova_tables(design.storage)(*design.rows, np.ascontiguousarray(P), tables)
-        return tables, np.zeros(1)
+        return _powers(design, P, degree - 1, degree - 1), np.zeros(1)
 
     @jitable
     def scale(state, live_only):
@@ -349,10 +332,7 @@ class Anova(MultilinearKernel):
         return anova_rows(self.degree)
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        out = np.empty((design.n_samples, P.shape[1]))
-        table = np.empty((self.degree + 1, P.shape[1]))
-        anova_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), table, out)
-        return out
+        return _powers(design, P, self.degree, 1)[:, 0]
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
         """Return weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once for every dummy."""

@@ -55,8 +55,6 @@ class EntryColumnView:
         The degree of K in the entry. Above 1, K at row n is ``kept[n]`` to this power.
     rebuilt : bool
         Whether the state of a column is recomputed from its entries when it is opened, rather than kept.
-    independent : bool
-        Whether columns may be interleaved: no column's state depends on another column of P.
     """
 
     name: str
@@ -72,7 +70,6 @@ class EntryColumnView:
     needs: int = 0
     degree: int = 1
     rebuilt: bool = False
-    independent: bool = False
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,6 @@ def polynomial_entries(degree: int) -> EntryColumnView:
         None,
         nothing_to_close,
         degree=degree,
-        independent=True,
     )
 
 

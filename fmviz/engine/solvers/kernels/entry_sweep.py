@@ -87,7 +87,7 @@ def entry_sweep(
     convex: the step is Newton's where the curvature is positive, else that of Gauss and Newton, and is halved
     until the objective falls by a share of the decrease predicted by the slope (Armijo). `lam_p` is the
     weight of ‖p_s‖ to the `power`; a power above 2 has no Ω. Columns are swept one after the other or,
-    `by_features`, interleaved at every feature, which a view must allow (`independent`).
+    `by_features`, interleaved at every feature, where no column's state depends on another column.
 
     The kernel takes the arguments of all `repeated` sweeps; X by columns, y and the sample weights c; f, the
     predictions shifted as by `working_loss`, shape (N,); P, shape (k, d), and the `coefficients` of its

@@ -40,44 +40,41 @@ from .sample_gradient import BEYOND
 def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
     """Return the kernel of the inner steps between two snapshots.
 
-    S, Z and Y are (k, d), the transposes of P's, and `full` is ∇F(S); vw, zw, yw and fw are those for w,
-    and ``biases`` holds those of S, Z, Y and ∇F(S). Z, Y and their biases are updated in place, and S is
-    replaced by the next snapshot; ``own`` are the operator's parameters. Returns whether all stayed finite.
-    The operator takes all of P at every step: O(dk).
+    S, Z, Y and ∇F(S), `full`, are vectors (P, w, b), P column by column, of `rank` columns. Z and Y are
+    updated in place, and S is replaced by the next snapshot; ``own`` are the operator's parameters. Returns
+    whether all stayed finite. The operator takes all of P at every step: O(dk).
     """
     row, value, derivative, shrink = storage.row, storage.value, loss.derivative, operator.shrink
 
     def steps(
-        data, indices, indptr, y, c, order, batch, S, Z, Y, full, vw, zw, yw, fw, biases, alpha, tau, lam_w,
-        lam_p, lam, own, linear, intercept, theta, longest,
+        data, indices, indptr, y, c, order, batch, rank, S, Z, Y, full, alpha, tau, lam_w, lam_p, lam, own,
+        linear, intercept, theta, longest,
     ):  # fmt: skip
-        rank, d = S.shape
-        X = np.empty((rank, d))
-        xw = np.empty(d)
-        G = np.zeros((rank, d))
-        gw = np.zeros(d)
-        mean = np.zeros((rank, d))
-        mean_w = np.zeros(d)
-        mean_b = 0.0
-        old = np.empty((rank, d))
+        d = (S.size - 1) // (rank + 1)
+        end_p, end_w = rank * d, rank * d + d
+        X, old = np.empty(S.size), np.empty(S.size)
+        G, mean = np.zeros(S.size), np.zeros(S.size)
+        SP, ZP = S[:end_p].reshape((rank, d)), Z[:end_p].reshape((rank, d))
+        XP, GP = X[:end_p].reshape((rank, d)), G[:end_p].reshape((rank, d))
+        sw, xw, gw = S[end_p:end_w], X[end_p:end_w], G[end_p:end_w]
         A = np.empty(rank)
         js = np.empty(longest, np.int64)
         xs = np.empty(longest)
         work = np.empty((3, max(d, rank)))
         keep = 1.0 / (1.0 + 2.0 * alpha * lam_p)
         keep_w = 1.0 / (1.0 + 2.0 * alpha * lam_w)
+        parts = (
+            (0, end_p, keep, alpha),
+            (end_p, end_w, keep_w, alpha * linear),
+            (end_w, S.size, 1.0, alpha * intercept),
+        )
         third = 0.5 - tau
         count_steps = (order.size + batch - 1) // batch
         for t in range(count_steps):
             begin = t * batch
             end = min(begin + batch, order.size)
-            for s in range(rank):
-                for j in range(d):
-                    X[s, j] = tau * Z[s, j] + 0.5 * S[s, j] + third * Y[s, j]
-            for j in range(d):
-                xw[j] = tau * zw[j] + 0.5 * vw[j] + third * yw[j]
-            xb = tau * biases[1] + 0.5 * biases[0] + third * biases[2]
-            gb = 0.0
+            for i in range(S.size):
+                X[i] = tau * Z[i] + 0.5 * S[i] + third * Y[i]
             size = 0.0
             for m in range(begin, end):
                 n = order[m]
@@ -88,48 +85,38 @@ def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
                     js[i] = row(columns, i)
                     xs[i] = value(values, i)
                 share = c[n] / (end - begin)
-                f = score(X, xw, xb, js, xs, count, A)
+                f = score(XP, xw, X[end_w], js, xs, count, A)
                 here = share * derivative(f, y[n], theta)
-                size += abs(f) + abs(here) + add_gradient(G, X, js, xs, count, A, here)
-                f = score(S, vw, biases[0], js, xs, count, A)
+                size += abs(f) + abs(here) + add_gradient(GP, XP, js, xs, count, A, here)
+                f = score(SP, sw, S[end_w], js, xs, count, A)
                 there = share * derivative(f, y[n], theta)
-                size += abs(f) + abs(there) + add_gradient(G, S, js, xs, count, A, -there)
-                gb += here - there
+                size += abs(f) + abs(there) + add_gradient(GP, SP, js, xs, count, A, -there)
+                G[end_w] += here - there
                 for i in range(count):
                     gw[js[i]] += (here - there) * xs[i]
             if not size * max(alpha, 1.0) < BEYOND:
                 return False
-            if intercept:
-                before = biases[1]
-                biases[1] -= alpha * (biases[3] + gb)
-                biases[2] = xb + tau * (biases[1] - before)
-                mean_b += biases[2]
-            for j in range(d):
-                if linear:
-                    before = zw[j]
-                    zw[j] = keep_w * (zw[j] - alpha * (fw[j] + gw[j]))
-                    yw[j] = xw[j] + tau * (zw[j] - before)
-                    mean_w[j] += yw[j]
-                gw[j] = 0.0
-            for s in range(rank):
-                for j in range(d):
-                    old[s, j] = Z[s, j]
-                    Z[s, j] = keep * (Z[s, j] - alpha * (full[s, j] + G[s, j]))
-                    G[s, j] = 0.0
-            shrink(Z, alpha * lam * keep, own, work)
-            for s in range(rank):
-                for j in range(d):
-                    Y[s, j] = X[s, j] + tau * (Z[s, j] - old[s, j])
-                    mean[s, j] += Y[s, j]
-        for s in range(rank):
-            for j in range(d):
-                S[s, j] = mean[s, j] / count_steps
-        for j in range(d):
-            vw[j] = mean_w[j] / count_steps
-        biases[0] = mean_b / count_steps
+            for first, last, factor, length in parts:
+                # Slices, since loops from 0 are vectorised.
+                z, before, u, v = Z[first:last], old[first:last], full[first:last], G[first:last]
+                for i in range(z.size):
+                    before[i] = z[i]
+                    z[i] = factor * (z[i] - length * (u[i] + v[i]))
+                    v[i] = 0.0
+            shrink(ZP, alpha * lam * keep, own, work)
+            for i in range(S.size):
+                Y[i] = X[i] + tau * (Z[i] - old[i])
+                mean[i] += Y[i]
+        for i in range(S.size):
+            S[i] = mean[i] / count_steps
         return True
 
     return steps
+
+
+def _vector(P: np.ndarray, w: np.ndarray, bias: float) -> np.ndarray:
+    """Return (P, w, b) as one vector, P column by column."""
+    return np.concatenate([P.T.ravel(), w, [bias]])
 
 
 class Katyusha(StochasticSolver):
@@ -141,7 +128,6 @@ class Katyusha(StochasticSolver):
 
     name: ClassVar[str] = "katyusha"
     label: ClassVar[str] = "Katyusha"
-    source: ClassVar[str] = "Allen-Zhu 2017, Algorithm 1; atarashi2021, C.2"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("eta0", "float", 0.1, 1e-12, 1e6, log=True, symbol=r"\eta_0", help="The step size."),
         ParamSpec(
@@ -151,7 +137,7 @@ class Katyusha(StochasticSolver):
     )
     memory: ClassVar[tuple[str, ...]] = (
         *StochasticSolver.memory,
-        *("_snapshot", "_reported", "_Z", "_Y", "_zw", "_yw", "_zb", "_yb", "_full"),
+        *("_snapshot", "_reported", "_Z", "_Y", "_full"),
     )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
@@ -168,10 +154,8 @@ class Katyusha(StochasticSolver):
         """Start from these parameters without momentum."""
         self._snapshot = parameters
         self._reported = parameters
-        transposed = np.ascontiguousarray(parameters.P.T)
-        self._Z, self._Y = transposed.copy(), transposed.copy()
-        self._zw, self._yw = parameters.w.copy(), parameters.w.copy()
-        self._zb = self._yb = float(parameters.intercept)
+        self._Z = _vector(parameters.P, parameters.w, parameters.intercept)
+        self._Y = self._Z.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             self._full = self._gradient()
 
@@ -198,10 +182,8 @@ class Katyusha(StochasticSolver):
         problem, design = self.problem, self.problem.design
         n = design.n_samples
         order = self._rng.integers(0, n, n).astype(np.int64)
-        S = np.ascontiguousarray(self._snapshot.P.T)
-        vw = self._snapshot.w.copy()
-        in_p, in_w, in_b = self._full
-        biases = np.array([self._snapshot.intercept, self._zb, self._yb, in_b], dtype=np.float64)
+        at, (d, rank) = self._snapshot, self._snapshot.P.shape
+        S = _vector(at.P, at.w, at.intercept)
         kernel = katyusha_steps(design.storage, problem.loss.scalar, self._operator)
         finite = kernel(
             *design.rows,
@@ -209,28 +191,24 @@ class Katyusha(StochasticSolver):
             self._c,
             order,
             self._batch,
+            rank,
             S,
             self._Z,
             self._Y,
-            np.ascontiguousarray(in_p.T),
-            vw,
-            self._zw,
-            self._yw,
-            in_w,
-            biases,
+            _vector(*self._full),
             eta / self.settings["tau"],
             self.settings["tau"],
             problem.lambda_w,
             problem.lambda_p + problem.lambda_sparse * self._operator.quad,
             self._operator.weight * problem.lambda_sparse,
             self._operator.theta,
-            problem.fit_linear,
-            problem.fit_intercept,
+            float(problem.fit_linear),
+            float(problem.fit_intercept),
             problem.loss.theta,
             design.longest_row,
         )
-        self._snapshot = Parameters(np.ascontiguousarray(S.T), vw, float(biases[0]))
-        self._zb, self._yb = float(biases[1]), float(biases[2])
+        P = np.ascontiguousarray(S[: rank * d].reshape(rank, d).T)
+        self._snapshot = Parameters(P, S[rank * d : -1], float(S[-1]))
         return bool(finite)
 
     def _proximal_step(self, eta: float) -> Parameters:
@@ -255,5 +233,4 @@ class MiniBatchKatyusha(Katyusha):
 
     name: ClassVar[str] = "mb_katyusha"
     label: ClassVar[str] = "MB-Katyusha"
-    source: ClassVar[str] = "Allen-Zhu 2017; atarashi2021, C.2"
     params: ClassVar[tuple[ParamSpec, ...]] = (*Katyusha.params, BATCH)

@@ -10,14 +10,14 @@ import numpy as np
 from ...errors import WhyNot
 from ...models.columnar import ColumnModel
 from ...parameters import Parameters
+from ...penalties.operators.lazy import ENTRIES
 from ...problem import Formulation, Problem
 from ...settings import ParamSpec
 from .._sweeping import relative_change
 from ..base import Solver
 from ..kernels.coefficients import CoefficientStep, coefficient_change
-from .coupled import COUPLED_ENTRIES, COUPLED_ROWS
 from .dense_steps import dense_steps
-from .lazy import ENTRIES, ROWS, lazy_steps
+from .lazy import lazy_steps
 from .monotone import MONOTONE, Safeguard
 from .sample_gradient import COLUMNS, PAIRS, kind_of
 
@@ -93,7 +93,7 @@ def make_steps(
     in_p = scale * step_sizes(*schedule, problem.lambda_p, first, count)
     in_w = scale * step_sizes(*schedule, problem.lambda_w, first, count)
     lam_p = problem.lambda_p + problem.lambda_sparse * operator.quad
-    strength = 0.0 if operator.lazy == "decay" else operator.weight * problem.lambda_sparse
+    strength = operator.weight * problem.lambda_sparse
     linear, bias = float(problem.fit_linear), float(problem.fit_intercept)
     if implicit:
         keep_p, keep_w = 1.0 / (1.0 + 2.0 * in_p * lam_p), 1.0 / (1.0 + 2.0 * in_w * problem.lambda_w)
@@ -106,15 +106,6 @@ def make_steps(
 
 # T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
 _SHORTEST_PERIOD = 256
-
-LAZY = {
-    "decay": ENTRIES,
-    "entries": ENTRIES,
-    "rows": ROWS,
-    "coupled_entries": COUPLED_ENTRIES,
-    "coupled_rows": COUPLED_ROWS,
-}
-"""How P is stored under each way in which an operator acts outside a sample; see `MatrixView`."""
 
 BATCH = ParamSpec(
     "batch_size",
@@ -256,6 +247,8 @@ def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) 
 class PSGD(StochasticSolver):
     """Take a proximal step along the gradient of one sample at a time: every sample once an epoch.
 
+    [A] 4.1 and 5.1 with Eq. 28; the exact sparse steps are ours.
+
     For a sum of kernels of columns a step costs O(nnz(x)·m) for every column of order m. Where the
     coefficients λ are fitted, each epoch begins with the exact fit of λ, and the step size of column s is
     η/|λ_s|: a step of size η on √|λ_s| p_s. λ_p Σ|λ_s|‖p_s‖² is the plain squared norm of these, and K is
@@ -264,7 +257,6 @@ class PSGD(StochasticSolver):
 
     name: ClassVar[str] = "psgd"
     label: ClassVar[str] = "PSGD"
-    source: ClassVar[str] = "atarashi2021, 4.1 and 5.1 with Eq. 28; exact sparse steps are ours"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         *STEP_PARAMS,
         ParamSpec(
@@ -383,7 +375,7 @@ class PSGD(StochasticSolver):
         trailing = self._w, self._bias, problem.loss.theta, design.longest_row, period
         kinds = design.storage, problem.loss.scalar
         if self._kinds is None:
-            kernel = lazy_steps(*kinds, PAIRS, LAZY[operator.lazy])
+            kernel = lazy_steps(*kinds, PAIRS, operator.lazy)
             return kernel(*rows, *steps, self._P, *trailing, (), grow)
         given = self._here().multipliers
         resting = given == 0.0
@@ -398,22 +390,23 @@ class PSGD(StochasticSolver):
 
 
 class MiniBatchPSGD(PSGD):
-    """Take a proximal step along the mean gradient of a batch of samples at a time."""
+    """Take a proximal step along the mean gradient of a batch of samples at a time ([A] 4.1 and C.2)."""
 
     name: ClassVar[str] = "mb_psgd"
     label: ClassVar[str] = "MB-PSGD"
-    source: ClassVar[str] = "atarashi2021, 4.1 and C.2"
     params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, BATCH, MONOTONE)
     fits_coefficients: ClassVar[bool] = False
     operator: ClassVar[str] = "dense"
 
 
 class SGD(PSGD):
-    """Take a gradient step on one sample at a time, for the smooth objective of a canonical FM."""
+    """Take a gradient step on one sample at a time, for the smooth objective of a canonical FM.
+
+    [A] Algorithm 5, with lazy updates after Duchi et al. (2011).
+    """
 
     name: ClassVar[str] = "sgd"
     label: ClassVar[str] = "SGD"
-    source: ClassVar[str] = "atarashi2021, Algorithm 5; lazy updates after Duchi et al. 2011"
     params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
     implicit: ClassVar[bool] = False
 

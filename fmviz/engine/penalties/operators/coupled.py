@@ -19,9 +19,9 @@ import numpy as np
 
 from ..._heap import heapify, pop, push
 from ..._jit import jitable
-from ...penalties.operators.squared_norm import prox_of_short, threshold_of
-from ...penalties.operators.thresholds import soft
 from .lazy import SMALL, Lazy, of_norms
+from .squared_norm import prox_of_short, threshold_of
+from .thresholds import soft
 
 # How many times the mean live entry the offset may reach: 12 of the 53 bits.
 RATIO = 4096.0
