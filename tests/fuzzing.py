@@ -35,6 +35,58 @@ TOKENS = (
 )
 
 
+MARKUP = (
+    "![t](http://x.invalid/p.png)",
+    'x" … [Sign in again](http://x.invalid)',
+    "x\n\n![t][1]\n\n[1]: http://x.invalid/r.png",
+    ":red[![t](http://x.invalid/c.png)]",
+    "<http://x.invalid>",
+    "http://x.invalid/bare and www.x.invalid",
+    "`x` ![t](http://x.invalid/after`code`.png)",
+    "\\![t](http://x.invalid/escaped.png)",
+    "$\\href{http://x.invalid}{x}$",
+    "<img src=http://x.invalid/h.png>",
+)
+TEXTS = (
+    *MARKUP,
+    *(
+        "",
+        " ",
+        "nan",
+        "inf",
+        "-inf",
+        "-1",
+        "0",
+        "1e308",
+        "1e-308",
+        "9" * 400,
+        "0.5",
+        "3:lambda_p:nan",
+        "1,2,3",
+        ",,,",
+    ),
+    *(
+        "null",
+        "true",
+        "yes",
+        "\x00",
+        "🦊",
+        "../../etc/passwd",
+        "own:../x",
+        "<script>x</script>",
+        "%00",
+    ),
+    *(
+        "__class__",
+        "'; DROP TABLE runs; --",
+        "x" * 5_000,
+        "1 2\n3",
+        "{}",
+        "[]",
+    ),
+)
+
+
 def mutated(data: bytes, dice: random.Random) -> bytes:
     """Return bytes with one to four parts changed, cut, doubled or put in."""
     for _ in range(dice.randint(1, 4)):
