@@ -287,7 +287,7 @@ def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: T
     return {"path": path(), "topic": topic.id}
 
 
-_CHOSEN = ("output", "support", "metric", "order", "slice", "cell_i", "cell_j")
+_CHOSEN = ("output", "support", "metric", "order", "cell_i", "cell_j")
 
 
 def _loads(id: str, topic: Topic) -> bool:
