@@ -348,7 +348,7 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                 formula, operator, selected = penalty.words()
                 st.latex(formula)
                 st.latex(operator)
-                st.caption(f"Selects {selected}. Source: {penalty.source}.")
+                st.caption(f"Selects {selected}. Source: {plain(penalty.source)}.")
             with st.container():
                 size = "‖p_j‖₂" if penalty.row_wise else "|p_j,0|"
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
