@@ -345,10 +345,10 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
         penalty, Q = study.variant.penalty, study.Q[study.at(exponent)]
         with tab, st.container(key=f"prox_worked_{study.variant.id}"):
             with st.container():
-                formula, operator, selected = penalty.words()
+                formula, operator, selects = penalty.words()
                 st.latex(formula)
                 st.latex(operator)
-                st.caption(f"Selects {selected}. Source: {plain(penalty.source)}.")
+                st.caption(f"Selects {plain(selects)}. Source: {penalty.source}.")
             with st.container():
                 size = "‖p_j‖₂" if penalty.row_wise else "|p_j,0|"
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
