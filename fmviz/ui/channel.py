@@ -74,7 +74,7 @@ class Topic:
         self.rows: list[str] = []
         self.generation = ""
         self.body = b""
-        self._head = ""
+        self._sent: tuple[int, str, str, tuple[str, ...], bytes] = (0, "", "{}", (), b"")
         self._refreshed = -float("inf")
         self.asking: dict[_Browser, Asked] = {}
 
@@ -89,19 +89,18 @@ class Topic:
             _LOG.exception("a topic failed")
             changed, self.head = not self.head.get("gone"), {"gone": True}
         if changed or not self.number:
-            self._head = json.dumps(self.head, separators=(",", ":"), ensure_ascii=False)
+            head = json.dumps(self.head, separators=(",", ":"), ensure_ascii=False)
             self.number += 1
+            # All at once: messages are made by other threads.
+            self._sent = self.number, self.generation, head, tuple(self.rows), self.body
 
     def message(self, asked: Asked) -> bytes:
         """Return the message for a browser: the length of a JSON text, this text, and the body."""
-        same = asked.generation == self.generation
-        first = max(0, min(asked.rows, len(self.rows)) - 1) if same else 0
-        place = json.dumps(
-            {"topic": self.id, "number": self.number, "generation": self.generation, "from": first}
-        )
-        rows = ",".join(self.rows[first:])
-        text = f'{place[:-1]},"head":{self._head},"rows":[{rows}]}}'.encode()
-        return struct.pack("<I", len(text)) + text + self.body
+        number, generation, head, rows, body = self._sent
+        first = max(0, min(asked.rows, len(rows)) - 1) if asked.generation == generation else 0
+        place = json.dumps({"topic": self.id, "number": number, "generation": generation, "from": first})
+        text = f'{place[:-1]},"head":{head},"rows":[{",".join(rows[first:])}]}}'.encode()
+        return struct.pack("<I", len(text)) + text + body
 
 
 @dataclass(eq=False)
@@ -223,7 +222,7 @@ class _Gone(Topic):
 
     def __init__(self, id: str) -> None:
         super().__init__(lambda _: False)
-        self.id, self.number, self._head = id, -1, '{"gone":true}'
+        self.id, self._sent = id, (-1, "", '{"gone":true}', (), b"")
 
 
 channel = Channel()

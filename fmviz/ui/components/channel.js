@@ -70,8 +70,9 @@ class Channel {
       return;
     }
     listener.number = number;
-    listener.take(head, { rows, from, generation }, data.slice(4 + size));
+    // Before it is drawn: a picture that cannot be drawn must not be the last one.
     requestAnimationFrame(() => this.ask(topic));
+    listener.take(head, { rows, from, generation }, data.slice(4 + size));
   }
 }
 
