@@ -19,7 +19,7 @@ from fmviz.engine._jit import compiling
 from fmviz.engine.interactions.weights import orders_of
 from fmviz.figures import training as figures
 from fmviz.figures.training import mark_epochs
-from fmviz.lab.background.job import Job, JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
@@ -41,15 +41,17 @@ from fmviz.ui.train import PANELS, basis, interactions, matrices, why_zero
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options
 from fmviz.ui.train.matrices import order_name
 from fmviz.ui.train.panels import PARTS, Scene
-from fmviz.ui.watching import connected, failure, shared_task
+from fmviz.ui.watching import failure, shared_task
 
 
-def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: str | None = None) -> None:
+def show(
+    view: JobView | None, experiment: Experiment, settings: Settings, *, stale: str | None = None
+) -> None:
     """Draw a run, or the data before there is one; redraw it while it is active.
 
     Parameters
     ----------
-    job : Job or None
+    view : JobView or None
         What to show.
     experiment : Experiment
         What the settings describe.
@@ -58,11 +60,7 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
     stale : str, optional
         The sentence that the settings have changed since.
     """
-    view = None
-    if job is not None:
-        job.attend(connected())
-        view = job.view()
-    loading = None if job is not None else _loading(experiment)
+    loading = None if view is not None else _loading(experiment)
     going = view is not None and view.state.active
     if view is not None:
         if view.unsaved:
@@ -91,8 +89,8 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
             why_zero.take_click(settings, "train_matrix", scene.dataset.X.shape[1])
             scene = _scene(view, experiment, dataset, settings, words)
         stage(full_payload(scene, _listen(scene, experiment, settings, loading)), key="train_matrix")
-    if not going and job is not None and job.experiment.model.multi_output:
-        basis.draw(job.view())
+    if view is not None and not going and view.experiment.model.multi_output:
+        basis.draw(view)
     if view is not None and view.history and not going:
         _at_rest(scene, settings)
 
