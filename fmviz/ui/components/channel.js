@@ -4,17 +4,32 @@
 // one has been painted, which does not happen in a hidden tab.
 
 const RETRY = [300, 1000, 3000];
+const CALM = 100; // milliseconds between looks whether the page can be drawn again
+const LEAVING = 1500; // milliseconds after a link, or Back, in which another page may be on its way
 
 class Channel {
   constructor() {
     this.listeners = new Map();
     this.failures = 0;
+    this.left = -LEAVING;
+    const leave = () => (this.left = performance.now());
+    document.addEventListener("click", ({ target }) => target.closest?.("a") && leave(), true);
+    window.addEventListener("popstate", leave, true);
+  }
+
+  // Whether the page can be drawn again. What is asked for without a connection is lost, and what the old page asks for
+  // while another one is on its way would take the reader back.
+  get calm() {
+    const { testConnectionState: state = "CONNECTED", testScriptState: script } =
+      document.querySelector('[data-testid="stApp"]')?.dataset || {};
+    return state === "CONNECTED" && script !== "running" && performance.now() - this.left > LEAVING;
   }
 
   listen(path, topic, listener) {
     const old = this.listeners.get(topic);
     if (old === listener) return;
     listener.number = 0;
+    this.left = -LEAVING; // the other page is there
     this.path = path;
     this.listeners.set(topic, listener);
     this.ask(topic);
@@ -106,12 +121,16 @@ class Watch {
   }
 
   turn(phase) {
+    clearTimeout(this.waiting);
     if (phase === this.phase) return;
-    this.phase = phase;
-    this.host.redraw(phase);
+    if (channel.calm) {
+      this.phase = phase;
+      this.host.redraw(phase);
+    } else this.waiting = setTimeout(() => this.turn(phase), CALM);
   }
 
   stop() {
+    clearTimeout(this.waiting);
     if (this.live) channel.leave(this.live.topic, this.listener);
     this.live = null;
   }
