@@ -12,6 +12,7 @@ A page's view is one function::
 from __future__ import annotations
 
 import gc
+import secrets
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ _STYLE = """<style>
 
 
 _CHOSEN = "fmviz:level"
-_POLL = 1.5  # seconds between looks at the status while something is going on
+_SESSION = "fmviz:session"
 _n_spared = 0  # modules that garbage collection does not search
 
 
@@ -108,7 +109,8 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _teach(settings)
             keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
             st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
-    address(settings.page, settings.written(), key="shell_address")
+    session = st.session_state.setdefault(_SESSION, secrets.token_hex(8))
+    address(settings.page, settings.written(), session, key="shell_address")
     _spare_modules()
 
 

@@ -75,7 +75,7 @@ def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
     )
 
 
-def address(page: str, query: Mapping[str, str], *, key: str) -> None:
+def address(page: str, query: Mapping[str, str], session: str, *, key: str) -> None:
     """Write the settings of a page into the address bar, without an entry in the history.
 
     Parameters
@@ -84,10 +84,12 @@ def address(page: str, query: Mapping[str, str], *, key: str) -> None:
         The last part of its path.
     query : mapping
         The query parameters.
+    session : str
+        Names the session: where it is another one, the page is opened again by the address that it has.
     key : str
         Unique on the page.
     """
-    component("address", "address.js")(data={"page": page, "query": dict(query)}, key=key)
+    component("address", "address.js")(data={"page": page, "query": dict(query), "session": session}, key=key)
 
 
 def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:

@@ -4,6 +4,11 @@ const PATIENCE = 100; // milliseconds between looks whether the address is that 
 
 let waiting = 0;
 
+function asSearch(query) {
+  const text = new URLSearchParams(query).toString();
+  return text && `?${text}`;
+}
+
 function write({ page, query }, turns = 20) {
   clearTimeout(waiting);
   const here = location.pathname.replace(/\/$/, "").split("/").pop();
@@ -11,9 +16,8 @@ function write({ page, query }, turns = 20) {
     if (turns) waiting = setTimeout(() => write({ page, query }, turns - 1), PATIENCE);
     return;
   }
-  const text = new URLSearchParams(query).toString();
-  if (location.search !== (text && `?${text}`))
-    history.replaceState(history.state, "", location.pathname + (text && `?${text}`) + location.hash);
+  const search = asSearch(query);
+  if (location.search !== search) history.replaceState(history.state, "", location.pathname + search + location.hash);
 }
 
 // Streamlit labels sliders twice, by themselves and by their group, and has names of icons read aloud.
@@ -30,6 +34,11 @@ if (!globalThis.fmvizLabels) {
   relabel();
 }
 
+// A session that is lost, as where the server has been started again, begins anew from the query string by which the page
+// was opened: what has been written since is a better link.
 export default function ({ data }) {
-  write(data);
+  const before = globalThis.fmvizSession || data.session;
+  globalThis.fmvizSession = data.session;
+  if (before !== data.session && location.search !== asSearch(data.query)) location.reload();
+  else write(data);
 }
