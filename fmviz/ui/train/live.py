@@ -278,14 +278,14 @@ def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: T
     elif not scene.run.state.active:
         return None
     else:
-        chosen = {name: settings[name] for name in (*_CHOSEN, axis_of(scene.run))}
+        chosen = {name: settings[name] for name in _CHOSEN}
         names = _names(scene)
         news = _News(scene.run.id, experiment, chosen, names)
         topic = channel.topic((scene.run.id, *chosen.items(), *names), news.refresh)
     return {"path": path(), "topic": topic.id}
 
 
-_CHOSEN = ("output", "support", "metric", "order", "cell_i", "cell_j")
+_CHOSEN = ("output", "support", "metric", "order", "cell_i", "cell_j", "x", "against")
 
 
 def _loads(id: str, topic: Topic) -> bool:
