@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import secrets
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,9 +15,11 @@ import streamlit as st
 
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation
+from fmviz.ui.components import address
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
+_SESSION = "fmviz:session"
 _LOG = logging.getLogger(__name__)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -39,15 +42,22 @@ def guard(settings: Settings | None = None) -> Iterator[None]:
 def fragment(function: _Function) -> Any:
     """Make a function a `st.fragment` whose exceptions are guarded, also in a rerun of its own.
 
-    A page's guard does not cover a fragment that reruns alone.
+    A page's guard does not cover a fragment that reruns alone, nor does the page write the address then.
     """
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         with guard():
             function(*args, **kwargs)
+        write_address(Settings.drawn(), function.__name__.strip("_"))
 
     return st.fragment(guarded)
+
+
+def write_address(settings: Settings, key: str) -> None:
+    """Have the browser write the settings of a page into its address."""
+    session = st.session_state.setdefault(_SESSION, secrets.token_hex(8))
+    address(settings.page, settings.written(), session, key=f"address_{key}")
 
 
 def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:

@@ -12,7 +12,6 @@ A page's view is one function::
 from __future__ import annotations
 
 import gc
-import secrets
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
@@ -27,9 +26,8 @@ from fmviz.engine._jit import compiling
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
-from fmviz.ui.components import address
 from fmviz.ui.escape import plain
-from fmviz.ui.guard import guard
+from fmviz.ui.guard import guard, write_address
 from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link, page_link
 from fmviz.ui.settings import presets
@@ -67,7 +65,6 @@ _STYLE = """<style>
 
 
 _CHOSEN = "fmviz:level"
-_SESSION = "fmviz:session"
 _n_spared = 0  # modules that garbage collection does not search
 
 
@@ -109,8 +106,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _teach(settings)
             keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
             st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
-    session = st.session_state.setdefault(_SESSION, secrets.token_hex(8))
-    address(settings.page, settings.written(), session, key="shell_address")
+    write_address(settings, "page")
     _spare_modules()
 
 

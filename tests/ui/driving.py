@@ -78,7 +78,7 @@ def values(app: AppTest, *keys: str) -> tuple[Any, ...]:
 
 def written(app: AppTest) -> dict[str, str]:
     """Return the query string that a page has written into the address."""
-    (element,) = (e for e in app.get("bidi_component") if e.proto.component_name == "fmviz.address")
+    *_, element = (e for e in app.get("bidi_component") if e.proto.component_name == "fmviz.address")
     query: dict[str, str] = json.loads(element.proto.json)["query"]
     return query
 

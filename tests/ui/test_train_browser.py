@@ -312,3 +312,11 @@ def test_playing_again_at_once_leaves_the_strengths(server, page, wait_idle):
         press(page, "stop")
         wait_for_state(page, "Stopped")
         wait_idle(page)
+
+
+@pytest.mark.slow
+def test_the_address_follows_a_slider_that_redraws_a_fragment_alone(server, page, wait_idle):
+    page.goto(f"{server.url}/prox")
+    wait_idle(page)
+    page.locator(".st-key-prox_strength").get_by_role("slider").first.press("ArrowRight")
+    wait_for_query(page, "log2lambda", ".")
