@@ -54,7 +54,7 @@ class FactorizationMachine(Model):
                 # As kernels keep it.
                 A = aligned_empty((P.shape[1], f.size)).T
                 for s, column in enumerate(P.T):
-                    A[:, s] = design.dot(column)
+                    A[:, s] = design.by_rows @ column
             return f, A
         for columns, rows, part in design.parts(P.shape[1]):
             own = part.dot(P[:, columns])
