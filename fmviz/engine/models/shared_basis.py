@@ -27,8 +27,8 @@ from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
 from ..shared_basis.bounds import largest_norm
-from ..shared_basis.gradients import BasisGradient, activations, dual_order
-from ..shared_basis.selection import select
+from ..shared_basis.gradients import DUAL_ORDER, BasisGradient, activations
+from ..shared_basis.selection import random_directions, select
 from .base import Model, Notation
 from .columns import Anova, ColumnKernel, Polynomial
 from .convex import ConvexFM
@@ -169,10 +169,8 @@ class SharedBasis(Model):
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return random directions of unit length and V = 0, whatever `init_scale`."""
-        P = rng.normal(size=(d, rank))
-        size = np.linalg.norm(P, axis=0)
         arrays = {name: np.zeros(shape) for name, shape in self.shapes(d, rank).items()}
-        return Parameters(**arrays).replace(P=np.divide(P, size, out=P, where=size > 0))
+        return Parameters(**arrays | {"P": random_directions(d, rank, rng)})
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return the outputs of every row, shape (N, m), or (N,) of a single output."""
@@ -232,7 +230,7 @@ class SharedBasis(Model):
             return (0.0 if strengths[1] else np.inf), None
         strength = strengths[1] or 1.0
         gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
-        p = dual_order(penalty.row_norm)
+        p = DUAL_ORDER[penalty.row_norm]
         # Norms found by eigen-steps, and those of the bases in use.
         size = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1]
         largest = max(float(a.max(initial=0.0)) for a in (size, gradient.norms(self.live(parameters), p)))

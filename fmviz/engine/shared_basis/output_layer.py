@@ -7,6 +7,7 @@ With Z = [Φ, X, 1] and Θ stacking V, wᵀ and the biases, shape (q, m), the ou
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from .._jit import cached_factory
 from ..losses import Separate, VectorLoss
 from ..penalties import Penalty
 from ..problem import Problem
-from .gradients import activations, dual_vectors
+from .gradients import BasisGradient, activations, dual_vectors
 
 # Past steps that Anderson's acceleration combines.
 _PAST = 8
@@ -68,12 +69,8 @@ def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
     return projection * min(1.0, radius / max(penalty.value(projection), _TINY))
 
 
-class _Point:
-    """Θ with the risk, its gradient, the other parts of the objective and the objective."""
-
-    def __init__(self, T: np.ndarray, risk: float, slope: np.ndarray, penalties: float) -> None:
-        self.T, self.risk, self.slope, self.penalties = T, risk, slope, penalties
-        self.objective = risk + penalties
+_Point = namedtuple("_Point", ["T", "risk", "slope", "penalties", "objective"])
+"""Θ with the risk, its gradient, the other parts of the objective and the objective."""
 
 
 class OutputLayer:
@@ -85,29 +82,28 @@ class OutputLayer:
         Gives the target, the loss, the penalty and the strengths.
     H : (d, k) ndarray
         The bases as columns.
-    offset : (N, m) ndarray, optional
-        An offset of the predictions: those of the linear weights, where X is wide, which are then not part
-        of Θ.
+    w : (d, m) ndarray
+        The linear weights where X is wide: an offset of the predictions, and not part of Θ.
     """
 
-    def __init__(self, problem: Problem, H: np.ndarray, offset: np.ndarray | float = 0.0) -> None:
-        self.problem, self.k, self.offset = problem, H.shape[1], offset
+    def __init__(self, problem: Problem, H: np.ndarray, w: np.ndarray) -> None:
+        self.problem, self.k, self.penalty = problem, H.shape[1], problem.penalty
         self._diagonal = problem.model.diagonal  # type: ignore[attr-defined]
-        self.penalty, self.radius = problem.penalty, problem.model.radius
-        parts = [activations(problem.design, H, self._diagonal)]
-        if problem.fit_linear and not is_wide(problem):
-            X = problem.design.matrix
-            parts.append(X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64))
-        self._ends = [self.k, sum(part.shape[1] for part in parts)]
-        if problem.fit_intercept:
-            parts.append(np.ones((len(parts[0]), 1)))
+        wide, X = is_wide(problem), problem.design.matrix
+        self.offset = problem.design.dot(w) if wide else 0.0
+        X = X[:, : X.shape[1] if problem.fit_linear and not wide else 0]
+        parts = [
+            activations(problem.design, H, self._diagonal),
+            X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64),
+            np.ones((len(problem.y), int(problem.fit_intercept))),
+        ]
+        self._widths = [part.shape[1] for part in parts]
         self.Z = np.ascontiguousarray(np.hstack(parts))
-        self.ridge = np.zeros(self.Z.shape[1])
-        self.ridge[slice(*self._ends)] = problem.lambda_w
         # ‖V‖² is a ridge, too.
-        self.strength = 0.0 if self.penalty.smooth else problem.lambda_sparse
+        own, self.strength = 0.0, problem.lambda_sparse
         if self.penalty.smooth:
-            self.ridge[: self.k] = problem.lambda_sparse * self.penalty.quad
+            own, self.strength = self.strength * self.penalty.quad, 0.0
+        self.ridge = np.repeat([own, problem.lambda_w, 0.0], self._widths)
 
     def penalties(self, T: np.ndarray) -> float:
         """Return λ_w‖w‖² + λΩ(V)."""
@@ -117,29 +113,28 @@ class OutputLayer:
     def at(self, T: np.ndarray) -> _Point:
         """Evaluate Θ."""
         risk, slopes = risk_and_slopes(self.problem, self.Z @ T + self.offset)
-        return _Point(T, risk, self.Z.T @ slopes, self.penalties(T))
+        penalties = self.penalties(T)
+        return _Point(T, risk, self.Z.T @ slopes, penalties, risk + penalties)
 
     def smooth(self, T: np.ndarray, H: np.ndarray | None = None) -> tuple[float, list[np.ndarray]]:
         """Return the risk plus λ_w‖w‖² and the gradient in Θ; with H move to these bases, and add H's."""
         design = self.problem.design
         if H is not None:
-            A = design.dot(H)
-            self.Z[:, : self.k] = activations(design, H, self._diagonal, A)
+            products = design.dot(H)
+            self.Z[:, : self.k] = activations(design, H, self._diagonal, products)
         risk, slopes = risk_and_slopes(self.problem, self.Z @ T + self.offset)
         ridge = self.ridge[:, None] * T
         gradients = [self.Z.T @ slopes + 2.0 * ridge]
         if H is not None:
-            E = slopes @ T[: self.k].T
-            in_H = design.transpose_dot(A * E)
-            squares = -in_H if self._diagonal else H * np.asarray(design.power(2).T @ E)
-            gradients.append(in_H - squares)
+            gradient = BasisGradient(design, slopes, self._diagonal)
+            gradients.append(2.0 * gradient.images(H, T[: self.k], products))
         return risk + float((ridge * T).sum()), gradients
 
     def prox(self, eta: float, T: np.ndarray, *bases: np.ndarray) -> list[np.ndarray]:
         """Return the operator of η times the non-smooth part; bases are projected on the unit ball."""
-        out, V = T.copy(), np.ascontiguousarray(T[: self.k])
-        if self.k and self.radius:
-            out[: self.k] = project(self.penalty, V, self.radius)
+        out, V, radius = T.copy(), np.ascontiguousarray(T[: self.k]), self.problem.model.radius
+        if self.k and radius:
+            out[: self.k] = project(self.penalty, V, radius)
         elif self.k and self.strength:
             out[: self.k] = self.penalty.prox(V, eta * self.strength)
         return [out, *(H / np.maximum(np.linalg.norm(H, axis=0), 1.0) for H in bases)]
@@ -151,12 +146,12 @@ class OutputLayer:
         # A row that is flat now need not stay flat.
         weights = (curvature + _FLOOR * problem.mean(curvature)) * problem.unit_weights / len(Z)
         K = Z.T @ (Z * weights[:, None])
-        # Rounding of a singular K would keep sweeps from converging.
-        K[np.diag_indices_from(K)] *= 1.0 + _JITTER
-        # Each block has its own units: squares of X, X, and 1.
-        blocks = [block for block in np.split(np.diagonal(K), self._ends) if block.size]
-        sizes = np.concatenate([np.full(block.shape, block.mean()) for block in blocks])
-        K[np.diag_indices_from(K)] += _JITTER * sizes + _TINY
+        # Rounding of a singular K would keep sweeps from converging. Each block has its own units: squares of
+        # X, X, and 1.
+        diagonal = np.diagonal(K) * (1.0 + _JITTER)
+        blocks = np.split(diagonal, np.cumsum(self._widths)[:-1])
+        sizes = np.repeat([block.mean() if block.size else 0.0 for block in blocks], self._widths)
+        np.fill_diagonal(K, diagonal + (_JITTER * sizes + _TINY))
         return K, cho_factor(K, check_finite=False)
 
 
@@ -182,8 +177,8 @@ def fista(layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: in
         faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         mixed = [x + (t - 1.0) / faster * step for x, step in zip(new, apart, strict=True)]
         blocks, t, L = new, faster, 0.95 * L
-        moved = (np.abs(step).max(initial=0.0) for step in apart)
-        if all(size <= tol * np.abs(x).max(initial=_TINY) for size, x in zip(moved, blocks, strict=True)):
+        each = zip(apart, blocks, strict=True)
+        if all(np.abs(step).max(initial=0.0) <= tol * np.abs(x).max(initial=_TINY) for step, x in each):
             break
     return blocks
 
@@ -356,8 +351,7 @@ def fit_linear_part(problem: Problem, F: np.ndarray, w: np.ndarray, tol: float) 
 
 
 def refit_output_layer(
-    problem: Problem,
-    H: np.ndarray,
+    layer: OutputLayer,
     T: np.ndarray,
     w: np.ndarray,
     refit: Callable[[OutputLayer, np.ndarray], np.ndarray],
@@ -367,10 +361,8 @@ def refit_output_layer(
 
     Parameters
     ----------
-    problem : Problem
-        The problem.
-    H : (d, k) ndarray
-        The bases.
+    layer : OutputLayer
+        The problem on its bases, with the linear weights `w`.
     T : (q, m) ndarray
         The initial Θ; without rows for a wide X.
     w : (d, m) ndarray
@@ -380,14 +372,13 @@ def refit_output_layer(
     tol : float
         Rounds end once one lowers the objective by less than this share of it.
     """
-    before, layer = np.inf, OutputLayer(problem, H)
-    for _ in range(_ROUNDS if is_wide(problem) else 1):
-        layer.offset = problem.design.dot(w) if is_wide(problem) else 0.0
-        if T.size:
-            T = refit(layer, T)
-        if is_wide(problem):
-            w = fit_linear_part(problem, layer.Z @ T, w, tol)
-            layer.offset = problem.design.dot(w)
+    before, problem = np.inf, layer.problem
+    for _ in range(_ROUNDS):
+        T = refit(layer, T) if T.size else T
+        if not is_wide(problem):
+            break
+        w = fit_linear_part(problem, layer.Z @ T, w, tol)
+        layer.offset = problem.design.dot(w)
         now = layer.at(T).objective + problem.lambda_w * float(np.square(w).sum())
         if before - now <= tol * abs(now):
             break

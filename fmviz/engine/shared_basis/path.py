@@ -12,7 +12,7 @@ import numpy as np
 from ..parameters import Parameters
 from ..problem import Problem
 from ..solvers import Solver
-from .gradients import BasisGradient, dual_order
+from .gradients import DUAL_ORDER, BasisGradient
 from .output_layer import OutputLayer, refit_output_layer, risk_and_slopes, whitened
 from .selection import select
 
@@ -31,13 +31,13 @@ def largest_strength(problem: Problem) -> float:
     """
     model: Any = problem.model
     d, m = problem.design.n_features, problem.target.n_outputs
-    layer = OutputLayer(problem, np.zeros((d, 0)))
+    layer = OutputLayer(problem, np.zeros((d, 0)), np.zeros((d, m)))
     start = np.zeros((layer.Z.shape[1], m)), np.zeros((d, m))
     refit = partial(whitened, tol=_ACCURACY)
-    T, w = refit_output_layer(problem, np.zeros((d, 0)), *start, refit, _ACCURACY)
-    slopes = risk_and_slopes(problem, layer.Z @ T + problem.design.dot(w))[1]
+    T, _ = refit_output_layer(layer, *start, refit, _ACCURACY)
+    slopes = risk_and_slopes(problem, layer.Z @ T + layer.offset)[1]
     gradient = BasisGradient(problem.design, slopes, model.diagonal)
-    norms = select(gradient, dual_order(problem.penalty.row_norm), "eigen", 1, np.random.default_rng(0))[1]
+    norms = select(gradient, DUAL_ORDER[problem.penalty.row_norm], "eigen", 1, np.random.default_rng(0))[1]
     return float(norms.max(initial=0.0))
 
 

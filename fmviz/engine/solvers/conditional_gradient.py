@@ -12,7 +12,7 @@ from ..models.shared_basis import SharedBasis
 from ..parameters import Parameters
 from ..problem import Formulation
 from ..settings import ParamSpec
-from ..shared_basis.gradients import BasisGradient, dual_order
+from ..shared_basis.gradients import DUAL_ORDER, BasisGradient
 from ..shared_basis.output_layer import (
     MOST_STEPS,
     OutputLayer,
@@ -62,18 +62,14 @@ class BasisSolver(Solver):
         self._bases = parameters.P.T.copy()
         # The weights of a wide X, which are not part of Θ.
         self._w = np.atleast_2d(parameters["w"]).T.copy()
-        parts = [parameters["V"]]
-        if self.problem.fit_linear and not is_wide(self.problem):
-            parts.append(self._w)
-        if self.problem.fit_intercept:
-            parts.append(np.atleast_1d(parameters["intercept"])[None, :])
-        self._T = np.vstack(parts)
+        within = self.problem.fit_linear and not is_wide(self.problem)
+        bias = np.reshape(parameters["intercept"], (1, -1))[: int(self.problem.fit_intercept)]
+        self._T = np.vstack([parameters["V"], self._w if within else self._w[:0], bias])
         # Not in `memory`, since it follows from the other attributes.
         self._here: tuple[float, np.ndarray] | None = None
 
     def _layer(self) -> OutputLayer:
-        offset = self.problem.design.dot(self._w) if is_wide(self.problem) else 0.0
-        return OutputLayer(self.problem, self._bases.T, offset)
+        return OutputLayer(self.problem, self._bases.T, self._w)
 
     def _keep(self, T: np.ndarray, H: np.ndarray) -> None:
         """Keep new layers without the bases whose row of V is 0."""
@@ -202,7 +198,7 @@ class ConditionalGradient(BasisSolver):
         if count <= 0:
             return np.zeros((problem.design.n_features, 0))
         gradient = BasisGradient(problem.design, slopes, model.diagonal)
-        p = dual_order(problem.penalty.row_norm)
+        p = DUAL_ORDER[problem.penalty.row_norm]
         H, size = select(gradient, p, self.settings["selection"], count, self._rng)
         self.criterion = float(size.max(initial=0.0))
         least = problem.lambda_sparse
@@ -220,7 +216,8 @@ class ConditionalGradient(BasisSolver):
                 return fista(layer, (T,), accuracy, MOST_STEPS)[0]
             return whitened(layer, T, accuracy, part=min(_PART, _PER_ACCURACY * accuracy))
 
-        T, self._w = refit_output_layer(self.problem, H, T, self._w, refit, accuracy)
+        layer = OutputLayer(self.problem, H, self._w)
+        T, self._w = refit_output_layer(layer, T, self._w, refit, accuracy)
         self._keep(T, H)
 
     def _refit_both(self) -> None:
