@@ -1,17 +1,13 @@
-"""Validated regularization paths of machines on a shared basis ([C] Section 6.1)."""
+"""The largest strength of a shared basis, from which none is used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..parameters import Parameters
 from ..problem import Problem
-from ..solvers import Solver
 from .gradients import DUAL_ORDER, BasisGradient
 from .output_layer import OutputLayer, refit_output_layer, risk_and_slopes, whitened
 from .selection import select
@@ -39,58 +35,3 @@ def largest_strength(problem: Problem) -> float:
     gradient = BasisGradient(problem.design, slopes, model.diagonal)
     norms = select(gradient, DUAL_ORDER[problem.penalty.row_norm], "eigen", 1, np.random.default_rng(0))[1]
     return float(norms.max(initial=0.0))
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """A machine along the path.
-
-    Attributes
-    ----------
-    strength : float
-        λ.
-    n_bases : int
-        The bases in use.
-    score : float
-        Its validation score; higher is better.
-    parameters : Parameters
-        The machine.
-    """
-
-    strength: float
-    n_bases: int
-    score: float
-    parameters: Parameters
-
-
-def accuracy_on(problem: Problem, parameters: Parameters) -> float:
-    """Return the share of a problem's rows whose class has the largest score."""
-    F = problem.predict(parameters)
-    predicted = F.argmax(axis=1) if F.ndim == 2 else np.where(F > 0.0, 1.0, -1.0)
-    return float(np.mean(predicted == problem.y))
-
-
-def validated_path(
-    problem: Problem,
-    score: Callable[[Parameters], float],
-    strengths: Iterable[float],
-    solver: Solver,
-    rng: np.random.Generator,
-    most_epochs: int = 100,
-) -> Iterator[Step]:
-    """Yield the machine after every epoch of a solver, for one λ after the other.
-
-    Each λ starts without a basis. Its run ends when `rank` bases are in use, or an epoch changes nothing.
-    """
-    for strength in strengths:
-        method = solver.on(problem.at(lambda_sparse=strength))
-        start = problem.start(0.0, rng)
-        method.start(start, rng)
-        for _ in range(most_epochs):
-            change = method.epoch()
-            here = method.parameters()
-            n_bases = int(np.count_nonzero(here["V"].any(axis=1)))
-            yield Step(strength, n_bases, score(here), here)
-            if change <= 1e-9 or n_bases == problem.rank:
-                break
-        method.close()
