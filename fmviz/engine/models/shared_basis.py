@@ -175,9 +175,8 @@ class SharedBasis(Model):
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return the outputs of every row, shape (N, m), or (N,) of a single output."""
         V = parameters["V"]
-        live = V.any(axis=1)
         f = parameters["intercept"] + design.dot(np.atleast_2d(parameters["w"]).T)
-        f += activations(design, parameters.P[:, live], self.diagonal) @ V[live]
+        f += activations(design, self.live(parameters), self.diagonal) @ V[V.any(axis=1)]
         return f if f.shape[1] > 1 else f[:, 0]
 
     def penalised(self, parameters: Parameters) -> np.ndarray:
@@ -201,19 +200,17 @@ class SharedBasis(Model):
 
     def further_counts(self, parameters: Parameters) -> dict[str, int]:
         """Return the numbers of bases in use and of their non-zero weights."""
-        V = parameters["V"]
-        return {"used_bases": int(np.count_nonzero(V.any(axis=1))), "used_weights": int(np.count_nonzero(V))}
+        weights = int(np.count_nonzero(parameters["V"]))
+        return {"used_bases": self.live(parameters).shape[1], "used_weights": weights}
 
     def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
         """Return one output as a separate machine: P diag(V_:c) Pᵀ with its linear part."""
-        V, w, bias = parameters["V"], parameters["w"], parameters["intercept"]
-        machine = Parameters(
+        return ConvexFM(diagonal=self.diagonal), Parameters(
             parameters.P,
-            np.atleast_2d(w)[output],
-            float(np.atleast_1d(bias)[output]),
-            coefficients=np.ascontiguousarray(V[:, output]),
+            np.atleast_2d(parameters["w"])[output],
+            float(np.atleast_1d(parameters["intercept"])[output]),
+            coefficients=np.ascontiguousarray(parameters["V"][:, output]),
         )
-        return ConvexFM(diagonal=self.diagonal), machine
 
     def gauges(
         self,
@@ -232,8 +229,8 @@ class SharedBasis(Model):
         gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
         p = DUAL_ORDER[penalty.row_norm]
         # Norms found by eigen-steps, and those of the bases in use.
-        size = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1]
-        largest = max(float(a.max(initial=0.0)) for a in (size, gradient.norms(self.live(parameters), p)))
+        _, sizes = select(gradient, p, "eigen", 1, np.random.default_rng(0))
+        largest = float(gradient.norms(self.live(parameters), p).max(initial=sizes.max(initial=0.0)))
         # No bound is below the largest norm, and values below λ make no difference.
         enough = max((1.0 + _ENOUGH) * largest, strengths[1])
         return largest_norm(gradient, p, thorough, enough) / strength, largest / strength

@@ -28,8 +28,9 @@ _PAST = 8
 _SWEEPS, _ROUGH, _KEPT = 100, 1e-3, 12
 # The sufficient share of a step's predicted decrease.
 _SHARE = 0.1
-# The least curvature of a row as a share of the mean, the most steps in one metric, and its regularisation.
-_FLOOR, _AGE, _JITTER = 0.1, 20, 1e-10
+# The most steps, and those in one metric; the least curvature of a row there as a share of the mean, and the
+# regularisation.
+_STEPS, _AGE, _FLOOR, _JITTER = 500, 20, 0.1, 1e-10
 _ROUNDING, _TINY = 1e-13, 1e-300
 # X is wide beyond this many columns, or entries.
 _WIDE, _LARGE = 300, 20_000_000
@@ -243,7 +244,7 @@ def _combination(
     return np.asarray(past[-1][1] - np.tensordot(shares, images, axes=1))
 
 
-def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, part: float = 0.0) -> np.ndarray:
+def whitened(layer: OutputLayer, T: np.ndarray, tol: float, part: float = 0.0) -> np.ndarray:
     """Return Θ after accelerated proximal steps in the metric of ZᵀZ.
 
     A step minimises the linearised risk plus ½L tr(Δᵀ(ZᵀCZ/N)Δ) and the penalties, by sweeps over the rows of
@@ -255,9 +256,8 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
     view: Any = layer.penalty.row
     kernel, cache, work = _sweeps(view), view.cache(*T.shape), np.zeros(T.shape[1])
     here = layer.at(np.ascontiguousarray(T))
-    first, promised, steps = here.objective, np.inf, 1
-    K, factor = layer.metric(here.T)
-    L, kept, age, point = 1.0, 0, 0, None
+    first, promised = here.objective, np.inf
+    (K, factor), L, kept, point = layer.metric(here.T), 1.0, 0, None
     past: list[tuple[np.ndarray, np.ndarray]] = []
 
     def operator(image: np.ndarray) -> np.ndarray:
@@ -268,30 +268,27 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
         kernel(S, K, L, new, layer.ridge, layer.strength, layer.k, _SWEEPS, rough, cache, work)
         return new
 
-    while True:
+    for number in range(1, _STEPS + 1):
         image = K @ here.T - here.slope / L
         new = operator(image)
         step = new - here.T
         linear = float((here.slope * step).sum())
         square = 0.5 * L * float((step * (K @ step)).sum())
         promised = here.penalties - layer.penalties(new) - linear - square
-        if promised <= max(tol * abs(here.objective), part * (first - here.objective)) or steps >= most:
-            return new
-        age += 1
-        if age == _AGE:
-            (K, factor), L, kept, age, point, past = layer.metric(here.T), 1.0, 0, 0, None, []
+        if promised <= max(tol * abs(here.objective), part * (first - here.objective)):
+            break
+        if number % _AGE == 0:
+            (K, factor), L, kept, point, past = layer.metric(here.T), 1.0, 0, None, []
             continue
         if point is not None:
             past = [*past[-_PAST:], (point, image)]
         jump = _combination(past, factor)
         if jump is not None:
-            steps += 1
             there = layer.at(operator(jump))
             if there.objective <= here.objective - _SHARE * promised:
                 here, point = there, jump
                 continue
             past = []
-        steps += 1
         there = layer.at(new)
         if there.risk > here.risk + linear + square + _ROUNDING * abs(here.objective):
             L, kept, past = 2.0 * L, 0, []
@@ -301,6 +298,7 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
         here, point, kept = there, image, kept + 1
         if kept == _KEPT:
             L, kept, point, past = 0.5 * L, 0, None, []
+    return new
 
 
 def descend(

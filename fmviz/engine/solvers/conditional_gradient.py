@@ -68,9 +68,6 @@ class BasisSolver(Solver):
         # Not in `memory`, since it follows from the other attributes.
         self._here: tuple[float, np.ndarray] | None = None
 
-    def _layer(self) -> OutputLayer:
-        return OutputLayer(self.problem, self._bases.T, self._w)
-
     def _keep(self, T: np.ndarray, H: np.ndarray) -> None:
         """Keep new layers without the bases whose row of V is 0."""
         live = np.append(T[: H.shape[1]].any(axis=1), np.ones(len(T) - H.shape[1], dtype=bool))
@@ -83,26 +80,27 @@ class BasisSolver(Solver):
         risk, slopes = risk_and_slopes(problem, F)
         return risk + sum(problem.penalties(here).values()), slopes
 
-    def _fall(self, before: float) -> float:
-        """Evaluate the present point, and return the change since the objective was `before`."""
-        self._here = self._evaluate()
-        now = self._here[0]
+    def epoch(self) -> float:
+        before, slopes = self._here or self._evaluate()
+        self._move(slopes)
+        now, _ = self._here = self._evaluate()
         self._first = self._first or before
-        size = max(now, _LEAST * self._first)
-        return abs(before - now) / size if size else 0.0
+        return abs(before - now) / (max(now, _LEAST * self._first) or 1.0)
+
+    def _move(self, slopes: np.ndarray) -> None:
+        """Make an epoch, given the slopes of the risk at the present point."""
+        raise NotImplementedError
 
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`."""
         problem, k = self.problem, len(self._bases)
-        empty = (0, problem.rank - k)
+        empty, outputs = (0, problem.rank - k), problem.shapes["intercept"]
         V, w, bias = np.split(self._T, [k, len(self._T) - problem.fit_intercept])
-        arrays = {"w": self._w if is_wide(problem) else w} if problem.fit_linear else {}
-        if problem.fit_intercept:
-            arrays["intercept"] = bias
         return self._start.replace(
             P=np.pad(self._bases.T, ((0, 0), empty)),
             V=np.pad(V, (empty, (0, 0))),
-            **{name: x.T.reshape(problem.shapes[name]).copy() for name, x in arrays.items()},
+            w=(w if len(w) else self._w).T.reshape(problem.shapes["w"]).copy(),
+            intercept=np.reshape(bias if len(bias) else self._start["intercept"], outputs).copy(),
         )
 
 
@@ -177,14 +175,10 @@ class ConditionalGradient(BasisSolver):
             # The linear part alone, from which the first bases are selected.
             self._refit_output(self._bases.T)
 
-    def epoch(self) -> float:
-        before, slopes = self._here or self._evaluate()
-        free = self.problem.rank - len(self._bases)
-        new = self._selected(slopes, min(free, self.settings["bases"]))
-        self._refit_output(np.hstack([self._bases.T, new]))
+    def _move(self, slopes: np.ndarray) -> None:
+        self._refit_output(np.hstack([self._bases.T, self._selected(slopes)]))
         if self.settings["refit"] == "full" and len(self._bases):
             self._refit_both()
-        return self._fall(before)
 
     def at_rank(self) -> bool:
         return len(self._bases) == self.problem.rank
@@ -193,18 +187,17 @@ class ConditionalGradient(BasisSolver):
     def _published(self) -> bool:
         return self.settings["inner"] == "fista" or bool(self.problem.model.radius)
 
-    def _selected(self, slopes: np.ndarray, count: int) -> np.ndarray:
+    def _selected(self, slopes: np.ndarray) -> np.ndarray:
         problem, model = self.problem, cast(SharedBasis, self.problem.model)
+        count = min(problem.rank - len(self._bases), self.settings["bases"])
         if count <= 0:
             return np.zeros((problem.design.n_features, 0))
         gradient = BasisGradient(problem.design, slopes, model.diagonal)
         p = DUAL_ORDER[problem.penalty.row_norm]
         H, size = select(gradient, p, self.settings["selection"], count, self._rng)
-        self.criterion = float(size.max(initial=0.0))
-        least = problem.lambda_sparse
-        if model.radius:
-            # The norms of the present bases take the place of λ.
-            least = float(gradient.norms(self._bases.T, p).max(initial=0.0))
+        # Under a radius the norms of the present bases take the place of λ.
+        present = self._bases.T[:, : len(self._bases) if model.radius else 0]
+        least = gradient.norms(present, p).max(initial=problem.lambda_sparse)
         return H[:, size > least * (1.0 + _NEWS)]
 
     def _refit_output(self, H: np.ndarray) -> None:
@@ -221,7 +214,7 @@ class ConditionalGradient(BasisSolver):
         self._keep(T, H)
 
     def _refit_both(self) -> None:
-        layer, accuracy = self._layer(), self.settings["accuracy"]
+        layer, accuracy = OutputLayer(self.problem, self._bases.T, self._w), self.settings["accuracy"]
         if self._published or layer.penalty.row_norm != 2.0:
             self._keep(*fista(layer, (self._T, self._bases.T), accuracy, MOST_STEPS))
         else:
@@ -242,10 +235,9 @@ class ProjectedGradient(BasisSolver):
         ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, restarted in each."),
     )
 
-    def epoch(self) -> float:
-        before, layer = (self._here or self._evaluate())[0], self._layer()
+    def _move(self, slopes: np.ndarray) -> None:
+        layer = OutputLayer(self.problem, self._bases.T, self._w)
         self._T, H = fista(layer, (self._T, self._bases.T), 0.0, self.settings["steps"])
         self._bases = H.T.copy()
         if is_wide(self.problem):
-            self._w = fit_linear_part(self.problem, self._layer().Z @ self._T, self._w, 1e-6)
-        return self._fall(before)
+            self._w = fit_linear_part(self.problem, layer.Z @ self._T, self._w, 1e-6)
