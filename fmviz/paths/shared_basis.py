@@ -70,12 +70,10 @@ def search_basis_strength(
     problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem), lambda_p=0.0)
     top = largest_strength(problem)
     parts = parts_of(problem, folds)
-    starts = [train.start(0.0, rng) for train, _ in parts]
-    strengths = [float(share * top) for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count)]
     path = trials_along(
         parts,
-        strengths,
-        starts,
+        [float(share * top) for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count)],
+        [train.start(0.0, rng) for train, _ in parts],
         order="down",
         budget=_BUDGET,
         method=method,

@@ -119,10 +119,6 @@ class SharedBasis(Model):
         """Return σ as a kernel of columns."""
         return (Polynomial(2) if self.diagonal else Anova(2),)
 
-    def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
-        """Return all columns, with their kernel."""
-        return [(slice(0, n_columns), self.kernels()[0])]
-
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
         """Return the number of used pairs, under their order."""
         return {2: self.used_interactions(parameters)}

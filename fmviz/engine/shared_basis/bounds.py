@@ -163,8 +163,9 @@ def sum_of_squares_bound(matrices: np.ndarray, enough: float = 0.0) -> float:
     x = (symmetrised(A, d) - A).ravel()
     options = {"maxiter": _STEPS, "maxcor": 20}
     for share in _SMOOTHING:
-        args = (share / np.log(len(A)),)
-        x = minimize(smooth, x, args, "L-BFGS-B", jac=True, callback=stop, options=options).x
+        x = minimize(
+            smooth, x, (share / np.log(len(A)),), "L-BFGS-B", jac=True, callback=stop, options=options
+        ).x
         if best <= least:
             break
     return float(np.sqrt(max(0.0, best) * size))

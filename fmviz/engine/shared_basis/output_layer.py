@@ -101,9 +101,8 @@ class OutputLayer:
         self._widths = [part.shape[1] for part in parts]
         self.Z = np.ascontiguousarray(np.hstack(parts))
         # ‖V‖² is a ridge, too.
-        own, self.strength = 0.0, problem.lambda_sparse
-        if self.penalty.smooth:
-            own, self.strength = self.strength * self.penalty.quad, 0.0
+        self.strength = 0.0 if self.penalty.smooth else problem.lambda_sparse
+        own = problem.lambda_sparse * self.penalty.quad
         self.ridge = np.repeat([own, problem.lambda_w, 0.0], self._widths)
 
     def penalties(self, T: np.ndarray) -> float:
@@ -133,12 +132,9 @@ class OutputLayer:
 
     def prox(self, eta: float, T: np.ndarray, *bases: np.ndarray) -> list[np.ndarray]:
         """Return the operator of η times the non-smooth part; bases are projected on the unit ball."""
-        out, V, radius = T.copy(), np.ascontiguousarray(T[: self.k]), self.problem.model.radius
-        if self.k and radius:
-            out[: self.k] = project(self.penalty, V, radius)
-        elif self.k and self.strength:
-            out[: self.k] = self.penalty.prox(V, eta * self.strength)
-        return [out, *(H / np.maximum(np.linalg.norm(H, axis=0), 1.0) for H in bases)]
+        V, radius = np.ascontiguousarray(T[: self.k]), self.problem.model.radius
+        V = project(self.penalty, V, radius) if radius else self.penalty.prox(V, eta * self.strength)
+        return [np.vstack([V, T[self.k :]]), *(H / np.maximum(np.linalg.norm(H, axis=0), 1.0) for H in bases)]
 
     def metric(self, T: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, bool]]:
         """Return ZᵀCSZ/N, S the curvatures of the loss at Θ, shape (q, q), and its Cholesky decomposition."""
@@ -156,7 +152,9 @@ class OutputLayer:
         return K, cho_factor(K, check_finite=False)
 
 
-def fista(layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: int) -> Sequence[np.ndarray]:
+def fista(
+    layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: int = MOST_STEPS
+) -> Sequence[np.ndarray]:
     """Return Θ, or Θ and H, after accelerated proximal gradient steps with restarts ([C] Appendix D).
 
     Steps have a line search; they end once no entry moves by more than `tol` of the largest one of its block.

@@ -26,11 +26,10 @@ def largest_strength(problem: Problem) -> float:
         A problem of the model "shared_basis", with a penalty that makes rows of V zero; its λ is ignored.
     """
     model: Any = problem.model
-    d, m = problem.design.n_features, problem.target.n_outputs
-    layer = OutputLayer(problem, np.zeros((d, 0)), np.zeros((d, m)))
-    start = np.zeros((layer.Z.shape[1], m)), np.zeros((d, m))
-    refit = partial(whitened, tol=_ACCURACY)
-    T, _ = refit_output_layer(layer, *start, refit, _ACCURACY)
+    w = np.zeros((problem.design.n_features, problem.target.n_outputs))
+    layer = OutputLayer(problem, w[:, :0], w)
+    start = np.zeros((layer.Z.shape[1], w.shape[1]))
+    T, _ = refit_output_layer(layer, start, w, partial(whitened, tol=_ACCURACY), _ACCURACY)
     slopes = risk_and_slopes(problem, layer.Z @ T + layer.offset)[1]
     gradient = BasisGradient(problem.design, slopes, model.diagonal)
     norms = select(gradient, DUAL_ORDER[problem.penalty.row_norm], "eigen", 1, np.random.default_rng(0))[1]

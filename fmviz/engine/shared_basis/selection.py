@@ -138,9 +138,7 @@ def _best_l1(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
     return H[:, np.argsort(-gradient.norms(H, np.inf), kind="stable")]
 
 
-Method = Callable[[BasisGradient, float, int, np.random.Generator], np.ndarray]
-
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Callable[[BasisGradient, float, int, np.random.Generator], np.ndarray]] = {
     "eigen": _eigen,
     "refine": lambda gradient, p, count, rng: refined(gradient, _best_l1(gradient, rng)[:, :count], p),
     "random_refine": lambda gradient, p, count, rng: refined(

@@ -14,7 +14,6 @@ from ..problem import Formulation
 from ..settings import ParamSpec
 from ..shared_basis.gradients import DUAL_ORDER, BasisGradient
 from ..shared_basis.output_layer import (
-    MOST_STEPS,
     OutputLayer,
     descend,
     fista,
@@ -76,8 +75,7 @@ class BasisSolver(Solver):
     def _evaluate(self) -> tuple[float, np.ndarray]:
         """Return the objective and the slopes of the risk, shape (N, m), at the present point."""
         problem, here = self.problem, self.parameters()
-        F = problem.predict(here).reshape(problem.design.n_samples, -1)
-        risk, slopes = risk_and_slopes(problem, F)
+        risk, slopes = risk_and_slopes(problem, problem.predict(here).reshape(len(problem.y), -1))
         return risk + sum(problem.penalties(here).values()), slopes
 
     def epoch(self) -> float:
@@ -176,7 +174,8 @@ class ConditionalGradient(BasisSolver):
             self._refit_output(self._bases.T)
 
     def _move(self, slopes: np.ndarray) -> None:
-        self._refit_output(np.hstack([self._bases.T, self._selected(slopes)]))
+        new = self._bases[:0].T if self.at_rank() else self._selected(slopes)
+        self._refit_output(np.hstack([self._bases.T, new]))
         if self.settings["refit"] == "full" and len(self._bases):
             self._refit_both()
 
@@ -190,8 +189,6 @@ class ConditionalGradient(BasisSolver):
     def _selected(self, slopes: np.ndarray) -> np.ndarray:
         problem, model = self.problem, cast(SharedBasis, self.problem.model)
         count = min(problem.rank - len(self._bases), self.settings["bases"])
-        if count <= 0:
-            return np.zeros((problem.design.n_features, 0))
         gradient = BasisGradient(problem.design, slopes, model.diagonal)
         p = DUAL_ORDER[problem.penalty.row_norm]
         H, size = select(gradient, p, self.settings["selection"], count, self._rng)
@@ -204,10 +201,10 @@ class ConditionalGradient(BasisSolver):
         k, accuracy = len(self._bases), self.settings["accuracy"]
         T = np.insert(self._T, [k] * (H.shape[1] - k), 0.0, axis=0)
 
+        part = min(_PART, _PER_ACCURACY * accuracy)
+
         def refit(layer: OutputLayer, T: np.ndarray) -> np.ndarray:
-            if self._published:
-                return fista(layer, (T,), accuracy, MOST_STEPS)[0]
-            return whitened(layer, T, accuracy, part=min(_PART, _PER_ACCURACY * accuracy))
+            return fista(layer, (T,), accuracy)[0] if self._published else whitened(layer, T, accuracy, part)
 
         layer = OutputLayer(self.problem, H, self._w)
         T, self._w = refit_output_layer(layer, T, self._w, refit, accuracy)
@@ -216,7 +213,7 @@ class ConditionalGradient(BasisSolver):
     def _refit_both(self) -> None:
         layer, accuracy = OutputLayer(self.problem, self._bases.T, self._w), self.settings["accuracy"]
         if self._published or layer.penalty.row_norm != 2.0:
-            self._keep(*fista(layer, (self._T, self._bases.T), accuracy, MOST_STEPS))
+            self._keep(*fista(layer, (self._T, self._bases.T), accuracy))
         else:
             self._keep(*descend(layer, self._T, self._bases.T, accuracy))
 
