@@ -68,11 +68,10 @@ def search_basis_strength(
     if problem.design.n_samples * problem.target.n_outputs >= _MANY:
         folds = folds[:1]
     problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem), lambda_p=0.0)
-    top = largest_strength(problem)
     parts = parts_of(problem, folds)
     path = trials_along(
         parts,
-        [float(share * top) for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count)],
+        (np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count) * largest_strength(problem)).tolist(),
         [train.start(0.0, rng) for train, _ in parts],
         order="down",
         budget=_BUDGET,

@@ -62,8 +62,8 @@ def largest_norm(gradient: BasisGradient, p: float, thorough: bool = True, enoug
     if gradient.d <= _DENSE:
         each = [spectral_norm(G) for G in (gradient.matrices if gradient.small else gradient.each())]
     else:
-        operators = (PairGradient(gradient.design, slope, gradient.diagonal) for slope in gradient.slopes.T)
-        each = [operator.norm(1e-9 if thorough else 1e-4) for operator in operators]
+        tol = 1e-9 if thorough else 1e-4
+        each = [PairGradient(gradient.design, a, gradient.diagonal).norm(tol) for a in gradient.slopes.T]
     if p == np.inf or m == 1:
         return max(each)
     bounds = [float(np.linalg.norm(each))]

@@ -41,13 +41,12 @@ DUAL_ORDER: Mapping[Any, float] = {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}
 
 
 def dual_vectors(G: np.ndarray, p: float) -> np.ndarray:
-    """Return for the rows of G the a, ‖a‖_q = 1, with ⟨a, g⟩ = ‖g‖_p, shape of G."""
+    """Return for the rows of G the a, ‖a‖_q ≤ 1, with ⟨a, g⟩ = ‖g‖_p, shape of G."""
     signs = np.where(G < 0.0, -1.0, 1.0)
     if p == 1.0:
         return signs
     if p == 2.0:
-        size = np.linalg.norm(G, axis=1, keepdims=True)
-        return np.divide(G, size, out=np.full_like(G, 1.0 / np.sqrt(G.shape[1])), where=size > 0)
+        return np.asarray(G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), _TINY))
     largest = np.abs(G).argmax(axis=1)[:, None]
     return np.where(np.arange(G.shape[1]) == largest, signs, 0.0)
 
@@ -109,8 +108,7 @@ class BasisGradient:
         """
         count = min(count, self.d)
         if self.small:
-            sums = np.tensordot(A, self.matrices, axes=1)
-            values, vectors = np.linalg.eigh(sums)
+            values, vectors = np.linalg.eigh(np.tensordot(A, self.matrices, axes=1))
             order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :count]
             return np.take_along_axis(vectors, order[:, None, :], axis=2)
         directions = np.zeros((len(A), self.d, count))

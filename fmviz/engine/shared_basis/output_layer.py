@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,7 @@ def risk_and_slopes(problem: Problem, F: np.ndarray) -> tuple[float, np.ndarray]
 
 def is_wide(problem: Problem) -> bool:
     """Return whether there are linear weights, and X is too large to be columns of Z."""
-    n, d = problem.design.shape
-    return problem.fit_linear and (d > _WIDE or n * d > _LARGE)
+    return problem.fit_linear and (problem.design.n_features > _WIDE or prod(problem.design.shape) > _LARGE)
 
 
 def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
@@ -89,12 +89,12 @@ class OutputLayer:
 
     def __init__(self, problem: Problem, H: np.ndarray, w: np.ndarray) -> None:
         self.problem, self.k, self.penalty = problem, H.shape[1], problem.penalty
-        self._diagonal = problem.model.diagonal  # type: ignore[attr-defined]
+        self.diagonal = problem.model.diagonal  # type: ignore[attr-defined]
         wide, X = is_wide(problem), problem.design.matrix
         self.offset = problem.design.dot(w) if wide else 0.0
         X = X[:, : X.shape[1] if problem.fit_linear and not wide else 0]
         parts = [
-            activations(problem.design, H, self._diagonal),
+            activations(problem.design, H, self.diagonal),
             X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64),
             np.ones((len(problem.y), int(problem.fit_intercept))),
         ]
@@ -102,8 +102,8 @@ class OutputLayer:
         self.Z = np.ascontiguousarray(np.hstack(parts))
         # ‖V‖² is a ridge, too.
         self.strength = 0.0 if self.penalty.smooth else problem.lambda_sparse
-        own = problem.lambda_sparse * self.penalty.quad
-        self.ridge = np.repeat([own, problem.lambda_w, 0.0], self._widths)
+        ridges = problem.lambda_sparse * self.penalty.quad, problem.lambda_w, 0.0
+        self.ridge = np.repeat(ridges, self._widths)
 
     def penalties(self, T: np.ndarray) -> float:
         """Return λ_w‖w‖² + λΩ(V)."""
@@ -121,12 +121,12 @@ class OutputLayer:
         design = self.problem.design
         if H is not None:
             products = design.dot(H)
-            self.Z[:, : self.k] = activations(design, H, self._diagonal, products)
+            self.Z[:, : self.k] = activations(design, H, self.diagonal, products)
         risk, slopes = risk_and_slopes(self.problem, self.Z @ T + self.offset)
         ridge = self.ridge[:, None] * T
         gradients = [self.Z.T @ slopes + 2.0 * ridge]
         if H is not None:
-            gradient = BasisGradient(design, slopes, self._diagonal)
+            gradient = BasisGradient(design, slopes, self.diagonal)
             gradients.append(2.0 * gradient.images(H, T[: self.k], products))
         return risk + float((ridge * T).sum()), gradients
 
@@ -147,7 +147,7 @@ class OutputLayer:
         # X, X, and 1.
         diagonal = np.diagonal(K) * (1.0 + _JITTER)
         blocks = np.split(diagonal, np.cumsum(self._widths)[:-1])
-        sizes = np.repeat([block.mean() if block.size else 0.0 for block in blocks], self._widths)
+        sizes = np.concatenate([np.full_like(block, block.mean()) for block in blocks if block.size])
         np.fill_diagonal(K, diagonal + (_JITTER * sizes + _TINY))
         return K, cho_factor(K, check_finite=False)
 
@@ -238,8 +238,7 @@ def _combination(
     rhs = np.array([float((steps[-1] * b).sum()) for b in weighed])
     gram[np.diag_indices_from(gram)] *= 1.0 + 1e-10
     shares = np.linalg.lstsq(gram, rhs, rcond=1e-14)[0]
-    images = np.diff([image for _, image in past], axis=0)
-    return np.asarray(past[-1][1] - np.tensordot(shares, images, axes=1))
+    return np.asarray(past[-1][1] - np.tensordot(shares, np.diff([i for _, i in past], axis=0), axes=1))
 
 
 def whitened(layer: OutputLayer, T: np.ndarray, tol: float, part: float = 0.0) -> np.ndarray:
@@ -342,8 +341,8 @@ def fit_linear_part(problem: Problem, F: np.ndarray, w: np.ndarray, tol: float) 
         return value + problem.lambda_w * float(x @ x), gradient.ravel()
 
     options = {"maxiter": _LINEAR_STEPS, "ftol": 0.1 * tol, "gtol": 0.0}
-    result = minimize(objective, w.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(result.x).reshape(w.shape)
+    x = minimize(objective, w.ravel(), jac=True, method="L-BFGS-B", options=options).x
+    return np.asarray(x).reshape(w.shape)
 
 
 def refit_output_layer(

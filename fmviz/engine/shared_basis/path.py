@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -25,12 +24,11 @@ def largest_strength(problem: Problem) -> float:
     problem : Problem
         A problem of the model "shared_basis", with a penalty that makes rows of V zero; its λ is ignored.
     """
-    model: Any = problem.model
     w = np.zeros((problem.design.n_features, problem.target.n_outputs))
     layer = OutputLayer(problem, w[:, :0], w)
     start = np.zeros((layer.Z.shape[1], w.shape[1]))
     T, _ = refit_output_layer(layer, start, w, partial(whitened, tol=_ACCURACY), _ACCURACY)
     slopes = risk_and_slopes(problem, layer.Z @ T + layer.offset)[1]
-    gradient = BasisGradient(problem.design, slopes, model.diagonal)
+    gradient = BasisGradient(problem.design, slopes, layer.diagonal)
     norms = select(gradient, DUAL_ORDER[problem.penalty.row_norm], "eigen", 1, np.random.default_rng(0))[1]
     return float(norms.max(initial=0.0))

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import huber
 
 from ..design import Design
 from .gradients import BasisGradient, dual_vectors, unit
@@ -71,9 +72,7 @@ def _refined(gradient: BasisGradient, h: np.ndarray, p: float) -> np.ndarray:
         g = gradient.values(h[:, None])[0]
         if p == 2.0:
             return float(g @ g), 2.0 * g
-        size = np.abs(g)
-        huber = np.where(size <= width, 0.5 * g * g / width, size - 0.5 * width)
-        return float(huber.sum()), np.clip(g / width, -1.0, 1.0)
+        return float(huber(width, g).sum()) / width, np.clip(g / width, -1.0, 1.0)
 
     value, weight = criterion(h)
     for _ in range(_STEPS):
@@ -121,8 +120,7 @@ def every_sign(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
 
 
 def _eigen(gradient: BasisGradient, p: float, count: int, rng: np.random.Generator) -> np.ndarray:
-    both = gradient.leading(np.eye(gradient.m), 2, rng)
-    starts = np.hstack([both[:, :, 0].T, both[:, :, -1].T])
+    starts = np.hstack([*gradient.leading(np.eye(gradient.m), 2, rng).transpose(2, 1, 0)])
     if p == np.inf:
         return starts
     if gradient.d <= _CHEAP:

@@ -201,10 +201,10 @@ class ConditionalGradient(BasisSolver):
         k, accuracy = len(self._bases), self.settings["accuracy"]
         T = np.insert(self._T, [k] * (H.shape[1] - k), 0.0, axis=0)
 
-        part = min(_PART, _PER_ACCURACY * accuracy)
-
         def refit(layer: OutputLayer, T: np.ndarray) -> np.ndarray:
-            return fista(layer, (T,), accuracy)[0] if self._published else whitened(layer, T, accuracy, part)
+            if self._published:
+                return fista(layer, (T,), accuracy)[0]
+            return whitened(layer, T, accuracy, min(_PART, _PER_ACCURACY * accuracy))
 
         layer = OutputLayer(self.problem, H, self._w)
         T, self._w = refit_output_layer(layer, T, self._w, refit, accuracy)
