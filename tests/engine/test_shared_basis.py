@@ -137,7 +137,7 @@ def test_refits_of_both_layers_agree_and_do_not_rise():
     H = random_bases(problem, 2)
     layer = layer_on(problem, H)
     T = whitened(layer, np.zeros((layer.Z.shape[1], 3)), 1e-10)
-    ends = [descend(layer, T, H, 1e-12), fista(layer_on(problem, H), (T, H), 1e-9, 20_000)]
+    ends = [descend(layer, (T, H), 1e-12), fista(layer_on(problem, H), (T, H), 1e-9, 20_000)]
     before, ours, published = (layer_on(problem, H).at(T).objective for T, H in ((T, H), *ends))
     assert ours <= before
     assert ours == pytest.approx(published, rel=1e-8)

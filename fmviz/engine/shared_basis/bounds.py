@@ -89,6 +89,8 @@ def _pairs(d: int) -> tuple[Any, ...]:
         The features of each pair.
     scale : (D,) ndarray
         1 on the diagonal, √2 off it.
+    outer : (D, D) ndarray
+        The products of two scales.
     first, second : (D, D) int ndarrays
         For pairs (i, j), (k, l): the places of (i, k) and (j, l), and of (i, l) and (j, k).
     """
@@ -96,7 +98,8 @@ def _pairs(d: int) -> tuple[Any, ...]:
     place = np.zeros((d, d), dtype=np.int64)
     place[i, j] = place[j, i] = np.arange(i.size)
     first = place[i[:, None], i], place[j[:, None], j]
-    return i, j, np.where(i == j, 1.0, np.sqrt(2.0)), first, (place[i[:, None], j], place[j[:, None], i])
+    scale = np.where(i == j, 1.0, np.sqrt(2.0))
+    return i, j, scale, scale[:, None] * scale, first, (place[i[:, None], j], place[j[:, None], i])
 
 
 def _form(matrices: np.ndarray) -> np.ndarray:
@@ -108,8 +111,7 @@ def _form(matrices: np.ndarray) -> np.ndarray:
 
 def symmetrised(A: np.ndarray, d: int) -> np.ndarray:
     """Return S(A): the mean over the three pairings of four indices, which preserves ⟨hhᵀ, A hhᵀ⟩."""
-    *_, scale, first, second = _pairs(d)
-    outer = scale[:, None] * scale
+    *_, outer, first, second = _pairs(d)
     entries = A / outer
     return np.asarray((entries + entries[first] + entries[second]) * (outer / 3.0))
 

@@ -104,9 +104,8 @@ class BasisGradient:
     def leading(self, A: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return eigenvectors of Σ_c a_rc Γ_c of largest |eigenvalue| for the rows of A, shape (s, m).
 
-        Shape (s, d, count), largest first; of many features by Lanczos iterations.
+        Shape (s, d, count), at most d of them, largest first; of many features by Lanczos iterations.
         """
-        count = min(count, self.d)
         if self.small:
             values, vectors = np.linalg.eigh(np.tensordot(A, self.matrices, axes=1))
             order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :count]

@@ -299,8 +299,8 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, part: float = 0.0) -
 
 
 def descend(
-    layer: OutputLayer, T: np.ndarray, H: np.ndarray, tol: float, most: int = MOST_STEPS
-) -> tuple[np.ndarray, np.ndarray]:
+    layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: int = MOST_STEPS
+) -> Sequence[np.ndarray]:
     """Return Θ and H, of unit columns, after L-BFGS iterations on both, and a refit of the output layer.
 
     For ℓ1/ℓ2, which is smooth on rows that are not 0: the iterations ignore the kink there, and the refit
@@ -308,6 +308,7 @@ def descend(
     """
     from scipy.optimize import minimize
 
+    T, H = blocks
     before, strength, k = layer.at(T).objective, layer.strength, layer.k
 
     def parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

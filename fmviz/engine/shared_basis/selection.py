@@ -115,8 +115,9 @@ def every_sign(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
             f"eigenproblems; it is for at most {MOST_SIGNS}. Choose selection='eigen'."
         )
     signs = np.array([(1.0, *others) for others in product((-1.0, 1.0), repeat=gradient.m - 1)])
-    blocks = [signs[begin : begin + 256] for begin in range(0, len(signs), 256)]
-    return np.hstack([gradient.leading(block, 1, rng)[:, :, 0].T for block in blocks])
+    return np.hstack(
+        [gradient.leading(signs[n : n + 256], 1, rng)[:, :, 0].T for n in range(0, len(signs), 256)]
+    )
 
 
 def _eigen(gradient: BasisGradient, p: float, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -177,7 +177,9 @@ class ConditionalGradient(BasisSolver):
         new = self._bases[:0].T if self.at_rank() else self._selected(slopes)
         self._refit_output(np.hstack([self._bases.T, new]))
         if self.settings["refit"] == "full" and len(self._bases):
-            self._refit_both()
+            layer, both = OutputLayer(self.problem, self._bases.T, self._w), (self._T, self._bases.T)
+            local = fista if self._published or layer.penalty.row_norm != 2.0 else descend
+            self._keep(*local(layer, both, self.settings["accuracy"]))
 
     def at_rank(self) -> bool:
         return len(self._bases) == self.problem.rank
@@ -202,20 +204,12 @@ class ConditionalGradient(BasisSolver):
         T = np.insert(self._T, [k] * (H.shape[1] - k), 0.0, axis=0)
 
         def refit(layer: OutputLayer, T: np.ndarray) -> np.ndarray:
-            if self._published:
-                return fista(layer, (T,), accuracy)[0]
-            return whitened(layer, T, accuracy, min(_PART, _PER_ACCURACY * accuracy))
+            part = min(_PART, _PER_ACCURACY * accuracy)
+            return fista(layer, (T,), accuracy)[0] if self._published else whitened(layer, T, accuracy, part)
 
         layer = OutputLayer(self.problem, H, self._w)
         T, self._w = refit_output_layer(layer, T, self._w, refit, accuracy)
         self._keep(T, H)
-
-    def _refit_both(self) -> None:
-        layer, accuracy = OutputLayer(self.problem, self._bases.T, self._w), self.settings["accuracy"]
-        if self._published or layer.penalty.row_norm != 2.0:
-            self._keep(*fista(layer, (self._T, self._bases.T), accuracy))
-        else:
-            self._keep(*descend(layer, self._T, self._bases.T, accuracy))
 
 
 class ProjectedGradient(BasisSolver):
