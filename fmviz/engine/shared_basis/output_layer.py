@@ -222,15 +222,13 @@ def _sweeps(view):
 
 def _combination(
     past: Sequence[tuple[np.ndarray, np.ndarray]], factor: tuple[np.ndarray, bool]
-) -> np.ndarray | None:
+) -> np.ndarray:
     """Return Anderson's combination of points and their images under a fixed-point map (Walker and Ni 2011).
 
     For proximal steps the points before the operator are combined (Mai and Johansson 2020): they move
     smoothly where an entry of the result becomes 0, and zeros stay exact. The metric is the inverse of K,
-    given by its Cholesky decomposition; a single point has no combination.
+    given by its Cholesky decomposition. It takes two points.
     """
-    if len(past) < 2:
-        return None
     steps = [image - point for point, image in past]
     apart = np.diff(steps, axis=0)
     weighed = [cho_solve(factor, step, check_finite=False) for step in apart]
@@ -279,8 +277,8 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, part: float = 0.0) -
             continue
         if point is not None:
             past = [*past[-_PAST:], (point, image)]
-        jump = _combination(past, factor)
-        if jump is not None:
+        if len(past) > 1:
+            jump = _combination(past, factor)
             there = layer.at(operator(jump))
             if there.objective <= here.objective - _SHARE * promised:
                 here, point = there, jump
