@@ -33,7 +33,7 @@ def activations(
 
 def unit(H: np.ndarray) -> np.ndarray:
     """Return H, shape (d,) or (d, s), with columns of norm 1; zeros stay."""
-    return np.asarray(H / np.maximum(np.linalg.norm(H, axis=0), _TINY))
+    return np.asarray(H / np.maximum(np.linalg.norm(H, axis=0 if H.ndim == 2 else None), _TINY))
 
 
 DUAL_ORDER: Mapping[Any, float] = {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}
