@@ -359,21 +359,25 @@ class Design:
     def _is_blocked(self, right: np.ndarray) -> bool:
         return self.nnz >= _MANY and right.ndim == 2 and self.storage is not DENSE
 
+    def is_read_by_rows(self, width: int) -> bool:
+        """Return whether X is sparse, and a product of it with so many columns is large."""
+        return self.storage is not DENSE and self.n_samples * width > _MOST_NUMBERS
+
     def parts(self, width: int) -> Iterator[tuple[slice, slice, Design]]:
         """Yield columns of a right-hand side of that width, rows, and the design of these rows alone.
 
-        Together they are all columns and rows; a product of one design with its columns is not large. Of most
-        data it is a single one, the design itself. The others can be multiplied, and no more.
+        Together they are all columns and rows; of a dense X, a product of one design with its columns is not
+        large. Of most data it is a single one, the design itself. The others can be multiplied, and no more.
         """
-        if self.n_samples * width <= _MOST_NUMBERS:
+        if self.storage is not DENSE or self.n_samples * width <= _MOST_NUMBERS:
             yield slice(None), slice(None), self
             return
-        matrix, step = self.matrix if self.storage is DENSE else self.by_rows, _MOST_NUMBERS // _WIDTH
+        step = _MOST_NUMBERS // _WIDTH
         for begin in range(0, self.n_samples, step):
             part = object.__new__(Design)
             part.dtype, part.storage, part.nnz, part._powers = self.dtype, self.storage, self.nnz, {}
             rows = slice(begin, begin + step)
-            part.matrix = matrix[rows]
+            part.matrix = self.matrix[rows]
             for left in range(0, width, _WIDTH):
                 yield slice(left, left + _WIDTH), rows, part
 

@@ -63,34 +63,27 @@ def search_basis_strength(
     ValueError
         If it is stopped before the first fit.
     """
-    known = {spec.name for spec in solver.params}
-    method = get_solver(
-        solver.name, {**solver.settings, **{name: value for name, value in _QUICK.items() if name in known}}
-    )
+    quick = {name: value for name, value in _QUICK.items() if name in solver.settings}
+    method = get_solver(solver.name, solver.settings | quick)
     if problem.design.n_samples * problem.target.n_outputs >= _MANY:
         folds = folds[:1]
     problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem), lambda_p=0.0)
-    top = largest_strength(problem)
     parts = parts_of(problem, folds)
-    starts = [train.start(0.0, rng) for train, _ in parts]
-    strengths = [float(share * top) for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count)]
     path = trials_along(
         parts,
-        strengths,
-        starts,
+        (np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count) * largest_strength(problem)).tolist(),
+        [train.start(0.0, rng) for train, _ in parts],
         order="down",
         budget=_BUDGET,
         method=method,
         rng=rng,
         should_stop=should_stop,
     )
-    trials: list[Trial] = []
-    best: tuple[Trial, Parameters] | None = None
+    ends: dict[Trial, Parameters] = {}
     for trial, fits in until_worse(path, patience):
-        trials.append(trial)
+        ends[trial] = fits[0]
         yield trial
-        if best is None or trial.loss < best[0].loss:
-            best = trial, fits[0]
-    if best is None:
+    if not ends:
         raise ValueError("Stopped before the first fit.")
-    return Validation(trials, *best, 0.0)
+    best = min(ends, key=lambda trial: trial.loss)
+    return Validation([*ends], best, ends[best], 0.0)

@@ -350,9 +350,10 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                 st.latex(operator)
                 st.caption(f"Selects {plain(selects)}. Source: {penalty.source}.")
             with st.container():
-                size = "‖p_j‖₂" if penalty.row_wise else "|p_j,0|"
+                size = r"$\lVert p_j\rVert_2$" if penalty.row_wise else "$|p_{j,0}|$"
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
-                st.table(table.set_axis(["j", size, "loses", "leaves"], axis=1).set_index("j"), border=False)
+                heads = ["$j$", size, "loses", "leaves"]
+                st.table(table.set_axis(heads, axis=1), border=False, hide_index=True)
                 st.caption("Sorted; around the last that stays.")
 
 

@@ -21,6 +21,7 @@ from fmviz.engine import counting
 from fmviz.engine._jit import _identity, python_version
 from fmviz.engine.design import Design
 from fmviz.engine.losses import scalar
+from fmviz.engine.models import factorization_machine, pairs
 from fmviz.engine.models.columns import AllSubsets, Anova, anova, subsets
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES, powers
@@ -83,6 +84,8 @@ FACTORIES = (
     *((pbcd, name) for name in ("row_sweep", "pair_row_sweep")),
     *((psgd, name) for name in ("lazy_steps", "dense_steps")),
     *((anova, name) for name in ("anova_of_rows", "anova_slopes_of_rows")),
+    (factorization_machine, "pairs_of_rows"),
+    (pairs, "pair_slopes_of_rows"),
     *((subsets, name) for name in ("subsets_tables", "subsets_of_rows", "subsets_slopes_of_rows")),
     (_sweeping, "linear_sweep"),
     (scalar, "_evaluate"),
@@ -213,6 +216,32 @@ def test_column_kernels_agree_with_python(kernel, storage, monkeypatch, rng):
         assert first == pytest.approx(two, abs=1e-12)
 
 
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("storage", ["sparse", "binary"])
+def test_pairs_of_a_large_sparse_x_are_those_of_a_small_one(storage, monkeypatch, rng):
+    problem = problem_for(storage, "squared", "l1", True)
+    here = problem.start(0.5, rng).replace(w=rng.normal(size=5))
+    design, weight = problem.design, rng.normal(size=11)
+
+    def run():
+        f, sums = problem.model.forward(design, here)
+        return [
+            f,
+            sums,
+            problem.model.forward(design, here, keep=False)[0],
+            problem.model.gradient(design, here, weight, sums)[0],
+            problem.model.curvature(design, here, weight**2),
+        ]
+
+    small = run()
+    monkeypatch.setattr("fmviz.engine.design._MOST_NUMBERS", 0)
+    large = run()
+    in_python(monkeypatch)
+    for by_columns, by_rows, plain in zip(small, large, run(), strict=True):
+        assert by_rows == pytest.approx(by_columns, abs=1e-12)
+        assert by_rows == pytest.approx(plain, abs=1e-14)
+
+
 def test_products_of_components_agree_with_python(rng):
     A, u, result = rng.normal(size=(9, 6)), rng.normal(size=6), np.zeros(9)
     entry_sweep.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, result)
@@ -297,6 +326,8 @@ def test_no_kernel_is_left_out():
         "models.columns.subsets.subsets_of_rows",
         "models.columns.subsets.subsets_slopes_of_rows",
         "models.columns.subsets.subsets_tables",
+        "models.pairs.pair_slopes_of_rows",
+        "models.pairs.pairs_of_rows",
         "penalties.powers.prox_power_rows",
         "penalties.operators.squared_norm.prox_each_row",
         "sampling.gibbs.factor_draws",

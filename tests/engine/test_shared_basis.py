@@ -68,6 +68,10 @@ def random_bases(problem: Problem, k: int, seed: int = 0) -> np.ndarray:
     return H / np.linalg.norm(H, axis=0)
 
 
+def layer_on(problem: Problem, H: np.ndarray) -> OutputLayer:
+    return OutputLayer(problem, H, np.zeros((problem.design.n_features, problem.target.n_outputs)))
+
+
 def run(problem: Problem, epochs: int = 20, start: Any = None, **settings: Any) -> Any:
     solver = get_solver("conditional_gradient", settings)
     budget = Budget(epochs=epochs, tol=1e-9, report_every=None)
@@ -92,7 +96,7 @@ def test_gradients_in_bases_are_those_of_brute_force(kernel, storage, rng):
 def test_gradients_of_both_layers_are_finite_differences(kernel):
     problem = small_problem(kernel=kernel, n=15, m=3, fit_linear=True)
     H = random_bases(problem, 3)
-    layer = OutputLayer(problem, H)
+    layer = layer_on(problem, H)
     T = np.random.default_rng(1).normal(size=(layer.Z.shape[1], 3))
     _, (in_T, in_H) = layer.smooth(T, H)
     for result, expected in (
@@ -109,7 +113,7 @@ def test_refits_of_the_output_layer_agree(loss, penalty):
     problem = small_problem(loss=loss, penalty="l1_l2" if penalty == "l2" else penalty, fit_linear=True)
     if penalty == "l2":
         problem = replace(problem, penalty=OUTPUT_PENALTIES["l2"])
-    layer = OutputLayer(problem, random_bases(problem, 8))
+    layer = layer_on(problem, random_bases(problem, 8))
     start = np.zeros((layer.Z.shape[1], 3))
     ours, (published,) = whitened(layer, start, 1e-12), fista(layer, (start,), 1e-10, 20_000)
     assert layer.at(ours).objective == pytest.approx(layer.at(published).objective, rel=1e-8)
@@ -121,7 +125,7 @@ def test_refits_of_the_output_layer_agree(loss, penalty):
 @pytest.mark.needs_jit
 def test_the_sweeps_of_the_output_layer_agree_with_their_python_source(monkeypatch):
     problem = small_problem()
-    layer = OutputLayer(problem, random_bases(problem, 6))
+    layer = layer_on(problem, random_bases(problem, 6))
     start, compiled = np.zeros((layer.Z.shape[1], 3)), output_layer._sweeps
     ours = whitened(layer, start, 1e-10)
     monkeypatch.setattr(output_layer, "_sweeps", lambda view: compiled(view).py_func)
@@ -131,10 +135,10 @@ def test_the_sweeps_of_the_output_layer_agree_with_their_python_source(monkeypat
 def test_refits_of_both_layers_agree_and_do_not_rise():
     problem = small_problem(n=40, d=3, share=0.02)
     H = random_bases(problem, 2)
-    layer = OutputLayer(problem, H)
+    layer = layer_on(problem, H)
     T = whitened(layer, np.zeros((layer.Z.shape[1], 3)), 1e-10)
-    ends = [descend(layer, T, H, 1e-12), fista(OutputLayer(problem, H), (T, H), 1e-9, 20_000)]
-    before, ours, published = (OutputLayer(problem, H).at(T).objective for T, H in ((T, H), *ends))
+    ends = [descend(layer, (T, H), 1e-12), fista(layer_on(problem, H), (T, H), 1e-9, 20_000)]
+    before, ours, published = (layer_on(problem, H).at(T).objective for T, H in ((T, H), *ends))
     assert ours <= before
     assert ours == pytest.approx(published, rel=1e-8)
 
@@ -280,7 +284,7 @@ def test_a_smooth_penalty_has_a_solver_and_a_certificate_of_its_own():
     first, end = iterate(smooth, "projected_gradient", Budget(epochs=5, tol=0.0, report_every=5))
     assert end.objective < first.objective
     # On these bases the certificate is that of the output layer.
-    layer = OutputLayer(smooth, end.parameters.P)
+    layer = layer_on(smooth, end.parameters.P)
     T = whitened(layer, np.zeros((layer.Z.shape[1], 3)), 1e-9)
     best = end.parameters.replace(V=T[:-1], intercept=T[-1])
     assert 0.0 <= certify(smooth, best) < 1e-3 < certify(smooth, end.parameters)

@@ -37,7 +37,7 @@ _ENTRIES, _FEATURES = 4_000_000, 600
 _SCALES = (1.0, 1.0 - 1e-12, 1.0 - 1e-9, 1.0 - 1e-6, 1.0 - 1e-3, 0.9, 0.5)
 
 
-def tangent_gap(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
+def tangent_gap(problem: Problem, parameters: Parameters) -> float:
     """Return (F − D)/F, from 0 where no tangent step lowers the objective F, to 1; D bounds all of them."""
     objective = problem.objective(parameters)
     if not np.isfinite(objective):

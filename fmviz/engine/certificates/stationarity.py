@@ -67,7 +67,7 @@ def certificates(
     typical target: at such a point 0 is in the subdifferential once targets are moved by δ.
     """
     if problem.model.certificate == "majoriser":
-        return tangent_gap(problem, parameters, thorough), None
+        return tangent_gap(problem, parameters), None
     if not problem.loss.smooth:
         unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
         near = (replace(problem, loss=Smoothed(problem.loss, share * unit)) for share in _SMOOTHINGS)

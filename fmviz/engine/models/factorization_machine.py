@@ -15,6 +15,8 @@ from ..parameters import Parameters
 from .base import Model
 from .columns import ColumnViews
 from .columns.anova import anova_entries, anova_rows
+from .columns.base import once, twice
+from .pairs import pair_slopes, pairs_of_rows
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,14 @@ class FactorizationMachine(Model):
         """Return f for every row of the design, shape (N,), and XP, shape (N, k)."""
         P = parameters.P
         f, A = self.linear_part(design, parameters), None
+        if design.is_read_by_rows(P.shape[1]):
+            pairs_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), f)
+            if keep:
+                # As kernels keep it.
+                A = aligned_empty((P.shape[1], f.size)).T
+                for s, column in enumerate(P.T):
+                    A[:, s] = design.by_rows @ column
+            return f, A
         for columns, rows, part in design.parts(P.shape[1]):
             own = part.dot(P[:, columns])
             f[rows] += 0.5 * np.square(own).sum(axis=1)
@@ -64,6 +74,9 @@ class FactorizationMachine(Model):
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient; `sums` is XP."""
         P = parameters.P
+        if design.is_read_by_rows(P.shape[1]):
+            in_P = pair_slopes(design, P, slope, once)
+            return in_P, design.transpose_dot(slope), float(slope.sum())
         in_P = -design.transpose_dot(slope, 2)[:, None] * P
         for columns, rows, part in design.parts(P.shape[1]):
             A = part.dot(P[:, columns]) if sums is None else sums[rows, columns]
@@ -75,6 +88,8 @@ class FactorizationMachine(Model):
     ) -> np.ndarray:
         """Return the curvature, with ∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js)."""
         P = parameters.P
+        if design.is_read_by_rows(P.shape[1]):
+            return pair_slopes(design, P, weight, twice)
         square, cross = np.zeros(P.shape), np.zeros(P.shape)
         for columns, rows, part in design.parts(P.shape[1]):
             A, own = part.dot(P[:, columns]) if sums is None else sums[rows, columns], weight[rows, None]

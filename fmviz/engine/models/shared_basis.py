@@ -27,8 +27,8 @@ from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
 from ..shared_basis.bounds import largest_norm
-from ..shared_basis.gradients import BasisGradient, activations, dual_order
-from ..shared_basis.selection import select
+from ..shared_basis.gradients import DUAL_ORDER, BasisGradient, activations
+from ..shared_basis.selection import random_directions, select
 from .base import Model, Notation
 from .columns import Anova, ColumnKernel, Polynomial
 from .convex import ConvexFM
@@ -119,10 +119,6 @@ class SharedBasis(Model):
         """Return σ as a kernel of columns."""
         return (Polynomial(2) if self.diagonal else Anova(2),)
 
-    def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
-        """Return all columns, with their kernel."""
-        return [(slice(0, n_columns), self.kernels()[0])]
-
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
         """Return the number of used pairs, under their order."""
         return {2: self.used_interactions(parameters)}
@@ -169,17 +165,14 @@ class SharedBasis(Model):
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return random directions of unit length and V = 0, whatever `init_scale`."""
-        P = rng.normal(size=(d, rank))
-        size = np.linalg.norm(P, axis=0)
         arrays = {name: np.zeros(shape) for name, shape in self.shapes(d, rank).items()}
-        return Parameters(**arrays).replace(P=np.divide(P, size, out=P, where=size > 0))
+        return Parameters(**arrays | {"P": random_directions(d, rank, rng)})
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return the outputs of every row, shape (N, m), or (N,) of a single output."""
         V = parameters["V"]
-        live = V.any(axis=1)
         f = parameters["intercept"] + design.dot(np.atleast_2d(parameters["w"]).T)
-        f += activations(design, parameters.P[:, live], self.diagonal) @ V[live]
+        f += activations(design, self.live(parameters), self.diagonal) @ V[V.any(axis=1)]
         return f if f.shape[1] > 1 else f[:, 0]
 
     def penalised(self, parameters: Parameters) -> np.ndarray:
@@ -203,19 +196,17 @@ class SharedBasis(Model):
 
     def further_counts(self, parameters: Parameters) -> dict[str, int]:
         """Return the numbers of bases in use and of their non-zero weights."""
-        V = parameters["V"]
-        return {"used_bases": int(np.count_nonzero(V.any(axis=1))), "used_weights": int(np.count_nonzero(V))}
+        weights = int(np.count_nonzero(parameters["V"]))
+        return {"used_bases": self.live(parameters).shape[1], "used_weights": weights}
 
     def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
         """Return one output as a separate machine: P diag(V_:c) Pᵀ with its linear part."""
-        V, w, bias = parameters["V"], parameters["w"], parameters["intercept"]
-        machine = Parameters(
+        return ConvexFM(diagonal=self.diagonal), Parameters(
             parameters.P,
-            np.atleast_2d(w)[output],
-            float(np.atleast_1d(bias)[output]),
-            coefficients=np.ascontiguousarray(V[:, output]),
+            np.atleast_2d(parameters["w"])[output],
+            float(np.atleast_1d(parameters["intercept"])[output]),
+            coefficients=np.ascontiguousarray(parameters["V"][:, output]),
         )
-        return ConvexFM(diagonal=self.diagonal), machine
 
     def gauges(
         self,
@@ -232,10 +223,10 @@ class SharedBasis(Model):
             return (0.0 if strengths[1] else np.inf), None
         strength = strengths[1] or 1.0
         gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
-        p = dual_order(penalty.row_norm)
+        p = DUAL_ORDER[penalty.row_norm]
         # Norms found by eigen-steps, and those of the bases in use.
-        size = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1]
-        largest = max(float(a.max(initial=0.0)) for a in (size, gradient.norms(self.live(parameters), p)))
+        _, sizes = select(gradient, p, "eigen", 1, np.random.default_rng(0))
+        largest = float(gradient.norms(self.live(parameters), p).max(initial=sizes.max(initial=0.0)))
         # No bound is below the largest norm, and values below λ make no difference.
         enough = max((1.0 + _ENOUGH) * largest, strengths[1])
         return largest_norm(gradient, p, thorough, enough) / strength, largest / strength

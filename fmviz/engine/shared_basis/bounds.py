@@ -18,7 +18,7 @@ on a smooth maximum of the eigenvalues.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -56,34 +56,27 @@ def largest_norm(gradient: BasisGradient, p: float, thorough: bool = True, enoug
     if p == 1.0 and m > 1:
         work = 2.0 ** (m - 1) * gradient.d**3
         if m <= MOST_SIGNS and gradient.small and work <= (_SIGN_WORK if thorough else 0.1 * _SIGN_WORK):
-            H = every_sign(gradient, np.random.default_rng(0))
-            return float(gradient.norms(H, 1.0).max())
+            return float(gradient.norms(every_sign(gradient, np.random.default_rng(0)), 1.0).max())
         root = float(np.sqrt(m))
         return root * largest_norm(gradient, 2.0, thorough, enough / root)
-    each = [_norm(gradient, c, thorough) for c in range(m)]
+    if gradient.d <= _DENSE:
+        each = [spectral_norm(G) for G in (gradient.matrices if gradient.small else gradient.each())]
+    else:
+        tol = 1e-9 if thorough else 1e-4
+        each = [PairGradient(gradient.design, a, gradient.diagonal).norm(tol) for a in gradient.slopes.T]
     if p == np.inf or m == 1:
         return max(each)
     bounds = [float(np.linalg.norm(each))]
-    if gradient.small or gradient.d <= _DENSE:
+    if gradient.d <= _DENSE:
         # The largest singular value of the unfolding (Γ_1, …, Γ_m), and as (hᵀΓ_c h)² ≤ ‖Γ_c h‖² the root of
         # the norm of ΣΓ_c².
-        matrices = gradient.matrices if gradient.small else [gradient.matrix(c) for c in range(m)]
+        matrices = gradient.matrices if gradient.small else [*gradient.each()]
         inner = np.array([[float((A * B).sum()) for B in matrices] for A in matrices])
         bounds += [float(np.sqrt(np.linalg.eigvalsh(G)[-1])) for G in (inner, sum(G @ G for G in matrices))]
     if gradient.small and gradient.d <= _ONE_PARAMETER and min(bounds) > 0.0:
-        if gradient.d <= _SOS and thorough:
-            bounds.append(sum_of_squares_bound(gradient.matrices, enough))
-        else:
-            bounds.append(one_parameter_bound(gradient.matrices))
+        tight = partial(sum_of_squares_bound, enough=enough)
+        bounds.append((tight if gradient.d <= _SOS and thorough else one_parameter_bound)(gradient.matrices))
     return min(bounds)
-
-
-def _norm(gradient: BasisGradient, c: int, thorough: bool) -> float:
-    """Return the largest |eigenvalue| of Γ_c; of many features see `PairGradient.norm`."""
-    if gradient.d > _DENSE:
-        operator = PairGradient(gradient.design, gradient.slopes[:, c], gradient.diagonal)
-        return operator.norm(1e-9 if thorough else 1e-4)
-    return spectral_norm(gradient.matrices[c] if gradient.small else gradient.matrix(c))
 
 
 @lru_cache(maxsize=4)
@@ -96,6 +89,8 @@ def _pairs(d: int) -> tuple[Any, ...]:
         The features of each pair.
     scale : (D,) ndarray
         1 on the diagonal, √2 off it.
+    outer : (D, D) ndarray
+        The products of two scales.
     first, second : (D, D) int ndarrays
         For pairs (i, j), (k, l): the places of (i, k) and (j, l), and of (i, l) and (j, k).
     """
@@ -103,7 +98,8 @@ def _pairs(d: int) -> tuple[Any, ...]:
     place = np.zeros((d, d), dtype=np.int64)
     place[i, j] = place[j, i] = np.arange(i.size)
     first = place[i[:, None], i], place[j[:, None], j]
-    return i, j, np.where(i == j, 1.0, np.sqrt(2.0)), first, (place[i[:, None], j], place[j[:, None], i])
+    scale = np.where(i == j, 1.0, np.sqrt(2.0))
+    return i, j, scale, scale[:, None] * scale, first, (place[i[:, None], j], place[j[:, None], i])
 
 
 def _form(matrices: np.ndarray) -> np.ndarray:
@@ -115,8 +111,7 @@ def _form(matrices: np.ndarray) -> np.ndarray:
 
 def symmetrised(A: np.ndarray, d: int) -> np.ndarray:
     """Return S(A): the mean over the three pairings of four indices, which preserves ⟨hhᵀ, A hhᵀ⟩."""
-    *_, scale, first, second = _pairs(d)
-    outer = scale[:, None] * scale
+    *_, outer, first, second = _pairs(d)
     entries = A / outer
     return np.asarray((entries + entries[first] + entries[second]) * (outer / 3.0))
 
@@ -142,15 +137,15 @@ def one_parameter_bound(matrices: np.ndarray) -> float:
 
 
 def sum_of_squares_bound(matrices: np.ndarray, enough: float = 0.0) -> float:
-    """Return the root of the least λ_max(A + T), S(T) = 0, found; the search ends at `enough`."""
+    """Return the root of the least λ_max(A + T), S(T) = 0, that is found for Γ that are not all 0.
+
+    The search ends at `enough`.
+    """
     from scipy.optimize import minimize
 
     d, A = matrices.shape[1], _form(matrices)
     size = float(np.abs(np.linalg.eigvalsh(A)[-1]))
-    if size == 0.0:
-        return 0.0
-    A = A / size
-    best = np.inf
+    A, best, least = A / size, np.inf, enough**2 / size
 
     def smooth(x: np.ndarray, width: float) -> tuple[float, np.ndarray]:
         nonlocal best
@@ -164,14 +159,15 @@ def sum_of_squares_bound(matrices: np.ndarray, enough: float = 0.0) -> float:
         return float(values[-1]) + width * float(np.log(total)), (slope - symmetrised(slope, d)).ravel()
 
     def stop(x: np.ndarray) -> None:
-        if np.sqrt(max(best, 0.0) * size) <= enough:
+        if best <= least:
             raise StopIteration
 
     x = (symmetrised(A, d) - A).ravel()
     options = {"maxiter": _STEPS, "maxcor": 20}
     for share in _SMOOTHING:
-        args = (share / np.log(len(A)),)
-        x = minimize(smooth, x, args, "L-BFGS-B", jac=True, callback=stop, options=options).x
-        if np.sqrt(max(best, 0.0) * size) <= enough:
+        x = minimize(
+            smooth, x, (share / np.log(len(A)),), "L-BFGS-B", jac=True, callback=stop, options=options
+        ).x
+        if best <= least:
             break
     return float(np.sqrt(max(0.0, best) * size))

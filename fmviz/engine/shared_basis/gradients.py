@@ -9,6 +9,7 @@ u·σ(h, x), so that the paper's g_h is −(hᵀΓ_1 h, …, hᵀΓ_m h), with
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..linalg.lowrank import PairGradient, features_of_pairs, pair_gradient
 
 # Up to so many entries the m matrices are formed, so that products with them do not depend on N.
 _ENTRIES = 4_000_000
-_LANCZOS = 1e-6
+_LANCZOS, _TINY = 1e-6, 1e-300
 
 
 def activations(
@@ -27,28 +28,27 @@ def activations(
 ) -> np.ndarray:
     """Return σ(h_r, x_n), shape (N, k), for the columns of H, shape (d, k); `products` are XH, if known."""
     values = np.square(design.dot(H) if products is None else products)
-    if not diagonal:
-        values -= np.asarray(design.power(2) @ np.square(H))
-        values *= 0.5
-    return values
+    return values if diagonal else 0.5 * (values - np.asarray(design.power(2) @ np.square(H)))
 
 
-def dual_order(row_norm: Any) -> float:
-    """Return p with 1/p + 1/q = 1: the norm of g_h that is dual to the ℓq norm of rows."""
-    return {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}[row_norm]
+def unit(H: np.ndarray) -> np.ndarray:
+    """Return H, shape (d,) or (d, s), with columns of norm 1; zeros stay."""
+    return np.asarray(H / np.maximum(np.linalg.norm(H, axis=0 if H.ndim == 2 else None), _TINY))
+
+
+DUAL_ORDER: Mapping[Any, float] = {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}
+"""p with 1/p + 1/q = 1, by q: the norm of g_h that is dual to the ℓq norm of rows."""
 
 
 def dual_vectors(G: np.ndarray, p: float) -> np.ndarray:
-    """Return for the rows of G the a, ‖a‖_q = 1, with ⟨a, g⟩ = ‖g‖_p, shape of G."""
+    """Return for the rows of G the a, ‖a‖_q ≤ 1, with ⟨a, g⟩ = ‖g‖_p, shape of G."""
+    signs = np.where(G < 0.0, -1.0, 1.0)
     if p == 1.0:
-        return np.where(G < 0.0, -1.0, 1.0)
+        return signs
     if p == 2.0:
-        size = np.linalg.norm(G, axis=1, keepdims=True)
-        return np.divide(G, size, out=np.full_like(G, 1.0 / np.sqrt(G.shape[1])), where=size > 0)
-    out = np.zeros_like(G)
-    at = np.arange(len(G)), np.abs(G).argmax(axis=1)
-    out[at] = np.where(G[at] < 0.0, -1.0, 1.0)
-    return out
+        return np.asarray(G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), _TINY))
+    largest = np.abs(G).argmax(axis=1)[:, None]
+    return np.where(np.arange(G.shape[1]) == largest, signs, 0.0)
 
 
 class BasisGradient:
@@ -69,14 +69,14 @@ class BasisGradient:
         self.d, self.m = design.n_features, slopes.shape[1]
         self.small = self.m * self.d**2 <= _ENTRIES
 
-    def matrix(self, c: int) -> np.ndarray:
-        """Return Γ_c, shape (d, d)."""
-        return pair_gradient(self.design.matrix, self.slopes[:, c], self.diagonal)
+    def each(self) -> Iterator[np.ndarray]:
+        """Return Γ_1, …, Γ_m one after the other, each of shape (d, d)."""
+        return (pair_gradient(self.design.matrix, slope, self.diagonal) for slope in self.slopes.T)
 
     @cached_property
     def matrices(self) -> np.ndarray:
         """All Γ_c, shape (m, d, d)."""
-        return np.stack([self.matrix(c) for c in range(self.m)])
+        return np.stack([*self.each()])
 
     def values(self, H: np.ndarray) -> np.ndarray:
         """Return h_rᵀΓ_c h_r for the columns of H, shape (d, s): shape (s, m)."""
@@ -88,13 +88,14 @@ class BasisGradient:
         """Return ‖g_h‖_p for the columns of H, shape (s,)."""
         return np.asarray(np.linalg.norm(self.values(H), ord=p, axis=1))
 
-    def images(self, H: np.ndarray, A: np.ndarray) -> np.ndarray:
-        """Return Σ_c a_rc Γ_c h_r for the columns h_r of H and the rows of A, shape (s, m): shape (d, s)."""
-        inner = self.design.dot(H) * (self.slopes @ A.T)
-        image = self.design.transpose_dot(inner)
-        if self.diagonal:
-            return image
-        return 0.5 * (image - self.design.transpose_dot(self.slopes @ A.T, 2) * H)
+    def images(self, H: np.ndarray, A: np.ndarray, products: np.ndarray | None = None) -> np.ndarray:
+        """Return Σ_c a_rc Γ_c h_r for the columns h_r of H and the rows of A, shape (s, m): shape (d, s).
+
+        `products` are XH, if known.
+        """
+        weights = self.slopes @ A.T
+        image = self.design.transpose_dot((self.design.dot(H) if products is None else products) * weights)
+        return image if self.diagonal else 0.5 * (image - self.design.transpose_dot(weights, 2) * H)
 
     @cached_property
     def _live(self) -> np.ndarray:
@@ -103,12 +104,10 @@ class BasisGradient:
     def leading(self, A: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return eigenvectors of Σ_c a_rc Γ_c of largest |eigenvalue| for the rows of A, shape (s, m).
 
-        Shape (s, d, count), largest first; of many features by Lanczos iterations.
+        Shape (s, d, count), at most d of them, largest first; of many features by Lanczos iterations.
         """
-        count = min(count, self.d)
         if self.small:
-            sums = np.tensordot(A, self.matrices, axes=1)
-            values, vectors = np.linalg.eigh(sums)
+            values, vectors = np.linalg.eigh(np.tensordot(A, self.matrices, axes=1))
             order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :count]
             return np.take_along_axis(vectors, order[:, None, :], axis=2)
         directions = np.zeros((len(A), self.d, count))

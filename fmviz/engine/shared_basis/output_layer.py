@@ -7,7 +7,9 @@ With Z = [Φ, X, 1] and Θ stacking V, wᵀ and the biases, shape (q, m), the ou
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from .._jit import cached_factory
 from ..losses import Separate, VectorLoss
 from ..penalties import Penalty
 from ..problem import Problem
-from .gradients import activations, dual_vectors
+from .gradients import BasisGradient, activations, dual_vectors
 
 # Past steps that Anderson's acceleration combines.
 _PAST = 8
@@ -27,8 +29,9 @@ _PAST = 8
 _SWEEPS, _ROUGH, _KEPT = 100, 1e-3, 12
 # The sufficient share of a step's predicted decrease.
 _SHARE = 0.1
-# The least curvature of a row as a share of the mean, the most steps in one metric, and its regularisation.
-_FLOOR, _AGE, _JITTER = 0.1, 20, 1e-10
+# The most steps, and those in one metric; the least curvature of a row there as a share of the mean, and the
+# regularisation.
+_STEPS, _AGE, _FLOOR, _JITTER = 500, 20, 0.1, 1e-10
 _ROUNDING, _TINY = 1e-13, 1e-300
 # X is wide beyond this many columns, or entries.
 _WIDE, _LARGE = 300, 20_000_000
@@ -52,8 +55,7 @@ def risk_and_slopes(problem: Problem, F: np.ndarray) -> tuple[float, np.ndarray]
 
 def is_wide(problem: Problem) -> bool:
     """Return whether there are linear weights, and X is too large to be columns of Z."""
-    n, d = problem.design.shape
-    return problem.fit_linear and (d > _WIDE or n * d > _LARGE)
+    return problem.fit_linear and (problem.design.n_features > _WIDE or prod(problem.design.shape) > _LARGE)
 
 
 def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
@@ -68,12 +70,8 @@ def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
     return projection * min(1.0, radius / max(penalty.value(projection), _TINY))
 
 
-class _Point:
-    """Θ with the risk, its gradient, the other parts of the objective and the objective."""
-
-    def __init__(self, T: np.ndarray, risk: float, slope: np.ndarray, penalties: float) -> None:
-        self.T, self.risk, self.slope, self.penalties = T, risk, slope, penalties
-        self.objective = risk + penalties
+_Point = namedtuple("_Point", ["T", "risk", "slope", "penalties", "objective"])
+"""Θ with the risk, its gradient, the other parts of the objective and the objective."""
 
 
 class OutputLayer:
@@ -85,29 +83,27 @@ class OutputLayer:
         Gives the target, the loss, the penalty and the strengths.
     H : (d, k) ndarray
         The bases as columns.
-    offset : (N, m) ndarray, optional
-        An offset of the predictions: those of the linear weights, where X is wide, which are then not part
-        of Θ.
+    w : (d, m) ndarray
+        The linear weights where X is wide: an offset of the predictions, and not part of Θ.
     """
 
-    def __init__(self, problem: Problem, H: np.ndarray, offset: np.ndarray | float = 0.0) -> None:
-        self.problem, self.k, self.offset = problem, H.shape[1], offset
-        self._diagonal = problem.model.diagonal  # type: ignore[attr-defined]
-        self.penalty, self.radius = problem.penalty, problem.model.radius
-        parts = [activations(problem.design, H, self._diagonal)]
-        if problem.fit_linear and not is_wide(problem):
-            X = problem.design.matrix
-            parts.append(X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64))
-        self._ends = [self.k, sum(part.shape[1] for part in parts)]
-        if problem.fit_intercept:
-            parts.append(np.ones((len(parts[0]), 1)))
+    def __init__(self, problem: Problem, H: np.ndarray, w: np.ndarray) -> None:
+        self.problem, self.k, self.penalty = problem, H.shape[1], problem.penalty
+        self.diagonal = problem.model.diagonal  # type: ignore[attr-defined]
+        wide, X = is_wide(problem), problem.design.matrix
+        self.offset = problem.design.dot(w) if wide else 0.0
+        X = X[:, : X.shape[1] if problem.fit_linear and not wide else 0]
+        parts = [
+            activations(problem.design, H, self.diagonal),
+            X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64),
+            np.ones((len(problem.y), int(problem.fit_intercept))),
+        ]
+        self._widths = [part.shape[1] for part in parts]
         self.Z = np.ascontiguousarray(np.hstack(parts))
-        self.ridge = np.zeros(self.Z.shape[1])
-        self.ridge[slice(*self._ends)] = problem.lambda_w
         # ‖V‖² is a ridge, too.
         self.strength = 0.0 if self.penalty.smooth else problem.lambda_sparse
-        if self.penalty.smooth:
-            self.ridge[: self.k] = problem.lambda_sparse * self.penalty.quad
+        ridges = problem.lambda_sparse * self.penalty.quad, problem.lambda_w, 0.0
+        self.ridge = np.repeat(ridges, self._widths)
 
     def penalties(self, T: np.ndarray) -> float:
         """Return λ_w‖w‖² + λΩ(V)."""
@@ -117,32 +113,28 @@ class OutputLayer:
     def at(self, T: np.ndarray) -> _Point:
         """Evaluate Θ."""
         risk, slopes = risk_and_slopes(self.problem, self.Z @ T + self.offset)
-        return _Point(T, risk, self.Z.T @ slopes, self.penalties(T))
+        penalties = self.penalties(T)
+        return _Point(T, risk, self.Z.T @ slopes, penalties, risk + penalties)
 
     def smooth(self, T: np.ndarray, H: np.ndarray | None = None) -> tuple[float, list[np.ndarray]]:
         """Return the risk plus λ_w‖w‖² and the gradient in Θ; with H move to these bases, and add H's."""
         design = self.problem.design
         if H is not None:
-            A = design.dot(H)
-            self.Z[:, : self.k] = activations(design, H, self._diagonal, A)
+            products = design.dot(H)
+            self.Z[:, : self.k] = activations(design, H, self.diagonal, products)
         risk, slopes = risk_and_slopes(self.problem, self.Z @ T + self.offset)
         ridge = self.ridge[:, None] * T
         gradients = [self.Z.T @ slopes + 2.0 * ridge]
         if H is not None:
-            E = slopes @ T[: self.k].T
-            in_H = design.transpose_dot(A * E)
-            squares = -in_H if self._diagonal else H * np.asarray(design.power(2).T @ E)
-            gradients.append(in_H - squares)
+            gradient = BasisGradient(design, slopes, self.diagonal)
+            gradients.append(2.0 * gradient.images(H, T[: self.k], products))
         return risk + float((ridge * T).sum()), gradients
 
     def prox(self, eta: float, T: np.ndarray, *bases: np.ndarray) -> list[np.ndarray]:
         """Return the operator of η times the non-smooth part; bases are projected on the unit ball."""
-        out, V = T.copy(), np.ascontiguousarray(T[: self.k])
-        if self.k and self.radius:
-            out[: self.k] = project(self.penalty, V, self.radius)
-        elif self.k and self.strength:
-            out[: self.k] = self.penalty.prox(V, eta * self.strength)
-        return [out, *(H / np.maximum(np.linalg.norm(H, axis=0), 1.0) for H in bases)]
+        V, radius = np.ascontiguousarray(T[: self.k]), self.problem.model.radius
+        V = project(self.penalty, V, radius) if radius else self.penalty.prox(V, eta * self.strength)
+        return [np.vstack([V, T[self.k :]]), *(H / np.maximum(np.linalg.norm(H, axis=0), 1.0) for H in bases)]
 
     def metric(self, T: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, bool]]:
         """Return ZᵀCSZ/N, S the curvatures of the loss at Θ, shape (q, q), and its Cholesky decomposition."""
@@ -151,16 +143,18 @@ class OutputLayer:
         # A row that is flat now need not stay flat.
         weights = (curvature + _FLOOR * problem.mean(curvature)) * problem.unit_weights / len(Z)
         K = Z.T @ (Z * weights[:, None])
-        # Rounding of a singular K would keep sweeps from converging.
-        K[np.diag_indices_from(K)] *= 1.0 + _JITTER
-        # Each block has its own units: squares of X, X, and 1.
-        blocks = [block for block in np.split(np.diagonal(K), self._ends) if block.size]
-        sizes = np.concatenate([np.full(block.shape, block.mean()) for block in blocks])
-        K[np.diag_indices_from(K)] += _JITTER * sizes + _TINY
+        # Rounding of a singular K would keep sweeps from converging. Each block has its own units: squares of
+        # X, X, and 1.
+        diagonal = np.diagonal(K) * (1.0 + _JITTER)
+        blocks = np.split(diagonal, np.cumsum(self._widths)[:-1])
+        sizes = np.concatenate([np.full_like(block, block.mean()) for block in blocks if block.size])
+        np.fill_diagonal(K, diagonal + (_JITTER * sizes + _TINY))
         return K, cho_factor(K, check_finite=False)
 
 
-def fista(layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: int) -> Sequence[np.ndarray]:
+def fista(
+    layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: int = MOST_STEPS
+) -> Sequence[np.ndarray]:
     """Return Θ, or Θ and H, after accelerated proximal gradient steps with restarts ([C] Appendix D).
 
     Steps have a line search; they end once no entry moves by more than `tol` of the largest one of its block.
@@ -182,8 +176,8 @@ def fista(layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: in
         faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         mixed = [x + (t - 1.0) / faster * step for x, step in zip(new, apart, strict=True)]
         blocks, t, L = new, faster, 0.95 * L
-        moved = (np.abs(step).max(initial=0.0) for step in apart)
-        if all(size <= tol * np.abs(x).max(initial=_TINY) for size, x in zip(moved, blocks, strict=True)):
+        each = zip(apart, blocks, strict=True)
+        if all(np.abs(step).max(initial=0.0) <= tol * np.abs(x).max(initial=_TINY) for step, x in each):
             break
     return blocks
 
@@ -228,15 +222,13 @@ def _sweeps(view):
 
 def _combination(
     past: Sequence[tuple[np.ndarray, np.ndarray]], factor: tuple[np.ndarray, bool]
-) -> np.ndarray | None:
+) -> np.ndarray:
     """Return Anderson's combination of points and their images under a fixed-point map (Walker and Ni 2011).
 
     For proximal steps the points before the operator are combined (Mai and Johansson 2020): they move
     smoothly where an entry of the result becomes 0, and zeros stay exact. The metric is the inverse of K,
-    given by its Cholesky decomposition; a single point has no combination.
+    given by its Cholesky decomposition. It takes two points.
     """
-    if len(past) < 2:
-        return None
     steps = [image - point for point, image in past]
     apart = np.diff(steps, axis=0)
     weighed = [cho_solve(factor, step, check_finite=False) for step in apart]
@@ -244,11 +236,10 @@ def _combination(
     rhs = np.array([float((steps[-1] * b).sum()) for b in weighed])
     gram[np.diag_indices_from(gram)] *= 1.0 + 1e-10
     shares = np.linalg.lstsq(gram, rhs, rcond=1e-14)[0]
-    images = np.diff([image for _, image in past], axis=0)
-    return np.asarray(past[-1][1] - np.tensordot(shares, images, axes=1))
+    return np.asarray(past[-1][1] - np.tensordot(shares, np.diff([i for _, i in past], axis=0), axes=1))
 
 
-def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, part: float = 0.0) -> np.ndarray:
+def whitened(layer: OutputLayer, T: np.ndarray, tol: float, part: float = 0.0) -> np.ndarray:
     """Return Θ after accelerated proximal steps in the metric of ZᵀZ.
 
     A step minimises the linearised risk plus ½L tr(Δᵀ(ZᵀCZ/N)Δ) and the penalties, by sweeps over the rows of
@@ -260,9 +251,8 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
     view: Any = layer.penalty.row
     kernel, cache, work = _sweeps(view), view.cache(*T.shape), np.zeros(T.shape[1])
     here = layer.at(np.ascontiguousarray(T))
-    first, promised, steps = here.objective, np.inf, 1
-    K, factor = layer.metric(here.T)
-    L, kept, age, point = 1.0, 0, 0, None
+    first, promised = here.objective, np.inf
+    (K, factor), L, kept, point = layer.metric(here.T), 1.0, 0, None
     past: list[tuple[np.ndarray, np.ndarray]] = []
 
     def operator(image: np.ndarray) -> np.ndarray:
@@ -273,30 +263,27 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
         kernel(S, K, L, new, layer.ridge, layer.strength, layer.k, _SWEEPS, rough, cache, work)
         return new
 
-    while True:
+    for number in range(1, _STEPS + 1):
         image = K @ here.T - here.slope / L
         new = operator(image)
         step = new - here.T
         linear = float((here.slope * step).sum())
         square = 0.5 * L * float((step * (K @ step)).sum())
         promised = here.penalties - layer.penalties(new) - linear - square
-        if promised <= max(tol * abs(here.objective), part * (first - here.objective)) or steps >= most:
-            return new
-        age += 1
-        if age == _AGE:
-            (K, factor), L, kept, age, point, past = layer.metric(here.T), 1.0, 0, 0, None, []
+        if promised <= max(tol * abs(here.objective), part * (first - here.objective)):
+            break
+        if number % _AGE == 0:
+            (K, factor), L, kept, point, past = layer.metric(here.T), 1.0, 0, None, []
             continue
         if point is not None:
             past = [*past[-_PAST:], (point, image)]
-        jump = _combination(past, factor)
-        if jump is not None:
-            steps += 1
+        if len(past) > 1:
+            jump = _combination(past, factor)
             there = layer.at(operator(jump))
             if there.objective <= here.objective - _SHARE * promised:
                 here, point = there, jump
                 continue
             past = []
-        steps += 1
         there = layer.at(new)
         if there.risk > here.risk + linear + square + _ROUNDING * abs(here.objective):
             L, kept, past = 2.0 * L, 0, []
@@ -306,11 +293,12 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, most: int = 500, par
         here, point, kept = there, image, kept + 1
         if kept == _KEPT:
             L, kept, point, past = 0.5 * L, 0, None, []
+    return new
 
 
 def descend(
-    layer: OutputLayer, T: np.ndarray, H: np.ndarray, tol: float, most: int = MOST_STEPS
-) -> tuple[np.ndarray, np.ndarray]:
+    layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: int = MOST_STEPS
+) -> Sequence[np.ndarray]:
     """Return Θ and H, of unit columns, after L-BFGS iterations on both, and a refit of the output layer.
 
     For ℓ1/ℓ2, which is smooth on rows that are not 0: the iterations ignore the kink there, and the refit
@@ -318,6 +306,7 @@ def descend(
     """
     from scipy.optimize import minimize
 
+    T, H = blocks
     before, strength, k = layer.at(T).objective, layer.strength, layer.k
 
     def parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -351,13 +340,12 @@ def fit_linear_part(problem: Problem, F: np.ndarray, w: np.ndarray, tol: float) 
         return value + problem.lambda_w * float(x @ x), gradient.ravel()
 
     options = {"maxiter": _LINEAR_STEPS, "ftol": 0.1 * tol, "gtol": 0.0}
-    result = minimize(objective, w.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(result.x).reshape(w.shape)
+    x = minimize(objective, w.ravel(), jac=True, method="L-BFGS-B", options=options).x
+    return np.asarray(x).reshape(w.shape)
 
 
 def refit_output_layer(
-    problem: Problem,
-    H: np.ndarray,
+    layer: OutputLayer,
     T: np.ndarray,
     w: np.ndarray,
     refit: Callable[[OutputLayer, np.ndarray], np.ndarray],
@@ -367,10 +355,8 @@ def refit_output_layer(
 
     Parameters
     ----------
-    problem : Problem
-        The problem.
-    H : (d, k) ndarray
-        The bases.
+    layer : OutputLayer
+        The problem on its bases, with the linear weights `w`.
     T : (q, m) ndarray
         The initial Θ; without rows for a wide X.
     w : (d, m) ndarray
@@ -380,14 +366,13 @@ def refit_output_layer(
     tol : float
         Rounds end once one lowers the objective by less than this share of it.
     """
-    before, layer = np.inf, OutputLayer(problem, H)
-    for _ in range(_ROUNDS if is_wide(problem) else 1):
-        layer.offset = problem.design.dot(w) if is_wide(problem) else 0.0
-        if T.size:
-            T = refit(layer, T)
-        if is_wide(problem):
-            w = fit_linear_part(problem, layer.Z @ T, w, tol)
-            layer.offset = problem.design.dot(w)
+    before, problem = np.inf, layer.problem
+    for _ in range(_ROUNDS):
+        T = refit(layer, T) if T.size else T
+        if not is_wide(problem):
+            break
+        w = fit_linear_part(problem, layer.Z @ T, w, tol)
+        layer.offset = problem.design.dot(w)
         now = layer.at(T).objective + problem.lambda_w * float(np.square(w).sum())
         if before - now <= tol * abs(now):
             break

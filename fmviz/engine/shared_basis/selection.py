@@ -7,15 +7,15 @@ from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import huber
 
 from ..design import Design
-from .gradients import BasisGradient, dual_vectors
+from .gradients import BasisGradient, dual_vectors, unit
 
 # The most steps of the refinement and of eigen-steps, and the relative gains that end them.
 _STEPS, _GAIN = 100, 1e-9
 _EIGEN_STEPS, _EIGEN_GAIN = 30, 1e-6
-# The least norm that is divided by.
-_TINY = 1e-300
+_HUBER = 1e-3
 # Outputs whose signs can be enumerated.
 MOST_SIGNS = 16
 # Directions count as alike where |cos| is above this.
@@ -53,18 +53,18 @@ def eigen_steps(
     return H, second
 
 
-def refined(gradient: BasisGradient, H: np.ndarray, p: float, threshold: float = 1e-3) -> np.ndarray:
+def refined(gradient: BasisGradient, H: np.ndarray, p: float) -> np.ndarray:
     """Refine the columns of H by conditional gradient steps on ‖g_h‖ ([C] Eq. 6).
 
-    The step size is found by Armijo's rule, from 1 down. For p = 1 Huber's function with the threshold, as a
-    share of the largest |g_hc| at the start, replaces the absolute value; the paper's is 1, whatever the
+    The step size is found by Armijo's rule, from 1 down. For p = 1 Huber's function with a threshold of
+    1/1000 of the largest |g_hc| at the start replaces the absolute value; the paper's is 1, whatever the
     scale of the data.
     """
-    return np.column_stack([_refined(gradient, h, p, threshold) for h in H.T])
+    return np.column_stack([_refined(gradient, h, p) for h in H.T])
 
 
-def _refined(gradient: BasisGradient, h: np.ndarray, p: float, threshold: float) -> np.ndarray:
-    width = threshold * float(np.abs(gradient.values(h[:, None])).max())
+def _refined(gradient: BasisGradient, h: np.ndarray, p: float) -> np.ndarray:
+    width = _HUBER * float(np.abs(gradient.values(h[:, None])).max())
     if p == np.inf or not width:
         return h
 
@@ -72,39 +72,33 @@ def _refined(gradient: BasisGradient, h: np.ndarray, p: float, threshold: float)
         g = gradient.values(h[:, None])[0]
         if p == 2.0:
             return float(g @ g), 2.0 * g
-        size = np.abs(g)
-        huber = np.where(size <= width, 0.5 * g * g / width, size - 0.5 * width)
-        return float(huber.sum()), np.clip(g / width, -1.0, 1.0)
+        return float(huber(width, g).sum()) / width, np.clip(g / width, -1.0, 1.0)
 
     value, weight = criterion(h)
     for _ in range(_STEPS):
         slope = 2.0 * gradient.images(h[:, None], weight[None, :])[:, 0]
-        direction = slope / max(float(np.linalg.norm(slope)), _TINY) - h
+        direction = unit(slope) - h
         before, promised = value, float(slope @ direction)
         for eta in 0.5 ** np.arange(27):
-            trial = h + eta * direction
-            reached, there = criterion(trial)
+            reached, there = criterion(h + eta * direction)
             if reached >= before + 1e-4 * eta * promised:
-                h, value, weight = trial, reached, there
+                h, value, weight = h + eta * direction, reached, there
                 break
         if value <= before * (1.0 + _GAIN):
             break
-    return h / max(float(np.linalg.norm(h)), _TINY)
+    return unit(h)
 
 
 def random_directions(d: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return unit vectors, shape (d, count)."""
-    H = rng.normal(size=(d, count))
-    return np.asarray(H / np.linalg.norm(H, axis=0))
+    return unit(rng.normal(size=(d, count)))
 
 
 def data_directions(design: Design, rng: np.random.Generator) -> np.ndarray:
-    """Return rows of X scaled to norm 1, at most 2,000 of them, shape (d, s)."""
+    """Return rows of X scaled to norm 1, at most 2,000 of them, shape (d, s); rows of 0 stay."""
     n = design.n_samples
     X = design.matrix[np.arange(n) if n <= _ROWS else rng.choice(n, _ROWS, replace=False)]
-    H = sp.csr_array(X).toarray().T.astype(np.float64)
-    size = np.linalg.norm(H, axis=0)
-    return np.asarray(H[:, size > 0] / size[size > 0])
+    return unit(sp.csr_array(X).toarray().T.astype(np.float64))
 
 
 def every_sign(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
@@ -121,20 +115,19 @@ def every_sign(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
             f"eigenproblems; it is for at most {MOST_SIGNS}. Choose selection='eigen'."
         )
     signs = np.array([(1.0, *others) for others in product((-1.0, 1.0), repeat=gradient.m - 1)])
-    blocks = [signs[begin : begin + 256] for begin in range(0, len(signs), 256)]
-    return np.hstack([gradient.leading(block, 1, rng)[:, :, 0].T for block in blocks])
+    return np.hstack(
+        [gradient.leading(signs[n : n + 256], 1, rng)[:, :, 0].T for n in range(0, len(signs), 256)]
+    )
 
 
 def _eigen(gradient: BasisGradient, p: float, count: int, rng: np.random.Generator) -> np.ndarray:
-    both = gradient.leading(np.eye(gradient.m), 2, rng)
-    starts = np.hstack([both[:, :, 0].T, both[:, :, -1].T])
+    starts = np.hstack([*gradient.leading(np.eye(gradient.m), 2, rng).transpose(2, 1, 0)])
     if p == np.inf:
         return starts
-    extra = gradient.m if gradient.d <= _CHEAP else 0
-    starts = np.hstack([starts, random_directions(gradient.d, extra, rng)])
-    if gradient.d > _CHEAP:
-        order = np.argsort(-gradient.norms(starts, p), kind="stable")
-        starts = starts[:, order[: max(4, count)]]
+    if gradient.d <= _CHEAP:
+        starts = np.hstack([starts, random_directions(gradient.d, gradient.m, rng)])
+    else:
+        starts = starts[:, np.argsort(-gradient.norms(starts, p), kind="stable")[: max(4, count)]]
     return np.hstack([starts, *eigen_steps(gradient, starts, p, rng)])
 
 
@@ -144,9 +137,7 @@ def _best_l1(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
     return H[:, np.argsort(-gradient.norms(H, np.inf), kind="stable")]
 
 
-Method = Callable[[BasisGradient, float, int, np.random.Generator], np.ndarray]
-
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Callable[[BasisGradient, float, int, np.random.Generator], np.ndarray]] = {
     "eigen": _eigen,
     "refine": lambda gradient, p, count, rng: refined(gradient, _best_l1(gradient, rng)[:, :count], p),
     "random_refine": lambda gradient, p, count, rng: refined(

@@ -12,9 +12,8 @@ from ..models.shared_basis import SharedBasis
 from ..parameters import Parameters
 from ..problem import Formulation
 from ..settings import ParamSpec
-from ..shared_basis.gradients import BasisGradient, dual_order
+from ..shared_basis.gradients import DUAL_ORDER, BasisGradient
 from ..shared_basis.output_layer import (
-    MOST_STEPS,
     OutputLayer,
     descend,
     fista,
@@ -62,18 +61,11 @@ class BasisSolver(Solver):
         self._bases = parameters.P.T.copy()
         # The weights of a wide X, which are not part of Θ.
         self._w = np.atleast_2d(parameters["w"]).T.copy()
-        parts = [parameters["V"]]
-        if self.problem.fit_linear and not is_wide(self.problem):
-            parts.append(self._w)
-        if self.problem.fit_intercept:
-            parts.append(np.atleast_1d(parameters["intercept"])[None, :])
-        self._T = np.vstack(parts)
+        within = self.problem.fit_linear and not is_wide(self.problem)
+        bias = np.reshape(parameters["intercept"], (1, -1))[: int(self.problem.fit_intercept)]
+        self._T = np.vstack([parameters["V"], self._w if within else self._w[:0], bias])
         # Not in `memory`, since it follows from the other attributes.
         self._here: tuple[float, np.ndarray] | None = None
-
-    def _layer(self) -> OutputLayer:
-        offset = self.problem.design.dot(self._w) if is_wide(self.problem) else 0.0
-        return OutputLayer(self.problem, self._bases.T, offset)
 
     def _keep(self, T: np.ndarray, H: np.ndarray) -> None:
         """Keep new layers without the bases whose row of V is 0."""
@@ -83,30 +75,30 @@ class BasisSolver(Solver):
     def _evaluate(self) -> tuple[float, np.ndarray]:
         """Return the objective and the slopes of the risk, shape (N, m), at the present point."""
         problem, here = self.problem, self.parameters()
-        F = problem.predict(here).reshape(problem.design.n_samples, -1)
-        risk, slopes = risk_and_slopes(problem, F)
+        risk, slopes = risk_and_slopes(problem, problem.predict(here).reshape(len(problem.y), -1))
         return risk + sum(problem.penalties(here).values()), slopes
 
-    def _fall(self, before: float) -> float:
-        """Evaluate the present point, and return the change since the objective was `before`."""
-        self._here = self._evaluate()
-        now = self._here[0]
+    def epoch(self) -> float:
+        before, slopes = self._here or self._evaluate()
+        self._move(slopes)
+        now, _ = self._here = self._evaluate()
         self._first = self._first or before
-        size = max(now, _LEAST * self._first)
-        return abs(before - now) / size if size else 0.0
+        return abs(before - now) / (max(now, _LEAST * self._first) or 1.0)
+
+    def _move(self, slopes: np.ndarray) -> None:
+        """Make an epoch, given the slopes of the risk at the present point."""
+        raise NotImplementedError
 
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`."""
         problem, k = self.problem, len(self._bases)
-        empty = (0, problem.rank - k)
+        empty, outputs = (0, problem.rank - k), problem.shapes["intercept"]
         V, w, bias = np.split(self._T, [k, len(self._T) - problem.fit_intercept])
-        arrays = {"w": self._w if is_wide(problem) else w} if problem.fit_linear else {}
-        if problem.fit_intercept:
-            arrays["intercept"] = bias
         return self._start.replace(
             P=np.pad(self._bases.T, ((0, 0), empty)),
             V=np.pad(V, (empty, (0, 0))),
-            **{name: x.T.reshape(problem.shapes[name]).copy() for name, x in arrays.items()},
+            w=(w if len(w) else self._w).T.reshape(problem.shapes["w"]).copy(),
+            intercept=np.reshape(bias if len(bias) else self._start["intercept"], outputs).copy(),
         )
 
 
@@ -181,14 +173,13 @@ class ConditionalGradient(BasisSolver):
             # The linear part alone, from which the first bases are selected.
             self._refit_output(self._bases.T)
 
-    def epoch(self) -> float:
-        before, slopes = self._here or self._evaluate()
-        free = self.problem.rank - len(self._bases)
-        new = self._selected(slopes, min(free, self.settings["bases"]))
+    def _move(self, slopes: np.ndarray) -> None:
+        new = self._bases[:0].T if self.at_rank() else self._selected(slopes)
         self._refit_output(np.hstack([self._bases.T, new]))
         if self.settings["refit"] == "full" and len(self._bases):
-            self._refit_both()
-        return self._fall(before)
+            layer, both = OutputLayer(self.problem, self._bases.T, self._w), (self._T, self._bases.T)
+            local = fista if self._published or layer.penalty.row_norm != 2.0 else descend
+            self._keep(*local(layer, both, self.settings["accuracy"]))
 
     def at_rank(self) -> bool:
         return len(self._bases) == self.problem.rank
@@ -197,18 +188,15 @@ class ConditionalGradient(BasisSolver):
     def _published(self) -> bool:
         return self.settings["inner"] == "fista" or bool(self.problem.model.radius)
 
-    def _selected(self, slopes: np.ndarray, count: int) -> np.ndarray:
+    def _selected(self, slopes: np.ndarray) -> np.ndarray:
         problem, model = self.problem, cast(SharedBasis, self.problem.model)
-        if count <= 0:
-            return np.zeros((problem.design.n_features, 0))
+        count = min(problem.rank - len(self._bases), self.settings["bases"])
         gradient = BasisGradient(problem.design, slopes, model.diagonal)
-        p = dual_order(problem.penalty.row_norm)
+        p = DUAL_ORDER[problem.penalty.row_norm]
         H, size = select(gradient, p, self.settings["selection"], count, self._rng)
-        self.criterion = float(size.max(initial=0.0))
-        least = problem.lambda_sparse
-        if model.radius:
-            # The norms of the present bases take the place of λ.
-            least = float(gradient.norms(self._bases.T, p).max(initial=0.0))
+        # Under a radius the norms of the present bases take the place of λ.
+        present = self._bases.T[:, : len(self._bases) if model.radius else 0]
+        least = gradient.norms(present, p).max(initial=problem.lambda_sparse)
         return H[:, size > least * (1.0 + _NEWS)]
 
     def _refit_output(self, H: np.ndarray) -> None:
@@ -216,19 +204,12 @@ class ConditionalGradient(BasisSolver):
         T = np.insert(self._T, [k] * (H.shape[1] - k), 0.0, axis=0)
 
         def refit(layer: OutputLayer, T: np.ndarray) -> np.ndarray:
-            if self._published:
-                return fista(layer, (T,), accuracy, MOST_STEPS)[0]
-            return whitened(layer, T, accuracy, part=min(_PART, _PER_ACCURACY * accuracy))
+            part = min(_PART, _PER_ACCURACY * accuracy)
+            return fista(layer, (T,), accuracy)[0] if self._published else whitened(layer, T, accuracy, part)
 
-        T, self._w = refit_output_layer(self.problem, H, T, self._w, refit, accuracy)
+        layer = OutputLayer(self.problem, H, self._w)
+        T, self._w = refit_output_layer(layer, T, self._w, refit, accuracy)
         self._keep(T, H)
-
-    def _refit_both(self) -> None:
-        layer, accuracy = self._layer(), self.settings["accuracy"]
-        if self._published or layer.penalty.row_norm != 2.0:
-            self._keep(*fista(layer, (self._T, self._bases.T), accuracy, MOST_STEPS))
-        else:
-            self._keep(*descend(layer, self._T, self._bases.T, accuracy))
 
 
 class ProjectedGradient(BasisSolver):
@@ -245,10 +226,9 @@ class ProjectedGradient(BasisSolver):
         ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, restarted in each."),
     )
 
-    def epoch(self) -> float:
-        before, layer = (self._here or self._evaluate())[0], self._layer()
+    def _move(self, slopes: np.ndarray) -> None:
+        layer = OutputLayer(self.problem, self._bases.T, self._w)
         self._T, H = fista(layer, (self._T, self._bases.T), 0.0, self.settings["steps"])
         self._bases = H.T.copy()
         if is_wide(self.problem):
-            self._w = fit_linear_part(self.problem, self._layer().Z @ self._T, self._w, 1e-6)
-        return self._fall(before)
+            self._w = fit_linear_part(self.problem, layer.Z @ self._T, self._w, 1e-6)

@@ -97,7 +97,6 @@ class IncrementalSVD(ConeSolver):
 
     name: ClassVar[str] = "incremental_svd"
     label: ClassVar[str] = "Mini-batches with incremental SVD"
-    source: ClassVar[str] = "robust_fm, stochastic version; Brand 2006"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("batch_size", "int", 64, 1, 2_048, help="The rows of a mini-batch."),
         ParamSpec(

@@ -76,7 +76,7 @@ class ConeSolver(Solver):
 
 
 class TwoStage(ConeSolver):
-    r"""Majorise loss and norm at the present point, and minimise (robust_fm, Algorithm 1).
+    r"""Majorise loss and norm at the present point, and minimise (robust_fm, Algorithm 1; Zhang 2010).
 
     An epoch takes the tangents of both caps, which majorise the objective and touch it at the present
     point: R(Z) becomes ‖QZ‖²_F + const, Q being the projector on the eigenvectors that are not free, and the
@@ -96,7 +96,6 @@ class TwoStage(ConeSolver):
 
     name: ClassVar[str] = "two_stage"
     label: ClassVar[str] = "Two-stage majorisation"
-    source: ClassVar[str] = "robust_fm, Algorithm 1; Zhang 2010; Boyd et al. 2011"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
             "accuracy",

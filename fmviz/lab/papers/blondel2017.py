@@ -18,7 +18,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.gradients import BasisGradient
-from fmviz.engine.shared_basis.path import Step, accuracy_on, largest_strength, validated_path
+from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
@@ -103,6 +103,39 @@ def epochs_of(own: Settings) -> int:
     return -(-own["units"] // own["bases"]) + 2
 
 
+def added(
+    problem: Problem, solver: Solver, rng: np.random.Generator, epochs: int
+) -> Iterator[tuple[Parameters, float]]:
+    """Yield the parameters before and after every epoch, in which bases are added, with its change."""
+    run = solver.on(problem)
+    run.start(problem.start(0.0, rng), rng)
+    yield run.parameters(), np.inf
+    for _ in range(epochs):
+        change = run.epoch()
+        yield run.parameters(), change
+
+
+def path(
+    problem: Problem, strengths: Iterable[float], solver: Solver, rng: np.random.Generator, epochs: int
+) -> Iterator[tuple[float, int, Parameters]]:
+    """Yield λ, the number of bases and the machine after every epoch, for one λ after the other.
+
+    Each λ starts without a basis. Its run ends when `rank` bases are in use, or an epoch changes nothing.
+    """
+    for strength in strengths:
+        steps = added(problem.at(lambda_sparse=strength), solver, rng, epochs)
+        for end, change in islice(steps, 1, None):
+            bases = int(np.count_nonzero(end["V"].any(axis=1)))
+            yield strength, bases, end
+            if change <= 1e-9 or bases == problem.rank:
+                break
+
+
+def accuracy(problem: Problem, end: Parameters) -> float:
+    """Return in how many of 100 rows the class of the largest score is right."""
+    return 100.0 * float(np.mean(problem.target.chosen(problem.predict(end)) == problem.y))
+
+
 def _shared(
     seed: int,
     split: Split,
@@ -118,7 +151,6 @@ def _shared(
     # ‖V‖² has no threshold of its own.
     smooth = OUTPUT_PENALTIES[penalty].smooth
     top = largest_strength(build(penalty="l1_l2")[0] if smooth else train)
-    on_validation, on_test = (partial(accuracy_on, other) for other in others)
     solver, epochs = _solver(own, refit), epochs_of(own)
     if way == "random":
         solver, epochs = get_solver("projected_gradient", {"steps": 300}), 1
@@ -126,8 +158,8 @@ def _shared(
         about = {"bases": 1, "accuracy": 1e-3, "selection": "refine", "inner": "fista"}
         solver, epochs = get_solver("conditional_gradient", {"refit": refit, **about}), own["units"]
     strengths, rng = [share * top for share in own["shares"]], np.random.default_rng([seed, 1])
-    for step in validated_path(train, on_validation, strengths, solver, rng, epochs):
-        yield step.strength, step.n_bases, 100.0 * step.score, 100.0 * on_test(step.parameters)
+    for strength, bases, end in path(train, strengths, solver, rng, epochs):
+        yield strength, bases, *(accuracy(other, end) for other in others)
 
 
 def _solver(own: Settings, refit: str = "output", bases: int = 0) -> Solver:
@@ -147,10 +179,10 @@ def _one_by_one(seed: int, split: Split, own: Settings) -> Iterator[Point]:
         courses = []
         for problem in networks:
             strengths, rng = [share * largest_strength(problem)], np.random.default_rng([seed, 1])
-            steps = validated_path(problem, lambda _: 0.0, strengths, _solver(own), rng, epochs_of(own))
+            steps = path(problem, strengths, _solver(own), rng, epochs_of(own))
             predict = problem.model.predict
             courses.append(
-                [(s.n_bases, *(predict(design, s.parameters) for design in designs)) for s in steps]
+                [(bases, *(predict(design, end) for design in designs)) for _, bases, end in steps]
             )
         for epoch in range(max(map(len, courses))):
             bases, *predicted = zip(*(course[min(epoch, len(course) - 1)] for course in courses), strict=True)
@@ -229,26 +261,13 @@ EIGEN, REFINED, RANDOM_REFINED, START, DATA, RANDOM = SELECTIONS
 EARLY, LATE = "early", "late"
 
 
-def added(
-    problem: Problem, solver: Solver, rng: np.random.Generator, steps: int
-) -> Iterator[tuple[int, Parameters]]:
-    """Yield the parameters before and after every step in which a basis is added, with their number."""
-    run = solver.on(problem)
-    run.start(problem.start(0.0, rng), rng)
-    yield 0, run.parameters()
-    for step in range(1, steps + 1):
-        run.epoch()
-        yield step, run.parameters()
-    run.close()
-
-
 def fig2(own: Settings, data: str, seed: int) -> Rows:
     """Select bases by every method at every state of one run, under ℓ1/ℓ∞."""
     yield classes_of(data)
     train, *_ = problems(split_of(data, seed), loss="logistic", penalty="l1_linf", rank=2 * own["iterations"])
     train = train.at(lambda_sparse=own["share"] * largest_strength(train))
     rng = np.random.default_rng([seed, 1])
-    for step, at in added(train, _solver(own, bases=1), rng, own["iterations"] - 1):
+    for step, (at, _) in enumerate(added(train, _solver(own, bases=1), rng, own["iterations"] - 1)):
         gradient = BasisGradient(train.design, train.slope(train.predict(at)), True)
         best = float(select(gradient, 1.0, "exact", 1, rng)[1][0])
         stage = EARLY if step < own["early"] else LATE
@@ -368,24 +387,25 @@ def fig4(own: Settings, data: str, method: str, seed: int) -> Rows:
     def score(end: Parameters) -> float:
         return -rmse(y[chosen], predicted(on_chosen, end))
 
-    def path(at: Problem, strengths: Iterable[float], epochs: int) -> Iterator[Step]:
-        return validated_path(at, score, strengths, _solver(own), np.random.default_rng([seed, 1]), epochs)
+    def course(at: Problem, strengths: Iterable[float], epochs: int) -> Iterator[tuple[Any, ...]]:
+        steps = path(at, strengths, _solver(own), np.random.default_rng([seed, 1]), epochs)
+        return ((score(step[-1]), *step) for step in steps)
 
     # With λ = 1,000 no basis is worth its price, and biases are alone.
     grid = own["ridges_of_levels" if has_levels else "ridges"]
-    ends = {ridge: next(path(problem.at(lambda_w=ridge), [1e3], 1)) for ridge in grid}
-    ridge = max(ends, key=lambda ridge: ends[ridge].score)
+    ends = {ridge: next(course(problem.at(lambda_w=ridge), [1e3], 1)) for ridge in grid}
+    ridge = max(ends, key=lambda ridge: ends[ridge][0])
     at, way = problem.at(lambda_w=ridge), [ends[ridge]]
     if not rater.get("alone"):
         top = largest_strength(at)
-        way += path(at, [share * top for share in own["shares"]], epochs_of(own))
+        way += course(at, [share * top for share in own["shares"]], epochs_of(own))
     for size in range(own["bases"], own["units"] + 1, own["bases"]):
-        allowed = (step for step in way if step.n_bases <= size)
-        step = max(allowed, key=lambda step: (step.score, -step.n_bases))
-        ours, truth = predicted(on_test, step.parameters), y[test]
+        allowed = (step for step in way if step[2] <= size)
+        _, strength, bases, end = max(allowed, key=lambda step: (step[0], -step[2]))
+        ours, truth = predicted(on_test, end), y[test]
         measured = [rmse(truth, ours), *(ndcg(truth, ours, at, user[test]) for at in (1, 5))]
         values = dict(zip(MEASURES, measured, strict=True))
-        about = {"used": step.n_bases, "strength": step.strength, "lambda_w": ridge, **values}
+        about = {"used": bases, "strength": strength, "lambda_w": ridge, **values}
         yield "test", {"data": data, "method": method, "seed": seed, "bases": size, **about}
         for measure, value in values.items():
             panel = measure if len(own["data"]) < 2 else f"{data}: {measure}"
@@ -428,8 +448,8 @@ def fig5(own: Settings, data: str, seed: int) -> Rows:
     points: list[Row] = []
     for method, refit in REFITS.items():
         course = added(train, _solver(own, refit, bases=1), np.random.default_rng([seed, 1]), own["steps"])
-        for step, end in islice(course, 1, None):
-            values = {OBJECTIVE: train.objective(end), ACCURACY: 100.0 * accuracy_on(test, end)}
+        for step, (end, _) in islice(enumerate(course), 1, None):
+            values = {OBJECTIVE: train.objective(end), ACCURACY: accuracy(test, end)}
             points.append({"method": method, "seed": seed, "x": step, **values})
     lowest = min(point[OBJECTIVE] for point in points)
     for point in points:
