@@ -272,7 +272,7 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
             "stay as they were are kept.",
             icon=":material/sync_problem:",
         )
-    watch(shown[1], partial(_draw_result, settings, shown[0]), partial(_words, shown[0]), _begun)
+    watch(shown[1], partial(_draw_result, settings, shown[0]), partial(_words, shown[0]), _n_methods)
 
 
 def _words(plan: PathPlan, view: TaskView) -> tuple[str, float | None]:
@@ -287,7 +287,7 @@ def _words(plan: PathPlan, view: TaskView) -> tuple[str, float | None]:
     return counted(view, len(fits), plan.total, now)
 
 
-def _begun(view: TaskView) -> int:
+def _n_methods(view: TaskView) -> int:
     """Return how many regularizers have fits."""
     return len({fit.experiment.regularizer for fit in view.items})
 

@@ -33,9 +33,9 @@ class Counter:
 
 @pytest.fixture
 def channel(monkeypatch):
-    made = channels.Channel()
-    monkeypatch.setattr(channels, "channel", made)
-    return made
+    fresh = channels.Channel()
+    monkeypatch.setattr(channels, "channel", fresh)
+    return fresh
 
 
 @pytest.fixture
