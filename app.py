@@ -2,8 +2,9 @@
 
 from streamlit import App
 
+from fmviz.ui.channel import routes
 from fmviz.ui.serving import guarded, in_sessions
 from fmviz.ui.start import render
 
-app = App(__file__, middleware=guarded())
+app = App(__file__, middleware=guarded(), routes=routes())
 in_sessions(render)

@@ -109,7 +109,12 @@ def draw(
         _draw_epochs(plan, nearest, f"{settings.page}_epochs", height)
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
-        watch(task, partial(_draw_path, plan, driver, f"{settings.page}_models", height))
+        watch(
+            task,
+            partial(_draw_path, plan, driver, f"{settings.page}_models", height),
+            partial(_words, plan.total),
+            lambda view: len({fit.experiment.regularizer for fit in view.items}),
+        )
     chosen = [PENALTIES[name] for name in plan.regularizers]
     if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
         st.caption(" ".join(words))
@@ -186,10 +191,7 @@ def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None
     def body(view: TaskView) -> None:
         if view.state is TaskState.FAILED:
             failure(view)
-        elif view.state.active:
-            trained = f"{len(view.items)} of {len(plan.regularizers)} models trained"
-            st.caption(f":material/hourglass_top: {trained} in {view.elapsed:.0f} s.")
-        else:
+        elif not view.state.active:
             last = max(len(factors) for _, factors in view.items)
             shown = sorted({*range(0, last, -(-last // max(1, most_frames(plan)))), last - 1})
             panels = {
@@ -202,7 +204,13 @@ def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None
             draw_panels(panels, dataset, key, height, player=True)
             st.caption("From one random start. Along λ, a model begins where that of the λ before has ended.")
 
-    watch(shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength)), body)
+    task = shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength))
+    watch(task, body, partial(_words, len(plan.regularizers)))
+
+
+def _words(total: int, view: TaskView) -> tuple[str, float | None]:
+    trained = f"{len(view.items)} of {total} models trained in {view.elapsed:.0f} s."
+    return trained, len(view.items) / total
 
 
 def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: tuple[int, int]) -> None:

@@ -45,7 +45,7 @@ from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.starts import START_LABELS, STARTS, follow_data
-from fmviz.ui.watching import progress, watch
+from fmviz.ui.watching import counted, outcome, watch
 
 # ---------------------------------------------------------------------------------------- at equal sparsity
 
@@ -106,7 +106,8 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     if task is None and _one_matrix(dataset):
         arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "Not searched for yet")
     if task is not None:
-        watch(task, partial(_draw_duel, experiment, names, accept))
+        draw = partial(_draw_duel, experiment, names, accept)
+        watch(task, draw, _duel_words, lambda view: len(_ends(view)))
         if task.state.ended and task.view().items:
             source = widgets.linked(
                 equal_sparsity_program(experiment, names, target, accept),
@@ -146,10 +147,18 @@ def _one_matrix(dataset: Dataset) -> bool:
     return dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
 
 
+def _duel_words(view: TaskView) -> tuple[str, float | None]:
+    return counted(view, len(view.items), now=view.items[-1].message if view.items else "")
+
+
+def _ends(view: TaskView) -> dict[str, SearchFit]:
+    return {fit.experiment.regularizer.name: fit for fit in view.items if fit.parameters is not None}
+
+
 def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, int], view: TaskView) -> None:
     fits: list[SearchFit] = list(view.items)
-    progress(view, len(fits), now=plain(fits[-1].message) if fits else "")
-    ends = {fit.experiment.regularizer.name: fit for fit in fits if fit.parameters is not None}
+    outcome(view, len(fits))
+    ends = _ends(view)
     last = {name: ends[name] for name in names if name in ends}
     if not last:
         return

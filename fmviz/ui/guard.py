@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-import time
+import secrets
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,23 +12,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from fmviz.lab.background.pool import pages
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation
-from fmviz.ui.components import pulse
+from fmviz.ui.components import address
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
+_SESSION = "fmviz:session"
 _LOG = logging.getLogger(__name__)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-# The parts of a core that drawing again and again may take: one fragment, and all of a server, which draws
-# its pages with one core.
-_SHARE, _SHARE_OF_ALL = 0.1, 0.4
-_RECENT = 10.0
-_repeated: dict[str, float] = {}
-"""When each fragment of each session was last drawn again."""
 
 
 @contextmanager
@@ -38,8 +31,7 @@ def guard(settings: Settings | None = None) -> Iterator[None]:
     A ValueError or StoreError is taken for a sentence to the reader; anything else is a defect, and logged.
     """
     try:
-        with pages.drawn():
-            yield
+        yield
     except (ValueError, StoreError) as error:
         _excuse(error, str(error), settings)
     except Exception as error:
@@ -47,47 +39,25 @@ def guard(settings: Settings | None = None) -> Iterator[None]:
         _excuse(error, "This part of the page could not be drawn. That is a defect of fmviz.", settings)
 
 
-def fragment(function: _Function, *, run_every: float | None = None, name: str = "") -> Any:
+def fragment(function: _Function) -> Any:
     """Make a function a `st.fragment` whose exceptions are guarded, also in a rerun of its own.
 
-    A page's guard does not cover a fragment that reruns alone.
-
-    Parameters
-    ----------
-    function : callable
-        What draws.
-    run_every : float, optional
-        Draw again after so many seconds, and later where drawing is dear, as long as the tab is looked at. A
-        function that returns a name and bytes has these handed to that component, see `pulse`.
-    name : str
-        Tells fragments of one function apart.
+    A page's guard does not cover a fragment that reruns alone, nor does the page write the address then.
     """
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
-        key = f"pulse_{function.__module__.rpartition('.')[2]}_{function.__name__.strip('_')}_{name}"
-        beat = st.container(key=f"{key}_box") if run_every is not None else None
-        began = time.thread_time()
-        handed: tuple[str, bytes] | None = None
         with guard():
-            handed = function(*args, **kwargs)
-        if beat is not None and run_every is not None:
-            to, payload = handed or ("", b"")
-            with beat:
-                share = min(_SHARE, _SHARE_OF_ALL / _n_repeated(key))
-                pulse(key, max(run_every, (time.thread_time() - began) / share), to=to, payload=payload)
+            function(*args, **kwargs)
+        write_address(Settings.drawn(), function.__name__.strip("_"))
 
     return st.fragment(guarded)
 
 
-def _n_repeated(key: str) -> int:
-    """Note that a fragment is drawn again; return how many are, of all sessions."""
-    context, now = get_script_run_ctx(suppress_warning=True), time.monotonic()
-    _repeated[f"{'' if context is None else context.session_id}:{key}"] = now
-    for name, seen in list(_repeated.items()):
-        if now - seen > _RECENT:
-            _repeated.pop(name, None)
-    return len(_repeated)
+def write_address(settings: Settings, key: str) -> None:
+    """Have the browser write the settings of a page into its address."""
+    session = st.session_state.setdefault(_SESSION, secrets.token_hex(8))
+    address(settings.page, settings.written(), session, key=f"address_{key}")
 
 
 def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:

@@ -202,7 +202,7 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             st.button(back, icon=":material/undo:", key="paper_back", on_click=forget)
     st.code(_command(artefact, budget), language="sh")
     if task is not None:
-        watch(task, partial(_task, artefact, parts))
+        watch(task, partial(_task, artefact, parts), _words, lambda view: int(10 * _done(view)))
     elif kept is not None:
         _kept(artefact, kept)
     else:
@@ -217,13 +217,21 @@ def _command(artefact: Artefact, budget: str) -> str:
     return f"python -m fmviz paper {artefact.name} --budget {budget}"
 
 
+def _done(view: TaskView) -> float:
+    """Return which part of a result there is."""
+    return min(view.items[-1].done / max(view.items[-1].total, 1), 1.0) if view.items else 0.0
+
+
+def _words(view: TaskView) -> tuple[str, float | None]:
+    if not view.items:
+        return f"{pace(view, 0, 1)}. {view.message}", 0.0
+    result: Result = view.items[-1]
+    return f"{pace(view, result.done, max(result.total, 1))}. {result.message}", _done(view)
+
+
 def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
     result: Result | None = view.items[-1] if view.items else None
-    if view.state.active:
-        now = view.message if result is None else result.message
-        done, total = (0, 1) if result is None else (result.done, max(result.total, 1))
-        st.progress(min(done / total, 1.0), text=f"{pace(view, done, total)}. {now}")
-    elif view.state is TaskState.FAILED:
+    if view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
         after = f" after {result.done:,} of {result.total:,} parts" if result is not None else ""

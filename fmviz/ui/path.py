@@ -47,7 +47,7 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import draw_thresholds, follow_data
 from fmviz.ui.train.settings import train_query
-from fmviz.ui.watching import progress, watch
+from fmviz.ui.watching import counted, outcome, watch
 
 _SPECS = {spec.name: spec for spec in SPECS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Each anew"}
@@ -272,7 +272,24 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
             "stay as they were are kept.",
             icon=":material/sync_problem:",
         )
-    watch(shown[1], partial(_draw_result, settings, shown[0]))
+    watch(shown[1], partial(_draw_result, settings, shown[0]), partial(_words, shown[0]), _n_methods)
+
+
+def _words(plan: PathPlan, view: TaskView) -> tuple[str, float | None]:
+    fits: list[PathFit] = list(view.items)
+    now = ""
+    if fits:
+        last = fits[-1].experiment
+        now = (
+            f"{last.regularizer.label} at λ = {last.lambda_sparse:.4g} uses "
+            f"{fits[-1].values['used_interactions']:,} interactions."
+        )
+    return counted(view, len(fits), plan.total, now)
+
+
+def _n_methods(view: TaskView) -> int:
+    """Return how many regularizers have fits."""
+    return len({fit.experiment.regularizer for fit in view.items})
 
 
 # -------------------------------------------------------------------------------------------------- result
@@ -282,16 +299,10 @@ _HEIGHT = 300
 
 
 def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
-    """Draw the progress of a path, its curves, one of its fits, and downloads."""
+    """Draw the curves of a path, one of its fits, and downloads."""
     fits: list[PathFit] = list(view.items)
-    live, now = view.state.active, ""
-    if fits:
-        last = fits[-1].experiment
-        now = (
-            f"{last.regularizer.label} at λ = {last.lambda_sparse:.4g} uses "
-            f"{fits[-1].values['used_interactions']:,} interactions."
-        )
-    progress(view, len(fits), plan.total, now=now)
+    live = view.state.active
+    outcome(view, len(fits), plan.total)
     if not fits:
         return
     table = path_table(fits)

@@ -2,56 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import re
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
-from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.web.server.server_util import is_url_from_allowed_origins
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from fmviz.engine._jit import has_compiled
 from fmviz.lab.search.arena import make_ready
-from fmviz.ui import session_uploads
+from fmviz.ui import channel, session_uploads
 
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 """The sites that may show fmviz in a frame, as Content-Security-Policy writes them; by default its own."""
 
-# Streamlit adds an entry to the history of the browser whenever a page mirrors its settings into the address,
-# also as it opens: Back would return to the page that one wants to leave, which would mirror them again. On a
-# busy server, what an opening page mirrors arrives while the address is still that of the page before: wait.
-# It also labels sliders twice, by themselves and by their group, and has names of icons read aloud.
-_SCRIPT = b"""<script>{
-  const push = history.pushState;
-  let waiting = 0;
-  history.pushState = function (state, title, url) {
-    clearTimeout(waiting);
-    const here = location.pathname;
-    if (new URL(url, location.href).pathname !== here) return push.call(history, state, title, url);
-    waiting = setTimeout(() => location.pathname === here && history.replaceState(state, title, url), 100);
-  };
-  new MutationObserver(() => {
-    for (const thumb of document.querySelectorAll('[data-testid="stSlider"] input[aria-labelledby]'))
-      thumb.removeAttribute("aria-labelledby");
-    for (const icon of document.querySelectorAll('[role="img"][aria-label$=" icon"]:not([aria-hidden])'))
-      icon.setAttribute("aria-hidden", "true");
-  }).observe(document, { childList: true, subtree: true });
-}</script>"""
-_HEAD = b"<head>"
 # Where Streamlit takes uploads of a session, whatever page it is on.
 _UPLOAD = re.compile("/_stcore/upload_file/([^/]+)/")
-# Neither compressed bytes nor what a browser has kept can be changed.
-_CONDITIONS = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 
 
 def guarded() -> list[Middleware]:
@@ -66,7 +44,6 @@ def in_sessions(draw: Callable[[], None]) -> None:
     they must be compiled first, this would only compete with that visitor, whose page compiles what it shows.
     """
     if get_script_run_ctx(suppress_warning=True) is None:
-        hear_endings()
         tell_who_can_reach_it()
         if has_compiled():
             threading.Thread(target=make_ready, name="fmviz-make-ready", daemon=True).start()
@@ -97,7 +74,7 @@ def is_private(address: str | None) -> bool:
 
 
 class Guard:
-    """An ASGI middleware: names that are not ours refused, uploads counted, headers, Back in one step."""
+    """An ASGI middleware: names that are not ours refused, uploads counted, headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -113,27 +90,20 @@ class Guard:
         self._headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; Streamlit itself checks the names of its websocket."""
+        """Serve a request; Streamlit checks names and origins for its websocket, but not for ours."""
+        if scope["type"] == "websocket" and scope["path"] == channel.path() and not await _is_ours(scope):
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         asked = Headers(scope=scope)
-        if page := scope["method"] == "GET" and "text/html" in asked.get("accept", ""):
-            kept = [(name, value) for name, value in scope["headers"] if name not in _CONDITIONS]
-            scope = {**scope, "headers": kept}
-        waiting: list[Message] = []
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 ours = {name for name, _ in self._headers}
                 kept = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
                 message = {**message, "headers": [*kept, *self._headers]}
-                if page and Headers(raw=kept).get("content-type", "").startswith("text/html"):
-                    waiting.append(message)
-                    return
-            elif waiting:
-                begin, message = _with_script(waiting.pop(), message)
-                await send(begin)
             await send(message)
 
         host = asked.get("host")
@@ -160,44 +130,13 @@ class Guard:
             await app(scope, receive, answer)
 
 
-def _with_script(begin: Message, body: Message) -> tuple[Message, Message]:
-    """Return the beginning of a page, and its first bytes with the script."""
-    changed = body.get("body", b"").replace(_HEAD, _HEAD + _SCRIPT, 1)
-    grown = len(changed) - len(body.get("body", b""))
-    headers = MutableHeaders(raw=list(begin["headers"]))
-    if "content-length" in headers:
-        headers["content-length"] = str(int(headers["content-length"]) + grown)
-    for name in ("etag", "last-modified"):
-        del headers[name]
-    return {**begin, "headers": headers.raw}, {**body, "body": changed}
-
-
-_begin = AppSession._create_scriptrunner
-
-
-def hear_endings() -> None:
-    """Have a new run begin only when all that the run before it has said is on its way to the browser.
-
-    A fragment is drawn by the run that goes on, unless that run has just ended and refuses. What it said last
-    may then still wait for the event loop, and would be ignored, since another run is the current one: the
-    page would lack its last elements until the next click, or seem to be running. All of it is in the queue
-    of the loop by then, so the new run is put behind it.
-    """
-    AppSession._create_scriptrunner = _begin_in_turn  # type: ignore[method-assign, assignment]
-
-
-def _begin_in_turn(session: AppSession, asked: Any) -> None:
-    if session._scriptrunner is None:
-        _begin(session, asked)
-    else:
-        session._call_soon_on_event_loop(partial(_begin_after, session, session._scriptrunner, asked))
-
-
-def _begin_after(session: AppSession, ended: Any, asked: Any) -> None:
-    current = session._scriptrunner
-    if session._state is AppSessionState.SHUTDOWN_REQUESTED:
-        return
-    if current is None or current is ended:
-        _begin(session, asked)
-    elif not current.request_rerun(asked):
-        _begin_in_turn(session, asked)
+async def _is_ours(scope: Scope) -> bool:
+    """Return whether a socket is asked for under one of our names, by a page of ours."""
+    asked = Headers(scope=scope)
+    host, origin = asked.get("host", ""), asked.get("origin")
+    if not is_host_allowed(host):
+        return False
+    # Programs that are no browsers name no origin. The last check may have to look up addresses.
+    if origin is None or urlsplit(origin).netloc.lower() == host.lower():
+        return True
+    return await asyncio.to_thread(is_url_from_allowed_origins, origin)

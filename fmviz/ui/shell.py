@@ -27,7 +27,7 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.guard import fragment, guard
+from fmviz.ui.guard import guard, write_address
 from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link, page_link
 from fmviz.ui.settings import presets
@@ -58,7 +58,6 @@ _STYLE = """<style>
   display: grid; align-items: stretch; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr))
 }
 [class*="st-key-cards_"] > div {height: auto}
-[class*="st-key-pulse_"] {position: absolute; width: 0; height: 0; overflow: hidden}
 [data-testid="stMainBlockContainer"] h1 {padding: 0; min-height: 2.5rem; align-content: center}
 .st-key-shell_heading_small h1 {font-size: 1.5rem}
 [class*="st-key-cards_lessons"] {grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr))}
@@ -66,7 +65,6 @@ _STYLE = """<style>
 
 
 _CHOSEN = "fmviz:level"
-_POLL = 1.5  # seconds between looks at the status while something is going on
 _n_spared = 0  # modules that garbage collection does not search
 
 
@@ -97,8 +95,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with st.sidebar:
             _navigation(settings)
             _shared(settings)
-            busy = compiling() or manager().running()
-            fragment(_status, run_every=_POLL if busy else None)()
+            _status()
             last = st.container()
         if settings.notices:
             st.warning("\n\n".join(map(plain, settings.notices)), icon=":material/link_off:")
@@ -109,6 +106,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _teach(settings)
             keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
             st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
+    write_address(settings, "page")
     _spare_modules()
 
 

@@ -35,7 +35,7 @@ from fmviz.ui.compare import MOST
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
-from fmviz.ui.watching import progress, watch
+from fmviz.ui.watching import counted, outcome, watch
 
 _BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
 _PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
@@ -157,7 +157,13 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
         )
         widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
     if task is not None:
-        watch(task, partial(_draw, plan, _name(plan)))
+        total = len(plan.cells)
+        watch(
+            task,
+            partial(_draw, plan, _name(plan)),
+            lambda view: counted(view, len(view.items), total),
+            lambda view: 10 * len(view.items) // total,
+        )
     else:
         st.caption(
             "Nothing of this sweep has been fitted in this session. Press **Run**, or take an example from "
@@ -177,7 +183,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     done, total = len(fits), len(plan.cells)
     fresh = sum(fit.fresh for fit in fits)
     stored = f" {done - fresh:,} of them from the store." if done > fresh else ""
-    progress(view, done, total, end=stored)
+    outcome(view, done, total, stored)
     if not fits:
         return
     table = fits_table(plan, ((fit.index, fit.run) for fit in fits))

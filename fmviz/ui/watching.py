@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import time
+import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -16,21 +17,42 @@ from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.typography import duration
 from fmviz.ui import session_uploads
+from fmviz.ui.channel import Topic, channel, path
+from fmviz.ui.components import progress
 from fmviz.ui.escape import plain
-from fmviz.ui.guard import fragment
 
-_POLL_SECONDS = 0.5
 # What is ready so soon is not seen to load.
 _PATIENCE = 0.5
-# A first result that comes so soon is drawn at once, and not at the next poll.
+# A result that comes so soon is drawn at once.
 _FIRST_RESULT = 0.15
 
 
-def watch(task: Task, draw: Callable[[Any], None]) -> None:
-    """Draw a task; while it is at work, again and again.
+Words = Callable[[TaskView], tuple[str, float | None]]
+"""What is said of a task at work, and which part of it is done, where that is known."""
 
-    Whatever `draw` makes is a fragment: its controls rerun it alone. When the task ends the page is drawn
-    anew, since what stands around depends on it.
+
+def working(view: TaskView) -> tuple[str, float | None]:
+    """Say how long a task has been at work."""
+    return f"{view.message} {view.elapsed:.0f} s", None
+
+
+def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
+    """Say how many fits of a task there are, of a total where that is known, and what goes on now."""
+    words = f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}"
+    return words, done / total if total else None
+
+
+def _fits(done: int, total: int) -> str:
+    return f"{done:,} of {total:,} fits" if total else f"{done:,} fits"
+
+
+def watch(
+    task: Task,
+    draw: Callable[[Any], Any],
+    words: Words = working,
+    parts: Callable[[TaskView], int] = lambda view: 0,
+) -> None:
+    """Draw a task, and while it is at work how far it is; when it ends the page is drawn again.
 
     Parameters
     ----------
@@ -38,19 +60,35 @@ def watch(task: Task, draw: Callable[[Any], None]) -> None:
         What to look at.
     draw : callable
         ``draw(view)`` draws what there is to see.
+    words : callable
+        What is said while it is at work.
+    parts : callable
+        ``parts(view)`` counts the parts of the result that are there; the page is drawn with every new one.
     """
     until = time.monotonic() + _FIRST_RESULT
     while task.state.active and not task.view().items and time.monotonic() < until:
         time.sleep(0.01)
-    active = task.state.active
+    view = task.view()
+    if view.state.active:
+        _follow(view, task, lambda view: _head(view, words, parts(view)))
+    draw(view)
 
-    def body() -> None:
-        view = task.view()
-        if active and not view.state.active:
-            st.rerun()
-        draw(view)
 
-    fragment(body, run_every=_POLL_SECONDS if active else None, name=task.id)()
+def _follow(view: TaskView, task: Task, head: Callable[[TaskView], dict[str, Any]]) -> None:
+    topic = channel.topic(("task", task.id), partial(_refresh, weakref.ref(task), head))
+    progress(head(view), {"path": path(), "topic": topic.id}, key=f"progress_{task.id}")
+
+
+def _refresh(known: weakref.ref[Task], head: Callable[[TaskView], dict[str, Any]], topic: Topic) -> bool:
+    task = known()
+    now = {"gone": True} if task is None else head(task.view())
+    changed, topic.head = now != topic.head, now
+    return changed
+
+
+def _head(view: TaskView, words: Words, parts: int = 0) -> dict[str, Any]:
+    sentence, done = words(view)
+    return {"phase": f"{view.state} {parts}", "sentence": sentence, "done": done}
 
 
 def connected() -> Callable[[], bool]:
@@ -87,27 +125,13 @@ def pace(view: TaskView, done: int, total: int) -> str:
     return f"{spent}, {duration(view.elapsed * (total - done) / done)} left"
 
 
-def progress(view: TaskView, done: int, total: int = 0, *, now: str = "", end: str = "") -> None:
-    """Draw how far a task of many fits is, or why it failed.
-
-    Parameters
-    ----------
-    view : TaskView
-        The task.
-    done, total : int
-        How many fits there are, and will be; 0 where that is not known.
-    now, end : str
-        What is added while it goes on, and afterwards.
-    """
-    fits = f"{done:,} of {total:,} fits" if total else f"{done:,} fits"
-    if view.state.active:
-        words = f"{fits}, {pace(view, done, total)}. {now or 'Preparing the data.'}"
-        st.progress(min(done / (total or math.inf), 1.0), text=words)
-    elif view.state is TaskState.FAILED:
+def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
+    """Draw how many fits a task has made that has ended, with a sentence to follow, or why it failed."""
+    if view.state is TaskState.FAILED:
         failure(view)
-    else:
+    elif not view.state.active:
         stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
-        st.caption(f"{stopped}{fits} in {view.elapsed:.0f} s.{end}")
+        st.caption(f"{stopped}{_fits(done, total)} in {view.elapsed:.0f} s.{end}")
 
 
 def failure(view: TaskView) -> None:
@@ -146,12 +170,8 @@ def done(
             yield from task
         yield ""
 
-    def loading(view: TaskView) -> None:
-        with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_loading"):
-            st.markdown(f":material/hourglass_top: {plain(words)} {view.elapsed:.0f} s", width="content")
-            st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
-            if view.items:
-                st.caption(plain(view.items[-1]))
+    def loading(view: TaskView) -> tuple[str, float | None]:
+        return " ".join([f"{words} {view.elapsed:.0f} s.", *view.items[-1:]]), None
 
     task = tasks.get(key) or tasks.submit(key, once)
     until = time.monotonic() + _PATIENCE
@@ -159,7 +179,9 @@ def done(
         time.sleep(0.01)
     view = task.view()
     if view.state.active:
-        watch(task, loading)
+        with st.container(border=True, key="data_loading"):
+            _follow(view, task, lambda view: _head(view, loading))
+            st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
     elif view.state is TaskState.FAILED:
         failed(view)
     elif view.state is TaskState.STOPPED:

@@ -433,7 +433,7 @@ def download_report(key: str, make: Callable[[], Outcome], file_name: str) -> No
 def linked(script: str, result: str, **about: Any) -> str:
     """Return a program whose header names this page in its present state, see `with_header`."""
     address = (st.context.url or "").partition("?")[0]
-    query = urlencode(st.query_params.to_dict())
+    query = urlencode(Settings.drawn().query())
     return with_header(script, result, link=f"{address}?{query}" if query else address, **about)
 
 

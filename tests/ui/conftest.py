@@ -128,8 +128,8 @@ def _is_healthy(url: str) -> bool:
 
 
 @contextlib.contextmanager
-def _running(script: Path, log: Path) -> Iterator[Server]:
-    port = _free_port()
+def _running(script: Path, log: Path, port: int = 0) -> Iterator[Server]:
+    port = port or _free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
     options = {
@@ -181,6 +181,12 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
             return servers[script]
 
         yield start
+
+
+@pytest.fixture
+def serve_anew(tmp_path: Path) -> Callable[[], contextlib.AbstractContextManager[Server]]:
+    """Return a context of the dashboard for one test, at the same address whenever it is entered."""
+    return partial(_running, ROOT / "app.py", tmp_path / "streamlit.log", _free_port())
 
 
 @pytest.fixture(scope="session")

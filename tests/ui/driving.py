@@ -76,9 +76,16 @@ def values(app: AppTest, *keys: str) -> tuple[Any, ...]:
     return tuple(control(app, key).value for key in keys)
 
 
+def written(app: AppTest) -> dict[str, str]:
+    """Return the query string that a page has written into the address."""
+    *_, element = (e for e in app.get("bidi_component") if e.proto.component_name == "fmviz.address")
+    query: dict[str, str] = json.loads(element.proto.json)["query"]
+    return query
+
+
 def address(app: AppTest) -> dict[str, str]:
     """Return the settings in the address, without the level, which every address names."""
-    given = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+    given = written(app)
     assert given.pop("level") in LEVELS
     return given
 

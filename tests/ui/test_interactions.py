@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from inline_executor import InlineExecutor
-from ui.driving import choose, metrics, page, press, words
+from ui.driving import choose, metrics, page, press, words, written
 
 from fmviz.lab.background import tasks
 from fmviz.lab.catalog import DataChoice
@@ -60,7 +60,7 @@ def test_samples_give_intervals_and_say_whether_they_predict_better(store, sente
     app.toggle(key="interactions_samples").set_value(True).run()
     app.run()
     sentences(app, "interactions", "intervals")
-    assert app.query_params["samples"] == "1"
+    assert written(app)["samples"] == "1"
     table = app.dataframe[-1].value
     assert (table["lower"] <= table["mean"]).all()
     assert (table["mean"] <= table["upper"]).all()
@@ -152,10 +152,10 @@ def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store, sentence
     box = app.selectbox(key="interactions_value_0")
     other = next(value for value in (0, 1, 2) if value != box.value)
     box.set_value(other).run()
-    assert app.query_params["change"] == f"0={float(other)}"
+    assert written(app)["change"] == f"0={float(other)}"
     after = metrics(app)
     assert after["Probability of “yes”"] != before["Probability of “yes”"]
-    linked = page("interactions", **dict(app.query_params))
+    linked = page("interactions", **written(app))
     assert metrics(linked) == after
     press(linked, "interactions_unchange")
     assert metrics(linked) == before
@@ -169,10 +169,10 @@ def test_numbers_are_changed_in_their_own_units(store):
     age = app.number_input(key="interactions_value_0")
     assert age.value == pytest.approx(59.0)
     age.set_value(30.0).run()
-    assert app.query_params["change"] == "0=30.0"
+    assert written(app)["change"] == "0=30.0"
     assert np.isfinite(float(metrics(app)["Prediction"].replace(",", "")))
     choose(app, interactions_row=7)
-    assert "change" not in app.query_params, "another row has its own values"
+    assert "change" not in written(app), "another row has its own values"
 
 
 def test_what_takes_long_is_done_in_the_background(store, monkeypatch):

@@ -68,6 +68,7 @@ def test_a_lesson_is_walked_from_prediction_to_answer(store):
     press(app, "lesson_next")
     assert app.select_slider(key="prox_log2lambda").value == -1
     # Elsewhere the panel shows the way back; ending the lesson frees all controls.
+    app.query_params.clear()
     app.switch_page("pages/train.py").run()
     assert "This step is on the page *Operators*" in words(app)
     press(app, "lesson_return")

@@ -15,7 +15,7 @@ import pytest
 from fuzzing import MARKUP, TEXTS
 from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
-from ui.driving import PAGES, elements_of, figures, finish, page
+from ui.driving import PAGES, elements_of, figures, finish, page, written
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
@@ -81,9 +81,7 @@ def other(item: Setting) -> str | None:
 
 def query_of(app: AppTest) -> dict[str, str]:
     """Return what the address bar says, without the name that a server gives to a run."""
-    result = {name: item[0] if isinstance(item, list) else item for name, item in app.query_params.items()}
-    result.pop("run", None)
-    return result
+    return {name: text for name, text in written(app).items() if name != "run"}
 
 
 def state_of(app: AppTest, settings: Settings) -> dict[str, Any]:
@@ -141,16 +139,16 @@ def test_every_setting_of_every_page_goes_through_its_link(store, seen, name, tm
             break
     settings = seen[-1]
     query = {name: text for name, text in query.items() if name in settings.table}
-    state, written = state_of(first, settings), query_of(first)
+    state, link = state_of(first, settings), query_of(first)
     changed = [name for name in query if state.get(name) != settings.table[name].default]
     # A page may turn away what does not go together, but not most of it.
     assert len(changed) >= len(query) / 2, set(query) - set(changed)
     elsewhere = fresh_server(tmp_path, monkeypatch)
-    second = page(name, **written)
+    second = page(name, **link)
     assert state_of(second, seen[-1]) == state
-    assert query_of(second) == written
+    assert query_of(second) == link
     assert not [text for text in all_texts(second) if "From the link" in text or "The link sets" in text]
-    if "run" not in first.query_params:
+    if "run" not in written(first):
         assert all_texts(second) == all_texts(first)
     elsewhere.close()
 
@@ -245,9 +243,9 @@ def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monke
     first = page(opened, **query)
     if press:
         finish(first, press)
-    written = {key: item[0] if isinstance(item, list) else item for key, item in first.query_params.items()}
+    link = written(first)
     elsewhere = fresh_server(tmp_path, monkeypatch)
-    second = page(opened, **written)
+    second = page(opened, **link)
     second.run()
     again = [text for text in all_texts(second) if "not on this server" not in text]
     assert again == all_texts(first)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT, address, choose, elements_of, page, press, words
+from ui.driving import ROOT, address, choose, elements_of, page, press, words, written
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.typography import without_markup
@@ -22,8 +22,7 @@ def keys(app: AppTest) -> set[str]:
 
 
 def level(app: AppTest) -> str:
-    result = app.query_params["level"]
-    return result[0] if isinstance(result, list) else result
+    return written(app)["level"]
 
 
 def test_hidden_controls_are_not_drawn_and_keep_their_values(store):

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import pytest
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from streamlit import config
-from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.runtime import Runtime
-from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.script_data import ScriptData
-from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 
 from fmviz.ui import serving, session_uploads
 
 
-def get(
-    monkeypatch, host: str, ancestors: str = "", answer: Response | None = None
-) -> tuple[int, dict[str, str], bytes]:
+def get(monkeypatch, host: str, ancestors: str = "") -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body of an answer."""
     monkeypatch.setenv(serving.FRAME_ANCESTORS, ancestors)
     monkeypatch.setattr(config, "get_option", {"server.allowedHosts": ["localhost", "*.example.org"]}.get)
@@ -35,7 +23,7 @@ def get(
 
     headers = [(b"host", host.encode()), (b"accept", b"text/html"), (b"accept-encoding", b"gzip")]
     scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
-    answer = serving.Guard(answer or PlainTextResponse("a page"))(scope, None, send)
+    answer = serving.Guard(PlainTextResponse("a page"))(scope, None, send)
     # Nothing is waited for, and a browser of another test may have an event loop at work.
     with pytest.raises(StopIteration):
         answer.send(None)
@@ -53,15 +41,6 @@ def test_pages_say_who_may_embed_them(monkeypatch, host):
     _, headers, _ = get(monkeypatch, host, "https://moodle.example.edu")
     assert "frame-ancestors https://moodle.example.edu;" in headers["content-security-policy"]
     assert "x-frame-options" not in headers
-
-
-def test_pages_bring_the_script_for_back(monkeypatch):
-    page = HTMLResponse("<html><head><title>fmviz</title></head></html>", headers={"etag": "1"})
-    _, headers, body = get(monkeypatch, "localhost", answer=page)
-    assert b"<head><script>" in body
-    assert int(headers["content-length"]) == len(body)
-    assert "etag" not in headers
-    assert get(monkeypatch, "localhost")[2] == b"a page"
 
 
 def test_uploads_are_counted_before_they_are_read(monkeypatch, store):
@@ -136,57 +115,8 @@ def test_a_public_address_is_warned_of(monkeypatch, capsys, address, private):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_server_loads_what_its_first_visitor_waits_for_but_compiles_nothing(monkeypatch, compiled):
     done = threading.Event()
-    for name in ("hear_endings", "tell_who_can_reach_it"):
-        monkeypatch.setattr(serving, name, lambda: None)
+    monkeypatch.setattr(serving, "tell_who_can_reach_it", lambda: None)
     monkeypatch.setattr(serving, "has_compiled", lambda: compiled)
     monkeypatch.setattr(serving, "make_ready", done.set)
     serving.in_sessions(lambda: pytest.fail("no session is there to draw in"))
     assert done.wait(10 if compiled else 0.1) == compiled
-
-
-PAGE = """
-import streamlit as st
-
-@st.fragment
-def live():
-    st.text("live")
-
-live()
-st.text("the end")
-"""
-
-
-async def asked_as_it_ends(path) -> list:
-    """Return what a browser is sent where a fragment is asked for just after a run, before that was heard."""
-    session = AppSession(
-        ScriptData(str(path), is_hello=False), MemoryUploadedFileManager("/upload"), ScriptCache(), None, {}
-    )
-    session.request_rerun(ClientState())
-    # The loop is kept busy meanwhile, as many visitors would.
-    session._scriptrunner._script_thread.join()
-    session.request_rerun(ClientState(fragment_id=next(iter(session._fragment_storage._fragments))))
-    until = time.monotonic() + 10
-    while session._scriptrunner is not None and time.monotonic() < until:
-        await asyncio.sleep(0.01)
-    sent = session.flush_browser_queue()
-    session.shutdown()
-    return sent
-
-
-@pytest.mark.parametrize("heard", [True, False])
-def test_a_page_keeps_its_end(tmp_path, monkeypatch, heard):
-    path = tmp_path / "page.py"
-    path.write_text(PAGE)
-    monkeypatch.setattr(Runtime, "_instance", MagicMock(spec=Runtime))
-    monkeypatch.setitem(config.get_config_options(), "server.fileWatcherType", MagicMock(value="none"))
-    monkeypatch.setattr(AppSession, "_create_scriptrunner", serving._begin)
-    if heard:
-        serving.hear_endings()
-    # A thread of its own: a browser of another test may have an event loop at work in this one.
-    with ThreadPoolExecutor(1) as thread:
-        sent = thread.submit(lambda: asyncio.run(asked_as_it_ends(path))).result()
-    finished = [message for message in sent if message.HasField("script_finished")]
-    texts = [item.delta.new_element.text.body for item in sent if item.delta.new_element.HasField("text")]
-    # Where the second case fails, Streamlit has mended it, and `hear_endings` can go.
-    assert ("the end" in texts) == heard
-    assert len(finished) == 1 + heard

@@ -62,6 +62,7 @@ def test_what_nothing_reads_is_not_drawn_and_kept_for_the_other_pages(store):
     assert not {"shared_seed", "shared_dataset"} & {
         control.key for control in [*test.selectbox, *test.number_input]
     }
+    test.query_params.clear()
     test.switch_page("pages/compare.py").run()
     assert values(test, "shared_dataset", "shared_seed") == ("monks1", 77)
     choose(test, shared_seed=10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ui.driving import finish, page, words
+from ui.driving import finish, page, words, written
 
 from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
@@ -42,9 +42,9 @@ def test_a_sweep_is_declared_and_carried_out(store):
 @pytest.mark.parametrize("name", ["sweeps", "compare"])
 def test_a_visit_begins_informed_and_a_link_as_it_always_did(store, name):
     app = page(name)
-    assert app.query_params["starts"] == "informed"
+    assert written(app)["starts"] == "informed"
     app.segmented_control(key=f"{name}_starts").set_value("random").run()
-    assert "starts" not in app.query_params
+    assert "starts" not in written(app)
     assert page(name, dataset="monks1").segmented_control(key=f"{name}_starts").value == "random"
 
 

@@ -179,6 +179,32 @@ def test_a_reload_reconnects_and_the_controls_work(server, page):
 
 
 @pytest.mark.slow
+def test_a_server_that_is_started_again_goes_on_from_the_address(serve_anew, new_page, wait_idle):
+    page = new_page(apart=True)
+    with serve_anew() as server:
+        page.goto(server.url)
+        page.get_by_test_id("stSidebar").get_by_role("link", name="Train").click()
+        wait_idle(page)
+        page.locator(".st-key-train_speed").get_by_text("Slow", exact=True).first.click()
+        press(page, "play")
+        wait_for_state(page, "Running")
+        wait_for_epoch(page, 3)
+        wait_for_query(page, "run", ".")
+        wait_idle(page)
+        before = page.url
+    page.wait_for_timeout(3_000)
+    with serve_anew():
+        wait_for_state(page, "Paused")
+        page.get_by_text("This run was cut off").wait_for()
+        assert page.url == before
+        press(page, "play")
+        wait_for_state(page, "Running")
+        press(page, "stop")
+        wait_for_state(page, "Stopped")
+    page.errors.clear()  # of Streamlit, which has missed its server
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "letter", "shape"), [("", "P", (4, 3)), ("&model=qr&regularizer=l1", "W", (4, 4))]
 )
@@ -286,3 +312,11 @@ def test_playing_again_at_once_leaves_the_strengths(server, page, wait_idle):
         press(page, "stop")
         wait_for_state(page, "Stopped")
         wait_idle(page)
+
+
+@pytest.mark.slow
+def test_the_address_follows_a_slider_that_redraws_a_fragment_alone(server, page, wait_idle):
+    page.goto(f"{server.url}/prox")
+    wait_idle(page)
+    page.locator(".st-key-prox_strength").get_by_role("slider").first.press("ArrowRight")
+    wait_for_query(page, "log2lambda", ".")

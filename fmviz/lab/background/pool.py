@@ -14,8 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Protocol
 
 from threadpoolctl import threadpool_limits
@@ -24,8 +23,6 @@ Task = Callable[[], None]
 
 FIRST = -math.inf
 """The delay of a task that goes before all others that wait: somebody has just asked for it."""
-# Long enough to draw much of a page, short enough for work to go on where pages are drawn all the time.
-_MANNERS = 0.05
 # Of Python's threads: a page that waits for a worker's turn to end waits so long, for each of its elements.
 _TURN = 0.001
 # So long nothing may be begun while something waits.
@@ -41,41 +38,6 @@ class Executor(Protocol):
 
     def shutdown(self) -> None:
         """Drop what waits and end the threads."""
-
-
-class _Pages:
-    """Pages that are being drawn, for which the work in the background makes way.
-
-    Python runs one thread at a time, and a page gives up its turn with every element that it sends: beside
-    busy workers it would wait for them a hundred times.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._drawing: list[int] = []
-
-    @contextmanager
-    def drawn(self) -> Iterator[None]:
-        """Count the body as the drawing of a page."""
-        me = threading.get_ident()
-        with self._changed:
-            self._drawing.append(me)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._drawing.remove(me)
-                self._changed.notify_all()
-
-    def make_way(self) -> None:
-        """Wait while another thread draws a page, but not for long."""
-        me = threading.get_ident()
-        if self._drawing:
-            with self._changed:
-                self._changed.wait_for(lambda: all(thread == me for thread in self._drawing), _MANNERS)
-
-
-pages = _Pages()
 
 
 class ThreadPool:

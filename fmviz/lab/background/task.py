@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from fmviz.engine.errors import StoppedError
-from fmviz.lab.background.pool import FIRST, Executor, pages
+from fmviz.lab.background.pool import FIRST, Executor
 from fmviz.lab.failure import in_words
 
 Make = Callable[[Callable[[], bool]], Iterator[Any]]
@@ -229,7 +229,6 @@ class Task:
     def _slice(self) -> None:
         deadline = time.monotonic() + self.slice_seconds
         while self._enter():
-            pages.make_way()
             began = time.monotonic()
             drawn = self._draw()
             # Outside the lock, where it holds nobody up, and before anybody is told of the end.

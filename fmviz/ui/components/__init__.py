@@ -1,11 +1,9 @@
-"""Streamlit components in JavaScript: the stage of a run, buttons that save charts, and a pulse."""
+"""Streamlit components in JavaScript: the stage of a run, progress, buttons that save charts."""
 
 from __future__ import annotations
 
 import functools
-import json
-import struct
-import time
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -35,7 +33,7 @@ def ignore() -> None:
 def stage(payload: bytes, key: str) -> None:
     """Draw a training run on one screen: its matrices, its numbers, and its curves in small.
 
-    While a run is active, a pulse sends updates to it, under the name of its feed.
+    While a run is active, the channel brings what is new.
 
     Parameters
     ----------
@@ -45,9 +43,15 @@ def stage(payload: bytes, key: str) -> None:
         Unique on the page.
     """
     draw = component(
-        "stage", "matrix_view/matrices.js", "stage/stage.js", "matrix_view/matrix_view.css", "stage/stage.css"
+        "stage",
+        "channel.js",
+        "matrix_view/matrices.js",
+        "curves.js",
+        "stage/stage.js",
+        "matrix_view/matrix_view.css",
+        "stage/stage.css",
     )
-    draw(data=payload, key=key, on_cell_change=ignore)
+    draw(data=payload, key=key, on_cell_change=ignore, on_phase_change=ignore)
 
 
 def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
@@ -71,26 +75,34 @@ def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
     )
 
 
-def pulse(key: str, seconds: float, *, to: str, payload: bytes) -> None:
-    """Rerun the calling fragment after a pause, as long as its tab is visible.
-
-    Unlike ``run_every`` of `st.fragment`, it waits for the answer before the next request, waits longer if
-    answers are slow, and sends nothing from a hidden tab.
+def address(page: str, query: Mapping[str, str], session: str, *, key: str) -> None:
+    """Write the settings of a page into the address bar, without an entry in the history.
 
     Parameters
     ----------
+    page : str
+        The last part of its path.
+    query : mapping
+        The query parameters.
+    session : str
+        Names the session: where it is another one, the page is opened again by the address that it has.
     key : str
         Unique on the page.
-    seconds : float
-        The least pause.
-    to : str
-        The name of a component of the page that is handed the payload, or "".
-    payload : bytes
-        What to hand it.
     """
-    head = json.dumps({"turn": time.monotonic_ns(), "wait": seconds, "to": to}).encode()
-    component("pulse", "pulse/pulse.js")(
-        data=struct.pack("<I", len(head)) + head + payload,
-        key=key.replace("__", "_-"),
-        on_beat_change=ignore,
-    )
+    component("address", "address.js")(data={"page": page, "query": dict(query), "session": session}, key=key)
+
+
+def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:
+    """Draw a sentence and a bar that follow a topic; the page is drawn again when its phase ends.
+
+    Parameters
+    ----------
+    head : dict
+        With "phase", "sentence" and "done", a number from 0 to 1 or None.
+    live : dict
+        The path of the channel, and the id of the topic.
+    key : str
+        Unique on the page.
+    """
+    draw = component("progress", "channel.js", "progress/progress.js", "progress/progress.css")
+    draw(data={"head": head, "live": live}, key=key.replace("__", "_-"), on_phase_change=ignore)

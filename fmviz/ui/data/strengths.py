@@ -29,7 +29,7 @@ from fmviz.tables.recipe import Recipe
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.watching import progress, shared_task, watch
+from fmviz.ui.watching import counted, outcome, shared_task, watch
 
 TABLE = (
     ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),
@@ -92,7 +92,7 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool, top: 
         "those chosen, compared with an average over samples of a Bayesian machine, and fitted to all rows."
     )
     widgets.stop(settings, task, name="search_stop", shortcut=None)
-    watch(task, partial(_draw, settings, key))
+    watch(task, partial(_draw, settings, key), _words, lambda view: len(_results(view)))
 
 
 def _fitted(
@@ -119,16 +119,26 @@ def _fitted(
         yield step
 
 
+def _trials(view: TaskView) -> int:
+    return sum(isinstance(step, Trial) for step in view.items)
+
+
+def _results(view: TaskView) -> list[FirstFit | Average]:
+    return [step for step in view.items if isinstance(step, FirstFit | Average)]
+
+
+def _words(view: TaskView) -> tuple[str, float | None]:
+    return counted(view, _trials(view), now=view.items[-1].message if view.items else "")
+
+
 def _draw(settings: Settings, key: str, view: TaskView) -> None:
     steps: list[Step] = list(view.items)
     fits = [step for step in steps if isinstance(step, FirstFit)]
     if fits and st.session_state.get(_READ) == key:
         st.rerun()
-    trials = [step for step in steps if isinstance(step, Trial)]
-    progress(view, len(trials), now=plain(steps[-1].message) if steps else "")
-    for step in steps:
-        if isinstance(step, FirstFit | Average):
-            st.markdown(plain(step.message))
+    outcome(view, _trials(view))
+    for step in _results(view):
+        st.markdown(plain(step.message))
     if fits:
         values = in_units(fits[0].end.metrics, fits[0].run.dataset.unit)
         measured = [f"{label} {value:.4g}" for label, value in values.items()]

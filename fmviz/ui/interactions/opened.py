@@ -232,25 +232,28 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
     def results_of(view: TaskView) -> list[Any]:
         return [item for item in view.items if not isinstance(item, Sampling)]
 
+    def going_on(view: TaskView) -> str:
+        if results_of(view):
+            return later
+        return view.items[-1].message if view.items else words
+
     view = task.view()
     results = results_of(view)
-    shown = later if results else words
-
-    def progress(now: TaskView) -> None:
-        if len(results_of(now)) > len(results):
-            st.rerun()
-        said = now.items[-1].message if now.items and not results else shown
-        st.caption(f":material/hourglass_top: {plain(said)} {now.elapsed:.0f} s")
-
     if view.state is TaskState.FAILED:
         failure(view)
     elif view.state.active:
         with st.container(horizontal=True, vertical_alignment="center", key=f"interactions_{name}_wait"):
-            watch(task, progress)
-            st.button("Stop", icon=":material/stop:", key=f"interactions_{name}_stop", on_click=task.stop)
+            watch(
+                task,
+                lambda _: st.button(
+                    "Stop", icon=":material/stop:", key=f"interactions_{name}_stop", on_click=task.stop
+                ),
+                lambda view: (f"{going_on(view)} {view.elapsed:.0f} s", None),
+                lambda view: len(results_of(view)),
+            )
     elif view.state is TaskState.STOPPED:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{plain(view.message)} {plain(shown)}", width="content")
+            st.markdown(f"{plain(view.message)} {plain(later if results else words)}", width="content")
             st.button(
                 "Start again",
                 icon=":material/replay:",

@@ -343,10 +343,9 @@ def _when_ready(task: Task | None, body: partial[None]) -> None:
         return
 
     def wait(now: TaskView) -> None:
-        st.caption(f":material/hourglass_top: The engine calculates the answer: {now.elapsed:.0f} s.")
         st.button("Stop", icon=":material/stop:", key="lesson_stop", on_click=task.stop, type="tertiary")
 
-    watch(task, wait)
+    watch(task, wait, lambda view: (f"The engine calculates the answer: {view.elapsed:.0f} s.", None))
 
 
 # ------------------------------------------------------------------------------------------------- the end

@@ -1,4 +1,4 @@
-"""Settings of a page: one typed table, stored in the session and mirrored to the address bar.
+"""Settings of a page: one typed table, stored in the session, read from the address and written to it.
 
 A setting lives under a session key of its own, not under a widget's: Streamlit forgets a widget as soon as
 another page is drawn. `Settings.bind` ties a widget to a setting and back. The query string carries every
@@ -24,13 +24,11 @@ buttons and sections (`parts`) and its expert settings::
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.schedule import Change, changes_of
@@ -138,13 +136,9 @@ def to_link(setting: Setting, value: Any) -> str | None:
 
 
 _PREFIX = "fmviz"
-_PAGE = f"{_PREFIX}:page"
-_WRITTEN = f"{_PREFIX}:written"
+_ARRIVED = f"{_PREFIX}:arrived"
+_SETTINGS = f"{_PREFIX}:settings"
 _DRAWN = f"{_PREFIX}:drawn"
-# How long the browser may still send a query string that we have replaced since, in seconds.
-_ECHO = 5.0
-# How long a widget's value is assigned again and again after a change by the program, in seconds.
-_SETTLE = 5.0
 
 
 RESTRICTIONS: tuple[Names, ...] = (
@@ -191,9 +185,10 @@ _WIDENED = f"{_PREFIX}:widened"
 _BARE = f"{_PREFIX}:bare"
 
 
-def _in_fragment() -> bool:
-    """Return whether a fragment reruns alone; what is assigned there would undo a click in flight."""
-    return bool(getattr(get_script_run_ctx(), "fragment_ids_this_run", None))
+class Values(Protocol):
+    """Settings that are read only."""
+
+    def __getitem__(self, name: str) -> Any: ...
 
 
 class Settings:
@@ -266,16 +261,11 @@ class Settings:
         return item
 
     def set(self, **values: Any) -> None:
-        """Change settings and the address bar; ValueError, and no change at all, if a value is invalid."""
-        self.hold(**values)
-        st.session_state.pop(self._notice_key, None)
-        self.write_url()
-
-    def hold(self, **values: Any) -> None:
-        """Change settings as `set` does, but leave the address bar to the page's next run."""
+        """Change settings; ValueError, and no change at all, if a value is invalid."""
         checked = {self._home(name): self.table[name].check(value) for name, value in values.items()}
         for home, value in checked.items():
             st.session_state[home] = value
+        st.session_state.pop(self._notice_key, None)
 
     def reset(self, *names: str) -> None:
         """Put the named settings, or all of the page's own, back to their defaults."""
@@ -345,18 +335,12 @@ class Settings:
         # Assigning only what differs: an assignment makes the browser drop what is being typed or dragged.
         # On a page just opened the key may still hold the value of the last page's widget, which the new
         # widget does not take over.
-        # And what is assigned goes to the browser with one run only: where the next run follows at once, as
-        # at the end of a short job, the browser may never see it, starts the widget at its empty default,
-        # and reports that as a change. So assign for a while.
-        drawn: dict[str, float] = st.session_state.setdefault(_DRAWN, {})
-        now = time.monotonic()
-        if key not in drawn or key not in st.session_state or st.session_state[key] != shown:
-            drawn[key] = now
-        if now == drawn[key] or (now - drawn[key] < _SETTLE and not _in_fragment()):
+        drawn: set[str] = st.session_state.setdefault(_DRAWN, set())
+        if key not in drawn or st.session_state.get(key) != shown:
+            drawn.add(key)
             st.session_state[key] = shown
 
         def store() -> None:
-            drawn[key] = now - _SETTLE  # The browser has seen it.
             new = st.session_state.get(key)
             if new is not None and not self._stale(name, new):
                 self.set(**{name: new})
@@ -396,46 +380,56 @@ class Settings:
         texts = {name: to_link(table[name], table[name].check(v)) for name, v in changes.items()}
         return {name: text for name, text in texts.items() if text is not None}
 
-    def write_url(self, again: bool = False) -> None:
-        """Mirror the settings to the address bar, `again` even where the script was called with them.
+    @classmethod
+    def arriving(cls, page: str) -> dict[str, str] | None:
+        """Return the query string by which a page is being opened, or None where it has been read already.
 
-        A link of a page to itself calls it so, and the browser does not note that by itself.
+        Whenever the script runs, the browser repeats the one that it was opened by, or one that was written
+        since.
         """
-        wanted = self.query()
-        if again or wanted != st.query_params.to_dict():
-            st.query_params.from_dict(wanted)
-        self._remember(wanted)
+        if (followed := st.session_state.get(_FOLLOWED)) is not None:
+            return dict(followed)
+        given = st.query_params.to_dict()
+        here, known = st.session_state.get(_ARRIVED, ("", set()))
+        return None if here == page and frozenset(given.items()) in known else given
 
-    def _remember(self, query: Mapping[str, str]) -> None:
-        now = time.monotonic()
-        log: list[tuple[float, dict[str, str]]] = st.session_state.setdefault(_WRITTEN, [])
-        log[:] = [entry for entry in log if now - entry[0] < _ECHO]
-        log.append((now, dict(query)))
+    @staticmethod
+    def drawn() -> Settings:
+        """Return the settings of the page that is being drawn."""
+        settings: Settings = st.session_state[_SETTINGS]
+        return settings
+
+    def written(self) -> dict[str, str]:
+        """Return the query string for the address bar; it is no link when the browser repeats it."""
+        query = self.query()
+        st.session_state[_ARRIVED][1].add(frozenset(query.items()))
+        return query
 
     def read_url(self) -> bool:
-        """Take over the settings that a link brings; return whether there was a link.
+        """Take over the settings that a link brings, at arrival; return whether there was a link.
 
-        A query string is a link where the page has just been opened, or where it is not one that this page
-        wrote itself a moment ago. What a link leaves out gets its default. An invalid value is replaced by
-        the default, and `notices` says so. Within a session, what names the level alone is no link.
+        What a link leaves out gets its default. An invalid value is replaced by the default, and `notices`
+        says so. Within a session, what names the level alone is no link.
         """
-        given = st.query_params.to_dict()
-        came = _PAGE not in st.session_state
+        st.session_state[_SETTINGS] = self
+        given = self.arriving(self.page)
+        if given is None:
+            return False
+        came = _ARRIVED not in st.session_state
         within = not came and set(given) <= {"level"}
-        opened = st.session_state.get(_PAGE) != self.page
+        opened = came or st.session_state[_ARRIVED][0] != self.page
+        st.session_state.pop(_FOLLOWED, None)
+        known = set() if opened else st.session_state[_ARRIVED][1]
+        st.session_state[_ARRIVED] = self.page, known | {frozenset(st.query_params.to_dict().items())}
         if opened:
-            st.session_state[_PAGE] = self.page
-            st.session_state[_WRITTEN] = []
-            st.session_state[_DRAWN] = {}
+            st.session_state[_DRAWN] = set()
             st.session_state.pop(self._notice_key, None)
             for name, value in (self.fresh if within or not given else {}).items():
                 st.session_state.setdefault(self._home(name), value)
             if (level := st.context.cookies.get(LEVEL_COOKIE)) in LEVELS:
                 came = False
                 st.session_state.setdefault(self._home("level"), level)
-        echoes = [query for _, query in st.session_state.get(_WRITTEN, [])[-64:]]
-        followed = st.session_state.pop(_FOLLOWED, None)
-        linked = bool(given) and (opened or given not in echoes or given == followed)
+        linked = bool(given)
         if linked:
             notices = []
             for name, item in self.table.items():
@@ -466,7 +460,6 @@ class Settings:
             st.session_state[self._brought_key] = frozenset(given)
             st.session_state[_BARE] = set(given) <= {"lesson", "step", "level"}
             self._widen(given, came)
-        self.write_url(again=linked and not opened)
         return linked and not within
 
     def _widen(self, given: Collection[str], came: bool) -> None:
@@ -491,12 +484,11 @@ class Settings:
     def move(query: Mapping[str, str], script: str | None = None) -> None:
         """Open a link; to be called back by a button.
 
-        On the page itself the query string is replaced, and read as a link, be it one that the page wrote a
-        moment ago. Another page, by its `script`, is switched to before this one draws anything.
+        On the page itself the query string is read as a link. Another page, by its `script`, is switched to
+        before this one draws anything.
         """
-        st.session_state[_FOLLOWED] = dict(query)
         if script is None:
-            st.query_params.from_dict(query)
+            st.session_state[_FOLLOWED] = dict(query)
         else:
             st.session_state[_LEAVING] = script, dict(query)
 

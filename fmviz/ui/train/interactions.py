@@ -15,13 +15,13 @@ from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
-from fmviz.ui.settings.state import Settings
+from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train import why_zero
 from fmviz.ui.train.matrices import Look, order_name, sets_table, strongest_slice
 from fmviz.ui.train.panels import Panel, Scene
 
 
-def looked_at(view: JobView, settings: Settings) -> Look | None:
+def looked_at(view: JobView, settings: Values) -> Look | None:
     """Return the order that is shown, beyond 2 of the strongest slice; None for models with pairs only."""
     model = view.machine
     several = model.columnar or model.lifted

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,9 @@ from fmviz.engine._jit import compiling
 from fmviz.engine.interactions.weights import orders_of
 from fmviz.figures import training as figures
 from fmviz.figures.training import mark_epochs
-from fmviz.lab.background.job import Job, JobView
+from fmviz.lab.background.job import JobView
 from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
@@ -27,30 +30,28 @@ from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
 from fmviz.ui import widgets
+from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.charts import chart
 from fmviz.ui.components import stage
-from fmviz.ui.components.matrix_view import FactorFrame, encode_view
+from fmviz.ui.components.matrix_view import FactorFrame, encode_frames, encode_view
 from fmviz.ui.components.matrix_view import Panel as Matrix
 from fmviz.ui.escape import plain
-from fmviz.ui.guard import fragment
-from fmviz.ui.settings.state import Settings
+from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train import PANELS, basis, interactions, matrices, why_zero
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options
 from fmviz.ui.train.matrices import order_name
 from fmviz.ui.train.panels import PARTS, Scene
-from fmviz.ui.train.settings import adopt
-from fmviz.ui.watching import connected, failure, shared_task
-
-POLL_SECONDS = 0.25
-_SENT = "fmviz:train:sent"
+from fmviz.ui.watching import failure, shared_task
 
 
-def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: str | None = None) -> None:
+def show(
+    view: JobView | None, experiment: Experiment, settings: Settings, *, stale: str | None = None
+) -> None:
     """Draw a run, or the data before there is one; redraw it while it is active.
 
     Parameters
     ----------
-    job : Job or None
+    view : JobView or None
         What to show.
     experiment : Experiment
         What the settings describe.
@@ -59,11 +60,7 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
     stale : str, optional
         The sentence that the settings have changed since.
     """
-    view = None
-    if job is not None:
-        job.attend(connected())
-        view = job.view()
-    loading = None if job is not None else _loading(experiment)
+    loading = None if view is not None else _loading(experiment)
     going = view is not None and view.state.active
     if view is not None:
         if view.unsaved:
@@ -79,43 +76,21 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
                 if view.details
                 else "Change the setting that the sentence names, then press Play."
             )
-    waiting = loading is not None and loading.state.active
     loaded: tuple[Any, ...] = () if loading is None else loading.view().items
     dataset: Dataset | None = next(iter(loaded), None) if view is None else view.dataset
     had = dataset is not None and (view is None or bool(view.history))
-
-    first = True
-
-    def feed() -> tuple[str, bytes] | None:
-        """Send updates to the stage, or rerun the page where more than the stage changes."""
-        nonlocal first
-        if job is None:
-            if waiting and loading is not None and not loading.state.active:
-                st.rerun()
-            return None
-        now = job.view()
-        if (going and not now.state.active) or adopt(settings, job) or (not had and now.history):
-            st.rerun()
-        if first:
-            first = False
-            return None
-        scene = _scene(now, experiment, now.dataset, settings)
-        payload, st.session_state[_SENT] = news(scene, st.session_state[_SENT])
-        return FEED, payload
-
-    fragment(feed, run_every=POLL_SECONDS if going or waiting else None)()
     place = st.container(key="train_stage_box")
     if dataset is not None:
         draw_options(view if had else None, dataset, settings)
-    scene = _scene(view, experiment, dataset, settings, loading)
+    words = _ready_words(loading, settings) if view is None else ""
+    scene = _scene(view, experiment, dataset, settings, words)
     with place:
         if scene.clickable and scene.dataset is not None:
             why_zero.take_click(settings, "train_matrix", scene.dataset.X.shape[1])
-            scene = _scene(view, experiment, dataset, settings, loading)
-        payload, st.session_state[_SENT] = full_payload(scene)
-        stage(payload, key="train_matrix")
-    if job is not None and job.experiment.model.multi_output:
-        fragment(lambda: basis.draw(job.view()), run_every=1.0 if going else None, name="basis")()
+            scene = _scene(view, experiment, dataset, settings, words)
+        stage(full_payload(scene, _listen(scene, experiment, settings, loading)), key="train_matrix")
+    if view is not None and not going and view.experiment.model.multi_output:
+        basis.draw(view)
     if view is not None and view.history and not going:
         _at_rest(scene, settings)
 
@@ -188,8 +163,8 @@ def _scene(
     view: JobView | None,
     experiment: Experiment,
     dataset: Dataset | None,
-    settings: Settings,
-    loading: Task | None = None,
+    settings: Values,
+    words: str = "",
 ) -> Scene:
     output = settings["output"]
     single = None if view is None or dataset is None else view.of_output(output)
@@ -200,7 +175,7 @@ def _scene(
         run=view,
         view=view if single is None else single,
         dataset=data,
-        words=_ready_words(loading, settings) if view is None else "",
+        words=words,
         look=None if single is None else interactions.looked_at(single, settings),
         compared=settings["support"],
         x=settings[axis_of(view)],
@@ -210,7 +185,7 @@ def _scene(
     )
 
 
-def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -> Metric:
+def _metric(view: JobView | None, dataset: Dataset | None, settings: Values) -> Metric:
     """Return the chosen metric, or a default that applies to these data."""
     chosen = METRICS[settings["metric"]]
     if view is not None and view.history:
@@ -261,9 +236,7 @@ def _recovery_words(view: JobView) -> str:
 # --------------------------------------------------------------------------------------------------- stage
 
 
-FEED = "fmviz-train"
-"""The name under which a pulse hands over what is new."""
-_HEIGHT = 420
+_HEIGHT = 520
 # Label and tone of every state of a run.
 _STATES: dict[TaskState, tuple[str, str]] = {
     TaskState.QUEUED: ("Queued", ""),
@@ -276,81 +249,115 @@ _STATES: dict[TaskState, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Sent:
-    """Which part of a scene the browser has received.
-
-    Attributes
-    ----------
-    run : tuple
-        Names the run and how its records are thinned.
-    n : int
-        So many records.
-    version : int
-        Of the run.
-    drawn : bool
-        Whether there was a matrix.
-    words : str
-        What was said of its state.
-    """
-
-    run: tuple[Any, ...]
-    n: int
-    version: int
-    drawn: bool
-    words: str
-
-
-def full_payload(scene: Scene) -> tuple[bytes, Sent]:
-    """Encode a scene completely, for the first payload of a stage."""
+def full_payload(scene: Scene, live: dict[str, str] | None) -> bytes:
+    """Encode a scene completely; `live` says where the browser listens to what comes next."""
     shown = _matrices(scene, film=True)
     played = len(shown) > 0 and len(shown[0].frames) > 1
+    names = _names(scene)
     header = {
-        **_header(scene),
-        "part": False,
+        **_facts(scene),
+        "run": "" if scene.view is None else scene.view.id,
+        "live": live,
         "x": scene.x,
         "film": played,
         "charts": _charts(scene),
-        "from": 0,
-        "columns": _columns(scene, scene.history),
+        "names": names,
+        "generation": _generation(scene),
+        "rows": [_row(record, names) for record in scene.history],
     }
     options: dict[str, Any] = {"player": "rests"} if played else {}
-    return _encode(scene, shown, header, **options), _sent(scene)
+    return _encode(scene, shown, header, **options)
 
 
-def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
-    """Encode the changes since the last payload, or no bytes; return the new state of the browser."""
-    now = _sent(scene)
-    if now == sent:
-        return b"", now
-    if now.run != sent.run or now.drawn != sent.drawn or not sent.n:
-        return full_payload(scene)
-    # The truth stays as it is.
-    shown = _matrices(scene, film=False, beside=scene.compared)
-    first = max(0, sent.n - 1)
-    header = {
-        **_header(scene),
-        "part": True,
-        "places": list(range(len(shown))),
-        "from": first,
-        "columns": _columns(scene, scene.history[first:]),
+def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: Task | None) -> Any:
+    """Return where the browser listens to a run, or to the loading of its data; else None."""
+    if scene.run is None:
+        if loading is None or not loading.state.active:
+            return None
+        topic = channel.topic(("loading", loading.id), partial(_loads, loading.id))
+    elif not scene.run.state.active:
+        return None
+    else:
+        chosen = {name: settings[name] for name in _CHOSEN}
+        names = _names(scene)
+        news = _News(scene.run.id, experiment, chosen, names)
+        topic = channel.topic((scene.run.id, *chosen.items(), *names), news.refresh)
+    return {"path": path(), "topic": topic.id}
+
+
+_CHOSEN = ("output", "support", "metric", "order", "cell_i", "cell_j", "x", "against")
+
+
+def _loads(id: str, topic: Topic) -> bool:
+    """Bring the topic of data that are being loaded up to date."""
+    task = manager().get(id)
+    ended = task is None or not task.state.active
+    topic.head = {"gone": True} if ended else {"turn": 0, "phase": ""}
+    return ended
+
+
+class _News:
+    """What is new of a run, for all who look at it with the same choices."""
+
+    def __init__(self, run: str, experiment: Experiment, chosen: dict[str, Any], names: list[str]) -> None:
+        self._run = run
+        self._experiment = experiment
+        self._chosen = chosen
+        self._names = names
+        self._seen: tuple[Any, ...] = ()
+
+    def refresh(self, topic: Topic) -> bool:
+        """Bring the topic up to date; return whether anything is new."""
+        job = manager().job(self._run)
+        if job is None:
+            topic.head = {"gone": True}
+            return True
+        view = job.view()
+        scene = _scene(view, self._experiment, view.dataset, self._chosen)
+        state = _state(scene)
+        if self._seen == (seen := (view.version, state)):
+            return False
+        self._seen = seen
+        # The truth stays as it is.
+        shown = _matrices(scene, film=False, beside=scene.compared) if scene.drawn else []
+        pictures, topic.body = encode_frames(
+            dict(enumerate(shown)), show="gram", gram_scale=_gram_scale(scene.dataset)
+        )
+        topic.head = {**_facts(scene), **pictures}
+        same = topic.generation == _generation(scene)
+        first = max(0, len(topic.rows) - 1) if same else 0
+        topic.generation = _generation(scene)
+        topic.rows[first:] = [
+            json.dumps(_row(record, self._names), separators=(",", ":")) for record in scene.history[first:]
+        ]
+        return True
+
+
+def _facts(scene: Scene) -> dict[str, Any]:
+    """Return the state, the numbers and the marks of a scene, and the phase in which a page is drawn."""
+    view = scene.run
+    return {
+        "turn": time.time_ns() // 1_000,
+        "phase": "" if view is None else f"{view.state} {bool(view.history)} {view.experiment.changes}",
+        "state": _state(scene),
+        "numbers": _numbers(scene),
+        "marks": [] if view is None else [int(epoch) for epoch in change_words(view.experiment, view.epoch)],
     }
-    return _encode(scene, shown, header), now
 
 
-def _sent(scene: Scene) -> Sent:
-    view = scene.view
-    if view is None:
-        return Sent(("", scene.dataset is None), 0, 0, False, scene.words)
-    said = _state(scene)["sentence"]
-    return Sent((view.id, view.stride), len(view.history), view.version, scene.drawn, said)
+def _generation(scene: Scene) -> str:
+    """Name the records: those of another stride are others."""
+    return "" if scene.view is None else str(scene.view.stride)
+
+
+def _gram_scale(dataset: Dataset | None) -> float | None:
+    """Return a scale that is fixed where the truth is known; else the first epochs would dominate it."""
+    truth = None if dataset is None else dataset.truth
+    return None if truth is None else 1.25 * float(np.abs(truth).max()) or None
 
 
 def _encode(scene: Scene, shown: list[Matrix], header: dict[str, Any], **options: Any) -> bytes:
     dataset = scene.dataset
-    truth = None if dataset is None else dataset.truth
-    # Fixed; otherwise the first epochs would dominate the scale.
-    scale = None if truth is None else 1.25 * float(np.abs(truth).max()) or None
     factors = bool(shown) and isinstance(shown[0].frames[0], FactorFrame)
     return encode_view(
         shown,
@@ -358,27 +365,16 @@ def _encode(scene: Scene, shown: list[Matrix], header: dict[str, Any], **options
         columns=2,
         max_height=_HEIGHT,
         min_width=240,
-        gram_scale=scale,
+        gram_scale=_gram_scale(dataset),
         feature_names=dataset.feature_names if factors and dataset is not None else None,
         clickable=scene.clickable,
         mark=scene.mark,
         named=True,
         zoom=True,
         empty=scene.words or "The data are being loaded.",
-        more={"feed": FEED, "stage": header},
+        more={"stage": header},
         **options,
     )
-
-
-def _header(scene: Scene) -> dict[str, Any]:
-    view = scene.view
-    marks = [] if view is None else [int(epoch) for epoch in change_words(view.experiment, view.epoch)]
-    return {
-        "turn": time.time_ns() // 1_000,
-        "state": _state(scene),
-        "numbers": _numbers(scene),
-        "marks": marks,
-    }
 
 
 # ----------------------------------------------------------------------------------------------- pictures
@@ -472,13 +468,17 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
     ]
 
 
-def _columns(scene: Scene, history: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Return the columns that the curves are drawn from."""
+def _names(scene: Scene) -> list[str]:
+    """Return the columns of the records that the curves are drawn from."""
     wanted = {"epoch", scene.x}
     wanted |= {
         series["column"] for chart in _charts(scene) for row in chart["rows"] for series in row["series"]
     }
-    return {name: [_rounded(record.get(name)) for record in history] for name in sorted(wanted)}
+    return sorted(wanted)
+
+
+def _row(record: dict[str, Any], names: Sequence[str]) -> list[Any]:
+    return [_rounded(record.get(name)) for name in names]
 
 
 def _rounded(value: Any) -> float | int | None:

@@ -35,7 +35,7 @@ from fmviz.ui.train.settings import (
     suggest,
     unavailable,
 )
-from fmviz.ui.watching import watched
+from fmviz.ui.watching import connected, watched
 
 SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Normal", 30.0), "full": ("Full speed", 0.0)}
 """Words and epochs a second, 0 without a limit."""
@@ -44,6 +44,7 @@ SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Normal", 30.0), "full": ("Full speed
 def draw_controls(
     settings: Settings,
     job: Job | None,
+    state: TaskState | None,
     stale: bool,
     possible: bool,
     start: Callable[..., None],
@@ -58,6 +59,8 @@ def draw_controls(
         The page's, with `VIEW`.
     job : Job or None
         The run that is shown.
+    state : TaskState or None
+        Its state, by which the whole page is drawn.
     stale : bool
         Whether the settings have changed since.
     possible : bool
@@ -67,7 +70,6 @@ def draw_controls(
     others : bool
         Whether the run goes on for somebody else, and is not to be halted from here.
     """
-    state = job.state if job is not None else None
     active = state is not None and state.active
     paused = state is TaskState.PAUSED
     ended = state is not None and state.ended
@@ -300,7 +302,7 @@ def _autostart(settings: Settings, reason: str | None) -> None:
         return  # What the link asked for could not be taken whole: let the reader decide.
     if reason is not None or (run and _job(settings) is not None and not settings["play"]):
         return
-    if run and not settings["play"] and _found_in_store(run):
+    if run and not settings["play"] and _found_in_store(run, SPEEDS[settings["speed"]][1]):
         return
     if run or settings["play"]:
         _start(settings)
@@ -312,8 +314,8 @@ def _autostart(settings: Settings, reason: str | None) -> None:
             )
 
 
-def _found_in_store(run: str) -> bool:
-    """Open the run of a link from the store; return whether it is there."""
+def _found_in_store(run: str, pace: float) -> bool:
+    """Open the run of a link from the store, to go on at a pace; return whether it is there."""
     tasks = manager()
     try:
         if tasks.reopen(run, _owner()) is not None:
@@ -329,6 +331,7 @@ def _found_in_store(run: str) -> bool:
         return False
     except (ValueError, StoreError):
         return False
+    job.set_pace(pace)
     reached = job.view().epoch
     st.session_state[_LOST] = (
         "info",
@@ -344,7 +347,13 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
         st.rerun()
     others = job is not None and watched(job)
     stale = job is not None and job.experiment != experiment
-    draw_controls(settings, job, stale, reason is None, _start, others=others)
+    # Once, so that buttons and stage are of one state: if it changes meanwhile, the stage hears of it.
+    view = state = None
+    if job is not None:
+        job.attend(connected())
+        view = job.view()
+        state = view.state
+    draw_controls(settings, job, state, stale, reason is None, _start, others=others)
     main_settings(settings, None if stale or others else job, experiment)
     # Always one element: a fragment that changed its position would lose clicks.
     with st.container(key="train_above", gap="small"):
@@ -360,18 +369,18 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
                 "You watch somebody else's run. **Reset** starts the same one for you, to stop and change.",
                 icon=":material/visibility:",
             )
-    started = job is not None and (job.state.active or bool(job.view().epoch))
+    started = view is not None and (view.state.active or bool(view.epoch))
     words = _stale_words(job, experiment) if stale and started and job is not None else None
-    live.show(job, experiment, settings, stale=words)
-    if job is not None and not job.state.active and settings.shows("exports", "Downloads and code"):
-        if job.state.ended and (view := job.view()).saved and view.parameters is not None:
+    live.show(view, experiment, settings, stale=words)
+    if view is not None and not view.state.active and settings.shows("exports", "Downloads and code"):
+        if view.state.ended and view.saved and view.parameters is not None:
             navigation.page_link(
                 navigation.INTERACTIONS,
                 {"run": view.id},
                 label="Interactions in words",
                 help="Its columns and pairs in words, curves and a matrix, and one prediction taken apart.",
             )
-        draw_exports(job.view())
+        draw_exports(view)
 
 
 def _impossible(settings: Settings, reason: str, experiment: Experiment) -> None:

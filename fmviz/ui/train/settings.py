@@ -146,9 +146,8 @@ _OF_MODEL = (
 
 def own_specs() -> tuple[ParamSpec, ...]:
     """Return the parameters of the chosen model, loss, solver and so on, named as in a link."""
-    # Links and the URL of this page leave defaults out. Without a query, or with the level alone, the session
-    # has the values.
-    given, present = st.query_params.to_dict(), Settings("train", OWN)
+    # Links leave defaults out. Without one, or with the level alone, the session has the values.
+    given, present = Settings.arriving("train") or {}, Settings("train", OWN)
     given.pop("level", None)
     specs_found: list[ParamSpec] = []
     for owner, bound in OWNERS.items():
@@ -234,7 +233,7 @@ def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) 
         # The present table of settings may not contain them yet.
         table = [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs_of(value)]
         given = {spec.name: value.settings[spec.name.removeprefix(f"{owner}_")] for spec in table}
-        Settings("train", table).hold(**given)
+        Settings("train", table).set(**given)
     values = _settings_of(wanted)
     settings.set(**{name: values[name] for name in names})
 

@@ -18,7 +18,7 @@ from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import Cell, Mark
 from fmviz.ui.escape import plain
-from fmviz.ui.settings.state import Settings
+from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train.panels import Panel, Scene
 
 VIEW = (
@@ -35,7 +35,7 @@ def explains(view: JobView) -> bool:
     return view.machine.plain and not view.state.active and view.parameters is not None
 
 
-def chosen(settings: Settings, d: int) -> tuple[int, int] | None:
+def chosen(settings: Values, d: int) -> tuple[int, int] | None:
     """Return the two chosen features, or None."""
     i, j = settings["cell_i"], settings["cell_j"]
     return (i, j) if i != j and 0 <= i < d and 0 <= j < d else None
@@ -53,7 +53,7 @@ def take_click(settings: Settings, key: str, d: int) -> None:
         settings.set(cell_i=cell.row, cell_j=cell.col)
 
 
-def mark(settings: Settings, d: int) -> Mark | None:
+def mark(settings: Values, d: int) -> Mark | None:
     """Return the outline of the chosen cell."""
     pair = chosen(settings, d)
     return None if pair is None else Mark("gram", *pair)

@@ -29,7 +29,7 @@ from fmviz.ui.components.matrix_view.model import (
     encode_codes,
     encode_factor,
 )
-from fmviz.ui.components.matrix_view.wire import ViewOptions, encode_view
+from fmviz.ui.components.matrix_view.wire import ViewOptions, encode_frames, encode_view
 
 __all__ = [
     "MAX_GRAM_FEATURES",
@@ -44,6 +44,7 @@ __all__ = [
     "Panel",
     "encode_codes",
     "encode_factor",
+    "encode_frames",
     "encode_view",
     "matrix_view",
 ]

@@ -10,6 +10,8 @@ const SKIP = -128; // the code of a cell that is not an interaction
 const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
 const PANEL_GAP = 24;
 const PLAY_SECONDS = 4;
+const ROUNDED = 1 + 1e-6; // the scale may be the largest value, computed otherwise
+const GRID = 9; // the least cell, in CSS pixels, that has lines around it
 const MIN_FACTOR = 26;
 const MAX_NAME = 120;
 const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
@@ -18,14 +20,10 @@ const ZOOMED_IN = 3; // how many times closer a double click, or the key +, come
 
 // ---------------------------------------------------------------------------------------------- payload
 
-function decode(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (view.getUint32(0) !== 0x464d5631) throw new Error("matrix view: the payload is not of this version");
-  const size = view.getUint32(4, true);
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
-  const body = 8 + size;
+// Returns section(at, count, type): numbers of a payload, by their place after its first bytes.
+function sections(bytes, body) {
   const cache = new Map();
-  header.section = (at, count, type) => {
+  return (at, count, type) => {
     if (!cache.has(at)) {
       const start = bytes.byteOffset + body + at;
       const end = start + count * type.BYTES_PER_ELEMENT;
@@ -33,6 +31,14 @@ function decode(bytes) {
     }
     return cache.get(at);
   };
+}
+
+function decode(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint32(0) !== 0x464d5631) throw new Error("matrix view: the payload is not of this version");
+  const size = view.getUint32(4, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
+  header.section = sections(bytes, 8 + size);
   return header;
 }
 
@@ -71,14 +77,17 @@ function dot(q, k, i, j) {
   return sum;
 }
 
-function gramCodes(q, n, k, scale) {
+// Calls beyond() for a value that the scale does not reach.
+function gramCodes(q, n, k, scale, beyond) {
   const out = new Int8Array(n * n);
   const support = supports(q, n, k);
   for (let i = 0; i < n; i++) {
     out[i * n + i] = SKIP;
     for (let j = 0; j < i; j++) {
       if (!meet(support, i, j)) continue;
-      const code = level(dot(q, k, i, j), scale);
+      const value = dot(q, k, i, j);
+      if (Math.abs(value) > ROUNDED * scale) beyond();
+      const code = level(value, scale);
       out[i * n + j] = code;
       out[j * n + i] = code;
     }
@@ -356,7 +365,7 @@ function nameWidth(names) {
   return Math.min(MAX_NAME, Math.ceil(6.2 * Math.max(0, ...names.map((name) => name.length))) + 6);
 }
 
-// One matrix on one canvas, a backing pixel for each drawn cell, enlarged by a whole number of device pixels.
+// One matrix on one canvas, a backing pixel for each drawn cell, enlarged by the browser.
 class Picture {
   constructor(parent, part) {
     this.part = part;
@@ -411,7 +420,7 @@ class Picture {
     this.stage.style.width = `${this.width}px`;
     this.stage.style.height = `${this.height}px`;
     this.head.style.maxWidth = this.part === "factor" ? "" : `${Math.max(this.width, 60)}px`;
-    const fine = Math.min(this.rowPixels, this.colPixels) >= 9;
+    const fine = Math.min(this.rowPixels, this.colPixels) >= GRID;
     this.grid.style.display = fine ? "" : "none";
     this.grid.style.backgroundSize = `${this.colPixels}px ${this.rowPixels}px`;
   }
@@ -525,7 +534,8 @@ class Panel {
     return { rows: [0, n], cols: [0, m], n, m };
   }
 
-  // Cells of a whole number of device pixels within a width in CSS pixels.
+  // Cells as large as a width in CSS pixels has room for: of n and n + 1 device pixels, or, where they have a grid, of
+  // equal size.
   layout(width, dpr) {
     const { rows: n, cols: k, kind } = this.spec;
     let wide = Math.floor(width * dpr);
@@ -548,9 +558,9 @@ class Panel {
     const high = rows[1] - rows[0];
     const broad = cols[1] - cols[0];
     const names = this.view.header.names;
-    const [across, down] = kind === "factor" ? [names, names] : [this.spec.rowLabels, this.spec.colLabels];
-    let named = this.view.header.named && across && down && Math.max(high, broad) * MIN_NAMED <= width;
-    const [rowNames, colNames] = named ? [across.slice(...rows), down.slice(...cols)] : [[], []];
+    const [acrossNames, downNames] = kind === "factor" ? [names, names] : [this.spec.rowLabels, this.spec.colLabels];
+    let named = this.view.header.named && acrossNames && downNames && Math.max(high, broad) * MIN_NAMED <= width;
+    const [rowNames, colNames] = named ? [acrossNames.slice(...rows), downNames.slice(...cols)] : [[], []];
     if (named) {
       const room = wide - Math.ceil((nameWidth(rowNames) + 8) * dpr);
       const floor = this.view.header.zoom ? tall - Math.ceil((nameWidth(colNames) + 4) * dpr) : tall;
@@ -558,9 +568,10 @@ class Panel {
       if (named) [wide, tall] = [room, floor];
     }
     let pool = 1;
-    const cells = () => Math.min(Math.floor(wide / Math.ceil(broad / pool)), Math.floor(tall / Math.ceil(high / pool)));
-    while (cells() < 1 && pool < Math.max(high, broad)) pool++;
-    const cell = Math.max(1, cells());
+    const across = () => Math.ceil(broad / pool);
+    const most = () => Math.min(wide / across(), tall / Math.ceil(high / pool));
+    while (most() < 1 && pool < Math.max(high, broad)) pool++;
+    const cell = Math.max(1, most() >= GRID * dpr ? Math.floor(most()) : Math.floor(most() * across()) / across());
     this.gram.place(high, broad, pool, pool, cell, cell, dpr, rows[0], cols[0]);
     this.gram.label(named ? rowNames : [], named ? colNames : []);
   }
@@ -606,12 +617,13 @@ class Panel {
     const numbers = this.numbers();
     let gramEmpty = false;
     let factorEmpty = false;
+    this.beyond = false;
     if (kind === "factor") {
       const codes = factorCodes(numbers, this.view.scale("factor"));
       factorEmpty = !nonzero(codes);
       if (this.hasFactor) this.factor.draw(codes, table);
       if (this.hasGram) {
-        const gram = gramCodes(numbers, n, k, this.view.scale("gram"));
+        const gram = gramCodes(numbers, n, k, this.view.scale("gram"), () => (this.beyond = true));
         gramEmpty = !nonzero(gram);
         this.gram.draw(this.cut(gram, n), table);
       }
@@ -619,6 +631,7 @@ class Panel {
       this.gram.draw(this.cut(numbers, k), this.view.classTable(this.spec.classes));
     } else {
       const codes = rescaled(numbers, frame.scale, this.view.scale("gram"));
+      this.beyond = frame.scale > ROUNDED * this.view.scale("gram");
       gramEmpty = !nonzero(codes);
       factorEmpty = gramEmpty;
       this.gram.draw(this.cut(codes, k), table);
@@ -851,18 +864,18 @@ class View {
     this.layout();
   }
 
-  // Takes some panels anew, by their places; the others stay.
-  patch(header, places) {
-    const shape = ({ rows, cols, kind, classes }) => [rows, cols, kind, classes.length].join();
+  // Takes new frames of some panels, each with its place; the others stay.
+  renew({ panels, scales }, section) {
+    const shape = ({ rows, cols, kind }) => [rows, cols, kind].join();
     const before = this.header.panels.map(shape).join(";");
-    const scales = JSON.stringify(this.header.scales);
-    places.forEach((place, at) => {
-      this.header.panels[place] = header.panels[at];
-      this.panels[place].set(header.panels[at], header);
-    });
-    this.header.scales = header.scales;
+    const rescaled = JSON.stringify(this.header.scales) !== JSON.stringify(scales);
+    for (const { place, ...panel } of panels) {
+      Object.assign(this.header.panels[place], panel);
+      this.panels[place].set(this.header.panels[place], { section });
+    }
+    this.header.scales = scales;
     const same = this.header.panels.map(shape).join(";") === before;
-    if (!same || JSON.stringify(header.scales) !== scales) this.legend();
+    if (!same || rescaled) this.legend();
     if (!same) this.width = -1;
     if (same) this.draw(false);
     else this.layout();
@@ -912,10 +925,12 @@ class View {
       put(name, [...new Set(labels)].join(", "));
       const top = this.header.scales[part];
       const signed = this.header.signed;
+      const beyond = part === "gram" && shown.some((p) => p.beyond);
       for (let at = 0; at < 5; at++) {
-        const part = signed ? (at - 2) / 2 : at / 4; // of the way along an arm
-        const x = top * part * Math.abs(part);
-        put(ticks[at], top || at === (signed ? 2 : 0) ? number(x, 3) : "");
+        const way = signed ? (at - 2) / 2 : at / 4; // along an arm
+        const x = top * way * Math.abs(way);
+        const sign = !beyond || Math.abs(way) < 1 ? "" : way < 0 ? "≤ " : "≥ ";
+        put(ticks[at], top || at === (signed ? 2 : 0) ? sign + number(x, 3) : "");
       }
       const context = ramp.getContext("2d");
       const image = context.createImageData(2 * LEVELS, 1);
@@ -963,13 +978,7 @@ class View {
       let columns = Math.floor((width + PANEL_GAP) / (this.header.minWidth + PANEL_GAP));
       columns = Math.max(1, Math.min(count, columns, this.header.columns || count));
       columns = Math.ceil(count / Math.ceil(count / columns)); // no lonely last panel
-      const within = (gap) => Math.floor((width - (columns - 1) * gap) / columns);
-      const side = Math.max(...shown.map((panel) => panel.window.m));
-      const cell = (gap) => Math.floor((within(gap) * dpr) / side);
-      // Cells have whole pixels: a few more between the pictures can halve them.
-      const gap = cell(PANEL_GAP / 2) > cell(PANEL_GAP) ? PANEL_GAP / 2 : PANEL_GAP;
-      const each = within(gap);
-      this.panelsBox.style.columnGap = `${gap}px`;
+      const each = Math.floor((width - (columns - 1) * PANEL_GAP) / columns);
       this.panelsBox.style.gridTemplateColumns = `repeat(${columns}, ${each}px)`;
       shown.forEach((panel) => panel.layout(each, dpr));
     }
@@ -994,6 +1003,11 @@ class View {
       drawn = panel.draw(index < 0 ? panel.shown : index, force) || drawn;
     }
     if (!drawn) return;
+    const beyond = this.panels.some((panel) => panel.beyond);
+    if (beyond !== this.beyond) {
+      this.beyond = beyond;
+      this.legend();
+    }
     for (const { panels, one, code, label } of this.classes) {
       const [{ spec, shown }] = panels;
       if (panels.length > 1) put(label, one.label);

@@ -71,6 +71,77 @@ class _Sections:
         return self._seen[name]
 
 
+class _Encoder:
+    """Collects the numbers of panels, and what they have in common."""
+
+    def __init__(self, show: Show, gram_scale: float | None) -> None:
+        self.show = show
+        self.gram_scale = gram_scale
+        self.sections = _Sections()
+        self.factor_top = self.gram_top = 0.0
+        self.grey = False
+
+    def panel(self, panel: Panel) -> dict[str, Any]:
+        """Return the kind, the shape and the frames of a panel."""
+        frames = []
+        for number, frame in enumerate(panel.frames):
+            where = f"panel {panel.title!r}, frame {number}"
+            entry: dict[str, Any] = {"key": str(frame.key), "caption": str(frame.caption)}
+            if isinstance(frame, FactorFrame):
+                entry["notice"] = frame.notice
+                array: np.ndarray[Any, Any] = encode_factor(frame.values, f"{where}: values")
+                if self.show != "factor" and array.shape[0] > MAX_GRAM_FEATURES:
+                    raise ValueError(
+                        f"{where}: {array.shape[0]} features are more than the {MAX_GRAM_FEATURES} whose "
+                        "interactions the browser draws; pool them into tiles and send a CodesFrame, or "
+                        "use show='factor'."
+                    )
+                self.grey = self.grey or self.show != "factor"
+                self.factor_top = max(self.factor_top, float(np.abs(array).max(initial=0.0)))
+                if self.show != "factor" and self.gram_scale is None:
+                    self.gram_top = max(self.gram_top, largest_interaction(array))
+            else:
+                array = np.ascontiguousarray(frame.codes, dtype=np.int8)
+                skipped = array == NOT_AN_INTERACTION
+                self.grey = self.grey or bool(skipped.any())
+                if isinstance(frame, ClassesFrame):
+                    entry["counts"] = [int(count) for count in frame.counts]
+                else:
+                    entry["scale"] = float(frame.scale)
+                    used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
+                    self.gram_top = max(self.gram_top, entry["scale"] * float(used) / 127)
+            entry["at"] = self.sections.add(array)
+            frames.append(entry)
+        factor = isinstance(panel.frames[0], FactorFrame)
+        return {
+            "kind": "factor" if factor else "classes" if panel.classes else "codes",
+            "rows": array.shape[0],
+            "cols": array.shape[1],
+            "frames": frames,
+        }
+
+    @property
+    def scales(self) -> dict[str, float]:
+        """The magnitudes at the ends of the colour scales."""
+        gram = self.gram_top if self.gram_scale is None else self.gram_scale
+        return {"factor": self.factor_top, "gram": gram}
+
+
+def encode_frames(
+    panels: Mapping[int, Panel], *, show: Show, gram_scale: float | None
+) -> tuple[dict[str, Any], bytes]:
+    """Encode the frames of some panels, by their places, to replace those of a view that is drawn.
+
+    Returns
+    -------
+    (dict, bytes)
+        The entries "panels" and "scales" of a header, and the numbers that they point to.
+    """
+    encoder = _Encoder(show, gram_scale)
+    drawn = [{"place": place, **encoder.panel(panel)} for place, panel in panels.items()]
+    return {"panels": drawn, "scales": encoder.scales}, b"".join(encoder.sections.blobs)
+
+
 def _strings(labels: Sequence[str] | None) -> list[str] | None:
     return None if labels is None else [str(label) for label in labels]
 
@@ -150,66 +221,29 @@ def encode_view(
     """
     if player or driver_key is not None:
         check_keys(panels)
-    sections = _Sections()
-    factor_top = gram_top = 0.0
-    grey = False
-    drawn: list[dict[str, Any]] = []
-    for panel in panels:
-        frames: list[dict[str, Any]] = []
-        for number, frame in enumerate(panel.frames):
-            where = f"panel {panel.title!r}, frame {number}"
-            entry: dict[str, Any] = {"key": str(frame.key), "caption": str(frame.caption)}
-            if isinstance(frame, FactorFrame):
-                entry["notice"] = frame.notice
-                array: np.ndarray[Any, Any] = encode_factor(frame.values, f"{where}: values")
-                if show != "factor" and array.shape[0] > MAX_GRAM_FEATURES:
-                    raise ValueError(
-                        f"{where}: {array.shape[0]} features are more than the {MAX_GRAM_FEATURES} whose "
-                        "interactions the browser draws; pool them into tiles and send a CodesFrame, or "
-                        "use show='factor'."
-                    )
-                grey = grey or show != "factor"
-                factor_top = max(factor_top, float(np.abs(array).max(initial=0.0)))
-                if show != "factor" and gram_scale is None:
-                    gram_top = max(gram_top, largest_interaction(array))
-            else:
-                array = np.ascontiguousarray(frame.codes, dtype=np.int8)
-                skipped = array == NOT_AN_INTERACTION
-                grey = grey or bool(skipped.any())
-                if isinstance(frame, ClassesFrame):
-                    entry["counts"] = [int(count) for count in frame.counts]
-                else:
-                    entry["scale"] = float(frame.scale)
-                    used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
-                    gram_top = max(gram_top, entry["scale"] * float(used) / 127)
-            entry["at"] = sections.add(array)
-            frames.append(entry)
-        factor = isinstance(panel.frames[0], FactorFrame)
-        drawn.append(
-            {
-                "title": str(panel.title),
-                "color": panel.color,
-                "kind": "factor" if factor else "classes" if panel.classes else "codes",
-                "classes": [dataclasses.asdict(kind) for kind in panel.classes],
-                "rows": array.shape[0],
-                "cols": array.shape[1],
-                "rowLabels": None if factor else _strings(panel.row_labels),
-                "colLabels": None if factor else _strings(panel.col_labels),
-                "factorLabel": panel.factor_label,
-                "gramLabel": panel.gram_label,
-                "frames": frames,
-            }
-        )
+    encoder = _Encoder(show, gram_scale)
+    drawn = [
+        {
+            "title": str(panel.title),
+            "color": panel.color,
+            "classes": [dataclasses.asdict(kind) for kind in panel.classes],
+            # Rows of factors are features.
+            "rowLabels": None if isinstance(panel.frames[0], FactorFrame) else _strings(panel.row_labels),
+            "colLabels": None if isinstance(panel.frames[0], FactorFrame) else _strings(panel.col_labels),
+            "factorLabel": panel.factor_label,
+            "gramLabel": panel.gram_label,
+            **encoder.panel(panel),
+        }
+        for panel in panels
+    ]
+    scales = encoder.scales
     header: dict[str, Any] = {
         "driver": driver_key,
         "show": show,
         "names": _strings(feature_names),
-        "scales": {
-            "factor": factor_top,
-            "gram": gram_top if gram_scale is None else gram_scale,
-        },
+        "scales": scales,
         "signed": signed,
-        "skipped": "diagonal, not an interaction" if grey else "",
+        "skipped": "diagonal, not an interaction" if encoder.grey else "",
         "player": player,
         "columns": columns,
         "minWidth": int(min_width),
@@ -226,7 +260,7 @@ def encode_view(
         "panels": drawn,
         **(more or {}),
     }
-    body = b"".join(sections.blobs)
+    body = b"".join(encoder.sections.blobs)
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False)
     header["digest"] = hashlib.blake2b(text.encode() + body, digest_size=8).hexdigest()
     packed = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,0 +1,223 @@
+// Small curves of something that goes on, above each other and beside each other, on one axis.
+
+const CHART_HEIGHT = 84;
+const INSET = { left: 4, right: 4, top: 4, bottom: 4 };
+const SVG = "http://www.w3.org/2000/svg";
+
+function draw(tag, attributes, parent) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (parent) parent.append(element);
+  return element;
+}
+
+const finite = (x) => x !== null && x !== undefined && Number.isFinite(x);
+const short = (x) => (Number.isInteger(x) && Math.abs(x) < 1e9 ? grouped(x).replace("-", "−") : number(x, 4));
+
+// Some curves above each other, on one axis of epochs or seconds.
+class Chart {
+  constructor(parent, spec, owner) {
+    this.spec = spec;
+    this.owner = owner;
+    this.box = make("div", "chart", parent);
+    this.box.style.setProperty("--wide", spec.rows.length > 1 ? "1.7" : "1");
+    const head = make("div", "chart-head", this.box);
+    const title = make("div", "chart-title", head);
+    title.textContent = spec.title;
+    this.values = make("div", "values", head);
+    this.readouts = spec.rows.flatMap((row) =>
+      row.series.map((one) => {
+        const entry = make("span", "readout", this.values);
+        const chip = make("span", "dash", entry);
+        chip.style.background = one.color;
+        const name = make("span", "", entry);
+        name.textContent = one.name;
+        return { one, row, value: make("b", "", entry), more: make("span", "", entry) };
+      }),
+    );
+    this.svg = draw("svg", { height: CHART_HEIGHT, role: "img" }, null);
+    this.box.append(this.svg);
+    this.svg.addEventListener("pointermove", (event) => this.point(event));
+    this.svg.addEventListener("pointerleave", () => owner.point(null));
+  }
+
+  point(event) {
+    const rect = this.svg.getBoundingClientRect();
+    const part = (event.clientX - rect.left - INSET.left) / (rect.width - INSET.left - INSET.right);
+    const xs = this.owner.columns[this.owner.x] || [];
+    if (!xs.length) return;
+    const x = xs[0] + Math.max(0, Math.min(1, part)) * (xs[xs.length - 1] - xs[0]);
+    let low = 0;
+    for (let high = xs.length - 1; low < high; ) {
+      const middle = (low + high) >> 1;
+      if (xs[middle] < x) low = middle + 1;
+      else high = middle;
+    }
+    if (low > 0 && x - xs[low - 1] < xs[low] - x) low--;
+    this.owner.point(low);
+  }
+
+  // Writes the values of an epoch, by its place.
+  tell(at) {
+    const { columns } = this.owner;
+    const words = [];
+    for (const { one, row, value, more } of this.readouts) {
+      const x = (columns[one.column] || [])[at];
+      put(value, finite(x) ? short(x) : "–");
+      put(more, finite(one.level) ? ` (true ${grouped(one.level)})` : "");
+      words.push(`${one.name} ${value.textContent}${more.textContent}`);
+    }
+    this.svg.setAttribute("aria-label", `${this.spec.title}: ${words.join(", ")}`);
+  }
+
+  draw() {
+    const { columns, x, marks } = this.owner;
+    const xs = columns[x] || [];
+    const width = this.svg.clientWidth || this.box.clientWidth;
+    this.svg.replaceChildren();
+    if (!width) return;
+    const first = xs.length ? xs[0] : 0;
+    const breadth = xs.length > 1 ? xs[xs.length - 1] - first || 1 : 1;
+    const across = (value) => INSET.left + ((value - first) / breadth) * (width - INSET.left - INSET.right);
+    const rows = this.spec.rows;
+    const each = (CHART_HEIGHT - 6 * (rows.length - 1)) / rows.length;
+    rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, xs, across));
+    for (const epoch of marks) {
+      const at = across(this.owner.where(epoch));
+      draw("line", { x1: at, x2: at, y1: 0, y2: CHART_HEIGHT, class: "change" }, this.svg);
+    }
+    this.cross = draw("line", { y1: 0, y2: CHART_HEIGHT, class: "cross" }, this.svg);
+    this.across = across;
+  }
+
+  row(row, top, height, width, xs, across) {
+    const lines = row.series.map((one) => ({ one, ys: this.owner.columns[one.column] || [] }));
+    const levels = row.series.map((one) => one.level).filter(finite);
+    const all = lines.flatMap(({ ys }) => ys.filter(finite)).concat(levels);
+    draw("rect", { x: 0, y: top, width, height, class: "ground" }, this.svg);
+    if (!all.length) return;
+    let low = row.zero ? 0 : Math.min(...all);
+    // What sticks out of an axis with a fixed end is cut off.
+    let high = row.top || Math.max(...all);
+    const log = row.log && low > 0 && high > 20 * low;
+    const scale = log ? Math.log10 : (value) => value;
+    [low, high] = [scale(low), scale(high)];
+    // None of what is drawn can be below 0.
+    if (high === low) [low, high] = [Math.max(0, low - 0.5), row.top || high + 0.5];
+    const inner = height - INSET.top - INSET.bottom;
+    const down = (value) => top + INSET.top + (1 - Math.min(1, (scale(value) - low) / (high - low))) * inner;
+    if (log)
+      for (let decade = Math.ceil(low); decade <= high; decade++) {
+        const y = down(10 ** decade);
+        draw("line", { x1: 0, x2: width, y1: y, y2: y, class: "decade" }, this.svg);
+      }
+    for (const { one, ys } of lines) {
+      if (finite(one.level)) {
+        const y = down(one.level);
+        draw("line", { x1: 0, x2: width, y1: y, y2: y, stroke: one.color, class: "level" }, this.svg);
+      }
+      const points = [];
+      const step = Math.max(1, Math.floor(ys.length / (2 * width)));
+      ys.forEach((y, i) => {
+        if ((i % step === 0 || i === ys.length - 1) && finite(y) && (!log || y > 0))
+          points.push(`${across(xs[i]).toFixed(1)},${down(y).toFixed(1)}`);
+      });
+      const style = { stroke: one.color, "stroke-dasharray": one.dash ? "3 3" : "none", class: "line" };
+      if (points.length > 1) draw("polyline", { points: points.join(" "), ...style }, this.svg);
+      if (points.length) {
+        const [cx, cy] = points[points.length - 1].split(",");
+        draw("circle", { cx, cy, r: 2.5, fill: one.color }, this.svg);
+      }
+    }
+    const edge = (value, y, anchor) => {
+      const text = draw("text", { x: 3, y, class: "edge", "dominant-baseline": anchor }, this.svg);
+      text.textContent = short(log ? Number((10 ** value).toPrecision(2)) : Number(value.toPrecision(3)));
+    };
+    edge(high, top + 2, "hanging");
+    if (height > 60) edge(low, top + height - 2, "auto");
+  }
+
+  // Draws the line of an epoch, or none.
+  mark(at) {
+    if (!this.cross) return;
+    const value = at === null ? null : (this.owner.columns[this.owner.x] || [])[at];
+    this.cross.style.display = finite(value) ? "" : "none";
+    if (!finite(value)) return;
+    for (const name of ["x1", "x2"]) this.cross.setAttribute(name, this.across(value));
+  }
+}
+
+// Charts over the same rows: columns of numbers, to which rows are added.
+class Curves {
+  constructor(parent) {
+    this.strip = make("div", "strip", parent);
+    this.charts = [];
+    this.columns = {};
+    this.marks = [];
+    this.x = "epoch";
+    this.pointed = null;
+    this.back = null;
+    this.resizer = new ResizeObserver(() => this.draw());
+    this.resizer.observe(this.strip);
+  }
+
+  // Takes charts and the names of columns, in the order of a row's numbers.
+  set(charts, names, x) {
+    this.x = x;
+    this.columns = Object.fromEntries(names.map((name) => [name, []]));
+    this.charts.forEach((chart) => chart.box.remove());
+    this.charts = charts.map((spec) => new Chart(this.strip, spec, this));
+  }
+
+  get length() {
+    return (this.columns[this.x] || []).length;
+  }
+
+  // Takes rows in place of those from a number on.
+  grow(rows, from, marks = []) {
+    Object.values(this.columns).forEach((column, at) => {
+      column.length = Math.min(column.length, from);
+      for (const row of rows) column.push(row[at]);
+    });
+    this.marks = marks;
+    this.draw();
+  }
+
+  // The value of the axis at an epoch.
+  where(epoch) {
+    const epochs = this.columns.epoch || [];
+    const at = epochs.findIndex((each) => each >= epoch);
+    return (this.columns[this.x] || [])[at < 0 ? epochs.length - 1 : at];
+  }
+
+  draw() {
+    this.charts.forEach((chart) => chart.draw());
+    this.mark();
+  }
+
+  // Marks the row under the pointer, else the one that is looked back to, and writes its values, else the last ones.
+  mark() {
+    const last = this.length - 1;
+    const at = this.pointed !== null && this.pointed <= last ? this.pointed : this.back;
+    for (const chart of this.charts) {
+      chart.tell(at === null ? last : at);
+      chart.mark(at);
+    }
+  }
+
+  point(at) {
+    this.pointed = at;
+    this.mark();
+  }
+
+  // Looks back to the row of an epoch; to none with the last one, or one that is not there.
+  turnTo(epoch) {
+    const at = (this.columns.epoch || []).indexOf(epoch);
+    this.back = at < 0 || at === this.length - 1 ? null : at;
+    this.mark();
+  }
+
+  destroy() {
+    this.resizer.disconnect();
+  }
+}
