@@ -2,9 +2,8 @@
 
 from streamlit import App
 
-from fmviz.ui.channel import routes
-from fmviz.ui.serving import guarded, in_sessions
+from fmviz.ui.serving import around, in_sessions
 from fmviz.ui.start import render
 
-app = App(__file__, middleware=guarded(), routes=routes())
+app = App(__file__, **around())
 in_sessions(render)

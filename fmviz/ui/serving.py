@@ -32,9 +32,9 @@ FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 _UPLOAD = re.compile("/_stcore/upload_file/([^/]+)/")
 
 
-def guarded() -> list[Middleware]:
-    """Return what stands between the net and the pages."""
-    return [Middleware(Guard)]
+def around() -> dict[str, Any]:
+    """Return what stands between the net and the pages, and the routes beside these, for `streamlit.App`."""
+    return {"middleware": [Middleware(Guard)], "routes": channel.routes()}
 
 
 def in_sessions(draw: Callable[[], None]) -> None:

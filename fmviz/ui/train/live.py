@@ -20,7 +20,7 @@ from fmviz.engine.interactions.weights import orders_of
 from fmviz.figures import training as figures
 from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job import JobView
-from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import Dataset
@@ -76,7 +76,7 @@ def show(
                 if view.details
                 else "Change the setting that the sentence names, then press Play."
             )
-    loaded: tuple[Any, ...] = () if loading is None else loading.view().items
+    loaded: tuple[Any, ...] = () if loading is None else loading.items
     dataset: Dataset | None = next(iter(loaded), None) if view is None else view.dataset
     had = dataset is not None and (view is None or bool(view.history))
     place = st.container(key="train_stage_box")
@@ -196,8 +196,8 @@ def _metric(view: JobView | None, dataset: Dataset | None, settings: Values) -> 
     return chosen if chosen in offered or not offered else offered[0]
 
 
-def _loading(experiment: Experiment) -> Task | None:
-    """Return the task that loads the data before a run, or None where they are not available."""
+def _loading(experiment: Experiment) -> TaskView | None:
+    """Return how far the data of a run to come are loaded, or None where they are not available."""
     source = experiment.dataset
     if source.spec.unavailable() is not None:
         return None
@@ -205,16 +205,15 @@ def _loading(experiment: Experiment) -> Task | None:
     def make(should_stop: Callable[[], bool]) -> Iterator[Dataset]:
         yield load_dataset(source)
 
-    return shared_task(f"data:{source.name}:{source.given}", make, again=False)
+    return shared_task(f"data:{source.name}:{source.given}", make, again=False).view()
 
 
-def _ready_words(loading: Task | None, settings: Settings) -> str:
+def _ready_words(loading: TaskView | None, settings: Settings) -> str:
     if loading is None:
         return "There are no data."
-    view: TaskView = loading.view()
-    if view.state is TaskState.FAILED:
-        return view.message
-    if not view.items:
+    if loading.state is TaskState.FAILED:
+        return loading.message
+    if not loading.items:
         return "Loading the data …"
     return "Press Play" if settings.shows("play") else "Not trained yet"
 
@@ -269,7 +268,7 @@ def full_payload(scene: Scene, live: dict[str, str] | None) -> bytes:
     return _encode(scene, shown, header, **options)
 
 
-def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: Task | None) -> Any:
+def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: TaskView | None) -> Any:
     """Return where the browser listens to a run, or to the loading of its data; else None."""
     if scene.run is None:
         if loading is None or not loading.state.active:
