@@ -363,24 +363,6 @@ class Design:
         """Return whether X is sparse, and a product of it with so many columns is large."""
         return self.storage is not DENSE and self.n_samples * width > _MOST_NUMBERS
 
-    def parts(self, width: int) -> Iterator[tuple[slice, slice, Design]]:
-        """Yield columns of a right-hand side of that width, rows, and the design of these rows alone.
-
-        Together they are all columns and rows; of a dense X, a product of one design with its columns is not
-        large. Of most data it is a single one, the design itself. The others can be multiplied, and no more.
-        """
-        if self.storage is not DENSE or self.n_samples * width <= _MOST_NUMBERS:
-            yield slice(None), slice(None), self
-            return
-        step = _MOST_NUMBERS // _WIDTH
-        for begin in range(0, self.n_samples, step):
-            part = object.__new__(Design)
-            part.dtype, part.storage, part.nnz, part._powers = self.dtype, self.storage, self.nnz, {}
-            rows = slice(begin, begin + step)
-            part.matrix = self.matrix[rows]
-            for left in range(0, width, _WIDTH):
-                yield slice(left, left + _WIDTH), rows, part
-
     def _product(self, factor: Any, right: np.ndarray) -> np.ndarray:
         if right.ndim == 1 or self.storage is DENSE or self.nnz > _THIN * self.n_samples:
             return np.asarray(factor @ right)

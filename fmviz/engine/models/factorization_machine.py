@@ -47,25 +47,19 @@ class FactorizationMachine(Model):
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return f for every row of the design, shape (N,), and XP, shape (N, k)."""
         P = parameters.P
-        f, A = self.linear_part(design, parameters), None
+        f = self.linear_part(design, parameters)
         if design.is_read_by_rows(P.shape[1]):
             pairs_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), f)
-            if keep:
-                # As kernels keep it.
-                A = aligned_empty((P.shape[1], f.size)).T
-                for s, column in enumerate(P.T):
-                    A[:, s] = design.by_rows @ column
+            if not keep:
+                return f, None
+            # As kernels keep it.
+            A = aligned_empty((P.shape[1], f.size)).T
+            for s, column in enumerate(P.T):
+                A[:, s] = design.by_rows @ column
             return f, A
-        for columns, rows, part in design.parts(P.shape[1]):
-            own = part.dot(P[:, columns])
-            f[rows] += 0.5 * np.square(own).sum(axis=1)
-            if part is design:
-                A = own
-            elif keep:
-                # As kernels keep it.
-                A = aligned_empty((P.shape[1], design.n_samples)).T if A is None else A
-                A[rows, columns] = own
+        A = design.dot(P)
         if P.shape[1]:
+            f += 0.5 * np.square(A).sum(axis=1)
             f -= 0.5 * design_square_dot(design, np.square(P).sum(axis=1))
         return f, A
 
@@ -77,10 +71,9 @@ class FactorizationMachine(Model):
         if design.is_read_by_rows(P.shape[1]):
             in_P = pair_slopes(design, P, slope, once)
             return in_P, design.transpose_dot(slope), float(slope.sum())
-        in_P = -design.transpose_dot(slope, 2)[:, None] * P
-        for columns, rows, part in design.parts(P.shape[1]):
-            A = part.dot(P[:, columns]) if sums is None else sums[rows, columns]
-            in_P[:, columns] += part.transpose_dot(slope[rows, None] * A)
+        A = design.dot(P) if sums is None else sums
+        in_P = design.transpose_dot(slope[:, None] * A)
+        in_P -= design.transpose_dot(slope, 2)[:, None] * P
         return in_P, design.transpose_dot(slope), float(slope.sum())
 
     def curvature(
@@ -90,12 +83,9 @@ class FactorizationMachine(Model):
         P = parameters.P
         if design.is_read_by_rows(P.shape[1]):
             return pair_slopes(design, P, weight, twice)
-        square, cross = np.zeros(P.shape), np.zeros(P.shape)
-        for columns, rows, part in design.parts(P.shape[1]):
-            A, own = part.dot(P[:, columns]) if sums is None else sums[rows, columns], weight[rows, None]
-            square[:, columns] += part.transpose_dot(own * np.square(A), 2)
-            cross[:, columns] += part.transpose_dot(own * A, 3)
-        total = square - 2.0 * cross * P
+        A = design.dot(P) if sums is None else sums
+        square = design.transpose_dot(weight[:, None] * np.square(A), 2)
+        total = square - 2.0 * design.transpose_dot(weight[:, None] * A, 3) * P
         total += design.transpose_dot(weight, 4)[:, None] * np.square(P)
         # The terms cancel where an entry is alone in its column: the remainder is rounding.
         total[total <= 1e-12 * square] = 0.0
