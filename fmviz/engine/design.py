@@ -135,7 +135,7 @@ _THIN = 4
 # From so many entries on, a sparse X is multiplied by rows, and by so many columns at a time: what is
 # gathered then stays in the caches.
 _MANY, _WIDTH = 1_000_000, 8
-# The most numbers of a product of X that are worked on at a time.
+# Of a sparse X, products with more numbers are not stored where rows can be read one after the other.
 _MOST_NUMBERS = 1_000_000
 # Powers of X of at most so many entries are cached, in at most 8 MB each: every gradient needs them.
 _KEPT_POWERS = 1_000_000
