@@ -4,11 +4,11 @@
     python -m bench.sessions 40 600        # 40 sessions for ten minutes
 
 Serves a dashboard of its own over a store of its own, compiles by one run what the default run of *Train*
-needs, and opens that page in as many sessions, by Streamlit's own protocol over a websocket each: they answer
-every pulse as `pulse.js` does, keep the messages that a browser keeps, press Play within the same moment, and
-go on clicking. Reported are the seconds from Play to the first epoch on the screen, and from a click to
-the end of its answer, the places in line that sessions are told, what failed, and the memory and threads of
-the server before and after.
+needs, and opens that page in as many sessions, by Streamlit's own protocol over a websocket each and the
+channel's over another: they ask for pictures as `channel.js` does, keep the messages that a browser keeps,
+press Play within the same moment, and go on clicking. Reported are the seconds from Play to the first epoch on the
+screen, and from a click to the end of its answer, the pictures a second, the places in line that sessions are
+told, what failed, and the memory and threads of the server before and after.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import re
 import struct
 import sys
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,11 +36,9 @@ from websockets.exceptions import ConnectionClosed
 
 from .serve import processor_seconds, served, server_of
 
-PATIENCE = 3.0
-"""How many times the way there and back `pulse.js` waits."""
 REST = (5, 25, 150)
 """Seconds at rest after which the server is looked at again."""
-_BEAT = "$$STREAMLIT_INTERNAL_KEY_{}__events"
+_PAINTING = 1 / 60
 _PLACE = re.compile(r"Waiting: (\S+) in line")
 _CLICKS = ("train_pause", "train_play", "train_step", "train_play", "train_stop", "train_reset", "train_play")
 
@@ -62,7 +61,7 @@ class Session:
     disabled: set[str] = field(default_factory=set)
     epoch: int = -1
     clicks: list[float] = field(default_factory=list)
-    pulses: list[float] = field(default_factory=list)
+    pictures: list[float] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     played: float = 0.0
@@ -72,10 +71,8 @@ class Session:
         self._kept: dict[str, ForwardMsg] = {}
         self._page = ""
         self._query = self.link.partition("?")[2]
-        self._turns: dict[str, float] = {}
-        self._asked: dict[str, float] = {}
-        self._beats: dict[str, asyncio.TimerHandle] = {}
-        self._met: set[str] = set()
+        self._topic, self._phase = "", ""
+        self._others: set[asyncio.Task[None]] = set()
         self._answered = asyncio.Event()
         self._socket: ClientConnection
 
@@ -86,12 +83,12 @@ class Session:
             address, subprotocols=["streamlit"], max_size=None, origin=self.url, ping_interval=None
         )
         self._reading = asyncio.create_task(self._read())
-        await self._ask(None, [])
+        await self._ask([])
 
     async def close(self) -> None:
         """Close the tab."""
-        for beat in self._beats.values():
-            beat.cancel()
+        for task in self._others:
+            task.cancel()
         await self._socket.close()
         await self._reading
 
@@ -102,12 +99,12 @@ class Session:
         if key == "train_play" and not self.played:
             self.played = time.perf_counter()
         began = time.perf_counter()
-        await self._ask(None, [WidgetState(id=self.buttons[key], trigger_value=True)])
+        await self._ask([WidgetState(id=self.buttons[key], trigger_value=True)])
         self.clicks.append(time.perf_counter() - began)
         return True
 
-    async def _ask(self, fragment: str | None, states: list[WidgetState]) -> None:
-        """Have the page drawn and wait for it, or a fragment."""
+    async def _ask(self, states: list[WidgetState]) -> None:
+        """Have the page drawn, and wait for it."""
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_script_hash = self._query, self._page
@@ -115,14 +112,10 @@ class Session:
         state.cached_message_hashes.extend(self._kept)
         state.context_info.url = f"{self.url}/{self.link}"
         state.widget_states.widgets.extend(states)
-        if fragment is not None:
-            state.fragment_id = fragment
-        else:
-            self._answered.clear()
+        self._answered.clear()
         with suppress(ConnectionClosed):
             await self._socket.send(message.SerializeToString())
-        if fragment is None:
-            await self._answered.wait()
+        await self._answered.wait()
 
     async def _read(self) -> None:
         with suppress(ConnectionClosed):
@@ -138,22 +131,16 @@ class Session:
 
     def _take(self, message: ForwardMsg) -> None:
         kind = message.WhichOneof("type")
-        if kind == "new_session":
-            if not message.metadata.run.fragment_ids:
-                self._met.clear()
-        elif kind == "navigation":
+        if kind == "navigation":
             self._page = message.navigation.page_script_hash
         elif kind == "page_info_changed":
             self._query = message.page_info_changed.query_string
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            self._element(message.delta.new_element, message.delta.fragment_id)
+            self._element(message.delta.new_element)
         elif kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
-            # Of a whole page; elements that it has no longer are gone.
-            for gone in set(self._beats) - self._met:
-                self._beats.pop(gone).cancel()
             self._answered.set()
 
-    def _element(self, element: Any, fragment: str) -> None:
+    def _element(self, element: Any) -> None:
         kind = element.WhichOneof("type")
         if kind == "button":
             key = element.button.id.rpartition("-")[2]
@@ -163,47 +150,58 @@ class Session:
             self.failures.append(element.exception.message)
         elif kind == "alert" and element.alert.format == element.alert.ERROR:
             self.failures.append(element.alert.body)
-        elif kind == "bidi_component" and element.bidi_component.component_name == "fmviz.pulse":
-            self._pulse(element.bidi_component, fragment)
         elif kind == "bidi_component" and element.bidi_component.component_name == "fmviz.stage":
             self._stage(element.bidi_component.bytes)
 
     def _stage(self, data: bytes) -> None:
         size = struct.unpack_from("<I", data, 4)[0]
         stage = json.loads(data[8 : 8 + size])["stage"]
-        for label, value, *_ in stage["numbers"]:
+        self._phase = stage["phase"]
+        self._look(stage)
+        live = stage["live"] or {"topic": ""}
+        if live["topic"] != self._topic:
+            self._topic = live["topic"]
+            if self._topic:
+                self._apart(self._watch(self._topic, live["path"]))
+
+    def _look(self, facts: dict[str, Any]) -> None:
+        for label, value, *_ in facts["numbers"]:
             if label == "Epoch":
                 self.epoch = int(value.replace(",", ""))
         if self.epoch > 0 and self.played and self.first_epoch is None:
             self.first_epoch = time.perf_counter() - self.played
-        if match := _PLACE.search(stage["state"]["sentence"]):
+        if match := _PLACE.search(facts["state"]["sentence"]):
             self.places.append(match[1])
 
-    def _pulse(self, component: Any, fragment: str) -> None:
-        data = component.bytes
-        size = struct.unpack_from("<I", data)[0]
-        head = json.loads(data[4 : 4 + size])
-        name, now = component.id, time.perf_counter()
-        self._met.add(name)
-        if self._turns.get(name) == head["turn"]:
-            return
-        self._turns[name] = head["turn"]
-        if head["to"] and data[4 + size :]:
-            self._stage(data[4 + size :])
-        took = now - self._asked.pop(name) if name in self._asked else 0.0
-        if took:
-            self.pulses.append(took)
-        if name in self._beats:
-            self._beats[name].cancel()
-        loop = asyncio.get_running_loop()
-        pause = max(head["wait"], PATIENCE * took)
-        self._beats[name] = loop.call_later(pause, self._beat, name, fragment, head["turn"])
+    async def _watch(self, topic: str, path: str) -> None:
+        """Ask for the messages of a topic, one when the last has been painted, as long as it is shown."""
+        question = {"topic": topic, "number": 0, "rows": 0, "generation": ""}
+        address = self.url.replace("http", "ws", 1) + path
+        with suppress(ConnectionClosed):
+            async with connect(address, max_size=None, origin=self.url, ping_interval=None) as socket:
+                while self._topic == topic:
+                    await socket.send(json.dumps(question))
+                    data = await socket.recv()
+                    assert isinstance(data, bytes)
+                    size = struct.unpack_from("<I", data)[0]
+                    message = json.loads(data[4 : 4 + size])
+                    head = message["head"]
+                    question |= {name: message[name] for name in ("number", "generation")}
+                    question["rows"] = message["from"] + len(message["rows"])
+                    if "numbers" in head:
+                        self.pictures.append(time.perf_counter())
+                        self._look(head)
+                    if (phase := head.get("phase", "gone")) != self._phase:
+                        self._phase = phase
+                        self._apart(self._ask([]))
+                    if head.get("gone"):
+                        return
+                    await asyncio.sleep(_PAINTING)
 
-    def _beat(self, name: str, fragment: str, turn: int) -> None:
-        self._asked[name] = time.perf_counter()
-        value = json.dumps([{"event": "beat", "value": turn}])
-        state = WidgetState(id=_BEAT.format(name), json_trigger_value=value)
-        self._sending = asyncio.ensure_future(self._ask(fragment, [state]))
+    def _apart(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
 
 
 @dataclass(frozen=True)
@@ -269,13 +267,14 @@ async def measure(url: str, n: int, seconds: float) -> None:
         await session.close()
     seen = sorted(session.first_epoch for session in sessions if session.first_epoch is not None)
     clicks = np.array([took for session in sessions for took in session.clicks])
-    pulses = np.array([took for session in sessions for took in session.pulses])
+    pictures = np.array([len(session.pictures) / took for session in sessions])
     failures = sorted({sentence for session in sessions for sentence in session.failures})
     places = sorted({place for session in sessions for place in session.places})
     print(f"{n} pages opened one after another, median {np.median(opened):.2f} s")
     print(f"first epoch: {len(seen)} of {n}; seconds " + " ".join(f"{seconds:.1f}" for seconds in seen))
     print(f"Play's answer: median {np.median(firsts(sessions)):.2f} s, worst {max(firsts(sessions)):.2f} s")
-    print(f"{clicks.size} clicks: " + quantiles(clicks) + f"; {pulses.size} pulses: " + quantiles(pulses))
+    print(f"{clicks.size} clicks: " + quantiles(clicks))
+    print(f"pictures a second: median {np.median(pictures):.1f}, least {pictures.min():.1f}")
     print(f"{(busy.processor - idle.processor) / took:.2f} cores; then {busy}; load {os.getloadavg()[0]:.1f}")
     print(f"places told: {', '.join(places) or 'none'}; unanswered sessions: {unanswered(visits)}")
     print("failures: " + ("; ".join(failures) or "none"), flush=True)
