@@ -6,9 +6,9 @@
 Serves a dashboard of its own over a store of its own, compiles by one run what the default run of *Train*
 needs, and opens that page in as many sessions, by Streamlit's own protocol over a websocket each and the
 channel's over another: they ask for pictures as `channel.js` does, keep the messages that a browser keeps,
-press Play within the same moment, and go on clicking. Reported are the seconds from Play to the first epoch on the
-screen, and from a click to the end of its answer, the pictures a second, the places in line that sessions are
-told, what failed, and the memory and threads of the server before and after.
+press Play within the same moment, and go on clicking. Reported are the seconds from Play to the first epoch on
+the screen, and from a click to the end of its answer, the pictures a second, the places in line that sessions
+are told, what failed, and the memory and threads of the server before and after.
 """
 
 from __future__ import annotations
@@ -272,7 +272,8 @@ async def measure(url: str, n: int, seconds: float) -> None:
     places = sorted({place for session in sessions for place in session.places})
     print(f"{n} pages opened one after another, median {np.median(opened):.2f} s")
     print(f"first epoch: {len(seen)} of {n}; seconds " + " ".join(f"{seconds:.1f}" for seconds in seen))
-    print(f"Play's answer: median {np.median(firsts(sessions)):.2f} s, worst {max(firsts(sessions)):.2f} s")
+    plays = [session.clicks[0] if session.clicks else float("inf") for session in sessions]
+    print(f"Play's answer: median {np.median(plays):.2f} s, worst {max(plays):.2f} s")
     print(f"{clicks.size} clicks: " + quantiles(clicks))
     print(f"pictures a second: median {np.median(pictures):.1f}, least {pictures.min():.1f}")
     print(f"{(busy.processor - idle.processor) / took:.2f} cores; then {busy}; load {os.getloadavg()[0]:.1f}")
@@ -281,11 +282,6 @@ async def measure(url: str, n: int, seconds: float) -> None:
     for wait in REST:
         await asyncio.sleep(wait)
         print(f"{wait} s later: {Rest.of(pid)}", flush=True)
-
-
-def firsts(sessions: list[Session]) -> list[float]:
-    """Return the seconds of every first click."""
-    return [session.clicks[0] if session.clicks else float("inf") for session in sessions]
 
 
 def unanswered(visits: list[asyncio.Task[None]]) -> int:
