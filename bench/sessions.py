@@ -7,8 +7,8 @@ Serves a dashboard of its own over a store of its own, compiles by one run what 
 needs, and opens that page in as many sessions, by Streamlit's own protocol over a websocket each and the
 channel's over another: they ask for pictures as `channel.js` does, keep the messages that a browser keeps,
 press Play within the same moment, and go on clicking. Reported are the seconds from Play to the first epoch
-on the screen, and from a click to the end of its answer, the pictures a second, the places in line that sessions
-are told, what failed, and the memory and threads of the server before and after.
+on the screen, and from a click to the end of its answer, the pictures a second, the places in line that
+sessions are told, what failed, and the memory and threads of the server before and after.
 """
 
 from __future__ import annotations
