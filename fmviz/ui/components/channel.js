@@ -15,6 +15,7 @@ class Channel {
     const leave = () => (this.left = performance.now());
     document.addEventListener("click", ({ target }) => target.closest?.("a") && leave(), true);
     window.addEventListener("popstate", leave, true);
+    document.addEventListener("visibilitychange", () => this.askAll());
   }
 
   // Whether the page can be drawn again. What is asked for without a connection is lost, and what the old page asks for
@@ -42,9 +43,13 @@ class Channel {
     else this.socket?.close();
   }
 
+  askAll() {
+    for (const topic of this.listeners.keys()) this.ask(topic);
+  }
+
   ask(topic) {
     const listener = this.listeners.get(topic);
-    if (listener) this.send({ topic, number: listener.number, ...listener.has() });
+    if (listener && !document.hidden) this.send({ topic, number: listener.number, ...listener.has() });
   }
 
   send(question) {
@@ -59,7 +64,7 @@ class Channel {
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
       this.failures = 0;
-      for (const topic of this.listeners.keys()) this.ask(topic);
+      this.askAll();
     };
     socket.onmessage = ({ data }) => this.take(data);
     socket.onclose = () => {
