@@ -177,7 +177,7 @@ def test_a_link_without_a_level_leaves_that_of_the_session():
 @pytest.mark.simple
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("name", "press", "query"),
+    ("name", "button", "query"),
     [
         ("train", "train_play", {"dataset": "balance_scale"}),
         ("path", "", {}),
@@ -185,14 +185,14 @@ def test_a_link_without_a_level_leaves_that_of_the_session():
         ("compare", "", {}),
     ],
 )
-def test_who_opens_a_link_sees_the_level_of_its_sender(store, name, press, query):
+def test_who_opens_a_link_sees_the_level_of_its_sender(store, name, button, query):
     for chosen in ("simple", "expert"):
         sender = page(name, level=chosen)
         for setting, value in query.items():
             sender.query_params[setting] = value
         sender.run()
-        if press:
-            press(sender, press)
+        if button:
+            press(sender, button)
         taught = dict(parse_qsl(urlsplit(sender.sidebar.code[-1].value).query))
         assert taught == {**address(sender), "level": chosen}
         offered = sender.sidebar.get("page_link")

@@ -40,11 +40,11 @@ class Stage {
   take(bytes) {
     const header = decode(bytes);
     const { stage } = header;
-    if (stage.turn < this.turn && stage.run === this.run) {
+    if (stage.turn === this.drawn && stage.run === this.run) {
       this.view.update(this.view.header || header); // the theme may be another one
     } else {
       this.run = stage.run;
-      this.turn = stage.turn;
+      this.drawn = this.turn = stage.turn;
       this.view.update(header);
       this.pick();
       this.root.dataset.x = stage.x;
