@@ -306,8 +306,8 @@ def _shrinkage(
     left, right = st.columns([2, 3], gap="medium")
     with left:
         st.markdown(
-            f"At λ = {strength:g}, with {others} held, b varies. **ℓ₁** takes λ away. **TI** and **CS** take "
-            "more the larger the others are: a small entry beside a large one falls into the flat part, "
+            f"At λ = {strength:g}, with {others} fixed, b varies. **ℓ₁** takes λ away. **TI** and **CS** "
+            "take more the larger the others are: a small entry beside a large one falls into the flat part, "
             "exactly 0."
         )
     before = np.round(np.linspace(-_REACH, _REACH, 201), 10)

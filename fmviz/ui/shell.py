@@ -198,13 +198,18 @@ def available(settings: Settings) -> bool:
     reason = dataset_spec(settings["dataset"]).unavailable()
     if reason is not None:
         st.info(plain(reason), icon=":material/folder_off:")
-        st.button(
-            "Take the planted interactions instead",
-            key=f"{settings.page}_other_data",
-            icon=":material/dataset:",
-            on_click=lambda: settings.set(dataset="planted_interactions"),
-        )
+        offer_other_data(settings)
     return reason is None
+
+
+def offer_other_data(settings: Settings) -> None:
+    """Draw the way out of a data set that is not here."""
+    st.button(
+        "Take the planted interactions instead",
+        key=f"{settings.page}_other_data",
+        icon=":material/dataset:",
+        on_click=lambda: settings.set(dataset="planted_interactions"),
+    )
 
 
 def settings_box(key: str, words: str, *, folded: bool, border: bool = True) -> DeltaGenerator:

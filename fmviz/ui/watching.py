@@ -31,11 +31,6 @@ Words = Callable[[TaskView], tuple[str, float | None]]
 """What is said of a task at work, and which part of it is done, where that is known."""
 
 
-def working(view: TaskView) -> tuple[str, float | None]:
-    """Say how long a task has been at work."""
-    return f"{view.message} {view.elapsed:.0f} s", None
-
-
 def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
     """Say how many fits of a task there are, of a total where that is known, and what goes on now."""
     words = f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}"
@@ -49,7 +44,7 @@ def _fits(done: int, total: int) -> str:
 def watch(
     task: Task,
     draw: Callable[[Any], Any],
-    words: Words = working,
+    words: Words,
     parts: Callable[[TaskView], int] = lambda view: 0,
 ) -> None:
     """Draw a task, and while it is at work how far it is; when it ends the page is drawn again.

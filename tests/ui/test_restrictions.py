@@ -188,7 +188,8 @@ def test_a_link_without_a_level_leaves_that_of_the_session():
 def test_who_opens_a_link_sees_the_level_of_its_sender(store, name, button, query):
     for chosen in ("simple", "expert"):
         sender = page(name, level=chosen)
-        for setting, value in query.items():
+        # As whoever edits the address does.
+        for setting, value in {**written(sender), **query}.items():
             sender.query_params[setting] = value
         sender.run()
         if button:

@@ -302,7 +302,7 @@ def _autostart(settings: Settings, reason: str | None) -> None:
         return  # What the link asked for could not be taken whole: let the reader decide.
     if reason is not None or (run and _job(settings) is not None and not settings["play"]):
         return
-    if run and not settings["play"] and _found_in_store(run, SPEEDS[settings["speed"]][1]):
+    if run and not settings["play"] and _open_from_store(run, SPEEDS[settings["speed"]][1]):
         return
     if run or settings["play"]:
         _start(settings)
@@ -314,7 +314,7 @@ def _autostart(settings: Settings, reason: str | None) -> None:
             )
 
 
-def _found_in_store(run: str, pace: float) -> bool:
+def _open_from_store(run: str, pace: float) -> bool:
     """Open the run of a link from the store, to go on at a pace; return whether it is there."""
     tasks = manager()
     try:
@@ -386,12 +386,7 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
 def _impossible(settings: Settings, reason: str, experiment: Experiment) -> None:
     st.error(plain(reason), icon=":material/block:")
     if experiment.dataset.spec.unavailable() is not None:
-        st.button(
-            "Take the planted interactions instead",
-            key="train_other_data",
-            icon=":material/dataset:",
-            on_click=lambda: settings.set(dataset="planted_interactions"),
-        )
+        shell.offer_other_data(settings)
     else:
         st.button(
             "Suggested settings",
