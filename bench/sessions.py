@@ -7,8 +7,8 @@ Serves a dashboard of its own over a store of its own, compiles by one run what 
 needs, and opens that page in as many sessions, by Streamlit's own protocol over a websocket each and the
 channel's over another: they ask for pictures as `channel.js` does, keep the messages that a browser keeps,
 press Play within the same moment, and go on clicking. Reported are the seconds from Play to the first epoch
-on the screen, and from a click to the end of its answer, the pictures a second, the places in line that
-sessions are told, what failed, and the memory and threads of the server before and after.
+on the screen, and from a click to the end of its answer, how fairly epochs are shared before the first of
+them clicks again, the pictures a second, what failed, and the memory and threads of the server.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from .serve import processor_seconds, served, server_of
 REST = (5, 25, 150)
 """Seconds at rest after which the server is looked at again."""
 _PAINTING = 1 / 60
-_PLACE = re.compile(r"Waiting: (\S+) in line")
+_UNDISTURBED = 4.0
+"""Seconds for which all play, before the first of them clicks again."""
 _CLICKS = ("train_pause", "train_play", "train_step", "train_play", "train_stop", "train_reset", "train_play")
 
 
@@ -62,7 +63,7 @@ class Session:
     epoch: int = -1
     clicks: list[float] = field(default_factory=list)
     pictures: list[float] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
+    epochs: list[tuple[float, int]] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     played: float = 0.0
     first_epoch: float | None = None
@@ -168,10 +169,9 @@ class Session:
         for label, value, *_ in facts["numbers"]:
             if label == "Epoch":
                 self.epoch = int(value.replace(",", ""))
+                self.epochs.append((time.perf_counter(), self.epoch))
         if self.epoch > 0 and self.played and self.first_epoch is None:
             self.first_epoch = time.perf_counter() - self.played
-        if match := _PLACE.search(facts["state"]["sentence"]):
-            self.places.append(match[1])
 
     async def _watch(self, topic: str, path: str) -> None:
         """Ask for the messages of a topic, one when the last has been painted, as long as it is shown."""
@@ -228,7 +228,7 @@ async def visit(session: Session, start: asyncio.Event, until: float, chance: ra
     await start.wait()
     await session.click("train_play")
     while (remaining := until - time.monotonic()) > 0:
-        await asyncio.sleep(min(remaining, chance.uniform(4.0, 12.0)))
+        await asyncio.sleep(min(remaining, chance.uniform(_UNDISTURBED, 12.0)))
         pressed = [key for key in _CLICKS if key in session.buttons and key not in session.disabled]
         if pressed and time.monotonic() < until:
             await session.click(chance.choice(pressed))
@@ -269,27 +269,30 @@ async def measure(url: str, n: int, seconds: float) -> None:
     clicks = np.array([took for session in sessions for took in session.clicks])
     pictures = np.array([len(session.pictures) / took for session in sessions])
     failures = sorted({sentence for session in sessions for sentence in session.failures})
-    places = sorted({place for session in sessions for place in session.places})
     print(f"{n} pages opened one after another, median {np.median(opened):.2f} s")
     print(f"first epoch: {len(seen)} of {n}; seconds " + " ".join(f"{seconds:.1f}" for seconds in seen))
-    plays = [session.clicks[0] if session.clicks else float("inf") for session in sessions]
-    print(f"Play's answer: median {np.median(plays):.2f} s, worst {max(plays):.2f} s")
     print(f"{clicks.size} clicks: " + quantiles(clicks))
+    made = np.array(
+        [
+            max((epoch for at, epoch in session.epochs if at <= session.played + _UNDISTURBED), default=0)
+            for session in sessions
+        ]
+    )
+    print(f"epochs in {_UNDISTURBED:g} s: median {np.median(made):.0f}, least {made.min()}, {jain(made)}")
     print(f"pictures a second: median {np.median(pictures):.1f}, least {pictures.min():.1f}")
     print(f"{(busy.processor - idle.processor) / took:.2f} cores; then {busy}; load {os.getloadavg()[0]:.1f}")
-    print(f"places told: {', '.join(places) or 'none'}; unanswered sessions: {unanswered(visits)}")
+    print(
+        f"unanswered sessions: {sum(not visit.done() or visit.exception() is not None for visit in visits)}"
+    )
     print("failures: " + ("; ".join(failures) or "none"), flush=True)
     for wait in REST:
         await asyncio.sleep(wait)
         print(f"{wait} s later: {Rest.of(pid)}", flush=True)
 
 
-def unanswered(visits: list[asyncio.Task[None]]) -> int:
-    """Return how many sessions still wait for an answer, or broke; end them."""
-    broken = [visit for visit in visits if not visit.done() or visit.exception() is not None]
-    for visit in broken:
-        visit.cancel()
-    return len(broken)
+def jain(shares: np.ndarray[Any, Any]) -> str:
+    """Return Jain's index of fairness, 1 where all shares are equal."""
+    return f"Jain's index {shares.sum() ** 2 / max(1, shares.size * (shares**2).sum()):.3f}"
 
 
 def quantiles(seconds: np.ndarray[Any, Any]) -> str:
