@@ -130,26 +130,20 @@ class Progress:
 
     Parameters
     ----------
-    every : int
-        Without a terminal, every so many lines one is printed; 0 for none.
     seconds : float, optional
-        Without a terminal, a line is also printed after so many seconds.
+        Without a terminal, a line is printed after so many seconds; by default none.
     """
 
-    def __init__(self, every: int = 1, seconds: float = math.inf) -> None:
+    def __init__(self, seconds: float = math.inf) -> None:
         self._live = sys.stderr.isatty()
-        self._every, self._seconds = every, seconds
-        self._count, self._told = 0, time.monotonic()
+        self._seconds, self._last = seconds, time.monotonic()
 
     def tell(self, line: str) -> None:
         """Show a line in place of the previous one."""
-        self._count += 1
         if self._live:
             to_stderr(f"\r\033[K{line[:110]}", end="")
-        elif (self._every and self._count % self._every == 0) or (
-            time.monotonic() - self._told >= self._seconds
-        ):
-            self._told = time.monotonic()
+        elif time.monotonic() - self._last >= self._seconds:
+            self._last = time.monotonic()
             to_stderr(line)
 
     def clear(self) -> None:
@@ -166,23 +160,21 @@ def bar(done: int, total: int, width: int = 24) -> str:
 
 def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Format rows as aligned columns, with numbers to the right."""
+    from fmviz.tables.cells import shortened
+
     names = list(dict.fromkeys(name for row in rows for name in row))
     right = {name: all(isinstance(row.get(name), int | float | None) for row in rows) for name in names}
-    lines = [{name: name for name in names}, *({n: _short(cell(row.get(n))) for n in names} for row in rows)]
+    lines = [
+        {name: name for name in names},
+        *({n: shortened(" ".join(cell(row.get(n)).split()), _WIDEST) for n in names} for row in rows),
+    ]
     widths = {name: max(_width(line[name]) for line in lines) for name in names}
-    formatted = []
-    for line in lines:
-        parts = []
-        for name in names:
-            gap = " " * (widths[name] - _width(line[name]))
-            parts.append(gap + line[name] if right[name] else line[name] + gap)
-        formatted.append("  ".join(parts).rstrip())
-    return "\n".join(formatted)
 
+    def padded(line: Mapping[str, str], name: str) -> str:
+        gap = " " * (widths[name] - _width(line[name]))
+        return gap + line[name] if right[name] else line[name] + gap
 
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return "\n".join("  ".join(padded(line, name) for name in names).rstrip() for line in lines)
 
 
 def _width(text: str) -> int:

@@ -23,8 +23,6 @@ from fmviz.cli._terminal import (
 from fmviz.lab.uploads import is_upload
 
 if TYPE_CHECKING:
-    from fmviz.engine.sampling.posterior import Posterior
-    from fmviz.lab.interpretation.effects import Effects
     from fmviz.lab.runner import Run
     from fmviz.lab.search.by_columns import ByColumns
     from fmviz.lab.search.first_fit import FirstFit
@@ -280,14 +278,15 @@ def _fit(
 ) -> Fit:
     """Fit, show the progress, and read the result by columns."""
     from fmviz.engine.models import FactorizationMachine
-    from fmviz.lab.search.by_columns import ByColumns, baselines, beside_chance
+    from fmviz.lab.interpretation.effects import as_posterior
+    from fmviz.lab.search.by_columns import beside_chance, effects_of, read_validated
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
 
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     asked = {"sparsest": False, "choose": choose, "interactions": arguments.interactions}
-    fits, progress = [], Progress(every=0)
+    fits, progress = [], Progress()
     for step in first_fit(prepared, store, **asked, warm=True, origin="command"):
         progress.tell(step.message)
         if isinstance(step, FirstFit):
@@ -306,11 +305,11 @@ def _fit(
     has_pairs = problem.n_machines is None and isinstance(problem.model, FactorizationMachine)
     has_pairs = has_pairs and len(prepared.dataset.columns) > 1
     if source is not None and prepared.validation is not None and has_pairs:
-        design, y = prepared.validation
-        seen = _effects(first, averaged)
-        errors = baselines(first.run, averaged or seen.posterior)
-        n_pairs = seen.enough(design.matrix, y)
-        reading = ByColumns(_effects(last, last.posterior), "", n_pairs, errors)
+        binary = prepared.dataset.task == "binary"
+        own, every = (as_posterior(fit.end.parameters, binary) for fit in (first, last))
+        # Counted on the rows kept out, then read from the fit to all rows.
+        reading = read_validated(first.run, averaged or own)
+        reading = replace(reading, effects=effects_of(last.run, last.posterior or every))
         reading = finished(beside_chance(last.run, reading))
     command = f"fmviz {shlex.join(arguments.given)}"
     return Fit(last, encoded, source, search or None, command, validated, reading)
@@ -388,13 +387,3 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
         except json.JSONDecodeError:
             given[name] = value
     return {**given, "validation": arguments.validation, "seed": arguments.seed}
-
-
-def _effects(fit: FirstFit, averaged: Posterior | None) -> Effects:
-    """Return what reads the machine that predicts by columns."""
-    from fmviz.lab.interpretation.effects import as_posterior
-    from fmviz.lab.search.by_columns import effects_of
-
-    own = as_posterior(fit.end.parameters, fit.run.dataset.task == "binary")
-    # Successive samples are alike: half of them tell the same.
-    return effects_of(fit.run, averaged[::2] if averaged else own)

@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     store = cache(partial(open_store, arguments))
-    progress, result, trouble = Progress(every=0, seconds=60.0), None, ""
+    progress, result, trouble = Progress(60.0), None, ""
     try:
         for result in run_and_keep(artefact, budget, store, n_jobs=arguments.jobs):
             progress.tell(f"{result.done}/{result.total} {result.message}")

@@ -99,10 +99,9 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
         print_json(record | {"trace": store.trace(run.id)})
         return 0
     print(f"{title_of_run(run)}\n{run.id}, from {run.origin}. {run.message}")
-    last = run.last
-    figures = {name: last.get(name) for name in ("objective", "used_features", "used_interactions")}
-    figures |= {"certificate": last.get("certificate"), "epochs": run.epoch, "seconds": run.seconds}
-    figures |= in_units(last)
+    names = ("objective", "used_features", "used_interactions", "certificate")
+    figures = {name: run.last.get(name) for name in names}
+    figures |= {"epochs": run.epoch, "seconds": run.seconds, **in_units(run.last)}
     print("\n" + text_table([{"result": name, "value": value} for name, value in figures.items()]))
     print("\n" + text_table([{"setting": name, "value": str(v)} for name, v in run.settings.items()]))
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
@@ -119,11 +118,9 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
 def _export(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.store.archive import export_runs
 
-    data = export_runs(store, [run.id for run in _named(store, arguments.ids)])
-    arguments.file.write_bytes(data)
-    print(
-        f"{counted(len(set(arguments.ids)), 'run')} written to {arguments.file} ({len(data) / 1e3:,.0f} kB)."
-    )
+    named = _named(store, arguments.ids)
+    size = arguments.file.write_bytes(export_runs(store, [run.id for run in named]))
+    print(f"{counted(len(named), 'run')} written to {arguments.file} ({size / 1e3:,.0f} kB).")
     return 0
 
 
@@ -138,8 +135,7 @@ def _import(arguments: argparse.Namespace, store: RunStore) -> int:
 
 def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
     named = _named(store, arguments.ids)
-    going = [run.id for run in named if not run.ended]
-    if going:
+    if going := [run.id for run in named if not run.ended]:
         raise ValueError(f"Run {going[0]} is still going on; stop it first.")
     print(f"{counted(store.delete([run.id for run in named]), 'run')} deleted.")
     return 0

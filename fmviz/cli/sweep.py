@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 HELP = "carry out a sweep that a TOML or JSON file declares; what is finished is never fitted again"
 
-_LINES = 20
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -63,8 +61,7 @@ def _carry_out(
     from fmviz.lab.search.sweep_run import carry_out
 
     total, known = len(plan.cells), len(finished)
-    progress = Progress(every=max(1, (total - known) // _LINES))
-    begin = time.monotonic()
+    progress, begin = Progress(60.0), time.monotonic()
     try:
         with closing(carry_out(plan, store, n_jobs=arguments.jobs, dask=arguments.dask)) as fits:  # type: ignore[type-var]
             for fit in fits:

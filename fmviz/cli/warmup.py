@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     warm_operators()
-    count, progress = 0, Progress(every=0)
+    count, progress = 0, Progress()
     for word in warm_training():
         count += 1
         progress.tell(f"Readying kernels: {word}")

@@ -73,34 +73,30 @@ class Axis:
 
     def alike(self, effects: np.ndarray, at: int) -> list[int]:
         """Return the places whose effects are like that at `at`; of numbers those next to each other."""
-        good = np.sign(effects[at]) * np.nan_to_num(effects) >= _ALIKE * abs(effects[at])
         if isinstance(self.column, TextColumn):
             # A row has several of them.
             return [at]
-        if self.ends is None:
-            return np.flatnonzero(good).tolist()
-        low, high = at, at
-        while low > 0 and good[low - 1]:
-            low -= 1
-        while high + 1 < len(good) and good[high + 1]:
-            high += 1
-        return list(range(low, high + 1))
+        good = np.sign(effects[at]) * np.nan_to_num(effects) >= _ALIKE * abs(effects[at])
+        if self.ends is not None:
+            # Those with nothing else between them and `at`.
+            others = np.cumsum(~good)
+            good &= others == others[at]
+        return np.flatnonzero(good).tolist()
 
     def where(self, places: Sequence[int]) -> str:
         """Return the condition that a value is at one of the places."""
         name, part = self.column.name, _part(self.column)
-        words = [self.labels[place] for place in places] if self.ends is None else []
-        if isinstance(self.column, TextColumn):
-            return f"{name} has {quoted(words)}"
         if self.ends is None:
-            return _of_words(name, part, words, self.labels)
+            words = [self.labels[place] for place in places]
+            text = isinstance(self.column, TextColumn)
+            return f"{name} has {quoted(words)}" if text else _of_words(name, part, words, self.labels)
         low, high = (
             shown_value(self.column, end) for end in (self.ends[places[0], 0], self.ends[places[-1], 1])
         )
         between = f"between {low} and {high}"
         if part:
             span = between if low != high else f"{_PREPOSITIONS[part]} {low}"
-            return f"{span} o'clock" if part == "hour" else span
+            return span + " o'clock" * (part == "hour")
         if low == high:
             return f"{name} is {low}"
         if places[0] == 0:
@@ -162,10 +158,8 @@ class Effects:
     def rows(self) -> sp.csc_array:
         """Some of the rows, as many as tell sizes of effects well enough."""
         rows = sp.csr_array(self.X)
-        n, most = rows.shape[0], self._most(_MOST_ROWS)
-        if n > most:
-            rows = rows[np.sort(np.random.default_rng(0).permutation(n)[:most])]
-        return sp.csc_array(rows)
+        order = np.random.default_rng(0).permutation(rows.shape[0])
+        return sp.csc_array(rows[np.sort(order[: self._most(_MOST_ROWS)])])
 
     def _most(self, rows: int) -> int:
         samples, _, k = self.posterior.P.shape

@@ -40,18 +40,18 @@ def visits_of(problem: Problem) -> int:
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """How far the samples are."""
+class Message:
+    """How far a fit or the samples are."""
 
     message: str
 
 
 def averaged(
     prepared: Run, should_stop: Callable[[], bool] = never
-) -> Generator[Sampling, None, Posterior | None]:
+) -> Generator[Message, None, Posterior | None]:
     """Return samples of machines of the run's rank and training rows, None where they cannot be had.
 
-    There is a machine for each output. Features of one attribute share means and precisions. A `Sampling`
+    There is a machine for each output. Features of one attribute share means and precisions. A `Message`
     comes after every sample; with `should_stop` it ends early, with None.
     """
     problem = prepared.problem
@@ -69,7 +69,7 @@ def averaged(
         if number > _BURN_IN:
             chains[c].append(draw)
         of = f", machine {c + 1} of {len(outputs)}" if len(outputs) > 1 else ""
-        yield Sampling(f"Sample {number} of {total} of a Bayesian machine{of}.")
+        yield Message(f"Sample {number} of {total} of a Bayesian machine{of}.")
     return Posterior.of(chains, binary)
 
 
@@ -222,7 +222,7 @@ class Average:
 
 def average_beside(
     prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
-) -> Generator[Sampling | Average, None, Average | None]:
+) -> Generator[Message | Average, None, Average | None]:
     """Draw samples for a run, where there can be any, and compare their predictions with its own."""
     posterior = yield from averaged(prepared, should_stop)
     if posterior is None:
