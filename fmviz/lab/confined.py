@@ -22,12 +22,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import StoppedError
@@ -298,14 +300,10 @@ def unpack(data: bytes | memoryview) -> Any:
     return value
 
 
-def _array_bytes(array: np.ndarray) -> memoryview:
+def _written(save: Callable[[IO[bytes], Any], None], value: Any) -> memoryview:
     sink = io.BytesIO()
-    np.save(sink, array, allow_pickle=False)
+    save(sink, value)
     return sink.getbuffer()
-
-
-def _array(data: memoryview) -> np.ndarray:
-    return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
 
 
 def _table_bytes(table: pd.DataFrame) -> memoryview:
@@ -330,6 +328,16 @@ def _table(data: memoryview) -> pd.DataFrame:
 
 _KINDS: dict[str, tuple[type, Callable[[Any], bytes | memoryview], Callable[[memoryview], Any]]] = {
     "bytes": (bytes, lambda part: part, bytes),
-    "array": (np.ndarray, _array_bytes, _array),
+    "array": (
+        np.ndarray,
+        partial(_written, partial(np.save, allow_pickle=False)),
+        lambda data: np.load(io.BytesIO(data), allow_pickle=False),
+    ),
+    # Read without pickles, too.
+    "sparse": (
+        sp.csr_array,
+        partial(_written, partial(sp.save_npz, compressed=False)),
+        lambda data: sp.load_npz(io.BytesIO(data)),
+    ),
     "table": (pd.DataFrame, _table_bytes, _table),
 }
