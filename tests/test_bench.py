@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 
@@ -23,8 +22,6 @@ from bench import (
     timing,
 )
 from bench.ours import Ours, alive
-from bench.sparsepoly_driver import matrix, receive, send
-from fmviz.datasets import make_sparse_interactions
 
 EYE = sp.csr_array(np.eye(2))
 LOG = "rmse\ttime_learn\n1\t0.5\n2\t0.25\n"
@@ -55,11 +52,6 @@ SMALL = data.Data("small", np.eye(3), np.ones(3), 0.5, {"": 0.1}, 0.01)
 def test_what_is_computed_from_times_and_arrays(result, expected):
     # Approximately, but what is exactly 0 exactly.
     assert result == (pytest.approx(expected, rel=1e-3, abs=0.0) if isinstance(expected, float) else expected)
-
-
-def test_tables_show_what_is_not_known_as_a_dash():
-    text = report.pick([{"a": 1234, "b": 0.12345}, {"a": math.inf, "b": None}], {"a": "A", "b": "B"})
-    assert text.splitlines() == ["| A | B |", "|---|---|", "| 1,234 | 0.123 |", "| ∞ | – |"]
 
 
 def test_kept_results_are_json_and_replace_those_of_their_section(tmp_path):
@@ -116,42 +108,6 @@ def test_times_to_the_best_are_bounds_where_a_run_did_not_arrive():
     assert (theirs["to_1e-06"], theirs["bound"]) == (math.inf, True)
     assert theirs["times_1e-06"] == theirs["times_own"] == 1.5
     assert theirs["above"] == pytest.approx(0.2)
-
-
-def test_a_run_that_never_arrives_is_compared_at_its_own_end_too():
-    traces = {"ours": trace(3.0, 2.0, 1.0), "theirs": trace(3.0, 2.5, 2.0, 2.0)}
-    ours, theirs = time_to.summary(traces, "ours", 1.0, {"data": "x"}, "theirs")
-    assert (ours["meet"], theirs["meet"]) == (2.0, 3.0)
-    assert (ours["times_meet"], theirs["times_meet"]) == (1.0, 1.5)
-
-
-def test_sweeps_that_leave_columns_at_zero_are_run_again_with_revival():
-    X, y, _ = make_sparse_interactions(200, 80, 8, 20, random_state=1)
-    emptied = data.Data("x", X, y, 0.1, {"": 5.0}, 0.01)
-    rows = time_to.race(emptied, "ti", 0, 0.02, None, ())
-    plain, revived = (min(row["end"] for row in some) for some in (rows[:2], rows[2:]))
-    assert [row["run"] for row in rows[2:]] == [
-        "ours pcd, as in paths, revived",
-        "ours pcd, revived",
-    ]
-    assert revived < 0.9 * plain
-    assert min(row["above"] for row in rows) == 0.0
-    full = data.Data("x", X, y, 0.1, {"": 0.0}, 0.01)
-    assert len(time_to.race(full, "ti", 0, 0.02, None, ())) == 2
-
-
-def test_messages_carry_arrays_between_interpreters():
-    stream = io.BytesIO()
-    sent = {"do": "data", "X": {"dense": np.arange(6.0).reshape(2, 3)}, "shape": (2, 3)}
-    send(stream, sent)
-    stream.seek(0)
-    got = receive(stream)
-    np.testing.assert_array_equal(got["X"]["dense"], sent["X"]["dense"])
-    assert got["shape"] == (2, 3)
-    X = sp.csr_array(np.eye(3))
-    back = matrix({"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape})
-    assert back.indices.dtype == np.int32
-    np.testing.assert_array_equal(back.toarray(), np.eye(3))
 
 
 def kept():

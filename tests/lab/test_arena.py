@@ -51,14 +51,6 @@ def test_without_a_truth_pairs_and_features_are_counted():
     assert describe_support(pairs((0, 1), (0, 2), (1, 2))) == "3 of 10 pairs, of 3 features."
 
 
-def test_a_pair_of_features_is_of_both_groups():
-    i, j = PAIR
-    truth = arena_truth()
-    assert truth[i, j] == 0
-    assert truth[i].any()
-    assert truth[j].any()
-
-
 def test_every_epoch_of_the_first_ones_has_a_frame():
     plan = replace(arena_plan(), regularizers=("ti", "cs"))
     plan = replace(plan, base=replace(plan.base, rank=3, max_epochs=4))

@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from fmviz.engine.losses import Huber
 from fmviz.engine.models import MODELS
@@ -15,8 +14,7 @@ from fmviz.engine.solvers import PBCDLineSearch
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, changed_of, suggested
-from fmviz.lab.runner import Run, cost_note, pairs_matrix, split, too_large
-from fmviz.metrics.prediction import roc_auc
+from fmviz.lab.runner import Run, cost_note, pairs_matrix, too_large
 
 
 @pytest.mark.parametrize("model", tuple(MODELS))
@@ -84,13 +82,6 @@ def test_bad_json_gets_a_sentence(text, words):
         Experiment.from_json(text)
 
 
-def test_reasons():
-    assert "needs classes" in Experiment(loss="logistic").why_not()
-    assert "PBCD" in Experiment(regularizer="cs", solver="pcd").why_not()
-    with pytest.raises(ValueError, match="needs classes"):
-        Run.prepare(Experiment(loss="logistic"))
-
-
 def test_what_does_not_suit_the_model_is_replaced():
     cs = Experiment(model="qr", regularizer="cs", solver=PBCDLineSearch(rho=0.25))
     assert cs.applicable() == Experiment(model="qr", regularizer="l1", solver="auto")
@@ -150,17 +141,3 @@ def test_known_pairs_without_weights_are_measured():
     assert {"support_f1", "train_auc", "train_accuracy"} <= set(last.metrics)
     assert "estimation_error" not in last.metrics
     assert pairs_matrix(run.dataset).sum() == 6
-
-
-def test_split_is_a_partition():
-    train, held_out = split(10, 0.3, seed=1)
-    assert sorted([*train, *held_out]) == list(range(10))
-    assert held_out.size == 3
-    assert split(1, 0.9, seed=0)[0].size == 1
-
-
-def test_auc_agrees_with_sklearn(rng):
-    y = np.where(rng.random(200) < 0.3, 1.0, -1.0)
-    f = np.round(rng.normal(size=200), 1)  # with ties
-    assert roc_auc(y, f) == pytest.approx(roc_auc_score(y, f))
-    assert np.isnan(roc_auc(np.ones(3), np.arange(3.0)))

@@ -120,12 +120,9 @@ def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
     between = counts.pivot_table("between", "seed", "method", aggfunc="sum")
     for label, rows in counts.groupby("method", sort=False):
         if label in extremes:
-            numbers = {
-                "extreme": sum(~rows["between"]),
-                "total": len(rows),
-                "share": 1 - rows["between"].mean(),
-            }
-            yield "all_or_nothing", label, majority(~rows["between"], **numbers)
+            end = ~rows["between"]
+            numbers = {"extreme": sum(end), "total": len(rows), "share": end.mean()}
+            yield "all_or_nothing", label, majority(end, **numbers)
             continue
         known = between.reindex(columns=[label, *extremes]).dropna().astype(int)
         if len(known):
