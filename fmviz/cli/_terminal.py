@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from fmviz.lab.typography import cell
 
@@ -59,16 +59,41 @@ def print_json(value: Any) -> None:
     print(json.dumps(plain(value), indent=1, ensure_ascii=not takes_all))
 
 
-def add_store(parser: argparse.ArgumentParser) -> None:
-    """Add ``--store``, which may also be given before the command."""
-    # Without a default, which would override the option before the command.
-    parser.add_argument(
-        "--store",
-        type=Path,
-        metavar="FILE",
-        default=argparse.SUPPRESS,
-        help="the run store (default: FMVIZ_STORE, or that in your data folder)",
-    )
+Arguments: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""Keywords of `argparse` by argument, by the title of their group; those without a title have none."""
+
+STORE: Mapping[str, Mapping[str, Any]] = {
+    "--store": {
+        "type": Path,
+        "metavar": "FILE",
+        # Without a default, which would override the option before the command.
+        "default": argparse.SUPPRESS,
+        "help": "the run store (default: FMVIZ_STORE, or that in your data folder)",
+    }
+}
+"""The option of the run store, which may also stand before the command."""
+READING: Mapping[str, Mapping[str, Any]] = {
+    "--read": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "help": "an option of reading the file, such as delimiter=semicolon, encoding=cp1252, header=no or "
+        "decimal=comma, in place of the detected one; repeatable",
+    },
+    "--no-limits": {
+        "action": "store_true",
+        "help": "read files of any size (default: the limits of the pages)",
+    },
+}
+"""The options of reading a file, see `read_source`."""
+
+
+def declare(arguments: Arguments, parser: argparse.ArgumentParser) -> None:
+    """Add arguments to a parser."""
+    for title, group in arguments.items():
+        place = parser.add_argument_group(title) if title else parser
+        for name, about in group.items():
+            place.add_argument(name, **about)
 
 
 def store_path(arguments: argparse.Namespace) -> Path:
@@ -84,21 +109,6 @@ def open_store(arguments: argparse.Namespace) -> RunStore:
     from fmviz.lab.store import RunStore
 
     return RunStore(store_path(arguments))
-
-
-def add_reading(parser: argparse._ActionsContainer) -> None:
-    """Add ``--read`` and ``--no-limits``, see `read_source`."""
-    parser.add_argument(
-        "--read",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an option of reading the file, such as delimiter=semicolon, encoding=cp1252, header=no or "
-        "decimal=comma, in place of the detected one; repeatable",
-    )
-    parser.add_argument(
-        "--no-limits", action="store_true", help="read files of any size (default: the limits of the pages)"
-    )
 
 
 def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
@@ -121,8 +131,7 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
     data = read_input(path, within.file, SMALLER + within.otherwise)
     file = Path(path).expanduser()
     name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path
-    reader = read if no_limits else read_confined
-    return reader(data, Reading(**asked), name, within), name
+    return (read if no_limits else read_confined)(data, Reading(**asked), name, within), name
 
 
 class Progress:

@@ -8,9 +8,10 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from fmviz.cli._terminal import add_store, store_path
+from fmviz.cli._terminal import STORE, declare, store_path
 
 HELP = "serve the dashboard"
 
@@ -23,19 +24,23 @@ _SERVER = (
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument("--port", type=int, help="the port (default: 8501)")
-    parser.add_argument("--host", help="the address to listen on (default: 127.0.0.1, this machine alone)")
-    parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a name under which it may be opened, besides localhost and, with --host, the names and "
-        "addresses of this computer; repeatable, *.example.org for all below",
-    )
-    add_store(parser)
+add = partial(
+    declare,
+    {
+        "": {
+            "--port": {"type": int, "help": "the port (default: 8501)"},
+            "--host": {"help": "the address to listen on (default: 127.0.0.1, this machine alone)"},
+            "--allow": {
+                "action": "append",
+                "default": [],
+                "metavar": "NAME",
+                "help": "a name under which it may be opened, besides localhost and, with --host, the names "
+                "and addresses of this computer; repeatable, *.example.org for all below",
+            },
+            **STORE,
+        }
+    },
+)
 
 
 def run(arguments: argparse.Namespace) -> int:

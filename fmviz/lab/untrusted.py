@@ -20,8 +20,6 @@ from fmviz.tables.recipe import Recipe, columns_of
 from fmviz.tables.source import Reading, Source
 from fmviz.tables.target import Target
 
-__all__ = ["describe_confined", "encode_confined", "read_confined"]
-
 # The limits in bytes and seconds: a constant, and a multiple of the size. Tables of short words take most.
 _MEMORY, _MEMORY_EACH = 600e6, 18.0
 _SECONDS, _SECONDS_EACH = 20.0, 4e-7
@@ -90,8 +88,7 @@ def _confined(
 
 
 def _source(parts: Mapping[str, Any]) -> Source:
-    reading = Reading(**parts["reading"])
-    return Source(reading, parts["table"], parts["X"], parts["y"], tuple(parts["notes"]))
+    return Source(Reading(**parts["reading"]), parts["table"], parts["X"], parts["y"], tuple(parts["notes"]))
 
 
 # --------------------------------------------------------------------------------------- in the process
@@ -114,8 +111,7 @@ def _source_parts(describe: bool, *arguments: Any) -> dict[str, Any]:
 def _encoded_parts(source: Source, recipe: Recipe) -> dict[str, Any]:
     encoded = encode(source, recipe)
     X: Any = encoded.X
-    entries = X.nnz if sp.issparse(X) else np.count_nonzero(X)
-    UPLOADS.check("This", features=X.shape[1], entries=int(entries))
+    UPLOADS.check("This", features=X.shape[1], entries=int(X.nnz if sp.issparse(X) else np.count_nonzero(X)))
     return {
         **{name: getattr(encoded, name) for name in _PLAIN},
         "notes": encoded.notes,

@@ -18,21 +18,6 @@ from fmviz.tables.cells import Notation, cleaned, levels_of, numbers_of, shorten
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.scaling import Scaling
 
-__all__ = [
-    "MISSING",
-    "SCALINGS",
-    "YES",
-    "Basis",
-    "FeatureColumn",
-    "Missing",
-    "NumberColumn",
-    "ScalingKind",
-    "TextColumn",
-    "WordColumn",
-    "basis_of",
-    "column_from_dict",
-]
-
 Missing = Literal["drop", "impute", "mark"]
 MISSING: tuple[Missing, ...] = ("drop", "impute", "mark")
 """Drop rows with a missing value; impute the mean, or no level; or impute, and add an indicator feature."""
@@ -408,5 +393,4 @@ def column_from_dict(data: Mapping[str, Any]) -> FeatureColumn:
         values["curves"] = tuple(Basis(basis["degree"], tuple(basis["knots"])) for basis in values["curves"])
     if "notation" in values:
         values["notation"] = Notation(**values["notation"])
-    kind = NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn
-    return kind(**values)
+    return (NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn)(**values)

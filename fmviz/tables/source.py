@@ -17,8 +17,6 @@ from fmviz.engine.errors import one_of
 from fmviz.engine.memory import array_bytes
 from fmviz.tables.cells import shortened
 
-__all__ = ["CHOICES", "DELIMITERS", "ENCODINGS", "LIBSVM_TARGET", "Reading", "Source", "named"]
-
 LIBSVM_TARGET = "target"
 """The name of the target of a libsvm file."""
 # Longer names of columns are truncated.

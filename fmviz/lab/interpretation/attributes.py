@@ -17,8 +17,6 @@ from fmviz.lab.datasets import Dataset
 from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 from fmviz.tables.scaling import Scaling
 
-__all__ = ["Attribute", "Attributes"]
-
 Kind = Literal["levels", "flag", "number"]
 NONE = -1
 """The place of no level: of a row in which all features of the attribute are 0."""
@@ -113,8 +111,7 @@ class Attribute:
         if isinstance(column, WordColumn):
             return f"{self.name} is {self.words[place]}"
         if isinstance(column, NumberColumn):
-            ends = [words for basis in column.curves for words in basis.labels("")]
-            words = ends[place - 1]
+            words = [words for basis in column.curves for words in basis.labels("")][place - 1]
             if words.startswith("="):
                 return f"{self.name} is between {' and '.join(words[1:].split('…'))}"
             return f"{self.name} is about {words[1:]}"

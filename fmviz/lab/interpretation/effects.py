@@ -19,8 +19,6 @@ from fmviz.lab.typography import cell
 from fmviz.tables.cells import quoted
 from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 
-__all__ = ["Axis", "Effects", "Surface", "as_posterior"]
-
 _MOST_ROWS = 2_000
 _MOST_TESTED = 6_000
 # Numbers v_A of all rows, samples and columns that are kept at once.
@@ -300,10 +298,8 @@ class Effects:
     def _values(self, column: int, block: sp.csr_array) -> pd.Series:
         """Return the values of a column behind its features; NaN or None where one is missing."""
         own = self.columns[column]
-        n, width = block.shape
-        marked = np.zeros(n, dtype=bool)
-        if own.missing == "mark":
-            marked = block[:, [width - 1]].toarray().ravel() == 1.0
+        width = block.shape[1]
+        marked = (block[:, [width - 1]].toarray().ravel() == 1.0) & (own.missing == "mark")
         if isinstance(own, NumberColumn):
             values = own.center + own.scale * block[:, [0]].toarray().ravel()
             # Rounded where the encoding was not exact.
@@ -325,8 +321,7 @@ class Effects:
         own, values = self.columns[column], self._values(column, self._block(column)).dropna()
         if isinstance(own, NumberColumn):
             points = _points(values)
-            edges = np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf]
-            rows = np.histogram(values, edges)[0]
+            rows = np.histogram(values, np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf])[0]
             effects = self.main(column, self._at(column, points))
         elif isinstance(own, TextColumn):
             members, places = self._words(column)
@@ -360,9 +355,8 @@ class Effects:
             codes = pd.Index(levels).get_indexer(pd.Index(values))
             return Axis(own, _members(codes, len(labels)), labels, None)
         different = np.sort(values.dropna().unique())
-        if len(different) <= _VALUES:
-            codes = pd.Index(different).get_indexer(pd.Index(values))
-        else:
+        codes = pd.Index(different).get_indexer(pd.Index(values))
+        if len(different) > _VALUES:
             codes = pd.qcut(values, _RANGES, labels=False, duplicates="drop").fillna(-1).to_numpy(int)
         ends = values[codes >= 0].groupby(codes[codes >= 0]).agg(["min", "max"]).to_numpy()
         shown = [[shown_value(own, value) for value in pair] for pair in ends]
@@ -400,8 +394,7 @@ class Effects:
         curves = {}
         for level in self.curve(word)["value"]:
             own = values[words == level]
-            of_word = self._at(word, np.full(len(points), level, dtype=object))
-            effect = self.pair(word, line, of_word, at)
+            effect = self.pair(word, line, self._at(word, np.full(len(points), level, dtype=object)), at)
             inside = (points >= own.min()) & (points <= own.max())
             curves[shown_value(self.columns[word], level)] = np.where(inside, effect, np.nan)
         return pd.DataFrame(curves, index=points)

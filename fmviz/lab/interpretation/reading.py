@@ -123,8 +123,7 @@ def strongest_features(
             strength[side] += size.sum(axis=axis)
             count[side] += used.sum(axis=axis)
     places = np.flatnonzero(count)
-    kept = places[np.argsort(-strength[places], kind="stable")[:most]]
-    return pairs.rows[np.sort(kept)], places.size
+    return pairs.rows[np.sort(places[np.argsort(-strength[places], kind="stable")[:most]])], places.size
 
 
 # Number of entries of columns per block.
@@ -230,8 +229,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
         pairs = pairs_of(model, parameters)
     except ValueError as error:
         return {"words": str(error), "strongest": "", "rows": []}
-    attributes = wording.attributes
-    ranking = pairs.ranked(top, attributes.of_column)
+    ranking = pairs.ranked(top, wording.attributes.of_column)
     table = table_of_pairs(ranking.sets, ranking.weight, wording.dataset, wording)
     names = {
         "sentence": "in words",

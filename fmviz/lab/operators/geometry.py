@@ -143,8 +143,7 @@ SOLIDS: dict[str, Section] = {
 
 def values(section: Section, name: str, points: np.ndarray) -> np.ndarray:
     """Return Ω at points of shape (n, m)."""
-    penalty = PENALTIES[name]
-    return np.array([penalty.value(section.embed(point)) for point in points])
+    return np.array([PENALTIES[name].value(section.embed(point)) for point in points])
 
 
 def circle(n: int = 181) -> np.ndarray:
@@ -267,16 +266,11 @@ def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float
     def at(strength: float) -> np.ndarray:
         return np.asarray(prox_of(section, name, np.array([point]), strength)[0])
 
-    end = at(_NEVER)
-    strengths: list[float | None] = []
-    for i, value in enumerate(point):
-        if value == 0.0:
-            strengths.append(0.0)
-        elif end[i] != 0.0:
-            strengths.append(None)
-        else:
-            strengths.append(first_strength(lambda strength, i=i: at(strength)[i] == 0.0))  # type: ignore[misc]
-    return strengths
+    def first(i: int) -> float:
+        return first_strength(lambda strength: bool(at(strength)[i] == 0.0))
+
+    stays = at(_NEVER) != 0.0
+    return [0.0 if value == 0.0 else None if stays[i] else first(i) for i, value in enumerate(point)]
 
 
 def shrink_curve(

@@ -285,8 +285,7 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
         some = listed(most[most > 0.0].items(), "{} {:.3f}")
         words = f"Above 0 at some N: {some}" if some else "It is 0 for all others at every N"
         yield "ti_alone", PSSR, (not some, {"some": words})
-        others = ["CS", "L21", "L1", "FM"]
-        yield from (("dense", method, against(ERROR, method, others)) for method in OMEGA)
+        yield from (("dense", method, against(ERROR, method, ["CS", "L21", "L1", "FM"])) for method in OMEGA)
         yield "slqr", F1, against(F1, "SLQR", ignored="TI")
         yield "slqr", ERROR, against(ERROR, "SLQR", worst=True)
 

@@ -279,7 +279,7 @@ class Artefact:
         for number in self.published:
             where, column, value = number["where"], number["column"], number["value"]
             row = next(iter(rows_where(tables, number["table"], **where)), {})
-            ours, std, unit = row.get(column), row.get(number.get("spread")), abs(value) or 1.0
+            ours, std, unit = row.get(column), row.get(number.get("spread", "")), abs(value) or 1.0
             tolerance = number.get("tolerance") or number.get("absolute", 0.0) / unit
             if "spread" in number:
                 tolerance = None if std is None else 2.0 * std / unit

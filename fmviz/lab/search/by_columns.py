@@ -21,8 +21,6 @@ from fmviz.lab.search.averaged import LOG_ODDS, Average, Message, average_beside
 from fmviz.lab.typography import counted
 from fmviz.metrics import METRICS, Predictions, measured
 
-__all__ = ["ByColumns", "beside_chance", "effects_of", "read_by_columns", "read_validated"]
-
 # Fits to shuffled targets, of which few are made where many entries are read.
 _FEWEST_SHUFFLES, _MOST_SHUFFLES, _MOST_VISITS = 2, 10, 3e9
 _SECONDS = 8.0

@@ -164,9 +164,8 @@ def first_fit(
     yield fit
     if validation is None:
         return
-    average = None
-    if interactions is None and run.validation is not None:
-        average = yield from average_beside(run, end.parameters, should_stop)
+    compared = interactions is None and run.validation is not None
+    average = (yield from average_beside(run, end.parameters, should_stop)) if compared else None
     better = average is not None and average.better
     if better:
         # It predicts; the fit is there to be read.
@@ -175,10 +174,9 @@ def first_fit(
         return
     run = replace(on_all_rows(run), begin=end.parameters if interactions is None else None)
     end, history, _ = yield from _fitted(run, None, origin, should_stop)
-    posterior = None
-    if average is not None and better:
-        # All rows may be too many to draw samples for.
-        posterior = (yield from averaged(run, should_stop)) or average.posterior
+    # All rows may be too many to draw samples for.
+    samples = (yield from averaged(run, should_stop)) if better else None
+    posterior = samples or (average.posterior if average and better else None)
     if not should_stop():
         words = _words("Fitted again, to all rows.", end)
         yield replace(
@@ -217,8 +215,7 @@ def _fitted(
             )
     finally:
         if recorder is not None:
-            reason = ("stopped", "Stopped.") if status is None else (status.reason, status.message)
-            recorder.end(*reason)
+            recorder.end(*(("stopped", "Stopped.") if status is None else (status.reason, status.message)))
     return end, history, recorder
 
 

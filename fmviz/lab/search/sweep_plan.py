@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -93,10 +94,7 @@ class SweepPlan:
         object.__setattr__(self, "cells", self._cells())
 
     def _cells(self) -> tuple[Experiment, ...]:
-        count = len(self.datasets) * len(self.methods) * len(self.seeds)
-        for values in self.grid.values():
-            count *= len(values)
-        _checked_count(count)
+        _checked_count(math.prod(map(len, (self.datasets, self.methods, self.seeds, *self.grid.values()))))
         points = [
             dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())
         ]
