@@ -104,7 +104,7 @@ def test_two_classes(file, table, tmp_path, command):
 
 
 def test_an_upload_is_fitted_by_its_recipe(tmp_path, command, table):
-    library._encoded.clear()
+    library._encoded._values.clear()
     file = library.keep_file(table.to_csv(index=False).encode())
     profile = library.profile(file, Reading())
     recipe = first_recipe(profile.source, profile.columns)

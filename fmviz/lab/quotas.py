@@ -69,8 +69,3 @@ class WeighedCache(Generic[Value]):
             ):
                 self._values.popitem(last=False)
         return value
-
-    def clear(self) -> None:
-        """Remove all values."""
-        with self._lock:
-            self._values.clear()

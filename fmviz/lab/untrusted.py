@@ -60,7 +60,6 @@ def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bo
 def _read(
     describe: bool, data: bytes, asked: Reading, name: str, within: Limits, should_stop: Callable[[], bool]
 ) -> dict[str, Any]:
-    within.check(name, file=len(data))
     limits: dict[str, Any] = {"name": name, "should_stop": should_stop}
     # Its size is known only after decompression.
     if data.startswith(GZIP):

@@ -27,19 +27,6 @@ def test_samples_are_repeated_by_their_seed(distribution):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"d": 0, "k": 3}, "d = 0"),
-        ({"d": 3, "k": 61}, "k = 61"),
-        ({"d": 3, "k": 3, "distribution": "norml"}, "Did you mean 'normal'"),
-    ],
-)
-def test_sample_refuses(given, message):
-    with pytest.raises(ValueError, match=message):
-        lab.sample(**given)
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "1, -2.5\n0 ,3e-1",

@@ -65,8 +65,8 @@ def measure(source, recipe):
 def here(tmp_path, monkeypatch) -> Path:
     """A run store, and a folder for own data beside it."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
-    library._profiles.clear()
-    library._sizes.clear()
+    library._profiles._values.clear()
+    library._sizes._values.clear()
     return tmp_path
 
 
