@@ -44,9 +44,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             f"{count:,} of the ranked interactions have no row with both: they come with the shared factors "
             "and change no prediction here."
         ]
-    settings = experiment.to_dict()
-    if fit.source is not None:
-        del settings["dataset"]
+    settings = {k: v for k, v in experiment.to_dict().items() if fit.source is None or k != "dataset"}
     content = {
         "data": {
             "name": dataset.name,

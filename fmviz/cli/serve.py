@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from fmviz.cli._terminal import STORE, declare, store_path
@@ -60,14 +61,10 @@ def command(port: int | None, host: str | None, allowed: Sequence[str] = ()) -> 
     """Return the command line of the server; raises ValueError on an invalid port or address."""
     if port is not None and not 1 <= port <= 65_535:
         raise ValueError(f"--port {port} is no port; give a number from 1 to 65535.")
-    line = [sys.executable, "-c", _SERVER, "run", str(entry_page())]
-    if port is not None:
-        line += ["--server.port", str(port)]
-    if host is not None:
-        line += ["--server.address", host]
-    for name in [*_LOCAL, *own_names(host), *allowed] if host is not None or allowed else ():
-        line += ["--server.allowedHosts", name]
-    return line
+    names = [*_LOCAL, *own_names(host), *allowed] if host is not None or allowed else []
+    given = [("port", port), ("address", host), *(("allowedHosts", name) for name in names)]
+    options = [(f"--server.{option}", str(value)) for option, value in given if value is not None]
+    return [sys.executable, "-c", _SERVER, "run", str(entry_page()), *chain(*options)]
 
 
 def own_names(host: str | None) -> list[str]:

@@ -165,10 +165,6 @@ class FeatureColumn(ABC):
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
         """Return its features of values by `read`, side by side, shape (N, ·) each."""
 
-    def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
-        """Return it with bases of its values by `read`, of some degrees and sizes, where it has numbers."""
-        return self
-
     def features(self, values: pd.Series) -> list[sp.csr_array]:
         """Return all its features of values by `read`, with the mark of missing ones."""
         missing = sp.csr_array(values.isna().to_numpy(dtype=np.float64)[:, None])
@@ -236,7 +232,10 @@ class NumberColumn(FeatureColumn):
         return replace(self, center=float(center), scale=float(scale), fill=fill, deviations=deviations)
 
     def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
-        """Return it with bases where it has values enough; the trend of dates has finer ones."""
+        """Return it with bases of some degrees and sizes for its values by `read`, where these are enough.
+
+        The trend of dates has finer ones.
+        """
         numbers, finer = values.dropna().to_numpy(dtype=np.float64), _FINER if self.part_of else 1
         able = (basis_of(numbers, degree, finer * size) for degree, size in bases)
         return replace(self, curves=tuple(basis for basis in able if basis is not None))

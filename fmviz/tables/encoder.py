@@ -245,8 +245,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _choose_curves(self, read: Mapping[str, pd.Series], y: np.ndarray | None) -> None:
         """Give numbers the curves that predict best."""
         tried = {"auto": tuple(BASES), "curve": tuple(BASES)[1:]}.get(self.numbers, (self.numbers,))
-        able = {
-            name: tuple(column.with_curves(read[column.name], BASES[name]) for column in self.columns_)
+        able: dict[str, tuple[FeatureColumn, ...]] = {
+            name: tuple(
+                column.with_curves(read[column.name], BASES[name])
+                if isinstance(column, NumberColumn)
+                else column
+                for column in self.columns_
+            )
             for name in tried
         }
         if all(columns == self.columns_ for columns in able.values()):

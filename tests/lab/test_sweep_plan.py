@@ -84,7 +84,7 @@ def test_suggestions_fill_in_what_is_not_said():
         ({"base": {"max_epochs": datetime.date(2020, 5, 27)}}, "must be a whole number from 1"),
         ({"method": [{"regularizer": "tii"}]}, "'tii'"),
         ({"method": [{"regulariser": "ti"}]}, "Unknown setting 'regulariser'"),
-        ({"method": "ti"}, "method = 'ti'; give one table"),
+        ({"method": "ti"}, "method = 'ti'; give settings"),
         ({"method": ["ti"]}, "method = 'ti'; give settings with their values"),
         (
             {"method": [{"regularizer": "ti", "solver": "cd"}]},

@@ -48,15 +48,14 @@ class Search:
         groups : sequence of str, optional
             The attribute of each, which counts as part of its name.
         """
-        own = [name.lower() for name in names]
-        group = own if groups is None else [name.lower() for name in groups]
-        matches = []
-        for word in (part.strip().lower() for part in self.words.split(";")):
+        pairs = [(n.lower(), g.lower()) for n, g in zip(names, groups or names, strict=True)]
+
+        def matches(word: str) -> np.ndarray:
             if len(word) > 2 and word[0] == word[-1] == '"':
-                matches.append(np.array([word[1:-1] in pair for pair in zip(own, group, strict=True)]))
-            elif word:
-                matches.append(np.array([word in n or word in g for n, g in zip(own, group, strict=True)]))
-        return matches
+                return np.array([word[1:-1] in pair for pair in pairs])
+            return np.array([word in n or word in g for n, g in pairs])
+
+        return [matches(word) for part in self.words.split(";") if (word := part.strip().lower())]
 
     @staticmethod
     def exactly(name: str) -> str:

@@ -77,11 +77,9 @@ class ByColumns:
         of_all = f"{counted(len(pairs), 'pair')} of columns"
         said = [f"There {'is' if len(pairs) == 1 else 'are'} {of_all}."]
         if self.n_pairs is not None:
-            first = (
-                f"The largest {self.n_pairs:,} of {of_all} {'predicts' if self.n_pairs == 1 else 'predict'}"
-            )
-            if not self.n_pairs:
-                first = f"The columns alone, without {of_all}, predict"
+            verb = "predicts" if self.n_pairs == 1 else "predict"
+            largest = f"The largest {self.n_pairs:,} of {of_all} {verb}"
+            first = largest if self.n_pairs else f"The columns alone, without {of_all}, predict"
             said = [f"{first} as well as all, within one standard error."]
         if self.chance is not None:
             larger = f"larger are {int((pairs['size'] > self.chance).sum()):,} of {len(pairs):,}"
