@@ -17,7 +17,6 @@ from bench import (
     peers,
     report,
     scaling,
-    startup,
     time_to,
     timing,
 )
@@ -76,28 +75,11 @@ def test_a_run_of_ours_can_be_taken_a_few_epochs_at_a_time():
     run.close()
 
 
-def test_the_prediction_looks_at_what_costs():
-    sample = data.planted(200, 80, 8, 20)
-    assert epochs.predicted_seconds(sample, "ti", "pcd") is None
-    assert epochs.predicted_seconds(sample, "omega_star", "nmapgd") == pytest.approx(
-        41 * epochs.predicted_seconds(sample, "omega_star", "subgd")
-    )
-
-
 def trace(*objectives):
     reached = time_to.Trace()
     for objective in objectives:
         reached.add(10, 1.0, objective)
     return reached
-
-
-def test_a_trace_knows_when_it_arrived_and_when_nothing_happens_any_more():
-    curve = trace(5.0, 2.0, 1.0)
-    assert curve.epochs == [10, 20, 30]
-    assert curve.to_reach(2.0) == 2.0
-    assert curve.to_reach(0.5) == math.inf
-    assert not curve.settled()
-    assert trace(1.0, 1.0, 1.0).settled()
 
 
 def test_times_to_the_best_are_bounds_where_a_run_did_not_arrive():
@@ -166,13 +148,6 @@ def test_bars_are_judged_in_order():
     old = kept()
     del old["startup"]["result"]["scikit-learn"]
     assert "6" not in [row["bar"] for row in command.all_bars(old)]
-
-
-def test_steps_of_a_fresh_process_are_told_apart(tmp_path):
-    code = startup.STAGES.format(module="", estimator="time.sleep(0.1)", fit="")
-    times = startup.stages(code, str(tmp_path))
-    assert set(times) == {f"{step}{kind}" for step in startup.STEPS for kind in ("", "_wall")}
-    assert times["class_wall"] > 0.09
 
 
 def test_the_document_has_every_section():

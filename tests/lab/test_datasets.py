@@ -570,15 +570,6 @@ def test_flight_delay_is_encoded(made_up):
     assert sorted(y for _, y in rows.values()) == [-1.0, -1.0, 1.0]
 
 
-def test_flight_delay_draws_rows(made_up):
-    lines = [f"c-8,c-{1 + i % 28},c-7,1934,AA,ATL,DFW,{i + 2},N" for i in range(20_060)]
-    write(made_up / "flight_delay", **{"train-1m.csv": "\n".join([HEAD.strip(), *lines])})
-    drawn = [load("flight_delay", seed=seed).X.toarray()[:, -1] for seed in (0, 0, 1)]
-    assert drawn[0].size == 20_000
-    assert np.array_equal(drawn[0], drawn[1])
-    assert not np.array_equal(np.sort(drawn[0]), np.sort(drawn[2]))
-
-
 def test_classes_of_libsvm_text_are_numbered_from_one(made_up):
     data = load("letter", part="both")
     assert data.X.shape == (3, 16)

@@ -24,7 +24,6 @@ from fmviz.lab.background import tasks
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.importing import usual_settings
 from fmviz.lab.places import data_folder
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
@@ -188,21 +187,6 @@ def test_the_size_is_told_before(make):
 
 
 # ------------------------------------------------------------------------------------------- suggestions
-
-
-def test_strengths_follow_the_scale():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 6))
-    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=400)
-    names = tuple("abcdef")
-    base = dataclasses.replace(
-        load("balance_scale"), task="regression", y=y, X=X, feature_names=names, groups=names
-    )
-    settings = usual_settings(base)
-    assert 1e-6 < settings["lambda_sparse"] < 0.25
-    assert settings["start"] == "informed"
-    scaled = usual_settings(dataclasses.replace(base, y=128 * y, X=sp.csr_array(2 * X)))
-    assert scaled["lambda_sparse"] == pytest.approx(512 * settings["lambda_sparse"], rel=0.1)
 
 
 def test_a_first_fit_suggests_its_strengths_for_its_model(here):
