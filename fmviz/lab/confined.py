@@ -16,6 +16,7 @@ import json
 import math
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
@@ -44,6 +45,8 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 _PATIENCE = 0.1
+# Milliseconds after which a keeper looks whether its worker has ended.
+_STEP = 5
 # Wall-clock seconds for each second of processor time.
 _WAITING = 6.0
 _NUMBER_BYTES = 8
@@ -119,31 +122,23 @@ def _answer(
     connection: socket.socket, request: Any, most: float, should_stop: Callable[[], bool]
 ) -> memoryview:
     """Send the request and return the answer with the exit status."""
-    answer, pid = bytearray(), 0
+    answer = bytearray()
+    threading.Thread(target=_send, args=(connection, request), daemon=True).start()
     try:
-        while True:
-            if should_stop():
-                raise StoppedError
+        while not should_stop():
             # Not select, which takes no descriptor from 1,024 on: a server may have more.
-            if not wait([connection], _PATIENCE):
-                continue
-            part = connection.recv(1 << 20 if pid else _NUMBER_BYTES)
-            if not part and not pid:
-                raise RuntimeError("the process that reads files could not be started")
-            if not part:
-                pid = 0
-                return memoryview(answer)
-            if not pid:
-                pid = int.from_bytes(part, "big")
-                threading.Thread(target=_send, args=(connection, request), daemon=True).start()
-                continue
-            answer += part
+            if wait([connection], _PATIENCE):
+                part = connection.recv(1 << 20)
+                if not part:
+                    return memoryview(answer)
+                answer += part
             if len(answer) > most:
                 raise ValueError("The process that reads files sent too long an answer.")
+        raise StoppedError
     finally:
-        if pid:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        # Upon which the keeper kills the worker.
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def _send(connection: socket.socket, request: Any) -> None:
@@ -228,15 +223,18 @@ def serve(descriptor: int) -> None:
 
 
 def _keep(descriptor: int) -> None:
-    """Fork the worker of a call, and send its number at its start and its exit status at its end."""
+    """Fork the worker of a call, kill it when nobody waits for it any more, and send its exit status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    status = 1
+    status, closed = 1, select.poll()
+    closed.register(descriptor, 0)  # Tells when the other end is closed, and nothing else.
     try:
         if pid := os.fork():
             with socket.socket(fileno=descriptor) as connection:
-                connection.sendall(pid.to_bytes(_NUMBER_BYTES, "big"))
-                ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-                connection.sendall(ended.to_bytes(_NUMBER_BYTES, "big", signed=True))
+                while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+                    if closed.poll(_STEP):
+                        os.kill(pid, signal.SIGKILL)
+                code = os.waitstatus_to_exitcode(ended[1])
+                connection.sendall(code.to_bytes(_NUMBER_BYTES, "big", signed=True))
         else:
             status = _work(descriptor)
     finally:
