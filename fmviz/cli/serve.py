@@ -46,9 +46,11 @@ add = partial(
 
 def run(arguments: argparse.Namespace) -> int:
     """Replace this process by the Streamlit server."""
-    from fmviz.lab.quotas import check_limits
+    from fmviz.lab.quotas import memory_limit, uploads_limit
 
-    check_limits()
+    # What is no limit is said before the server starts.
+    memory_limit()
+    uploads_limit()
     environment = dict(os.environ)
     if getattr(arguments, "store", None) is not None:
         environment["FMVIZ_STORE"] = str(store_path(arguments).resolve())

@@ -141,9 +141,9 @@ class Attributes:
         for column, features in given if self.dataset.columns else self._guessed():
             if isinstance(column, TextColumn):
                 attributes += [Attribute(self._flag(j), (j,)) for j in features]
-                continue
-            lack = isinstance(column, WordColumn) and bool((self._sums(features) == 0).any())
-            attributes.append(Attribute(column, features, lack))
+            else:
+                lack = isinstance(column, WordColumn) and bool((self._sums(features) == 0).any())
+                attributes.append(Attribute(column, features, lack))
         return tuple(attributes)
 
     def _guessed(self) -> Iterator[tuple[FeatureColumn, tuple[int, ...]]]:

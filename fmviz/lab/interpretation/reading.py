@@ -248,9 +248,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
 def listed_sets(model: Model, parameters: Parameters, wording: Wording, top: int) -> Iterator[dict[str, Any]]:
     """Yield the strongest interactions of more than two features, for every order; see `listed_pairs`."""
     names = wording.dataset.feature_names
-    for order in orders_of(model):
-        if order == 2:
-            continue
+    for order in filter((2).__lt__, orders_of(model)):
         interactions = interactions_of(model, parameters, order)
         sets, weight, *_ = interactions.within().ranked(top)
         heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]

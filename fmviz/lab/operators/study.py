@@ -68,9 +68,8 @@ def with_degree(variant: Variant, degree: int) -> Variant:
 
 def _variants() -> dict[str, Variant]:
     variants: dict[str, Variant] = {}
-    for name, penalty in PENALTIES.items():
-        if not penalty.exact_prox:
-            continue
+    exact = {name: penalty for name, penalty in PENALTIES.items() if penalty.exact_prox}
+    for name, penalty in exact.items():
         variants[name] = Variant(name, name, penalty, penalty.label)
         for spec in penalty.params:
             for choice in spec.choices if spec.kind == "choice" else ():
