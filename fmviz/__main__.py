@@ -56,7 +56,7 @@ def _carry_out(given: list[str]) -> int:
     parser = _Parser(prog="fmviz", description="Sparse factorization machines, seen and trained.")
     parser.add_argument("--version", action="version", version=f"fmviz {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    _terminal.add_store(parser)
+    _terminal.declare({"": _terminal.STORE}, parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules = {name: import_module(f"fmviz.cli.{name}") for name in COMMANDS}
     for name, module in modules.items():

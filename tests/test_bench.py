@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 
@@ -18,13 +17,10 @@ from bench import (
     peers,
     report,
     scaling,
-    startup,
     time_to,
     timing,
 )
 from bench.ours import Ours, alive
-from bench.sparsepoly_driver import matrix, receive, send
-from fmviz.datasets import make_sparse_interactions
 
 EYE = sp.csr_array(np.eye(2))
 LOG = "rmse\ttime_learn\n1\t0.5\n2\t0.25\n"
@@ -57,11 +53,6 @@ def test_what_is_computed_from_times_and_arrays(result, expected):
     assert result == (pytest.approx(expected, rel=1e-3, abs=0.0) if isinstance(expected, float) else expected)
 
 
-def test_tables_show_what_is_not_known_as_a_dash():
-    text = report.pick([{"a": 1234, "b": 0.12345}, {"a": math.inf, "b": None}], {"a": "A", "b": "B"})
-    assert text.splitlines() == ["| A | B |", "|---|---|", "| 1,234 | 0.123 |", "| ∞ | – |"]
-
-
 def test_kept_results_are_json_and_replace_those_of_their_section(tmp_path):
     place = tmp_path / "results" / "bench.json"
     report.keep("epochs", {"rows": [math.nan, (1, math.inf)]}, place)
@@ -84,28 +75,11 @@ def test_a_run_of_ours_can_be_taken_a_few_epochs_at_a_time():
     run.close()
 
 
-def test_the_prediction_looks_at_what_costs():
-    sample = data.planted(200, 80, 8, 20)
-    assert epochs.predicted_seconds(sample, "ti", "pcd") is None
-    assert epochs.predicted_seconds(sample, "omega_star", "nmapgd") == pytest.approx(
-        41 * epochs.predicted_seconds(sample, "omega_star", "subgd")
-    )
-
-
 def trace(*objectives):
     reached = time_to.Trace()
     for objective in objectives:
         reached.add(10, 1.0, objective)
     return reached
-
-
-def test_a_trace_knows_when_it_arrived_and_when_nothing_happens_any_more():
-    curve = trace(5.0, 2.0, 1.0)
-    assert curve.epochs == [10, 20, 30]
-    assert curve.to_reach(2.0) == 2.0
-    assert curve.to_reach(0.5) == math.inf
-    assert not curve.settled()
-    assert trace(1.0, 1.0, 1.0).settled()
 
 
 def test_times_to_the_best_are_bounds_where_a_run_did_not_arrive():
@@ -116,42 +90,6 @@ def test_times_to_the_best_are_bounds_where_a_run_did_not_arrive():
     assert (theirs["to_1e-06"], theirs["bound"]) == (math.inf, True)
     assert theirs["times_1e-06"] == theirs["times_own"] == 1.5
     assert theirs["above"] == pytest.approx(0.2)
-
-
-def test_a_run_that_never_arrives_is_compared_at_its_own_end_too():
-    traces = {"ours": trace(3.0, 2.0, 1.0), "theirs": trace(3.0, 2.5, 2.0, 2.0)}
-    ours, theirs = time_to.summary(traces, "ours", 1.0, {"data": "x"}, "theirs")
-    assert (ours["meet"], theirs["meet"]) == (2.0, 3.0)
-    assert (ours["times_meet"], theirs["times_meet"]) == (1.0, 1.5)
-
-
-def test_sweeps_that_leave_columns_at_zero_are_run_again_with_revival():
-    X, y, _ = make_sparse_interactions(200, 80, 8, 20, random_state=1)
-    emptied = data.Data("x", X, y, 0.1, {"": 5.0}, 0.01)
-    rows = time_to.race(emptied, "ti", 0, 0.02, None, ())
-    plain, revived = (min(row["end"] for row in some) for some in (rows[:2], rows[2:]))
-    assert [row["run"] for row in rows[2:]] == [
-        "ours pcd, as in paths, revived",
-        "ours pcd, revived",
-    ]
-    assert revived < 0.9 * plain
-    assert min(row["above"] for row in rows) == 0.0
-    full = data.Data("x", X, y, 0.1, {"": 0.0}, 0.01)
-    assert len(time_to.race(full, "ti", 0, 0.02, None, ())) == 2
-
-
-def test_messages_carry_arrays_between_interpreters():
-    stream = io.BytesIO()
-    sent = {"do": "data", "X": {"dense": np.arange(6.0).reshape(2, 3)}, "shape": (2, 3)}
-    send(stream, sent)
-    stream.seek(0)
-    got = receive(stream)
-    np.testing.assert_array_equal(got["X"]["dense"], sent["X"]["dense"])
-    assert got["shape"] == (2, 3)
-    X = sp.csr_array(np.eye(3))
-    back = matrix({"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape})
-    assert back.indices.dtype == np.int32
-    np.testing.assert_array_equal(back.toarray(), np.eye(3))
 
 
 def kept():
@@ -210,13 +148,6 @@ def test_bars_are_judged_in_order():
     old = kept()
     del old["startup"]["result"]["scikit-learn"]
     assert "6" not in [row["bar"] for row in command.all_bars(old)]
-
-
-def test_steps_of_a_fresh_process_are_told_apart(tmp_path):
-    code = startup.STAGES.format(module="", estimator="time.sleep(0.1)", fit="")
-    times = startup.stages(code, str(tmp_path))
-    assert set(times) == {f"{step}{kind}" for step in startup.STEPS for kind in ("", "_wall")}
-    assert times["class_wall"] > 0.09
 
 
 def test_the_document_has_every_section():

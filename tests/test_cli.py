@@ -12,7 +12,7 @@ import pytest
 from fmviz.__main__ import main
 from fmviz.cli import COMMANDS, paper
 from fmviz.lab import papers
-from fmviz.lab.papers import Artefact, Published, Result, Statement
+from fmviz.lab.papers import Artefact, Result, Statement
 from fmviz.lab.store import RunStore, default_path
 from fmviz.lab.store.results import Kept, kept_results
 
@@ -42,7 +42,15 @@ MADE_UP = Artefact(
     runner=runner,
     judging=judge,
     picture={"kind": "curves", "x_title": "k", "y_title": "score"},
-    published=(Published("test", {"data": "x", "seed": 1}, "score", 1.2, "Table 9"),),
+    published=(
+        {
+            "table": "test",
+            "where": {"data": "x", "seed": 1},
+            "column": "score",
+            "value": 1.2,
+            "source": "Table 9",
+        },
+    ),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -104,53 +103,8 @@ def test_two_classes(file, table, tmp_path, command):
     assert set(words[words != None]) == {"no", "yes"}  # noqa: E711 - entry by entry
 
 
-def test_columns_as_people_have_them_are_found_out_and_predicted(tmp_path, command):
-    rng = np.random.default_rng(0)
-    n = 200
-    mood = rng.choice(["good", "bad"], n)
-    table = pd.DataFrame(
-        {
-            "customerID": [f"{i:04d}-x" for i in rng.permutation(n)],
-            "shop_id": rng.integers(1, 5, n),
-            "when": [f"{i % 28 + 1}.{i % 12 + 1}.2024 {i % 24}:00" for i in range(n)],
-            "remark": [f"it was {word} of them, number {i}" for i, word in enumerate(mood)],
-            "age": rng.integers(20, 60, n),
-        }
-    )
-    table["bought"] = np.where((mood == "good") ^ (rng.random(n) < 0.1), "yes", "no")
-    path, folder = tmp_path / "shop.csv", tmp_path / "out"
-    table.to_csv(path, index=False, sep="\t")
-    given = ("--target", "bought", "--missing", "drop", "--numbers", "line", "--output", folder)
-    text = command("fit", path, *given, *STRONG).out
-    assert "Column 'customerID' is left out. It looks like an identifier" in text
-    assert "Column 'when' is a date and becomes month, weekday, hour, trend." in text
-    assert (
-        "Column 'remark': Texts; as such, each of their most frequent words, at most 1,000, is a feature."
-        in text
-    )
-    assert "Column 'shop_id': Its whole numbers look like codes; as a category, each is a name." in text
-    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    names = {column["name"] for column in report["encoding"]["columns"]}
-    assert names == {"shop_id", "when.month", "when.weekday", "when.hour", "when.trend", "remark", "age"}
-
-    new = table.head(20).assign(shop_id=[99, *table["shop_id"][1:20]]).drop(columns="customerID")
-    new.loc[3, "age"] = None
-    new.to_csv(path, index=False)
-    said = command("predict", folder, path)
-    predicted = pd.read_csv(io.StringIO(said.out))
-    assert list(predicted) == ["row", "prediction", "probability of yes"]
-    assert predicted["prediction"].isna().tolist() == [i == 3 for i in range(20)]
-    right = predicted["prediction"].dropna() == new["bought"].drop(3)
-    assert right.mean() > 0.7
-    assert "Column 'shop_id' has words that are new to the model (99) in 1 row;" in said.err
-    assert "Rows left out since a value is missing: 1 (age in 1)." in said.err
-    assert f", Accuracy {right.mean():.5g}." in said.err
-    again = SavedModel.load(folder / "model.npz").predict(new)
-    assert again[np.arange(20) != 3].tolist() == predicted["prediction"].dropna().tolist()
-
-
 def test_an_upload_is_fitted_by_its_recipe(tmp_path, command, table):
-    library._encoded.clear()
+    library._encoded._values.clear()
     file = library.keep_file(table.to_csv(index=False).encode())
     profile = library.profile(file, Reading())
     recipe = first_recipe(profile.source, profile.columns)

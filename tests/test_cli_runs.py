@@ -15,7 +15,7 @@ from fmviz.__main__ import main
 from fmviz.cli._terminal import bar, text_table
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.store import Growth, RunStore, new_id
+from fmviz.lab.store import Growth, RunStore
 
 
 def entered(store, run, **settings):
@@ -143,10 +143,6 @@ def test_a_defect_is_a_sentence_too(monkeypatch, command):
     assert said.startswith("Unexpected ZeroDivisionError: far off. Put --debug")
     assert "Traceback" not in said
     assert "Traceback" in command("--debug", "runs", "list", code=2).err
-
-
-def test_ids_are_no_options():
-    assert not any(new_id().startswith("-") for _ in range(2000))
 
 
 def test_tables_are_aligned():

@@ -7,7 +7,6 @@ import io
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -18,22 +17,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import fmviz
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.importing import import_file
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore, StoreError
 from fmviz.lab.store.packing import unpack_parameters
 from fmviz.tables import limits
-from fmviz.tables.recipe import Recipe
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs pipes with names")
 
 FIT = ("--target", "y", "--lambda-sparse", "0.01", "--rank", "2", "--max-epochs", "5")
-COMMAND = [sys.executable, "-m", "fmviz"]
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(fmviz.__file__).parents[1])}
 
 
 @pytest.fixture
@@ -95,19 +89,6 @@ def test_devices_are_not_read(given, file, monkeypatch, command):
         "piped in.\n"
     )
     assert not Path("out").exists()
-
-
-def test_programs_do_not_read_devices_either():
-    with pytest.raises(ValueError, match=r"'/dev/null' is a device .* piped in\. Put its file there"):
-        import_file("/dev/null", "own_" + "1" * 20, Recipe().to_dict())
-
-
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
-def test_a_device_without_end_takes_no_memory():
-    line = f"ulimit -v 6000000; exec {sys.executable} -m fmviz fit /dev/zero --target y"
-    done = subprocess.run(["sh", "-c", line], env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("'/dev/zero' is a device")
 
 
 # --------------------------------------------------------------------------------------------------- pipes

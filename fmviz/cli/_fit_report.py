@@ -44,9 +44,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             f"{count:,} of the ranked interactions have no row with both: they come with the shared factors "
             "and change no prediction here."
         ]
-    settings = experiment.to_dict()
-    if fit.source is not None:
-        del settings["dataset"]
+    settings = {k: v for k, v in experiment.to_dict().items() if fit.source is None or k != "dataset"}
     content = {
         "data": {
             "name": dataset.name,
@@ -192,10 +190,8 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
     # Pairs that occur in no row, which change no prediction, are only in the files.
     met = pairs[pairs["rows_with_both"] > 0]
     shown = met if len(met) else pairs
-    if outputs > 1:
-        shown = shown.groupby("output", sort=False).head(max(3, _PRINTED // outputs))
-    else:
-        shown = shown.head(_PRINTED)
+    each = shown.groupby("output", sort=False) if outputs > 1 else shown
+    shown = each.head(max(3, _PRINTED // outputs) if outputs > 1 else _PRINTED)
     rows = shown.rename(columns=lambda name: name.replace("_", " ")).to_dict("records")
     if len(shown) and not content["averaged"]:
         lines += ["Weights are shrunk by λ and λ_p: read their order and sign rather than their size."]

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from fmviz.lab.typography import cell
 
@@ -59,16 +59,41 @@ def print_json(value: Any) -> None:
     print(json.dumps(plain(value), indent=1, ensure_ascii=not takes_all))
 
 
-def add_store(parser: argparse.ArgumentParser) -> None:
-    """Add ``--store``, which may also be given before the command."""
-    # Without a default, which would override the option before the command.
-    parser.add_argument(
-        "--store",
-        type=Path,
-        metavar="FILE",
-        default=argparse.SUPPRESS,
-        help="the run store (default: FMVIZ_STORE, or that in your data folder)",
-    )
+Arguments: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""Keywords of `argparse` by argument, by the title of their group; those without a title have none."""
+
+STORE: Mapping[str, Mapping[str, Any]] = {
+    "--store": {
+        "type": Path,
+        "metavar": "FILE",
+        # Without a default, which would override the option before the command.
+        "default": argparse.SUPPRESS,
+        "help": "the run store (default: FMVIZ_STORE, or that in your data folder)",
+    }
+}
+"""The option of the run store, which may also stand before the command."""
+READING: Mapping[str, Mapping[str, Any]] = {
+    "--read": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "help": "an option of reading the file, such as delimiter=semicolon, encoding=cp1252, header=no or "
+        "decimal=comma, in place of the detected one; repeatable",
+    },
+    "--no-limits": {
+        "action": "store_true",
+        "help": "read files of any size (default: the limits of the pages)",
+    },
+}
+"""The options of reading a file, see `read_source`."""
+
+
+def declare(arguments: Arguments, parser: argparse.ArgumentParser) -> None:
+    """Add arguments to a parser."""
+    for title, group in arguments.items():
+        place = parser.add_argument_group(title) if title else parser
+        for name, about in group.items():
+            place.add_argument(name, **about)
 
 
 def store_path(arguments: argparse.Namespace) -> Path:
@@ -84,21 +109,6 @@ def open_store(arguments: argparse.Namespace) -> RunStore:
     from fmviz.lab.store import RunStore
 
     return RunStore(store_path(arguments))
-
-
-def add_reading(parser: argparse._ActionsContainer) -> None:
-    """Add ``--read`` and ``--no-limits``, see `read_source`."""
-    parser.add_argument(
-        "--read",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an option of reading the file, such as delimiter=semicolon, encoding=cp1252, header=no or "
-        "decimal=comma, in place of the detected one; repeatable",
-    )
-    parser.add_argument(
-        "--no-limits", action="store_true", help="read files of any size (default: the limits of the pages)"
-    )
 
 
 def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
@@ -121,8 +131,7 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
     data = read_input(path, within.file, SMALLER + within.otherwise)
     file = Path(path).expanduser()
     name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path
-    reader = read if no_limits else read_confined
-    return reader(data, Reading(**asked), name, within), name
+    return (read if no_limits else read_confined)(data, Reading(**asked), name, within), name
 
 
 class Progress:
@@ -130,26 +139,20 @@ class Progress:
 
     Parameters
     ----------
-    every : int
-        Without a terminal, every so many lines one is printed; 0 for none.
     seconds : float, optional
-        Without a terminal, a line is also printed after so many seconds.
+        Without a terminal, a line is printed after so many seconds; by default none.
     """
 
-    def __init__(self, every: int = 1, seconds: float = math.inf) -> None:
+    def __init__(self, seconds: float = math.inf) -> None:
         self._live = sys.stderr.isatty()
-        self._every, self._seconds = every, seconds
-        self._count, self._told = 0, time.monotonic()
+        self._seconds, self._last = seconds, time.monotonic()
 
     def tell(self, line: str) -> None:
         """Show a line in place of the previous one."""
-        self._count += 1
         if self._live:
             to_stderr(f"\r\033[K{line[:110]}", end="")
-        elif (self._every and self._count % self._every == 0) or (
-            time.monotonic() - self._told >= self._seconds
-        ):
-            self._told = time.monotonic()
+        elif time.monotonic() - self._last >= self._seconds:
+            self._last = time.monotonic()
             to_stderr(line)
 
     def clear(self) -> None:
@@ -166,23 +169,21 @@ def bar(done: int, total: int, width: int = 24) -> str:
 
 def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Format rows as aligned columns, with numbers to the right."""
+    from fmviz.tables.cells import shortened
+
     names = list(dict.fromkeys(name for row in rows for name in row))
     right = {name: all(isinstance(row.get(name), int | float | None) for row in rows) for name in names}
-    lines = [{name: name for name in names}, *({n: _short(cell(row.get(n))) for n in names} for row in rows)]
+    lines = [
+        {name: name for name in names},
+        *({n: shortened(" ".join(cell(row.get(n)).split()), _WIDEST) for n in names} for row in rows),
+    ]
     widths = {name: max(_width(line[name]) for line in lines) for name in names}
-    formatted = []
-    for line in lines:
-        parts = []
-        for name in names:
-            gap = " " * (widths[name] - _width(line[name]))
-            parts.append(gap + line[name] if right[name] else line[name] + gap)
-        formatted.append("  ".join(parts).rstrip())
-    return "\n".join(formatted)
 
+    def padded(line: Mapping[str, str], name: str) -> str:
+        gap = " " * (widths[name] - _width(line[name]))
+        return gap + line[name] if right[name] else line[name] + gap
 
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return "\n".join("  ".join(padded(line, name) for name in names).rstrip() for line in lines)
 
 
 def _width(text: str) -> int:

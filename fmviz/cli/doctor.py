@@ -6,13 +6,14 @@ import argparse
 import os
 import platform
 from collections.abc import Iterator
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from fmviz.cli._terminal import add_store, store_path, to_stderr
+from fmviz.cli._terminal import STORE, declare, store_path, to_stderr
 
 HELP = "print versions, cores and folders, and check a compiled kernel"
-add = add_store
+add = partial(declare, {"": STORE})
 _LIBRARIES = ("numpy", "scipy", "numba", "pandas", "scikit-learn", "joblib", "plotly", "streamlit")
 
 

@@ -8,13 +8,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import (
+    READING,
+    STORE,
     Progress,
-    add_reading,
-    add_store,
+    declare,
     open_store,
     print_json,
     read_source,
@@ -23,8 +25,6 @@ from fmviz.cli._terminal import (
 from fmviz.lab.uploads import is_upload
 
 if TYPE_CHECKING:
-    from fmviz.engine.sampling.posterior import Posterior
-    from fmviz.lab.interpretation.effects import Effects
     from fmviz.lab.runner import Run
     from fmviz.lab.search.by_columns import ByColumns
     from fmviz.lab.search.first_fit import FirstFit
@@ -125,37 +125,45 @@ _TABLE: dict[str, dict[str, Any]] = {
 }
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument(
-        "data", metavar="DATA", help="a CSV, TSV, Parquet or libsvm file, or the name of a data set"
-    )
-    table = parser.add_argument_group("the table; other options are detected, and listed in the report")
-    for option, about in _TABLE.items():
-        table.add_argument(option, **about)
-    add_reading(table)
-    model = parser.add_argument_group("the model; defaults are those of the data set, or of a first fit")
-    for name, kind in _OPTIONS.items():
-        model.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, metavar=kind.__name__.upper())
-    model.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="any other setting of an experiment, for instance fit_linear=false; repeatable",
-    )
-    model.add_argument("--interactions", type=int, metavar="N", help="search the λ that uses about N pairs")
-    parser.add_argument("--validation", type=float, default=0.2, help="share of rows kept out (default: 0.2)")
-    parser.add_argument("--seed", type=int, default=0, help="draws the split and the start (default: 0)")
-    parser.add_argument("--top", type=int, default=1000, help="pairs in interactions.csv (default: 1000)")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="a folder for model.npz, interactions.csv, report.json and report.html",
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    add_store(parser)
+add = partial(
+    declare,
+    {
+        "": {
+            "data": {
+                "metavar": "DATA",
+                "help": "a CSV, TSV, Parquet or libsvm file, or the name of a data set",
+            },
+            "--validation": {"type": float, "default": 0.2, "help": "share of rows kept out (default: 0.2)"},
+            "--seed": {"type": int, "default": 0, "help": "draws the split and the start (default: 0)"},
+            "--top": {"type": int, "default": 1000, "help": "pairs in interactions.csv (default: 1000)"},
+            "--output": {
+                "type": Path,
+                "metavar": "DIR",
+                "help": "a folder for model.npz, interactions.csv, report.json and report.html",
+            },
+            "--json": {"action": "store_true", "help": "print the report as JSON"},
+            **STORE,
+        },
+        "the table; other options are detected, and listed in the report": {**_TABLE, **READING},
+        "the model; defaults are those of the data set, or of a first fit": {
+            **{
+                f"--{name.replace('_', '-')}": {"dest": name, "type": kind, "metavar": kind.__name__.upper()}
+                for name, kind in _OPTIONS.items()
+            },
+            "--set": {
+                "action": "append",
+                "default": [],
+                "metavar": "NAME=VALUE",
+                "help": "any other setting of an experiment, for instance fit_linear=false; repeatable",
+            },
+            "--interactions": {
+                "type": int,
+                "metavar": "N",
+                "help": "search the λ that uses about N pairs",
+            },
+        },
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,10 +208,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.interactions is not None:
         accepted_range(arguments.interactions)
     known = arguments.data in DATASETS or is_upload(arguments.data)
-    if known and not Path(arguments.data).is_file():
-        fit = _of_registered(arguments)
-    else:
-        fit = _of_file(arguments)
+    fit = (_of_registered if known and not Path(arguments.data).is_file() else _of_file)(arguments)
     report, pairs = _fit_report.report(fit, arguments.top)
     try:
         if arguments.output is not None:
@@ -280,14 +285,15 @@ def _fit(
 ) -> Fit:
     """Fit, show the progress, and read the result by columns."""
     from fmviz.engine.models import FactorizationMachine
-    from fmviz.lab.search.by_columns import ByColumns, baselines, beside_chance
+    from fmviz.lab.interpretation.effects import as_posterior
+    from fmviz.lab.search.by_columns import beside_chance, effects_of, read_validated
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
 
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     asked = {"sparsest": False, "choose": choose, "interactions": arguments.interactions}
-    fits, progress = [], Progress(every=0)
+    fits, progress = [], Progress()
     for step in first_fit(prepared, store, **asked, warm=True, origin="command"):
         progress.tell(step.message)
         if isinstance(step, FirstFit):
@@ -306,11 +312,11 @@ def _fit(
     has_pairs = problem.n_machines is None and isinstance(problem.model, FactorizationMachine)
     has_pairs = has_pairs and len(prepared.dataset.columns) > 1
     if source is not None and prepared.validation is not None and has_pairs:
-        design, y = prepared.validation
-        seen = _effects(first, averaged)
-        errors = baselines(first.run, averaged or seen.posterior)
-        n_pairs = seen.enough(design.matrix, y)
-        reading = ByColumns(_effects(last, last.posterior), "", n_pairs, errors)
+        binary = prepared.dataset.task == "binary"
+        own, every = (as_posterior(fit.end.parameters, binary) for fit in (first, last))
+        # Counted on the rows kept out, then read from the fit to all rows.
+        reading = read_validated(first.run, averaged or own)
+        reading = replace(reading, effects=effects_of(last.run, last.posterior or every))
         reading = finished(beside_chance(last.run, reading))
     command = f"fmviz {shlex.join(arguments.given)}"
     return Fit(last, encoded, source, search or None, command, validated, reading)
@@ -388,13 +394,3 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
         except json.JSONDecodeError:
             given[name] = value
     return {**given, "validation": arguments.validation, "seed": arguments.seed}
-
-
-def _effects(fit: FirstFit, averaged: Posterior | None) -> Effects:
-    """Return what reads the machine that predicts by columns."""
-    from fmviz.lab.interpretation.effects import as_posterior
-    from fmviz.lab.search.by_columns import effects_of
-
-    own = as_posterior(fit.end.parameters, fit.run.dataset.task == "binary")
-    # Successive samples are alike: half of them tell the same.
-    return effects_of(fit.run, averaged[::2] if averaged else own)

@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, open_store, text_table, to_stderr
+from fmviz.cli._terminal import STORE, Progress, declare, open_store, text_table, to_stderr
 from fmviz.lab.typography import cell
 
 if TYPE_CHECKING:
@@ -23,28 +23,29 @@ HELP = "make a figure or table of a paper again"
 _MOST_ROWS = 80
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    option = parser.add_argument
-    option(
-        "name",
-        metavar="NAME|list",
-        help="an artefact, such as fig2 or blondel2016_fig1; list for what there is",
-    )
-    option(
-        "--budget",
-        choices=("quick", "full"),
-        default="quick",
-        help="minutes, or what the paper did (default: quick)",
-    )
-    option(
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="a folder for NAME.json, NAME.md and NAME.html, the figure",
-    )
-    option("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
-    add_store(parser)
+add = partial(
+    declare,
+    {
+        "": {
+            "name": {
+                "metavar": "NAME|list",
+                "help": "an artefact, such as fig2 or blondel2016_fig1; list for what there is",
+            },
+            "--budget": {
+                "choices": ("quick", "full"),
+                "default": "quick",
+                "help": "minutes, or what the paper did (default: quick)",
+            },
+            "--output": {
+                "type": Path,
+                "metavar": "DIR",
+                "help": "a folder for NAME.json, NAME.md and NAME.html, the figure",
+            },
+            "--jobs": {"type": int, "default": -1, "help": "worker processes (default: one a core)"},
+            **STORE,
+        }
+    },
+)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     store = cache(partial(open_store, arguments))
-    progress, result, trouble = Progress(every=0, seconds=60.0), None, ""
+    progress, result, trouble = Progress(60.0), None, ""
     try:
         for result in run_and_keep(artefact, budget, store, n_jobs=arguments.jobs):
             progress.tell(f"{result.done}/{result.total} {result.message}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import add_reading, read_source, to_stderr
+from fmviz.cli._terminal import READING, declare, read_source, to_stderr
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,14 +20,17 @@ if TYPE_CHECKING:
 HELP = "predict with a model that fmviz fit has saved"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument("model", metavar="MODEL", help="model.npz, or the folder that holds it")
-    parser.add_argument(
-        "data", metavar="DATA", help="a file with the columns, or features, of the fitted one"
-    )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="a CSV file in place of the terminal")
-    add_reading(parser)
+add = partial(
+    declare,
+    {
+        "": {
+            "model": {"metavar": "MODEL", "help": "model.npz, or the folder that holds it"},
+            "data": {"metavar": "DATA", "help": "a file with the columns, or features, of the fitted one"},
+            "--output": {"type": Path, "metavar": "FILE", "help": "a CSV file in place of the terminal"},
+            **READING,
+        }
+    },
+)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import add_store, open_store, print_json, text_table, to_stderr
+from fmviz.cli._terminal import STORE, declare, open_store, print_json, text_table, to_stderr
 from fmviz.lab.typography import counted
 
 if TYPE_CHECKING:
@@ -15,42 +16,22 @@ if TYPE_CHECKING:
 
 HELP = "list, show, export, import and delete stored runs"
 
-_LIMIT = 20
 # The printed columns of `runs_table`; --json has all.
 _SHOWN = ("run", "status", "epochs", "objective", "interactions", "metric")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
+    """Add the actions with their arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-
-    def action(name: str, help: str) -> argparse.ArgumentParser:
-        subparser = actions.add_parser(name, help=help, description=help)
-        add_store(subparser)
-        return subparser
-
-    listed = action("list", "list runs, newest first")
-    for name in ("dataset", "model", "regularizer", "origin"):
-        listed.add_argument(f"--{name}", action="append", default=[], help=f"only this {name}; repeatable")
-    listed.add_argument("--sweep", help="only those of one sweep")
-    listed.add_argument("--text", default="", help="what title, settings or message must contain")
-    listed.add_argument("--limit", type=int, default=_LIMIT, help="at most so many (default: %(default)s)")
-    shown = action("show", "show one run: settings, result, and the Python program that repeats it")
-    shown.add_argument("id", metavar="ID", help="a run, or the beginning of its id")
-    for subparser in (listed, shown):
-        subparser.add_argument("--json", action="store_true", help="for machines")
-    out = action("export", "write runs, with traces and parameters, to one file")
-    out.add_argument("ids", nargs="+", metavar="ID")
-    out.add_argument("file", type=Path, metavar="FILE")
-    action("import", "read the runs of such a file").add_argument("file", type=Path, metavar="FILE")
-    action("delete", "delete runs for good").add_argument("ids", nargs="+", metavar="ID")
+    for name, (_, words, arguments) in _ACTIONS.items():
+        declare({"": {**arguments, **STORE}}, actions.add_parser(name, help=words, description=words))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the action."""
     store = open_store(arguments)
     try:
-        return _ACTIONS[arguments.action](arguments, store)
+        return _ACTIONS[arguments.action][0](arguments, store)
     finally:
         store.close()
 
@@ -60,8 +41,8 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
 
     if arguments.limit < 1:
         raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
-    filters = {name: getattr(arguments, name) for name in ("dataset", "model", "regularizer", "origin")}
-    filters |= {name: getattr(arguments, name) for name in ("sweep", "text")}
+    names = ("dataset", "model", "regularizer", "origin", "sweep", "text")
+    filters: dict[str, Any] = {name: getattr(arguments, name) for name in names}
     # One more, to detect further runs.
     matching = store.runs(**filters, limit=arguments.limit + 1)
     more, matching = len(matching) > arguments.limit, matching[: arguments.limit]
@@ -69,9 +50,7 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
         {str(name): value for name, value in row.items()} for row in runs_table(matching).to_dict("records")
     ]
     if arguments.json:
-        for row in rows:
-            row["when"] = row["when"].isoformat()
-        print_json(rows)
+        print_json([{**row, "when": row["when"].isoformat()} for row in rows])
         return 0
     if not rows:
         print(f"No runs match in {store.path}.")
@@ -99,10 +78,9 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
         print_json(record | {"trace": store.trace(run.id)})
         return 0
     print(f"{title_of_run(run)}\n{run.id}, from {run.origin}. {run.message}")
-    last = run.last
-    figures = {name: last.get(name) for name in ("objective", "used_features", "used_interactions")}
-    figures |= {"certificate": last.get("certificate"), "epochs": run.epoch, "seconds": run.seconds}
-    figures |= in_units(last)
+    shown = ("objective", "used_features", "used_interactions", "certificate")
+    figures = {name: run.last.get(name) for name in shown}
+    figures |= {"epochs": run.epoch, "seconds": run.seconds, **in_units(run.last)}
     print("\n" + text_table([{"result": name, "value": value} for name, value in figures.items()]))
     print("\n" + text_table([{"setting": name, "value": str(v)} for name, v in run.settings.items()]))
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
@@ -119,11 +97,9 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
 def _export(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.store.archive import export_runs
 
-    data = export_runs(store, [run.id for run in _named(store, arguments.ids)])
-    arguments.file.write_bytes(data)
-    print(
-        f"{counted(len(set(arguments.ids)), 'run')} written to {arguments.file} ({len(data) / 1e3:,.0f} kB)."
-    )
+    named = _named(store, arguments.ids)
+    size = arguments.file.write_bytes(export_runs(store, [run.id for run in named]))
+    print(f"{counted(len(named), 'run')} written to {arguments.file} ({size / 1e3:,.0f} kB).")
     return 0
 
 
@@ -138,8 +114,7 @@ def _import(arguments: argparse.Namespace, store: RunStore) -> int:
 
 def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
     named = _named(store, arguments.ids)
-    going = [run.id for run in named if not run.ended]
-    if going:
+    if going := [run.id for run in named if not run.ended]:
         raise ValueError(f"Run {going[0]} is still going on; stop it first.")
     print(f"{counted(store.delete([run.id for run in named]), 'run')} deleted.")
     return 0
@@ -150,10 +125,32 @@ def _named(store: RunStore, ids: list[str]) -> list[StoredRun]:
     return list({run.id: run for run in map(store.get, ids)}.values())
 
 
-_ACTIONS = {
-    "list": _list,
-    "show": _show,
-    "export": _export,
-    "import": _import,
-    "delete": _delete,
+_RUN: dict[str, Any] = {"metavar": "ID", "help": "a run, or the beginning of its id"}
+_ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, RunStore], int], str, dict[str, Any]]] = {
+    "list": (
+        _list,
+        "list runs, newest first",
+        {
+            **{
+                f"--{name}": {"action": "append", "default": [], "help": f"only this {name}; repeatable"}
+                for name in ("dataset", "model", "regularizer", "origin")
+            },
+            "--sweep": {"help": "only those of one sweep"},
+            "--text": {"default": "", "help": "what title, settings or message must contain"},
+            "--limit": {"type": int, "default": 20, "help": "at most so many (default: %(default)s)"},
+            "--json": {"action": "store_true", "help": "for machines"},
+        },
+    ),
+    "show": (
+        _show,
+        "show one run: settings, result, and the Python program that repeats it",
+        {"id": _RUN, "--json": {"action": "store_true", "help": "for machines"}},
+    ),
+    "export": (
+        _export,
+        "write runs, with traces and parameters, to one file",
+        {"ids": {**_RUN, "nargs": "+"}, "file": {"type": Path, "metavar": "FILE"}},
+    ),
+    "import": (_import, "read the runs of such a file", {"file": {"type": Path, "metavar": "FILE"}}),
+    "delete": (_delete, "delete runs for good", {"ids": {**_RUN, "nargs": "+"}}),
 }

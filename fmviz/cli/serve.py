@@ -8,9 +8,11 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
-from fmviz.cli._terminal import add_store, store_path
+from fmviz.cli._terminal import STORE, declare, store_path
 
 HELP = "serve the dashboard"
 
@@ -23,26 +25,32 @@ _SERVER = (
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument("--port", type=int, help="the port (default: 8501)")
-    parser.add_argument("--host", help="the address to listen on (default: 127.0.0.1, this machine alone)")
-    parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a name under which it may be opened, besides localhost and, with --host, the names and "
-        "addresses of this computer; repeatable, *.example.org for all below",
-    )
-    add_store(parser)
+add = partial(
+    declare,
+    {
+        "": {
+            "--port": {"type": int, "help": "the port (default: 8501)"},
+            "--host": {"help": "the address to listen on (default: 127.0.0.1, this machine alone)"},
+            "--allow": {
+                "action": "append",
+                "default": [],
+                "metavar": "NAME",
+                "help": "a name under which it may be opened, besides localhost and, with --host, the names "
+                "and addresses of this computer; repeatable, *.example.org for all below",
+            },
+            **STORE,
+        }
+    },
+)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Replace this process by the Streamlit server."""
-    from fmviz.lab.quotas import check_limits
+    from fmviz.lab.quotas import memory_limit, uploads_limit
 
-    check_limits()
+    # What is no limit is said before the server starts.
+    memory_limit()
+    uploads_limit()
     environment = dict(os.environ)
     if getattr(arguments, "store", None) is not None:
         environment["FMVIZ_STORE"] = str(store_path(arguments).resolve())
@@ -55,14 +63,10 @@ def command(port: int | None, host: str | None, allowed: Sequence[str] = ()) -> 
     """Return the command line of the server; raises ValueError on an invalid port or address."""
     if port is not None and not 1 <= port <= 65_535:
         raise ValueError(f"--port {port} is no port; give a number from 1 to 65535.")
-    line = [sys.executable, "-c", _SERVER, "run", str(entry_page())]
-    if port is not None:
-        line += ["--server.port", str(port)]
-    if host is not None:
-        line += ["--server.address", host]
-    for name in [*_LOCAL, *own_names(host), *allowed] if host is not None or allowed else ():
-        line += ["--server.allowedHosts", name]
-    return line
+    names = [*_LOCAL, *own_names(host), *allowed] if host is not None or allowed else []
+    given = [("port", port), ("address", host), *(("allowedHosts", name) for name in names)]
+    options = [(f"--server.{option}", str(value)) for option, value in given if value is not None]
+    return [sys.executable, "-c", _SERVER, "run", str(entry_page()), *chain(*options)]
 
 
 def own_names(host: str | None) -> list[str]:

@@ -6,10 +6,11 @@ import argparse
 import time
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, bar, open_store, print_json, text_table, to_stderr
+from fmviz.cli._terminal import STORE, Progress, bar, declare, open_store, print_json, text_table, to_stderr
 from fmviz.lab.typography import cell, counted, duration
 
 if TYPE_CHECKING:
@@ -18,17 +19,20 @@ if TYPE_CHECKING:
 
 HELP = "carry out a sweep that a TOML or JSON file declares; what is finished is never fitted again"
 
-_LINES = 20
 
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the sweep, TOML or JSON")
-    parser.add_argument("--jobs", type=int, default=-1, help="fits at a time (default: one a core)")
-    parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, for instance tcp://…:8786")
-    parser.add_argument("--dry-run", action="store_true", help="say how many fits there are, and end")
-    parser.add_argument("--json", action="store_true", help="print the table as JSON")
-    add_store(parser)
+add = partial(
+    declare,
+    {
+        "": {
+            "file": {"type": Path, "metavar": "FILE", "help": "the sweep, TOML or JSON"},
+            "--jobs": {"type": int, "default": -1, "help": "fits at a time (default: one a core)"},
+            "--dask": {"metavar": "ADDRESS", "help": "a Dask scheduler, for instance tcp://…:8786"},
+            "--dry-run": {"action": "store_true", "help": "say how many fits there are, and end"},
+            "--json": {"action": "store_true", "help": "print the table as JSON"},
+            **STORE,
+        }
+    },
+)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,8 +67,7 @@ def _carry_out(
     from fmviz.lab.search.sweep_run import carry_out
 
     total, known = len(plan.cells), len(finished)
-    progress = Progress(every=max(1, (total - known) // _LINES))
-    begin = time.monotonic()
+    progress, begin = Progress(60.0), time.monotonic()
     try:
         with closing(carry_out(plan, store, n_jobs=arguments.jobs, dask=arguments.dask)) as fits:  # type: ignore[type-var]
             for fit in fits:

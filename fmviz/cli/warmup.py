@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 
-from fmviz.cli._terminal import Progress, to_stderr
+from fmviz.cli._terminal import Progress, declare, to_stderr
 
 HELP = "compile the kernels that the dashboard needs first"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add no arguments."""
+add = partial(declare, {})
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     warm_operators()
-    count, progress = 0, Progress(every=0)
+    count, progress = 0, Progress()
     for word in warm_training():
         count += 1
         progress.tell(f"Readying kernels: {word}")

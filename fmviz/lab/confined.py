@@ -16,18 +16,21 @@ import json
 import math
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import StoppedError
@@ -42,6 +45,8 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 _PATIENCE = 0.1
+# Milliseconds after which a keeper looks whether its worker has ended.
+_STEP = 5
 # Wall-clock seconds for each second of processor time.
 _WAITING = 6.0
 _NUMBER_BYTES = 8
@@ -117,31 +122,23 @@ def _answer(
     connection: socket.socket, request: Any, most: float, should_stop: Callable[[], bool]
 ) -> memoryview:
     """Send the request and return the answer with the exit status."""
-    answer, pid = bytearray(), 0
+    answer = bytearray()
+    threading.Thread(target=_send, args=(connection, request), daemon=True).start()
     try:
-        while True:
-            if should_stop():
-                raise StoppedError
+        while not should_stop():
             # Not select, which takes no descriptor from 1,024 on: a server may have more.
-            if not wait([connection], _PATIENCE):
-                continue
-            part = connection.recv(1 << 20 if pid else _NUMBER_BYTES)
-            if not part and not pid:
-                raise RuntimeError("the process that reads files could not be started")
-            if not part:
-                pid = 0
-                return memoryview(answer)
-            if not pid:
-                pid = int.from_bytes(part, "big")
-                threading.Thread(target=_send, args=(connection, request), daemon=True).start()
-                continue
-            answer += part
+            if wait([connection], _PATIENCE):
+                part = connection.recv(1 << 20)
+                if not part:
+                    return memoryview(answer)
+                answer += part
             if len(answer) > most:
                 raise ValueError("The process that reads files sent too long an answer.")
+        raise StoppedError
     finally:
-        if pid:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        # Upon which the keeper kills the worker.
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def _send(connection: socket.socket, request: Any) -> None:
@@ -226,15 +223,18 @@ def serve(descriptor: int) -> None:
 
 
 def _keep(descriptor: int) -> None:
-    """Fork the worker of a call, and send its number at its start and its exit status at its end."""
+    """Fork the worker of a call, kill it when nobody waits for it any more, and send its exit status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    status = 1
+    status, closed = 1, select.poll()
+    closed.register(descriptor, 0)  # Tells when the other end is closed, and nothing else.
     try:
         if pid := os.fork():
             with socket.socket(fileno=descriptor) as connection:
-                connection.sendall(pid.to_bytes(_NUMBER_BYTES, "big"))
-                ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-                connection.sendall(ended.to_bytes(_NUMBER_BYTES, "big", signed=True))
+                while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+                    if closed.poll(_STEP):
+                        os.kill(pid, signal.SIGKILL)
+                code = os.waitstatus_to_exitcode(ended[1])
+                connection.sendall(code.to_bytes(_NUMBER_BYTES, "big", signed=True))
         else:
             status = _work(descriptor)
     finally:
@@ -298,14 +298,10 @@ def unpack(data: bytes | memoryview) -> Any:
     return value
 
 
-def _array_bytes(array: np.ndarray) -> memoryview:
+def _written(save: Callable[[IO[bytes], Any], None], value: Any) -> memoryview:
     sink = io.BytesIO()
-    np.save(sink, array, allow_pickle=False)
+    save(sink, value)
     return sink.getbuffer()
-
-
-def _array(data: memoryview) -> np.ndarray:
-    return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
 
 
 def _table_bytes(table: pd.DataFrame) -> memoryview:
@@ -330,6 +326,16 @@ def _table(data: memoryview) -> pd.DataFrame:
 
 _KINDS: dict[str, tuple[type, Callable[[Any], bytes | memoryview], Callable[[memoryview], Any]]] = {
     "bytes": (bytes, lambda part: part, bytes),
-    "array": (np.ndarray, _array_bytes, _array),
+    "array": (
+        np.ndarray,
+        partial(_written, partial(np.save, allow_pickle=False)),
+        lambda data: np.load(io.BytesIO(data), allow_pickle=False),
+    ),
+    # Read without pickles, too.
+    "sparse": (
+        sp.csr_array,
+        partial(_written, partial(sp.save_npz, compressed=False)),
+        lambda data: sp.load_npz(io.BytesIO(data)),
+    ),
     "table": (pd.DataFrame, _table_bytes, _table),
 }

@@ -274,37 +274,25 @@ class Experiment:
     @classmethod
     def from_json(cls, text: str) -> Experiment:
         """Parse the JSON of `to_json`; raises ValueError on anything else."""
-        try:
-            given = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"This is not JSON: {error}.") from None
+        given = json.loads(text)
         if not isinstance(given, dict):
             raise ValueError("An experiment is a JSON object of settings.")
-        for owner, bound in OWNERS.items():
-            # Runs that are stored may have parameters that a choice has no longer.
-            value = bound(_BY_NAME[owner].check(given.get(owner, _BY_NAME[owner].default)))
-            known = {f"{owner}_{spec.name}" for spec in specs_of(value)}
-            given = {k: v for k, v in given.items() if not k.startswith(f"{owner}_") or k in known}
         return cls.from_dict(given)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Experiment:
         """Return the experiment of a dictionary by `to_dict`, or of a part of one."""
-        known = {name: value for name, value in given.items() if name in _BY_NAME}
-        parameters: set[str] = set()
+        others = dict(given)
+        changes = others.pop("changes", ())
+        known = {name: others.pop(name) for name in given if name in _BY_NAME}
         for owner, bound in OWNERS.items():
-            own = {
-                name.removeprefix(f"{owner}_"): value
-                for name, value in given.items()
-                if name.startswith(f"{owner}_")
-            }
+            names = [name for name in others if name.startswith(f"{owner}_")]
+            own = {name.removeprefix(f"{owner}_"): others.pop(name) for name in names}
             value = known.get(owner, _BY_NAME[owner].default)
             if own or isinstance(value, str):
                 known[owner] = bound(_BY_NAME[owner].check(name_of(value)), own)
-            parameters |= {f"{owner}_{name}" for name in own}
-        if unknown := set(given) - {*known, *parameters, "changes"}:
-            raise ValueError(f"Unknown setting {min(unknown)!r}; known are {', '.join(_BY_NAME)}.")
-        changes = given.get("changes", ())
+        if others:
+            raise ValueError(f"Unknown setting {min(others)!r}; known are {', '.join(_BY_NAME)}.")
         return cls(**known, changes=changes_from_text(changes) if isinstance(changes, str) else changes)
 
     def to_query(self) -> dict[str, str]:
@@ -318,8 +306,7 @@ class Experiment:
         settings = _read(_BY_NAME.values(), "", query, notices)
         for owner, bound in OWNERS.items():
             name = settings.get(owner, _BY_NAME[owner].default)
-            own = _read(specs_of(bound(name)), f"{owner}_", query, notices)
-            settings[owner] = bound(name, own)
+            settings[owner] = bound(name, _read(specs_of(bound(name)), f"{owner}_", query, notices))
         try:
             settings["changes"] = changes_from_text(query.get("changes", ""))
         except ValueError as error:

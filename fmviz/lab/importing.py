@@ -22,8 +22,6 @@ from fmviz.lab.uploads.library import Upload
 from fmviz.tables.limits import UPLOADS
 from fmviz.tables.recipe import Recipe
 
-__all__ = ["import_file", "import_upload", "suggest", "usual_settings"]
-
 # The strengths of so many rows are had in a moment.
 _ROWS = 20_000
 

@@ -14,12 +14,6 @@ Value = TypeVar("Value")
 _UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 
 
-def check_limits() -> None:
-    """Raise ValueError if a limit is invalid."""
-    memory_limit()
-    uploads_limit()
-
-
 def memory_limit() -> float:
     """Return the memory limit of results in bytes: ``FMVIZ_MEMORY``, or 1 GB."""
     return _limit("FMVIZ_MEMORY", 1e9)
@@ -69,8 +63,3 @@ class WeighedCache(Generic[Value]):
             ):
                 self._values.popitem(last=False)
         return value
-
-    def clear(self) -> None:
-        """Remove all values."""
-        with self._lock:
-            self._values.clear()

@@ -24,8 +24,6 @@ from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.source import Reading, Source
 from fmviz.tables.target import Target
 
-__all__ = ["SavedModel"]
-
 _SAMPLED = ("P", "w", "intercept")
 
 

@@ -20,12 +20,10 @@ from fmviz.tables.recipe import Recipe, columns_of
 from fmviz.tables.source import Reading, Source
 from fmviz.tables.target import Target
 
-__all__ = ["describe_confined", "encode_confined", "read_confined"]
-
 # The limits in bytes and seconds: a constant, and a multiple of the size. Tables of short words take most.
 _MEMORY, _MEMORY_EACH = 600e6, 18.0
 _SECONDS, _SECONDS_EACH = 20.0, 4e-7
-_PLAIN = ("y", "rows", "dropped")
+_PLAIN = ("X", "y", "rows", "dropped")
 
 
 def read_confined(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
@@ -52,7 +50,6 @@ def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bo
     parts = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
     encoder = parts["encoder"]
     return Encoded(
-        _matrix(parts),
         target=Target.from_dict(parts["target"]),
         encoder=None if encoder is None else TableEncoder.from_dict(encoder),
         notes=tuple(parts["notes"]),
@@ -63,7 +60,6 @@ def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bo
 def _read(
     describe: bool, data: bytes, asked: Reading, name: str, within: Limits, should_stop: Callable[[], bool]
 ) -> dict[str, Any]:
-    within.check(name, file=len(data))
     limits: dict[str, Any] = {"name": name, "should_stop": should_stop}
     # Its size is known only after decompression.
     if data.startswith(GZIP):
@@ -91,15 +87,7 @@ def _confined(
 
 
 def _source(parts: Mapping[str, Any]) -> Source:
-    X = None if parts["table"] is not None else _matrix(parts)
-    reading = Reading(**parts["reading"])
-    return Source(reading, parts["table"], X, parts["y"], tuple(parts["notes"]))
-
-
-def _matrix(parts: Mapping[str, Any]) -> Any:
-    if parts["shape"] is None:
-        return parts["X"]
-    return sp.csr_array((parts["X"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
+    return Source(Reading(**parts["reading"]), parts["table"], parts["X"], parts["y"], tuple(parts["notes"]))
 
 
 # --------------------------------------------------------------------------------------- in the process
@@ -113,8 +101,7 @@ def _source_parts(describe: bool, *arguments: Any) -> dict[str, Any]:
     source = read_unfolded(*arguments)
     columns = columns_of(source) if describe else ()
     return {
-        **{name: getattr(source, name) for name in ("table", "y", "notes")},
-        **({} if source.X is None else _matrix_parts(source.X)),
+        **{name: getattr(source, name) for name in ("table", "X", "y", "notes")},
         "reading": asdict(source.reading),
         "columns": [asdict(column) for column in columns],
     }
@@ -123,18 +110,10 @@ def _source_parts(describe: bool, *arguments: Any) -> dict[str, Any]:
 def _encoded_parts(source: Source, recipe: Recipe) -> dict[str, Any]:
     encoded = encode(source, recipe)
     X: Any = encoded.X
-    entries = X.nnz if sp.issparse(X) else np.count_nonzero(X)
-    UPLOADS.check("This", features=X.shape[1], entries=int(entries))
+    UPLOADS.check("This", features=X.shape[1], entries=int(X.nnz if sp.issparse(X) else np.count_nonzero(X)))
     return {
-        **_matrix_parts(X),
         **{name: getattr(encoded, name) for name in _PLAIN},
         "notes": encoded.notes,
         "target": encoded.target.to_dict(),
         "encoder": None if encoded.encoder is None else encoded.encoder.to_dict(),
     }
-
-
-def _matrix_parts(X: Any) -> dict[str, Any]:
-    if not sp.issparse(X):
-        return {"X": X, "shape": None}
-    return {"X": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}

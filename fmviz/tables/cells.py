@@ -16,28 +16,6 @@ import pandas as pd
 
 from fmviz.engine.errors import LARGEST
 
-__all__ = [
-    "NOTHING",
-    "STRAY",
-    "DateFormat",
-    "Notation",
-    "cleaned",
-    "date_format",
-    "date_parts",
-    "decimal_signs",
-    "in_one_case",
-    "is_number",
-    "is_written_number",
-    "levels_of",
-    "notation_of",
-    "numbers_of",
-    "quoted",
-    "shortened",
-    "some",
-    "typed_words",
-    "words_of",
-]
-
 STRAY = 0.05
 """The largest share of other words in a column of numbers or dates."""
 
@@ -103,8 +81,7 @@ def in_one_case(words: Collection[str]) -> dict[str, str]:
 
 def some(words: Sequence[str]) -> list[str]:
     """Return words at even distances, at most 500."""
-    places = np.linspace(0, len(words) - 1, min(len(words), _SAMPLE)).astype(int)
-    return [words[place] for place in places]
+    return [words[place] for place in np.linspace(0, len(words) - 1, min(len(words), _SAMPLE)).astype(int)]
 
 
 def shortened(words: str, most: int) -> str:
@@ -114,8 +91,7 @@ def shortened(words: str, most: int) -> str:
 
 def quoted(words: Collection[str], most: int = 4) -> str:
     """Return the first few words as a list in a sentence."""
-    shown = ", ".join(map(str, list(words)[:most]))
-    return shown + (", …" if len(words) > most else "")
+    return ", ".join(map(str, list(words)[:most])) + (", …" if len(words) > most else "")
 
 
 # ----------------------------------------------------------------------------------------------- numbers
@@ -405,8 +381,7 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
         return DateFormat(able[0], zones=zones)
     dotted = "." in able[0]
     rising = [key for key, form in both.items() if _parsed_dates(clock, form).is_monotonic_increasing]
-    usual = "d" if dotted or rising == ["d"] else "m"
-    chosen = usual if order == "auto" else order[0]
+    chosen = ("d" if dotted or rising == ["d"] else "m") if order == "auto" else order[0]
     return DateFormat(both[chosen], not dotted and order == "auto", zones)
 
 

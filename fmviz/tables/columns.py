@@ -18,21 +18,6 @@ from fmviz.tables.cells import Notation, cleaned, levels_of, numbers_of, shorten
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.scaling import Scaling
 
-__all__ = [
-    "MISSING",
-    "SCALINGS",
-    "YES",
-    "Basis",
-    "FeatureColumn",
-    "Missing",
-    "NumberColumn",
-    "ScalingKind",
-    "TextColumn",
-    "WordColumn",
-    "basis_of",
-    "column_from_dict",
-]
-
 Missing = Literal["drop", "impute", "mark"]
 MISSING: tuple[Missing, ...] = ("drop", "impute", "mark")
 """Drop rows with a missing value; impute the mean, or no level; or impute, and add an indicator feature."""
@@ -180,10 +165,6 @@ class FeatureColumn(ABC):
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
         """Return its features of values by `read`, side by side, shape (N, ·) each."""
 
-    def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
-        """Return it with bases of its values by `read`, of some degrees and sizes, where it has numbers."""
-        return self
-
     def features(self, values: pd.Series) -> list[sp.csr_array]:
         """Return all its features of values by `read`, with the mark of missing ones."""
         missing = sp.csr_array(values.isna().to_numpy(dtype=np.float64)[:, None])
@@ -251,7 +232,10 @@ class NumberColumn(FeatureColumn):
         return replace(self, center=float(center), scale=float(scale), fill=fill, deviations=deviations)
 
     def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
-        """Return it with bases where it has values enough; the trend of dates has finer ones."""
+        """Return it with bases of some degrees and sizes for its values by `read`, where these are enough.
+
+        The trend of dates has finer ones.
+        """
         numbers, finer = values.dropna().to_numpy(dtype=np.float64), _FINER if self.part_of else 1
         able = (basis_of(numbers, degree, finer * size) for degree, size in bases)
         return replace(self, curves=tuple(basis for basis in able if basis is not None))
@@ -408,5 +392,4 @@ def column_from_dict(data: Mapping[str, Any]) -> FeatureColumn:
         values["curves"] = tuple(Basis(basis["degree"], tuple(basis["knots"])) for basis in values["curves"])
     if "notation" in values:
         values["notation"] = Notation(**values["notation"])
-    kind = NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn
-    return kind(**values)
+    return (NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn)(**values)

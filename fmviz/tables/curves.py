@@ -14,8 +14,6 @@ from fmviz.engine.design import Design
 from fmviz.engine.sampling.gibbs import GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior
 
-__all__ = ["BASES", "USUAL", "best_bases"]
-
 BASES: dict[str, tuple[tuple[int, int], ...]] = {
     "line": (),
     "10 hats": ((1, 10),),

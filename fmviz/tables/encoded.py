@@ -15,8 +15,6 @@ from fmviz.tables.recipe import Recipe, learned
 from fmviz.tables.source import Source
 from fmviz.tables.target import Target
 
-__all__ = ["Encoded", "applied", "encode"]
-
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
@@ -72,8 +70,7 @@ def applied(source: Source, target: Target, encoder: TableEncoder | None) -> Enc
     y = target.encode(table) if all(name in table for name in target.names) else None
     if y is not None:
         lost[target.name] = np.isnan(y.reshape(len(y), -1)).any(axis=1)
-    kept = ~np.logical_or.reduce([np.zeros(len(table), dtype=bool), *lost.values()])
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(~np.logical_or.reduce([np.zeros(len(table), dtype=bool), *lost.values()]))
     if not rows.size:
         raise ValueError("No row is left without a missing value; impute them, or ignore columns.")
     notes = []

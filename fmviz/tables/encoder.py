@@ -27,8 +27,6 @@ from fmviz.tables.columns import (
 from fmviz.tables.curves import BASES, USUAL, best_bases
 from fmviz.tables.kinds import KINDS, Column, described
 
-__all__ = ["NUMBERS", "TableEncoder"]
-
 NUMBERS = ("auto", "line", "curve")
 """How numbers enter: as straight lines; with curves beside them; or whichever predicts better."""
 
@@ -225,8 +223,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ends = ", ".join(part.rpartition(".")[2] for part in parts)
         self._say(f"Column {name!r} is a date and becomes {ends}.", form.sentence(name))
         for part, cells in parts.items():
-            kind = NumberColumn if is_number(cells) else WordColumn
-            yield kind(name=part, part_of=name), cells
+            yield (NumberColumn if is_number(cells) else WordColumn)(name=part, part_of=name), cells
 
     def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
         """Return what is learned of a column; None, with a sentence, where it makes no features."""
@@ -248,8 +245,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _choose_curves(self, read: Mapping[str, pd.Series], y: np.ndarray | None) -> None:
         """Give numbers the curves that predict best."""
         tried = {"auto": tuple(BASES), "curve": tuple(BASES)[1:]}.get(self.numbers, (self.numbers,))
-        able = {
-            name: tuple(column.with_curves(read[column.name], BASES[name]) for column in self.columns_)
+        able: dict[str, tuple[FeatureColumn, ...]] = {
+            name: tuple(
+                column.with_curves(read[column.name], BASES[name])
+                if isinstance(column, NumberColumn)
+                else column
+                for column in self.columns_
+            )
             for name in tried
         }
         if all(columns == self.columns_ for columns in able.values()):
@@ -308,9 +310,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing = [name for name in names if name not in table]
         if missing:
             raise ValueError(f"The table lacks the column {missing[0]!r}.")
-        parts: dict[str, pd.Series] = {}
-        for name, form in self.dates_.items():
-            parts |= date_parts(table[name], form)
+        dates = (date_parts(table[name], form) for name, form in self.dates_.items())
+        parts = {name: cells for own in dates for name, cells in own.items()}
         read = {}
         for column in self.columns_:
             values = parts[column.name] if column.part_of else table[column.name]
@@ -377,8 +378,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 def _of_before(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the dictionary of a model of commit 2c2cf81 in the form of `TableEncoder.to_dict`."""
-    ends = ("year", "month", "weekday", "hour")
-    parts = {f"{date}.{end}": date for date in data["dates"] for end in ends}
+    parts = {f"{date}.{end}": date for date in data["dates"] for end in ("year", "month", "weekday", "hour")}
     notation = {"notation": {"decimal": data["decimal"]}}
     columns = [
         {**column, **(notation if "center" in column else {}), "part_of": parts.get(column["name"], "")}

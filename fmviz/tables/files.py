@@ -20,8 +20,6 @@ from fmviz.tables.limits import UPLOADS, Limits
 from fmviz.tables.source import ENCODINGS, Reading, Source, named
 from fmviz.tables.text import read_text
 
-__all__ = ["GZIP", "detect", "read", "read_unfolded", "unfolded"]
-
 _SAMPLE = 65_536
 _LINES = 50
 GZIP = b"\x1f\x8b"
@@ -119,8 +117,7 @@ def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
     text, encoding = _decoded(data, asked.encoding, name, notes)
     if kind == "libsvm":
         X, y, base = _libsvm(text, asked.base, name, within)
-        reading = Reading(kind, encoding, "blanks", "no", "point", base=base)
-        return Source(reading, None, X, y, tuple(notes))
+        return Source(Reading(kind, encoding, "blanks", "no", "point", base=base), None, X, y, tuple(notes))
     return read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
 
 
@@ -135,8 +132,7 @@ def detect(data: bytes, name: str = "The file") -> str:
     for beginning, what in _BEGINNINGS:
         if beginning.match(head):
             raise ValueError(f"{name} is {what}.")
-    controls = sum(map(head.count, _CONTROLS)) + (0 if _utf16(head) else 5 * head.count(0))
-    if controls > 0.05 * len(head):
+    if sum(map(head.count, _CONTROLS)) + (0 if _utf16(head) else 5 * head.count(0)) > 0.05 * len(head):
         raise ValueError(f"{name} is no text but binary data. Upload CSV, TSV, libsvm or Parquet.")
     lines = head.decode("utf-8", errors="replace").splitlines()
     lines = [line.strip() for line in lines[:_LINES] if line.strip() and line[0] != "#"]
@@ -219,8 +215,7 @@ def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_arr
     # scikit-learn refuses an index beyond 32 bits with a misleading message.
     far = max((int(index) for index in re.findall(r"\s(\d{7,60}):", text)), default=0)
     within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
-    usual = "0" if re.search(r"\s0:", text) else "1"
-    base = usual if base == "auto" else base
+    base = ("0" if re.search(r"\s0:", text) else "1") if base == "auto" else base
     try:
         X, y = load_svmlight_file(io.BytesIO(text.encode()), zero_based=base == "0")
     except (ValueError, OverflowError, MemoryError) as error:
@@ -287,8 +282,7 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         within.check(name, columns=m, rows=n, cells=n * m)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         within.check(name, unfolded=sum(group.total_byte_size for group in groups))
-        arrow = file.read()
-        columns = [_plain(column) for column in arrow.columns]
+        columns = [_plain(column) for column in file.read().columns]
         if lost := [field.name for field, column in zip(schema, columns, strict=True) if column is None]:
             notes.append(
                 f"{len(lost):,} columns hold lists, structures or bytes, which are no single values, and "

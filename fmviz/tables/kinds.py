@@ -29,8 +29,6 @@ from fmviz.tables.cells import (
 from fmviz.tables.columns import NumberColumn, WordColumn
 from fmviz.tables.limits import MOST_LEVELS
 
-__all__ = ["KINDS", "Column", "ascending", "described", "likely_target"]
-
 KINDS = ("number", "word", "yes_no", "date", "text", "ignored")
 """The ways to use a column."""
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from fmviz.engine.memory import in_words
 
-__all__ = ["LOCAL", "MOST_LEVELS", "SMALLER", "UPLOADS", "Limits"]
-
 MOST_LEVELS = 1_000
 """The default maximum of words of a text, and of levels of a column at commit 2c2cf81."""
 

@@ -18,8 +18,6 @@ from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.source import LIBSVM_TARGET, Reading, Source
 from fmviz.tables.target import TASKS, Target
 
-__all__ = ["Choice", "Recipe", "columns_of", "first_recipe", "learned"]
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -149,8 +147,7 @@ def first_recipe(source: Source, columns: Iterable[Column]) -> Recipe:
     choices = tuple(
         Choice(column.name, column.kind, "mark" if column.missing else "impute") for column in columns
     )
-    rare = 1 if len(source.table) < 1_000 else 5
-    return Recipe(source.reading, choices, likely_target(columns), rare=rare)
+    return Recipe(source.reading, choices, likely_target(columns), rare=1 if len(source.table) < 1_000 else 5)
 
 
 def learned(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -16,8 +16,6 @@ import scipy.sparse as sp
 from fmviz.engine.errors import one_of
 from fmviz.engine.memory import array_bytes
 from fmviz.tables.cells import shortened
-
-__all__ = ["CHOICES", "DELIMITERS", "ENCODINGS", "LIBSVM_TARGET", "Reading", "Source", "named"]
 
 LIBSVM_TARGET = "target"
 """The name of the target of a libsvm file."""
@@ -140,9 +138,8 @@ class Source:
 def named(columns: list[str], notes: list[str]) -> list[str]:
     """Return unique names for the columns, and append a note for every kind of change."""
     names: dict[str, None] = {}
-    # There may be half a million of them.
     taken = set(columns)
-    numbers: defaultdict[str, itertools.count[int]] = defaultdict(partial(itertools.count, 2))
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(partial(itertools.count, 2))
     changed: dict[str, list[str]] = {}
     for place, column in enumerate(columns, 1):
         name = " ".join(column.split())
@@ -152,6 +149,7 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
         name = shortened(name, _LONGEST_NAME) or f"column {place}"
         if name in names:
             why = why or "the name of another"
+            # There may be half a million of one name, which are numbered on.
             numbered = (f"{name} ({number})" for number in numbers[name])
             name = next(other for other in numbered if other not in names and other not in taken)
         names[name] = None

@@ -17,8 +17,6 @@ from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, column_from_d
 from fmviz.tables.kinds import Column, ascending, described
 from fmviz.tables.scaling import Scaling
 
-__all__ = ["MOST_CLASSES", "TASKS", "Target", "Task"]
-
 Task = Literal["regression", "binary", "class", "ordinal", "several"]
 """Numbers; two classes; more classes; classes in an order; any number of labels a row."""
 TASKS = ("auto", "regression", "binary", "class", "ordinal")
@@ -220,9 +218,8 @@ class Target:
         values = self.reader.read(table[self.name])
         if self.task == "regression":
             numbers = values.to_numpy(dtype=np.float64)
-            if self.logarithm:
-                # Other numbers count as missing.
-                numbers = np.log(np.where(numbers > 0.0, numbers, np.nan))
+            # Numbers without a logarithm count as missing.
+            numbers = np.log(np.where(numbers > 0.0, numbers, np.nan)) if self.logarithm else numbers
             return np.asarray((numbers - self.mean) / self.scale)
         codes = (-1.0, 1.0) if self.task == "binary" else range(len(self.labels))
         known = dict(zip(self.labels, codes, strict=True))
@@ -262,12 +259,10 @@ class Target:
     def in_columns(self, predictions: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return decoded predictions, with probabilities p if any, as columns of a table."""
         if self.parts:
-            columns = {}
-            for c, (part, output) in enumerate(zip(self.parts, self.outputs, strict=True)):
-                columns[f"prediction of {part.name}"] = predictions[:, c]
-                if p is not None:
-                    columns[f"probability of {output}"] = p[:, c]
-            return columns
+            kinds = [("prediction", self.names, predictions)]
+            kinds += [] if p is None else [("probability", self.outputs, p)]
+            places = range(len(self.parts))
+            return {f"{kind} of {names[c]}": each[:, c] for c in places for kind, names, each in kinds}
         columns = {"prediction": predictions}
         if p is not None and self.task != "regression":
             each = self.engine.probabilities(p)

@@ -19,8 +19,6 @@ from fmviz.tables.cells import decimal_signs, is_written_number
 from fmviz.tables.limits import Limits
 from fmviz.tables.source import DELIMITERS, Reading, Source, named
 
-__all__ = ["read_text"]
-
 _SNIFFED_LINES = 200
 _SNIFFED_CHARACTERS = 1_000_000
 # Blanks are no candidate: they occur within fields. Of commas and bars the one with more fields.
@@ -94,8 +92,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
         raise ValueError(_UNNAMED.format(name=name))
     decimal = asked.decimal if asked.decimal != "auto" else _decimal(rows[begin:], delimiter)
     table = _parsed(body, delimiter, decimal, asked.cells, len(columns), name).set_axis(columns, axis=1)
-    if asked.cells == "text":
-        table = _without_sums(table, notes)
+    table = _without_sums(table, notes) if asked.cells == "text" else table
     sign = next(word for word, sign in DELIMITERS.items() if sign == delimiter)
     reading = replace(asked, delimiter=sign, header="yes" if header else "no", decimal=decimal)
     return Source(reading, table, notes=tuple(notes))

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fmviz import metrics
 from fmviz.lab.interpretation.comparison import describe_support, first_between
 from fmviz.lab.search import arena
-from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fit, arena_plan, arena_truth
+from fmviz.lab.search.arena import PAIR, arena_plan, arena_truth
 from fmviz.lab.search.strength_path import EPOCHS, learn
 
 # Two groups of two, and one feature that is noise.
@@ -51,14 +50,6 @@ def test_without_a_truth_pairs_and_features_are_counted():
     assert describe_support(pairs((0, 1), (0, 2), (1, 2))) == "3 of 10 pairs, of 3 features."
 
 
-def test_a_pair_of_features_is_of_both_groups():
-    i, j = PAIR
-    truth = arena_truth()
-    assert truth[i, j] == 0
-    assert truth[i].any()
-    assert truth[j].any()
-
-
 def test_every_epoch_of_the_first_ones_has_a_frame():
     plan = replace(arena_plan(), regularizers=("ti", "cs"))
     plan = replace(plan, base=replace(plan.base, rank=3, max_epochs=4))
@@ -78,20 +69,6 @@ def test_what_the_start_page_has_fitted_is_not_fitted_again(monkeypatch):
     monkeypatch.setattr(arena, "arena_plan", lambda: small)
     (fit,) = arena.arena_fits(small)
     assert arena.arena_fit("ti", 0.1) is fit
-
-
-@pytest.mark.slow
-def test_the_picture_on_the_start_page_is_what_its_words_say():
-    truth = arena_truth()
-    said = {
-        name: describe_support(metrics.used_pairs(arena_fit(name, 0.1).parameters.P), truth)
-        for name in REGULARIZERS
-    }
-    assert said["ti"] == "Exactly the 210 true pairs."
-    assert said["cs"] == "210 of 210 true · 225 between groups"
-    assert "between groups" in said["l1"]
-    assert "between groups" in said["l21"]
-    assert len(STRENGTHS) == 25
 
 
 def test_the_pair_that_is_explained_joins_two_groups():

@@ -12,7 +12,6 @@ from fmviz.lab.interpretation.comparison import (
     stability,
 )
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.search.equal_sparsity import at_equal_sparsity, suggested_target
 
 FM = get_model("fm")
@@ -57,14 +56,6 @@ def test_a_duel_brings_all_to_the_same_number():
         assert end.metrics["validation_rmse"] == fit.metrics["validation_rmse"]
     assert all(not fit.metrics for fit in fits if fit.status == "searching")
     assert list(at_equal_sparsity(base, ["ti"], 300, should_stop=lambda: True)) == []
-
-
-def test_programs_print_the_methods_in_their_order_whichever_is_met_first(capsys):
-    base = Experiment(rank=2, validation=0.2, max_epochs=5, lambda_p=0.1)
-    for names in (["ti", "cs"], ["cs", "ti"]):
-        exec(equal_sparsity_program(base, names, 300, (200, 400)), {})
-        printed = [line.split(":")[0] for line in capsys.readouterr().out.splitlines() if ": lambda" in line]
-        assert printed == names
 
 
 def test_a_number_that_is_not_reached_is_answered_with_the_nearest_fit():

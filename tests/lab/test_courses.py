@@ -5,17 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fmviz.lab.papers.courses import ahead, median_times, times_to
-
-
-def trace(panel, times, seeds=(0,)):
-    """Every method comes down from 100 to 1, and is there at its time."""
-    return [
-        {"panel": panel, "method": method, "seed": seed, "epoch": epoch, "seconds": seconds, "objective": o}
-        for method, time in times.items()
-        for seed in seeds
-        for epoch, seconds, o in ((0, 0.0, 100.0), (1, time / 2, 50.0), (2, time, 1.0))
-    ]
+from fmviz.lab.papers.courses import ahead, times_to
 
 
 def test_times_are_read_off_the_way_down():
@@ -36,16 +26,3 @@ def test_what_nobody_reached_settles_nothing():
     assert ahead(times, ["a"], ["b"], 100.0) == "holds"
     assert ahead(times, ["b"], ["a"]) == "does not hold"
     assert ahead(pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]}), ["a"], ["b"]) == "not settled"
-
-
-def test_times_of_several_starts_are_medians():
-    rows = [
-        row
-        for seed, time in enumerate((1.0, 2.0, 9.0))
-        for row in trace("p", {"a": time, "b": 10.0}, seeds=(seed,))
-    ]
-    ended = [{"panel": "p", "method": name, "seed": seed} for name in ("a", "b") for seed in range(3)]
-    needed = {"a": 1, "b": 1}
-    assert median_times({"trace": rows, "ends": ended[:3]}, "p", needed).empty
-    times = median_times({"trace": rows, "ends": ended}, "p", needed)
-    assert times.T.to_dict() == {"early": {"a": 2.0, "b": 10.0}, "late": {"a": 2.0, "b": 10.0}}

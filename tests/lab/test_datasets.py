@@ -18,7 +18,7 @@ from small_tables import dense
 
 import fmviz.datasets
 from fmviz.lab.catalog import dataset_spec, load
-from fmviz.lab.datasets import DATASETS, Dataset, drawn, make_sparse_interactions, rated_items, readers
+from fmviz.lab.datasets import DATASETS, Dataset, drawn, make_sparse_interactions, readers
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 SHAPES = {
@@ -199,14 +199,6 @@ def test_generated_target_is_the_sum_over_pairs():
     np.testing.assert_allclose(y, brute, rtol=0, atol=1e-12)
 
 
-def test_generated_weights_are_blocks():
-    *_, W = make_sparse_interactions(2, 12, 3, 5, random_state=1)
-    j = np.arange(1, 13)
-    group = -(-j // 4)  # ⌈j/(d_true/b)⌉ as printed
-    assert np.array_equal(W[:12, :12], (group[:, None] == group) & (j[:, None] != j))
-    assert np.count_nonzero(W) == 3 * 4 * 3
-
-
 @pytest.mark.parametrize("correlation", [-1 / 3, -0.2, 0.0, 0.2, 0.7, 1.0])
 def test_generated_moments(correlation):
     n = 40_000
@@ -336,19 +328,6 @@ def test_balance_scale_classes_and_pairs():
 # Flights
 
 
-TIMETABLE = {"month", "day", "day_of_week", "sched_dep_time", "carrier", "origin", "dest", "distance"}
-
-
-def test_flights_file_holds_the_timetable_and_the_target_alone():
-    frame = pd.read_csv(SAMPLE_DATA / "flights.csv", keep_default_na=False)
-    assert set(frame.columns) == TIMETABLE | {"late"}
-    assert set(frame["late"]) == {0, 1}
-    dates = pd.to_datetime(frame[["month", "day"]].assign(year=2013))
-    assert list(dates.dt.strftime("%a")) == list(frame["day_of_week"])
-    assert frame["sched_dep_time"].between(0, 2359).all()
-    assert (frame["sched_dep_time"] % 100 < 60).all()
-
-
 def test_flights_features_come_from_the_timetable():
     data = available("flights")
     frame = pd.read_csv(SAMPLE_DATA / "flights.csv", keep_default_na=False)
@@ -365,52 +344,6 @@ def test_flights_features_come_from_the_timetable():
     np.testing.assert_allclose(1000 * np.exp(column["log_distance"]), frame["distance"], rtol=1e-12)
     # A column made of a delay would stand out: that at departure correlates with the target by more than 0.5.
     assert max(abs(np.corrcoef(values, data.y)[0, 1]) for values in column.values()) < 0.2
-
-
-def made_up_flights(n=20_400):
-    rng = np.random.default_rng(0)
-    date = pd.Timestamp("2013-01-01") + pd.to_timedelta(rng.integers(0, 365, n), unit="D")
-    frame = pd.DataFrame(
-        {
-            "year": 2013,
-            "month": date.month,
-            "day": date.day,
-            "dep_time": rng.integers(1, 2400, n),
-            "sched_dep_time": 100 * rng.integers(5, 24, n) + rng.integers(0, 60, n),
-            "dep_delay": rng.normal(size=n),
-            "arr_delay": rng.integers(-20, 60, n).astype(float),
-            "carrier": rng.choice(["UA", "AA"], n),
-            "origin": rng.choice(["EWR", "JFK"], n),
-            "dest": rng.choice(["SFO", "NA"], n),
-            "air_time": rng.normal(size=n),
-            "distance": rng.integers(80, 5000, n),
-        }
-    )
-    frame.loc[::100, "arr_delay"] = np.nan
-    return frame
-
-
-def test_flights_are_drawn_without_a_look_at_actual_times(build):
-    source = made_up_flights()
-    drawn = build.sample_flights(source)
-    assert list(drawn.columns) == build.COLUMNS
-    assert len(drawn) == 20_000
-    other = source.assign(dep_time=0, dep_delay=0.0, air_time=0.0, arr_delay=-source["arr_delay"])
-    again = build.sample_flights(other)
-    assert drawn[sorted(TIMETABLE)].equals(again[sorted(TIMETABLE)])
-    without = source.drop(columns=["dep_time", "dep_delay", "air_time"])
-    assert drawn.equals(build.sample_flights(without))
-
-
-def test_flights_target_is_a_delay_of_fifteen_minutes(build):
-    source = made_up_flights()
-    source["distance"] = np.arange(len(source))  # an identity that survives the drawing
-    drawn = build.sample_flights(source)
-    delay = source["arr_delay"].to_numpy()[drawn["distance"]]
-    assert not np.isnan(delay).any()
-    assert np.array_equal(drawn["late"] == 1, delay >= 15)
-    assert drawn["distance"].is_monotonic_increasing
-    assert {14.0, 15.0} <= set(delay)
 
 
 def test_flights_without_a_checkout(data_folder):
@@ -439,15 +372,6 @@ def test_medical_columns_are_standardised(name):
     data = load(name)
     np.testing.assert_allclose(data.X.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(data.X.std(axis=0), 1, rtol=1e-12)
-
-
-def test_medical_targets():
-    cancer = load("breast_cancer")
-    assert cancer.class_labels == ("benign", "malignant")
-    assert (cancer.y > 0).sum() == 212
-    diabetes = load("diabetes")
-    assert (diabetes.y.min(), diabetes.y.max()) == (25, 346)
-    assert set(np.sign(diabetes.X[:, diabetes.feature_names.index("sex")])) == {-1.0, 1.0}
 
 
 # What is read from a folder of the user: small files of the same form, made up for the purpose
@@ -646,15 +570,6 @@ def test_flight_delay_is_encoded(made_up):
     assert sorted(y for _, y in rows.values()) == [-1.0, -1.0, 1.0]
 
 
-def test_flight_delay_draws_rows(made_up):
-    lines = [f"c-8,c-{1 + i % 28},c-7,1934,AA,ATL,DFW,{i + 2},N" for i in range(20_060)]
-    write(made_up / "flight_delay", **{"train-1m.csv": "\n".join([HEAD.strip(), *lines])})
-    drawn = [load("flight_delay", seed=seed).X.toarray()[:, -1] for seed in (0, 0, 1)]
-    assert drawn[0].size == 20_000
-    assert np.array_equal(drawn[0], drawn[1])
-    assert not np.array_equal(np.sort(drawn[0]), np.sort(drawn[2]))
-
-
 def test_classes_of_libsvm_text_are_numbered_from_one(made_up):
     data = load("letter", part="both")
     assert data.X.shape == (3, 16)
@@ -675,18 +590,6 @@ def test_abalone_is_read(made_up):
     assert data.X.shape == (9, 8)
     assert data.X[:3, 0] == pytest.approx(np.array([-1.0, 0.0, 1.0]) * np.sqrt(1.5))
     assert data.y.tolist() == list(range(9))
-
-
-def test_drawn_ratings():
-    X, y = rated_items(3_000, 100, 80, 3, np.random.default_rng(0))
-    assert X.shape[1] == 180
-    assert 2_000 < y.size <= 3_000
-    assert set(np.unique(y)) == {1.0, 2.0, 3.0, 4.0, 5.0}
-    pairs = X.indices.reshape(-1, 2)
-    assert (pairs[:, 0] < 100).all()
-    assert (pairs[:, 1] >= 100).all()
-    assert len(np.unique(pairs, axis=0)) == y.size
-    assert y.mean() == pytest.approx(3.5, abs=0.2)
 
 
 def test_planted_triples_explain_the_target():

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fmviz.engine.errors import StoppedError
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.catalog import DataChoice
@@ -74,13 +73,6 @@ def test_caps_from_the_data_travel_in_links_programs_and_records():
     plan = SweepPlan.from_dict({"dataset": sets, "base": {"model": "robust"}, "suggested": True})
     assert {cell.loss.name for cell in plan.cells} == {"capped", "capped_hinge"}
     assert all(cell.finds_caps for cell in plan.cells)
-
-
-def test_a_search_for_caps_ends_when_it_is_stopped():
-    run = Run.loaded(replace(ROBUST, seed=1))
-    asked = iter([False, False, True, True, True])
-    with pytest.raises(StoppedError):
-        run.with_caps(lambda: next(asked))
 
 
 def test_a_job_that_is_stopped_while_caps_are_searched_says_so():

@@ -14,13 +14,11 @@ import pytest
 from lab.tiny_papers import TINY
 
 from fmviz.figures.papers import draw
-from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result, base, find, results, shipped
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, find, results, shipped
 from fmviz.lab.papers.base import over_grid, trials_of
-from fmviz.lab.papers.judging import agreed, balance, majority, margin
 from fmviz.lab.papers.reproduction import Reproduction, use
 from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
 from fmviz.lab.store.results import kept_results
-from fmviz.lab.values import plain
 from tools.results import keep_shipped
 
 
@@ -134,13 +132,13 @@ def test_settings_are_checked():
 
 def test_published_numbers_stand_beside_ours():
     artefact = ARTEFACTS["blondel2016_fig1"]
-    known = {"data": "diabetes, standardised"}
+    known, printed = {"data": "diabetes, standardised"}, {"table": "data", "source": "Table 1"}
     wrong = replace(
         artefact,
         published=(
-            Published("data", known, "n", 300, "Table 1", 0.05),
-            Published("data", known, "d", 10, "Table 1"),
-            Published("data", {"data": "other"}, "n", 5, "Table 1"),
+            {**printed, "where": known, "column": "n", "value": 300, "tolerance": 0.05},
+            {**printed, "where": known, "column": "d", "value": 10},
+            {**printed, "where": {"data": "other"}, "column": "n", "value": 5},
         ),
     )
     first, second, third = wrong.compared({"data": [{**known, "n": 331, "d": 10}]})
@@ -148,50 +146,6 @@ def test_published_numbers_stand_beside_ours():
     assert first["within"] is False
     assert second["within"] is True
     assert third["ours"] is third["deviation"] is third["within"] is None
-
-
-def test_plain_values():
-    given = {"a": np.float64("nan"), "b": [np.int64(2), (np.bool_(True), None)], 3: 1.5}
-    assert plain(given) == {"a": None, "b": [2, [True, None]], "3": 1.5}
-
-
-@pytest.mark.parametrize(
-    ("wins", "total", "verdict"),
-    [
-        (0, 0, "not settled"),
-        (3, 4, "holds"),
-        (2, 4, "does not hold"),
-        (2, 3, "not settled"),
-        (5, 5, "holds"),
-        (0, 1, "does not hold"),
-    ],
-)
-def test_majorities(wins, total, verdict):
-    cases = [i < wins for i in range(total)]
-    assert majority(cases, x=1) == (verdict, {"wins": wins, "n": total, "x": 1})
-
-
-def test_ties_settle_nothing():
-    def counted(*gaps):
-        said, counts = balance(gaps, 0.1)
-        assert counts["n"] == len(gaps)
-        return said, counts["wins"], counts["losses"]
-
-    assert counted(0.2, 0.3, -0.2, 0.4) == ("holds", 3, 1)
-    assert counted(0.2, 0.05, 0.05, 0.05) == ("not settled", 1, 0)
-    assert counted(-0.2, -0.3, 0.05) == ("does not hold", 0, 2)
-    assert counted() == ("not settled", 0, 0)
-    assert [agreed(each) for each in ([True], [True, False], [False, False], [])] == [
-        "holds", "not settled", "does not hold", "not settled"
-    ]  # fmt: skip
-
-
-def test_margins_need_three_splits_and_their_error():
-    assert margin([]) is None
-    assert margin([1.0, 1.0])[0] == "not settled"
-    assert margin([1.0, 1.2, 0.8])[0] == "holds"
-    assert margin([1.0, 1.2, 0.8], least=2.0)[0] == "does not hold"
-    assert margin([3.0, -3.0, 0.1])[0] == "not settled"
 
 
 def test_short_names():

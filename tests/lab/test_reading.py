@@ -229,9 +229,9 @@ def test_a_level_is_changed_as_a_whole():
     head.encode_into(x, NONE)
     assert not x[list(head.columns)].any()
     assert head.words_for(NONE) == "(none)"
-    with pytest.raises(ValueError, match="has no level 3"):
+    with pytest.raises(ValueError, match="has no value 3"):
         head.encode_into(x, 3)
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match="no value nan"):
         head.encode_into(x, math.nan)
 
 

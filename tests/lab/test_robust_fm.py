@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fmviz.lab.papers import ARTEFACTS
-from fmviz.lab.papers.robust_fm import ERROR, F1, KINDS, LOSSES, NORMS, PLANTED, SECOND, planted
+from fmviz.lab.papers.robust_fm import KINDS, LOSSES, NORMS, PLANTED, SECOND, planted
 
 
 def verdicts(name, tables):
@@ -50,20 +50,3 @@ def test_losses_and_norms_are_judged_by_how_errors_grow():
     result = verdicts("contamination", tables)
     assert {key[0] for key, verdict in result.items() if verdict == "holds"} == {"immune"}
     assert set(verdicts("contamination", {}).values()) == {"not settled"}
-
-
-def test_outliers_are_eliminated_where_they_are_found_and_z_is_near():
-    def rows(error, score):
-        return [
-            {"panel": panel, "method": kind, "stage": "automatic rule", "y": y}
-            for kind in KINDS[:2]
-            for panel, y in ((ERROR, error), (F1, score))
-        ]
-
-    for error, score, verdict in (
-        (0.04, 0.95, "holds"),
-        (0.04, 0.5, "does not hold"),
-        (0.4, 0.95, "does not hold"),
-    ):
-        result = verdicts("limits", {"ratios": rows(error, score)})
-        assert result == {("eliminates", kind): verdict for kind in KINDS[:2]}

@@ -89,16 +89,6 @@ def test_when_an_entry_vanishes(which, name):
             assert q[1] == 0
 
 
-def test_what_the_page_says_of_its_sections():
-    column, row, diagonal = lab.PLANES["column"], lab.PLANES["row"], lab.PLANES["diagonal"]
-    assert lab.vanishing(column, "ti", [1.5, 0.6]) == [None, pytest.approx(1 / 3)]
-    assert lab.vanishing(row, "ti", [1.5, 0.6]) == [None, None]
-    assert lab.vanishing(diagonal, "ti", [1.5, 0.6]) == [None, None]
-    assert lab.vanishing(diagonal, "cs", [1.5, 0.6])[1] == pytest.approx(1 / 3)
-    assert lab.vanishing(column, "l1", [1.5, 0.0])[1] == 0.0
-    assert lab.SOLIDS["corner"].axes == ("p₁₁", "p₁₂", "p₂₁")
-
-
 def test_the_flow_begins_on_a_grid_and_ends_at_the_prox():
     section = lab.PLANES["column"]
     ways = lab.flow(section, "ti", 0.4, n=5, steps=3)
@@ -108,16 +98,6 @@ def test_the_flow_begins_on_a_grid_and_ends_at_the_prox():
     assert set(codes) == {0, 1, 2, 3}
     assert np.array_equal(codes == 3, (ways[:, 0] == 0).all(axis=1)), "TI empties no column"
     assert (lab.zero_codes(lab.flow(section, "l1", 0.6, n=5)[:, -1]) == 3).sum() == 1
-
-
-def test_shrink_curves_hold_the_others():
-    section = lab.PLANES["column"]
-    before = np.linspace(-2, 2, 81)
-    after = lab.shrink_curve(section, "ti", [1.5, 9.0], 1, 0.4, before)
-    for b, q in zip(before[::10], after[::10], strict=True):
-        assert q == pytest.approx(prox("ti", [1.5, b], 0.4)[1])
-    soft = lab.shrink_curve(section, "l1", [1.5, 9.0], 1, 0.4, before)
-    assert np.allclose(soft, np.sign(before) * np.maximum(np.abs(before) - 0.4, 0))
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.05, 0.2, 2.0])
@@ -135,12 +115,6 @@ def test_the_threshold_of_a_column(strength):
     assert story.latex(strength).endswith(rf"{story.threshold:.4g}\end{{aligned}}")
     twice = lab.column_story(2 * np.array(entries), strength)
     assert np.array_equal(twice.after != 0, kept), "the same entries stay, whatever the scale"
-
-
-def test_a_column_of_zeros():
-    story = lab.column_story([0.0, 0.0], 0.5)
-    assert (story.kept, story.threshold, story.certificate) == (0, 0.0, 0.0)
-    assert "(0)" in story.latex(0.5)
 
 
 def test_the_program_prints_the_results():

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 from fmviz.engine.design import Design
-from fmviz.engine.losses import get_loss, loss_of_outputs
-from fmviz.engine.models import SharedBasis
 from fmviz.engine.models.convex import contrast
 from fmviz.engine.solvers import ConditionalGradient
-from fmviz.engine.target import Target
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.experiment import Experiment, changed_of, suggested
+from fmviz.lab.experiment import suggested
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runner import Run, prepare
 from fmviz.lab.search.tuning import can_be_tuned, tuned
@@ -68,18 +65,6 @@ def test_every_kind_of_target_is_fitted_measured_and_reported(task):
     assert all(np.array_equal(array, again[name]) for name, array in result.items())
 
 
-def test_the_loss_of_levels_is_that_of_their_labels():
-    F, levels = np.random.default_rng(0).normal(size=(6, 2)), np.arange(6) % 3
-    ordered = Target.of_labels(levels, ordered=True)
-    labels = Target.of(np.where(levels[:, None] <= np.arange(2), 1.0, -1.0))
-    first, other = (loss_of_outputs(get_loss("logistic"), target) for target in (ordered, labels))
-    for created, known in zip(
-        first.value_and_gradient(F, ordered.values), other.value_and_gradient(F, labels.values), strict=True
-    ):
-        np.testing.assert_allclose(created, known)
-    np.testing.assert_allclose(first.curvature(F, ordered.values), other.curvature(F, labels.values))
-
-
 @pytest.mark.parametrize("model", ["shared_basis", "fm"])
 def test_a_contrast_is_the_difference_of_two_outputs(model):
     data = dataset("class")
@@ -91,22 +76,6 @@ def test_a_contrast_is_the_difference_of_two_outputs(model):
     design = Design(data.X)
     each = [item.predict(design, p) for item, p in (machine.of_output(result, c) for c in (2, 0))]
     np.testing.assert_allclose(single.predict(design, parameters), each[0] - each[1], atol=1e-10)
-
-
-def test_settings_go_through_links_and_json_and_back():
-    experiment = Experiment(
-        dataset="iris",
-        model=SharedBasis(kernel="anova"),
-        regularizer="l1_linf",
-        loss="logistic",
-        lambda_p=0.0,
-        solver=ConditionalGradient(bases=2, refit="full"),
-    )
-    assert experiment.why_not() is None
-    assert Experiment.from_json(experiment.to_json()) == experiment
-    assert Experiment.from_query(experiment.to_query()) == (experiment, [])
-    assert "no form for several classes" in replace(experiment, loss="squared").why_not()
-    assert changed_of(suggested("planted_classes", "shared_basis").model) == {"kernel": "anova"}
 
 
 def test_its_strength_is_chosen_by_validation():

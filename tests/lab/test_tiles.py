@@ -28,10 +28,6 @@ def test_an_interaction_that_cancels_or_underflows_is_kept():
     assert got[0, 0] == 0
 
 
-def test_nothing_gives_empty_tiles():
-    assert not Interactions.of(np.zeros((1000, 3))).pooled(10).any()
-
-
 def test_labels_cover_every_feature_once():
     assert tile_edges(10, 3).tolist() == [0, 3, 6, 10]
     assert tile_labels(10, 3) == ["features 1–3", "features 4–6", "features 7–10"]

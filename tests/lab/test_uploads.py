@@ -24,12 +24,10 @@ from fmviz.lab.background import tasks
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.importing import usual_settings
 from fmviz.lab.places import data_folder
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.program import equal_sparsity_program, program
-from fmviz.lab.search.strength_path import PathPlan, path_program
-from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
+from fmviz.lab.runs.program import program
+from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.table import title_of_run
 from fmviz.lab.uploads import is_upload, library
@@ -66,8 +64,8 @@ def measure(source, recipe):
 def here(tmp_path, monkeypatch) -> Path:
     """A run store, and a folder for own data beside it."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
-    library._profiles.clear()
-    library._sizes.clear()
+    library._profiles._values.clear()
+    library._sizes._values.clear()
     return tmp_path
 
 
@@ -189,32 +187,6 @@ def test_the_size_is_told_before(make):
 
 
 # ------------------------------------------------------------------------------------------- suggestions
-
-
-def test_strengths_follow_the_scale():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 6))
-    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=400)
-    names = tuple("abcdef")
-    base = dataclasses.replace(
-        load("balance_scale"), task="regression", y=y, X=X, feature_names=names, groups=names
-    )
-    settings = usual_settings(base)
-    assert 1e-6 < settings["lambda_sparse"] < 0.25
-    assert settings["start"] == "informed"
-    scaled = usual_settings(dataclasses.replace(base, y=128 * y, X=sp.csr_array(2 * X)))
-    assert scaled["lambda_sparse"] == pytest.approx(512 * settings["lambda_sparse"], rel=0.1)
-
-
-@pytest.mark.parametrize("dataset", ["diabetes", "monks1"])
-def test_the_first_fit_says_something(dataset):
-    settings = usual_settings(load(dataset))
-    end = Run.prepare(Experiment(dataset=dataset, **settings)).end()
-    d = load(dataset).X.shape[1]
-    assert 0 < end.used_interactions < d * (d - 1) // 2
-    linear = Run.prepare(Experiment(dataset=dataset, **{**settings, "lambda_sparse": 1e4})).end()
-    assert linear.used_interactions == 0
-    assert end.metrics["validation_loss"] < 1.05 * linear.metrics["validation_loss"]
 
 
 def test_a_first_fit_suggests_its_strengths_for_its_model(here):
@@ -342,23 +314,6 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     with pytest.raises(ValueError, match="Put its file there"):
         importing.import_file(str(folder / "no table.csv"), "own_" + "1" * 20, recipe)
     importing.import_file(str(folder / "no table.csv"), upload.name, recipe)
-
-
-@pytest.mark.slow
-def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
-    frame = table()
-    upload = entered(frame, title="my table.csv")
-    base = dataclasses.replace(suggested(upload.name), max_epochs=3)
-    plan = SweepPlan(datasets=[{"dataset": upload.name}], base={"max_epochs": 3}, seeds=[0])
-    programs = [
-        equal_sparsity_program(base, ["ti"], 3, (2, 4)),
-        path_program(PathPlan(base, regularizers=("ti",), lambdas=(1.0, 0.1))),
-        sweep_program(plan),
-    ]
-    (tmp_path / "my table.csv").write_bytes(csv_bytes(frame))
-    (tmp_path / "again.py").write_text("\n".join(programs), encoding="utf-8")
-    output = run_afresh("again.py", folder=tmp_path, FMVIZ_STORE=tmp_path / "runs.sqlite")
-    assert "mean and std of" in output
 
 
 @pytest.mark.parametrize(

@@ -69,27 +69,6 @@ def test_zero_rows_are_held_by_their_norms(regularizer):
     assert "at most the threshold" in story.reason(NAMES)
 
 
-def test_the_words_say_which_columns_are_disjoint_and_what_would_move():
-    problem, _ = fitted("ti")
-    P = np.zeros((6, 4))
-    P[0, :2], P[1, 2], P[2, 1] = 1.0, 1.0, 0.5
-    parameters = Parameters(P, np.zeros(6), 0.0)
-    story = why_zero(problem, parameters, 0, 1)
-    assert story.sentence(NAMES) == (
-        "x0 and x1 do not interact: their rows are disjoint. x0 uses columns 1 and 2, x1 uses column 3; no "
-        "column has both."
-    )
-    # Far from a minimum a pull may exceed its threshold, and that is said.
-    strong = why_zero(problem.at(lambda_sparse=1e-9), parameters, 0, 1)
-    assert "exceeds the threshold" in strong.reason(NAMES)
-    assert "no threshold" in why_zero(problem.at(lambda_sparse=0.0), parameters, 0, 1).reason(NAMES)
-    shared = why_zero(problem, parameters, 0, 2)
-    assert shared.shared.tolist() == [1]
-    assert "interact with weight 0.5" in shared.sentence(NAMES)
-    assert shared.reason(NAMES) == ""
-    assert "the rows of x3 and x4 are zero" in why_zero(problem, parameters, 3, 4).sentence(NAMES)
-
-
 def test_supports_are_compared_by_structure():
     P = np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
     learned = used_mask(P)

@@ -246,23 +246,6 @@ def test_a_time_of_the_day_is_its_hour(form):
     np.testing.assert_allclose(encoder.transform(written.to_frame())[:, 0], hours)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["2024-01-31", "2024-02-29T10:30:00", "2023-12-24 08:00"],
-        ["31.1.2024", "29.2.2024", "24.12.2023"],
-        ["2024-01-31T10:00:00+05:00", "2024-02-29T10:00:00Z", "2024-12-24T10:00:00-03:00"],
-    ],
-)
-def test_dates_become_their_parts(words):
-    form = date_format(pd.Series(words * 20)).form
-    assert dates_of(pd.Series(words), form).notna().all()
-    dates = pd.Series(np.random.default_rng(0).choice(words, 60), name="when")
-    parts = date_parts(dates, form)
-    assert set(parts["when.month"].dropna()) <= {"01-Jan", "02-Feb", "12-Dec"}
-    assert parts.keys() == {f"when.{part}" for part in ("year", "month", "weekday", "hour", "trend")}
-
-
 def test_day_or_month_is_told_by_the_cells_or_asked():
     both = pd.Series(["02/07/2020", "05/02/2020", "12/08/2020"])
     read = date_format(both)

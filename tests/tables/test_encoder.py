@@ -54,18 +54,6 @@ def test_numbers_are_standardised_and_words_become_columns():
     assert dataset.groups == ("age", "town", "town", "town", "code", "code", "code")
 
 
-def test_features_stand_in_the_order_of_the_columns():
-    table = frame().assign(last=np.arange(40) % 7 / 3.0)[["town", "age", "code", "last", "y"]]
-    table.loc[3, "age"] = None
-    encoded = learn(table, kinds={"code": "word"})
-    X = dense(encoded)
-    assert names(encoded)[:5] == ["town=Bonn", "town=Kiel", "town=Ulm", "age", "age=(missing)"]
-    assert np.flatnonzero(X[:, 4]).tolist() == [3]
-    assert X[3, 3] == 0.0
-    assert X[:, names(encoded).index("last")].std() == pytest.approx(1)
-    assert set(X[:, names(encoded).index("code=100")]) == {0.0, 1.0}
-
-
 def test_texts_become_their_words():
     rng = np.random.default_rng(0)
     words = rng.choice(["good", "bad"], 60)
@@ -137,13 +125,6 @@ def test_numbers_of_the_next_table_are_read_by_the_notation_of_the_first():
     X = again(encoder).transform(pd.DataFrame({"a": ["2000", "$7", "-", "?"], "b": ["Y", " y", "x", "z"]}))
     expected = [[(2000 - mean) / scale, 0, 1], [(7 - mean) / scale, 0, 1], [0, 1, 0], [0, 1, 0]]
     np.testing.assert_allclose(X, expected)
-
-
-def test_codes_stay_words_though_the_next_file_holds_digits_only():
-    train = pd.DataFrame({"zip": ["00501", "K1A0B", "02139"] * 10, "a": np.arange(30.0)})
-    encoder = TableEncoder(numbers="line").fit(train)
-    X = encoder.transform(pd.DataFrame({"zip": ["00501", "02139"], "a": [1.0, 2.0]}))
-    assert X[:, :3].tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
 @pytest.mark.parametrize("numbers", ["line", "curve", "auto"])
@@ -248,14 +229,6 @@ def test_constant_columns_are_left_out_and_told():
 def test_tables_that_cannot_be_learned_from(table, settings, sentence):
     with pytest.raises(ValueError, match=sentence):
         learn(table, **settings)
-
-
-def test_scalings():
-    source, recipe = decided(csv_bytes(frame(200)))
-    for scaling, low, high in (("range", 0.0, 1.0), ("none", 20.0, 59.0)):
-        X = dense(learn(frame(200), scaling=scaling))
-        assert (X[:, 0].min(), X[:, 0].max()) == (low, high)
-    assert abs(dense(encode(source, recipe))[:, 0].mean()) < 1e-12
 
 
 def test_missing_values_are_dropped_filled_or_marked():

@@ -114,11 +114,6 @@ def test_none_and_na_are_words_among_words_and_missing_among_numbers():
     assert (asked.kind, asked.missing) == ("yes_no", 9)
 
 
-def test_a_scale_is_in_its_order():
-    (column,) = described(pd.DataFrame({"mood": ["agree", "disagree", "neutral", "agree"] * 5}))
-    assert column.levels == ("disagree", "neutral", "agree")
-
-
 def test_a_number_that_may_stand_for_a_missing_value_is_asked_about():
     numbers = pd.Series([*np.linspace(10.0, 30.0, 90), *[-999.0] * 10], name="temp")
     (column,) = described(numbers.to_frame().astype(str))

@@ -63,12 +63,6 @@ def test_numbers_say_their_decimal_sign_under_every_delimiter(numbers, decimal):
     pd.testing.assert_frame_equal(again.table, source.table)
 
 
-def test_decimal_signs_are_found_column_by_column():
-    source = read(b"a\tb\tc\n1,5\t1.5\tx\n2,25\t2.25\ty\n" * 1 + b"0,5\t0.5\tz\n" * 20)
-    assert values(source, "a")[:2] == [1.5, 2.25]
-    assert values(source, "b")[:2] == [1.5, 2.25]
-
-
 TABLE = "plot,water,soil\n" + "".join(f"{i},{i / 4},{['sandy', 'clay'][i % 2]}\n" for i in range(20))
 
 

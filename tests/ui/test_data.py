@@ -35,8 +35,8 @@ pytestmark = pytest.mark.faultless
 
 @pytest.fixture(autouse=True)
 def fresh(store):
-    library._profiles.clear()
-    library._sizes.clear()
+    library._profiles._values.clear()
+    library._sizes._values.clear()
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:

@@ -64,15 +64,14 @@ class Files:
         missing = [name for name in self.names if self.find(name) is None]
         if not missing:
             return None
-        root = os.environ.get("FMVIZ_DATA")
         if not self.folder:
             return self.remedy
-        if not root:
-            return f"The environment variable FMVIZ_DATA is not set. {self.remedy}"
-        place = Path(root, self.folder)
-        if not place.is_dir():
-            return f"FMVIZ_DATA = {root!r} holds no folder {self.folder}. {self.remedy}"
-        return f"The folder {str(place)!r} lacks {' and '.join(missing)}. {self.remedy}"
+        root, reason = os.environ.get("FMVIZ_DATA"), "The environment variable FMVIZ_DATA is not set"
+        if root:
+            there, place = Path(root, self.folder).is_dir(), str(Path(root, self.folder))
+            lacks = f"The folder {place!r} lacks {' and '.join(missing)}"
+            reason = lacks if there else f"FMVIZ_DATA = {root!r} holds no folder {self.folder}"
+        return f"{reason}. {self.remedy}"
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:

@@ -17,8 +17,6 @@ from fmviz.lab.datasets import Dataset
 from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 from fmviz.tables.scaling import Scaling
 
-__all__ = ["Attribute", "Attributes"]
-
 Kind = Literal["levels", "flag", "number"]
 NONE = -1
 """The place of no level: of a row in which all features of the attribute are 0."""
@@ -78,37 +76,28 @@ class Attribute:
 
     def encode_into(self, x: np.ndarray, value: float) -> None:
         """Write a value, as `value` returns it, into a row of X; ValueError if it is invalid."""
-        if not np.isfinite(value):
-            raise ValueError(f"{self.name} = {value} is not a finite number; give one.")
         features = list(self.columns)
+        low, high = {"number": (-math.inf, math.inf), "flag": (0, 1), "levels": (NONE, len(features) - 1)}[
+            self.kind
+        ]
+        if not (np.isfinite(value) and low <= value <= high and (low == -math.inf or value == int(value))):
+            allowed = "any finite number" if low == -math.inf else f"a whole number from {low} to {high}"
+            raise ValueError(f"{self.name} has no value {value:g}; give {allowed}.")
         if self.kind == "number":
             x[features] = sp.hstack(self.column.features(pd.Series([value]))).toarray()[0]
-            return
-        if self.kind == "flag":
-            if value not in (0.0, 1.0):
-                raise ValueError(f"{self.name} = {value:g} is neither 0 nor 1.")
-            x[features] = value
-            return
-        place = int(value)
-        if place != value or not NONE <= place < len(features):
-            raise ValueError(
-                f"{self.name} has no level {value:g}; they are numbered 0 to {len(features) - 1}."
-            )
-        x[features] = 0.0
-        if place != NONE:
-            x[features[place]] = 1.0
+        else:
+            x[features] = value if self.kind == "flag" else np.arange(len(features)) == value
 
     def words_for(self, value: float) -> str:
         """Return a value in words."""
         if self.kind == "number":
             return "(missing)" if math.isnan(value) else f"{value:.6g}"
-        level, *_ = self.words
-        other = (getattr(self.column, "others", ()) or ("(none)",))[0]
         if self.kind == "flag" and isinstance(self.column, TextColumn):
-            level, other = "yes", "no"
-        if self.kind == "flag":
-            return level if value else other
-        return self.words[int(value)] if value != NONE else other
+            return "yes" if value else "no"
+        other = (getattr(self.column, "others", ()) or ("(none)",))[0]
+        # A flag is 0 without its only level.
+        place = int(value) - (self.kind == "flag")
+        return self.words[place] if place != NONE else other
 
     def is_line(self, feature: int) -> bool:
         """Return whether a feature is the straight line of a number."""
@@ -122,8 +111,7 @@ class Attribute:
         if isinstance(column, WordColumn):
             return f"{self.name} is {self.words[place]}"
         if isinstance(column, NumberColumn):
-            ends = [words for basis in column.curves for words in basis.labels("")]
-            words = ends[place - 1]
+            words = [words for basis in column.curves for words in basis.labels("")][place - 1]
             if words.startswith("="):
                 return f"{self.name} is between {' and '.join(words[1:].split('…'))}"
             return f"{self.name} is about {words[1:]}"
@@ -146,19 +134,17 @@ class Attributes:
     def all(self) -> tuple[Attribute, ...]:
         """The attributes; words of texts, and features of one name that are not its levels, stand alone."""
         attributes: list[Attribute] = []
-        for column, features in self._given() if self.dataset.columns else self._guessed():
+        places = iter(range(len(self.dataset.feature_names)))
+        given = (
+            (column, tuple(islice(places, len(column.feature_names)))) for column in self.dataset.columns
+        )
+        for column, features in given if self.dataset.columns else self._guessed():
             if isinstance(column, TextColumn):
                 attributes += [Attribute(self._flag(j), (j,)) for j in features]
-                continue
-            lack = isinstance(column, WordColumn) and bool((self._sums(features) == 0).any())
-            attributes.append(Attribute(column, features, lack))
+            else:
+                lack = isinstance(column, WordColumn) and bool((self._sums(features) == 0).any())
+                attributes.append(Attribute(column, features, lack))
         return tuple(attributes)
-
-    def _given(self) -> Iterator[tuple[FeatureColumn, tuple[int, ...]]]:
-        """Yield the columns of a table with their features."""
-        features = iter(range(len(self.dataset.feature_names)))
-        for column in self.dataset.columns:
-            yield column, tuple(islice(features, len(column.feature_names)))
 
     def _guessed(self) -> Iterator[tuple[FeatureColumn, tuple[int, ...]]]:
         """Yield columns of data that were made from no table, by their names and entries."""
@@ -186,14 +172,10 @@ class Attributes:
         return np.asarray(self.dataset.X[:, list(features)].sum(axis=1)).ravel()
 
     @property
-    def grouped(self) -> bool:
-        """Whether some attribute has several features."""
-        return len(self.all) < len(self.dataset.feature_names)
-
-    @property
     def columns(self) -> tuple[FeatureColumn, ...]:
         """The columns whose features X has side by side; empty where no column has several, or it has not."""
-        if self.dataset.columns or not self.grouped or (np.diff(self.of_column) < 0).any():
+        single = len(self.all) == len(self.dataset.feature_names)
+        if self.dataset.columns or single or (np.diff(self.of_column) < 0).any():
             return self.dataset.columns
         return tuple(attribute.column for attribute in self.all)
 

@@ -17,8 +17,8 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 
-# Limits on the number of products that are formed to find the strongest, and of features.
-_MOST_PRODUCTS, _MOST_FACTORS = 2e7, 2_000
+# So many rows tell which product is the strongest.
+_ROWS = 10_000
 # W is not formed for more features: 4,000² numbers are 128 MB.
 MOST_FEATURES = 4_000
 
@@ -169,18 +169,12 @@ def first_between(truth: np.ndarray) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=8)
 def strongest_product(dataset: Dataset) -> tuple[int, int] | None:
-    """Return the features i < j with the largest ∣Σₙ xₙᵢ xₙⱼ (yₙ − ȳ)∣, both products and y centred.
+    """Return the features i < j of few, with the largest ∣Σₙ xₙᵢ xₙⱼ (yₙ − ȳ)∣ over the first rows.
 
-    None where there are too many products to form, or fewer than two features.
+    None where no product is related to y.
     """
-    X: Any = dataset.X
-    y = np.asarray(dataset.y, dtype=float)
-    n, d = X.shape
-    if not 2 <= d <= _MOST_FACTORS or y.ndim != 1:
-        return None
-    per_row = X.nnz / max(n, 1) if sp.issparse(X) else d
-    if n * per_row**2 > _MOST_PRODUCTS:
-        return None
+    X: Any = dataset.X[:_ROWS]
+    y = np.asarray(dataset.y[:_ROWS], dtype=float)
     slopes = X.T @ (sp.diags_array(y - y.mean()) @ X)
     slopes = np.triu(np.abs(slopes.toarray() if sp.issparse(slopes) else slopes), 1)
     i, j = np.unravel_index(int(np.argmax(slopes)), slopes.shape)

@@ -107,15 +107,7 @@ class Decomposition:
 
     def table(self, names: tuple[str, ...], scale: float = 1.0) -> pd.DataFrame:
         """Return the terms: ``kind``, ``order``, ``term`` in words, ``value`` times `scale`."""
-        rows = [
-            {
-                "kind": term.kind,
-                "order": term.order,
-                "term": words_of(term, names),
-                "value": term.value * scale,
-            }
-            for term in self.terms
-        ]
+        rows = [(t.kind, t.order, words_of(t, names), t.value * scale) for t in self.terms]
         table = pd.DataFrame(rows, columns=["kind", "order", "term", "value"])
         return table.sort_values("value", key=lambda column: -column.abs(), kind="stable", ignore_index=True)
 
@@ -173,14 +165,10 @@ def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term
         return
     if 2 in orders or parameters.W is not None:
         yield from _pairs(model, parameters, x)
-    if every:
-        for order in range(3, sums.size):
-            if sums[order]:
-                yield from _higher(model, parameters, x, order, float(sums[order]), named=order in orders)
-        return
-    for order in orders:
-        if order > 2:
-            yield from _higher(model, parameters, x, order, None, named=True)
+    for order in range(3, sums.size) if every else orders:
+        total = float(sums[order]) if every else None
+        if order > 2 and total != 0.0:
+            yield from _higher(model, parameters, x, order, total, named=order in orders)
 
 
 def _pairs(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:

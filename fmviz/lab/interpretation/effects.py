@@ -19,8 +19,6 @@ from fmviz.lab.typography import cell
 from fmviz.tables.cells import quoted
 from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 
-__all__ = ["Axis", "Effects", "Surface", "as_posterior"]
-
 _MOST_ROWS = 2_000
 _MOST_TESTED = 6_000
 # Numbers v_A of all rows, samples and columns that are kept at once.
@@ -73,34 +71,30 @@ class Axis:
 
     def alike(self, effects: np.ndarray, at: int) -> list[int]:
         """Return the places whose effects are like that at `at`; of numbers those next to each other."""
-        good = np.sign(effects[at]) * np.nan_to_num(effects) >= _ALIKE * abs(effects[at])
         if isinstance(self.column, TextColumn):
             # A row has several of them.
             return [at]
-        if self.ends is None:
-            return np.flatnonzero(good).tolist()
-        low, high = at, at
-        while low > 0 and good[low - 1]:
-            low -= 1
-        while high + 1 < len(good) and good[high + 1]:
-            high += 1
-        return list(range(low, high + 1))
+        good = np.sign(effects[at]) * np.nan_to_num(effects) >= _ALIKE * abs(effects[at])
+        if self.ends is not None:
+            # Those with nothing else between them and `at`.
+            others = np.cumsum(~good)
+            good &= others == others[at]
+        return np.flatnonzero(good).tolist()
 
     def where(self, places: Sequence[int]) -> str:
         """Return the condition that a value is at one of the places."""
         name, part = self.column.name, _part(self.column)
-        words = [self.labels[place] for place in places] if self.ends is None else []
-        if isinstance(self.column, TextColumn):
-            return f"{name} has {quoted(words)}"
         if self.ends is None:
-            return _of_words(name, part, words, self.labels)
+            words = [self.labels[place] for place in places]
+            text = isinstance(self.column, TextColumn)
+            return f"{name} has {quoted(words)}" if text else _of_words(name, part, words, self.labels)
         low, high = (
             shown_value(self.column, end) for end in (self.ends[places[0], 0], self.ends[places[-1], 1])
         )
         between = f"between {low} and {high}"
         if part:
             span = between if low != high else f"{_PREPOSITIONS[part]} {low}"
-            return f"{span} o'clock" if part == "hour" else span
+            return span + " o'clock" * (part == "hour")
         if low == high:
             return f"{name} is {low}"
         if places[0] == 0:
@@ -162,10 +156,8 @@ class Effects:
     def rows(self) -> sp.csc_array:
         """Some of the rows, as many as tell sizes of effects well enough."""
         rows = sp.csr_array(self.X)
-        n, most = rows.shape[0], self._most(_MOST_ROWS)
-        if n > most:
-            rows = rows[np.sort(np.random.default_rng(0).permutation(n)[:most])]
-        return sp.csc_array(rows)
+        order = np.random.default_rng(0).permutation(rows.shape[0])
+        return sp.csc_array(rows[np.sort(order[: self._most(_MOST_ROWS)])])
 
     def _most(self, rows: int) -> int:
         samples, _, k = self.posterior.P.shape
@@ -306,10 +298,8 @@ class Effects:
     def _values(self, column: int, block: sp.csr_array) -> pd.Series:
         """Return the values of a column behind its features; NaN or None where one is missing."""
         own = self.columns[column]
-        n, width = block.shape
-        marked = np.zeros(n, dtype=bool)
-        if own.missing == "mark":
-            marked = block[:, [width - 1]].toarray().ravel() == 1.0
+        width = block.shape[1]
+        marked = (block[:, [width - 1]].toarray().ravel() == 1.0) & (own.missing == "mark")
         if isinstance(own, NumberColumn):
             values = own.center + own.scale * block[:, [0]].toarray().ravel()
             # Rounded where the encoding was not exact.
@@ -331,8 +321,7 @@ class Effects:
         own, values = self.columns[column], self._values(column, self._block(column)).dropna()
         if isinstance(own, NumberColumn):
             points = _points(values)
-            edges = np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf]
-            rows = np.histogram(values, edges)[0]
+            rows = np.histogram(values, np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf])[0]
             effects = self.main(column, self._at(column, points))
         elif isinstance(own, TextColumn):
             members, places = self._words(column)
@@ -366,9 +355,8 @@ class Effects:
             codes = pd.Index(levels).get_indexer(pd.Index(values))
             return Axis(own, _members(codes, len(labels)), labels, None)
         different = np.sort(values.dropna().unique())
-        if len(different) <= _VALUES:
-            codes = pd.Index(different).get_indexer(pd.Index(values))
-        else:
+        codes = pd.Index(different).get_indexer(pd.Index(values))
+        if len(different) > _VALUES:
             codes = pd.qcut(values, _RANGES, labels=False, duplicates="drop").fillna(-1).to_numpy(int)
         ends = values[codes >= 0].groupby(codes[codes >= 0]).agg(["min", "max"]).to_numpy()
         shown = [[shown_value(own, value) for value in pair] for pair in ends]
@@ -406,8 +394,7 @@ class Effects:
         curves = {}
         for level in self.curve(word)["value"]:
             own = values[words == level]
-            of_word = self._at(word, np.full(len(points), level, dtype=object))
-            effect = self.pair(word, line, of_word, at)
+            effect = self.pair(word, line, self._at(word, np.full(len(points), level, dtype=object)), at)
             inside = (points >= own.min()) & (points <= own.max())
             curves[shown_value(self.columns[word], level)] = np.where(inside, effect, np.nan)
         return pd.DataFrame(curves, index=points)

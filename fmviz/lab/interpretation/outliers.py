@@ -166,10 +166,10 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
     Half the squared residual grows with the residual, a capped loss does not: the former has the strength λ
     where the latter has λ over a typical residual, which outliers do not change.
     """
-    errors = errors_of(run, parameters)
-    # Standard deviation of a normal distribution over its median absolute deviation.
-    deviation = 1.4826 * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
-    typical = 1.0 if errors.binary else deviation
+    errors, typical = errors_of(run, parameters), 1.0
+    if not errors.binary:
+        # Standard deviation of a normal distribution over its median absolute deviation.
+        typical = 1.4826 * float(np.median(errors.size)) or float(errors.size.mean()) or 1.0
     changes = {name: getattr(run.experiment, name) / typical for name in STRENGTHS}
     capped = _with(run, output, "capped_hinge" if errors.binary else "capped", **changes)
     if errors.binary:
@@ -232,10 +232,9 @@ def rows_table(dataset: Dataset, errors: Errors, places: np.ndarray, most: int |
         table["prediction"] = [labels[int(value >= 0)] for value in f]
         table["off by"] = errors.size[places]
     else:
-        shown = np.array([[wording.prediction(a), wording.prediction(b)] for a, b in zip(y, f, strict=True)])
-        shown = shown.reshape(-1, 2)
-        table["target"], table["prediction"] = shown.T
-        table["off by"] = shown[:, 1] - shown[:, 0]
+        decoded = [np.array([wording.prediction(value) for value in part]) for part in (y, f)]
+        table["target"], table["prediction"] = decoded
+        table["off by"] = decoded[1] - decoded[0]
     if errors.wrong is not None:
         table["wrong in truth"] = errors.wrong[places]
     values = [attributes.row(int(row)) for row in rows]

@@ -48,15 +48,14 @@ class Search:
         groups : sequence of str, optional
             The attribute of each, which counts as part of its name.
         """
-        own = [name.lower() for name in names]
-        group = own if groups is None else [name.lower() for name in groups]
-        matches = []
-        for word in (part.strip().lower() for part in self.words.split(";")):
+        pairs = [(n.lower(), g.lower()) for n, g in zip(names, groups or names, strict=True)]
+
+        def matches(word: str) -> np.ndarray:
             if len(word) > 2 and word[0] == word[-1] == '"':
-                matches.append(np.array([word[1:-1] in pair for pair in zip(own, group, strict=True)]))
-            elif word:
-                matches.append(np.array([word in n or word in g for n, g in zip(own, group, strict=True)]))
-        return matches
+                return np.array([word[1:-1] in pair for pair in pairs])
+            return np.array([word in n or word in g for n, g in pairs])
+
+        return [matches(word) for part in self.words.split(";") if (word := part.strip().lower())]
 
     @staticmethod
     def exactly(name: str) -> str:
@@ -123,8 +122,7 @@ def strongest_features(
             strength[side] += size.sum(axis=axis)
             count[side] += used.sum(axis=axis)
     places = np.flatnonzero(count)
-    kept = places[np.argsort(-strength[places], kind="stable")[:most]]
-    return pairs.rows[np.sort(kept)], places.size
+    return pairs.rows[np.sort(places[np.argsort(-strength[places], kind="stable")[:most]])], places.size
 
 
 # Number of entries of columns per block.
@@ -230,8 +228,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
         pairs = pairs_of(model, parameters)
     except ValueError as error:
         return {"words": str(error), "strongest": "", "rows": []}
-    attributes = wording.attributes
-    ranking = pairs.ranked(top, attributes.of_column)
+    ranking = pairs.ranked(top, wording.attributes.of_column)
     table = table_of_pairs(ranking.sets, ranking.weight, wording.dataset, wording)
     names = {
         "sentence": "in words",
@@ -251,9 +248,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
 def listed_sets(model: Model, parameters: Parameters, wording: Wording, top: int) -> Iterator[dict[str, Any]]:
     """Yield the strongest interactions of more than two features, for every order; see `listed_pairs`."""
     names = wording.dataset.feature_names
-    for order in orders_of(model):
-        if order == 2:
-            continue
+    for order in filter((2).__lt__, orders_of(model)):
         interactions = interactions_of(model, parameters, order)
         sets, weight, *_ = interactions.within().ranked(top)
         heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]

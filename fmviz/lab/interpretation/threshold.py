@@ -115,6 +115,5 @@ def _interval_and_reference(experiment: Experiment) -> tuple[tuple[float, float]
     if why_no_threshold(problem.machines[0]) is not None:
         return None, References(problem).lambda_sparse
     # Of several outputs by quick bounds.
-    tight = len(problem.machines) == 1
-    intervals = [zero_threshold(machine, tight=tight) for machine in problem.machines]
+    intervals = [zero_threshold(machine, tight=len(problem.machines) == 1) for machine in problem.machines]
     return (max(interval.lower for interval in intervals), max(interval.upper for interval in intervals)), 0.0

@@ -121,8 +121,7 @@ class Story:
                 f"Of the {of} that {name} would need, the threshold holds {share_kept} at zero; nearest "
                 f"to it is column {s + 1}: {row.pull[s]:.3g} against {row.threshold[s]:.3g}."
             )
-        loose = any((~row.live & ~row.stays_zero).any() for row in (self.first, self.second))
-        if loose:
+        if any((~row.live & ~row.stays_zero).any() for row in (self.first, self.second)):
             said.append("Where the pull exceeds the threshold the next step makes the entry non-zero.")
         return " ".join(said)
 
@@ -147,9 +146,8 @@ def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
     gradient = loss_gradient(problem, parameters)[0]
     penalty, by_norm = problem.penalty, problem.penalty.row_wise
     thresholded = penalty.separable and problem.lambda_sparse > 0.0
-    t = np.zeros((len(parameters.P), 1) if by_norm else parameters.P.shape)
-    if thresholded:
-        t = problem.lambda_sparse * penalty.thresholds(parameters.P)
+    none = np.zeros((len(parameters.P), 1) if by_norm else parameters.P.shape)
+    t = problem.lambda_sparse * penalty.thresholds(parameters.P) if thresholded else none
     thresholded = thresholded and bool(t.any())
 
     def row(at: int) -> Row:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from fmviz.engine.losses import LOSSES
 from fmviz.lab.datasets import Dataset
@@ -101,10 +102,7 @@ class Wording:
 
     def probability(self, f: float) -> float | None:
         """Return the probability of the second class, or None if f has none."""
-        if not self.log_odds:
-            return None
-        # Use the exponential that does not overflow.
-        return 1.0 / (1.0 + math.exp(-f)) if f >= 0 else math.exp(f) / (1.0 + math.exp(f))
+        return float(expit(f)) if self.log_odds else None
 
     def why_no_probability(self) -> str:
         """Return why a binary model gives no probability."""
@@ -145,24 +143,19 @@ class Wording:
         return self.dataset.feature_names[column]
 
     def _unit(self, attribute: Attribute) -> str:
-        scaling = attribute.scaling
-        return "standard deviation" if scaling is not None and scaling.deviations else "unit"
+        return "standard deviation" if attribute.scaling and attribute.scaling.deviations else "unit"
 
     def _zero(self, attribute: Attribute) -> str:
         scaling = attribute.scaling
-        if scaling is None:
-            return "0"
-        return "its mean" if scaling.deviations else f"{scaling.mean:g}"
+        return "0" if scaling is None else "its mean" if scaling.deviations else f"{scaling.mean:g}"
 
     def _moves(self, effect: float) -> str:
-        verb = "rise" if effect > 0 else "fall"
-        size = number(abs(effect))
-        if self.log_odds:
-            odds = math.exp(min(effect, 700.0))
-            return f"{self.what} {verb} by {size} (odds × {number(odds)})"
-        if self.in_logarithms:
-            return f"{self.what} {verb}s by {size} (prediction × {number(math.exp(min(effect, 700.0)))})"
-        return f"{self.what} {verb}s by {size}"
+        verb = ("rise" if effect > 0 else "fall") + "s" * (not self.log_odds)
+        moves = f"{self.what} {verb} by {number(abs(effect))}"
+        if not (self.log_odds or self.in_logarithms):
+            return moves
+        multiplied = "odds" if self.log_odds else "prediction"
+        return f"{moves} ({multiplied} × {number(math.exp(min(effect, 700.0)))})"
 
 
 def number(value: float) -> str:

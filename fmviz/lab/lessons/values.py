@@ -142,8 +142,7 @@ def of_seeds(query: Query, *, seeds: int, least: int, **changes: Any) -> float:
 
 def of_siblings(query: Query, *, used: bool, **changes: Any) -> float:
     """Return how many pairs of levels of one attribute there are, or how many of them a run uses."""
-    experiment = _experiment(query, changes)
-    groups = np.array(load_dataset(experiment.dataset).groups)
+    groups = np.array(load_dataset(_experiment(query, changes).dataset).groups)
     same = np.triu(groups[:, None] == groups[None, :], 1)
     return float(np.count_nonzero(same & _used(query, changes) if used else same))
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fmviz.engine.penalties import PENALTIES
-from fmviz.engine.penalties.operators.coupled import COUPLED_ENTRIES
-from fmviz.engine.penalties.operators.lazy import ENTRIES, ROWS
 from fmviz.lab.operators.study import first_strength
 from fmviz.operators import certificate, prox
 
@@ -143,8 +141,7 @@ SOLIDS: dict[str, Section] = {
 
 def values(section: Section, name: str, points: np.ndarray) -> np.ndarray:
     """Return Ω at points of shape (n, m)."""
-    penalty = PENALTIES[name]
-    return np.array([penalty.value(section.embed(point)) for point in points])
+    return np.array([PENALTIES[name].value(section.embed(point)) for point in points])
 
 
 def circle(n: int = 181) -> np.ndarray:
@@ -207,26 +204,9 @@ def _bisected(section: Section, name: str, directions: np.ndarray, level: float)
 
 
 def prox_of(section: Section, name: str, points: np.ndarray, strength: float) -> np.ndarray:
-    """Return prox of λΩ at points of shape (n, m), with Ω as in `fmviz.prox`.
-
-    Points are independent problems: where an operator treats rows or columns one by one they are solved
-    together as the rows or the columns of one matrix.
-    """
-    if not len(points):
-        return np.zeros((0, len(section.cells)))
-    d, k = section.shape
-    matrices = np.stack([section.embed(point) for point in points])
-    penalty = PENALTIES[name]
-    alone = None if penalty.matrix is None else penalty.matrix.lazy
-    if alone in (ENTRIES, ROWS):
-        moved = penalty.prox(matrices.reshape(-1, k), strength).reshape(-1, d, k)
-    elif alone is COUPLED_ENTRIES:
-        wide = penalty.prox(np.ascontiguousarray(matrices.transpose(1, 0, 2)).reshape(d, -1), strength)
-        moved = wide.reshape(d, -1, k).transpose(1, 0, 2)
-    else:
-        moved = np.stack([penalty.prox(P, strength) for P in matrices])
-    rows, columns = zip(*section.cells, strict=True)
-    return moved[:, list(rows), list(columns)]
+    """Return prox of λΩ at points of shape (n, m), with Ω as in `fmviz.prox`."""
+    moved = (PENALTIES[name].prox(section.embed(point), strength) for point in points)
+    return np.array([section.read(Q) for Q in moved]).reshape(-1, len(section.cells))
 
 
 def prox_path(
@@ -267,16 +247,11 @@ def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float
     def at(strength: float) -> np.ndarray:
         return np.asarray(prox_of(section, name, np.array([point]), strength)[0])
 
-    end = at(_NEVER)
-    strengths: list[float | None] = []
-    for i, value in enumerate(point):
-        if value == 0.0:
-            strengths.append(0.0)
-        elif end[i] != 0.0:
-            strengths.append(None)
-        else:
-            strengths.append(first_strength(lambda strength, i=i: at(strength)[i] == 0.0))  # type: ignore[misc]
-    return strengths
+    def first(i: int) -> float:
+        return first_strength(lambda strength: bool(at(strength)[i] == 0.0))
+
+    stays = at(_NEVER) != 0.0
+    return [0.0 if value == 0.0 else None if stays[i] else first(i) for i, value in enumerate(point)]
 
 
 def shrink_curve(

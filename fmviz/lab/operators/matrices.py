@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fmviz.engine.errors import one_of, whole_number
-
 MAX_FEATURES, MAX_RANK, MAX_ENTRY = 400, 60, 1e15
 """What fits one picture; products of two larger entries do not fit the browser's numbers."""
 
@@ -67,30 +65,9 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 
 
 def sample(d: int, k: int, distribution: str = "normal", seed: int = 0) -> np.ndarray:
-    """Draw P.
-
-    Parameters
-    ----------
-    d, k : int
-        Features and rank.
-    distribution : str
-        A key of `DISTRIBUTIONS`.
-    seed : int
-        Seeds ``numpy.random.default_rng``.
-
-    Returns
-    -------
-    (d, k) ndarray
-
-    Raises
-    ------
-    ValueError
-        If a size or the distribution is not allowed.
-    """
-    d = whole_number("d", d, 1, MAX_FEATURES)
-    k = whole_number("k", k, 1, MAX_RANK)
-    code = DISTRIBUTIONS[one_of("distribution", distribution, DISTRIBUTIONS)].code
-    return np.asarray(eval(code, {"np": np, "rng": np.random.default_rng(seed), "d": d, "k": k}))
+    """Draw P, shape (d, k), by a key of `DISTRIBUTIONS`, with a seed of ``numpy.random.default_rng``."""
+    names = {"np": np, "rng": np.random.default_rng(seed), "d": d, "k": k}
+    return np.asarray(eval(DISTRIBUTIONS[distribution].code, names))
 
 
 def parse_matrix(text: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,8 @@ def with_degree(variant: Variant, degree: int) -> Variant:
 
 def _variants() -> dict[str, Variant]:
     variants: dict[str, Variant] = {}
-    for name, penalty in PENALTIES.items():
-        if not penalty.exact_prox:
-            continue
+    exact = {name: penalty for name, penalty in PENALTIES.items() if penalty.exact_prox}
+    for name, penalty in exact.items():
         variants[name] = Variant(name, name, penalty, penalty.label)
         for spec in penalty.params:
             for choice in spec.choices if spec.kind == "choice" else ():
@@ -175,12 +175,9 @@ def pairs(d: int) -> int:
 def strength_in_words(value: float) -> str:
     """Return a strength, and where it lies if that is off the grid."""
     top, bottom = 2.0 ** EXPONENTS[-1], 2.0 ** EXPONENTS[0]
-    text = f"{value:.4g}"
-    if value > top:
-        return f"{text} (beyond the slider, which ends at {top:g})"
-    if value < bottom:
-        return f"{text} (below the slider, which starts at {bottom:g})"
-    return text
+    off = f" (beyond the slider, which ends at {top:g})" if value > top else ""
+    off = f" (below the slider, which starts at {bottom:g})" if value < bottom else off
+    return f"{value:.4g}{off}"
 
 
 def what_is_special(P: np.ndarray, shown: Study) -> list[str]:
@@ -212,12 +209,9 @@ def what_is_special(P: np.ndarray, shown: Study) -> list[str]:
 
 def _end(P: np.ndarray, shown: Study) -> str:
     if shown.zero_from is not None:
-        size, norm = float(np.abs(P).max()), float(unit_rows(P)[0].max())
-        why = ""
-        if math.isclose(shown.zero_from, size, rel_tol=1e-9):
-            why = ", the largest |p|"
-        elif math.isclose(shown.zero_from, norm, rel_tol=1e-9):
-            why = ", the largest row norm"
+        sizes = {"|p|": float(np.abs(P).max()), "row norm": float(unit_rows(P)[0].max())}
+        same = (what for what, size in sizes.items() if math.isclose(shown.zero_from, size, rel_tol=1e-9))
+        why = "".join(f", the largest {what}" for what in islice(same, 1))
         return f"All zero from λ = {strength_in_words(shown.zero_from)}{why}."
     survivors = shown.survivors
     if np.array_equal(survivors, P != 0):

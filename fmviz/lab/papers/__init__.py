@@ -8,7 +8,7 @@ the module of its paper a function that makes the rows of a trial, one that judg
 from __future__ import annotations
 
 from . import atarashi2021, blondel2016, blondel2017, robust_fm
-from .base import BUDGETS, Artefact, Check, Published, Result, Statement
+from .base import BUDGETS, Artefact, Check, Result, Statement
 
 ARTEFACTS: dict[str, Artefact] = {
     artefact.name: artefact
@@ -32,4 +32,4 @@ def find(name: str) -> Artefact:
     raise ValueError(f"There is no {name!r}; there are {', '.join(ARTEFACTS)}.")
 
 
-__all__ = ["ARTEFACTS", "BUDGETS", "Artefact", "Check", "Published", "Result", "Statement", "find"]
+__all__ = ["ARTEFACTS", "BUDGETS", "Artefact", "Check", "Result", "Statement", "find"]

@@ -120,12 +120,9 @@ def _judge_operators(tables: Tables, settings: Settings) -> Iterator[Finding]:
     between = counts.pivot_table("between", "seed", "method", aggfunc="sum")
     for label, rows in counts.groupby("method", sort=False):
         if label in extremes:
-            numbers = {
-                "extreme": sum(~rows["between"]),
-                "total": len(rows),
-                "share": 1 - rows["between"].mean(),
-            }
-            yield "all_or_nothing", label, majority(~rows["between"], **numbers)
+            end = ~rows["between"]
+            numbers = {"extreme": sum(end), "total": len(rows), "share": end.mean()}
+            yield "all_or_nothing", label, majority(end, **numbers)
             continue
         known = between.reindex(columns=[label, *extremes]).dropna().astype(int)
         if len(known):
@@ -288,8 +285,7 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
         some = listed(most[most > 0.0].items(), "{} {:.3f}")
         words = f"Above 0 at some N: {some}" if some else "It is 0 for all others at every N"
         yield "ti_alone", PSSR, (not some, {"some": words})
-        others = ["CS", "L21", "L1", "FM"]
-        yield from (("dense", method, against(ERROR, method, others)) for method in OMEGA)
+        yield from (("dense", method, against(ERROR, method, ["CS", "L21", "L1", "FM"])) for method in OMEGA)
         yield "slqr", F1, against(F1, "SLQR", ignored="TI")
         yield "slqr", ERROR, against(ERROR, "SLQR", worst=True)
 

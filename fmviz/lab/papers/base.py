@@ -65,32 +65,6 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Published:
-    """A number printed in the paper, and where ours stands.
-
-    Attributes
-    ----------
-    table, where, column : str, mapping, str
-        The table of the result, the values that single out its row, and the column of our number.
-    value, source : float, str
-        The paper's number, and where it is printed.
-    tolerance, absolute : float
-        The relative deviation, or the difference, up to which the two are called equal.
-    spread : str
-        The column with the standard deviation of ours, two of which are tolerated in its place.
-    """
-
-    table: str
-    where: Mapping[str, Any]
-    column: str
-    value: float
-    source: str
-    tolerance: float = 0.0
-    absolute: float = 0.0
-    spread: str = ""
-
-
-@dataclass(frozen=True)
 class Result:
     """A run of an artefact, finished or growing; all of it plain data.
 
@@ -170,8 +144,11 @@ class Artefact:
         ``judging(tables, settings)`` yields what tables, full or not, say; `settings` are with thresholds.
     picture : mapping
         How the tables are drawn: the keywords of `fmviz.figures.papers.draw`.
-    published : tuple of Published
-        Numbers printed in the paper.
+    published : tuple of mapping
+        Numbers printed in the paper: each with ``value`` and ``source``, the ``table`` of the result, the
+        values ``where`` that single out its row, and the ``column`` of ours; with ``tolerance`` or
+        ``absolute``, the relative deviation or the difference up to which the two are called equal, or
+        ``spread``, the column of our standard deviation, two of which are tolerated.
     sets : mapping
         The data sets of the paper: what each is loaded by, a name with parameters.
     thresholds : mapping
@@ -191,7 +168,7 @@ class Artefact:
     runner: Callable[[Reproduction], Iterator[str]]
     judging: Judge
     picture: Mapping[str, Any]
-    published: tuple[Published, ...] = ()
+    published: tuple[Mapping[str, Any], ...] = ()
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
     summary: Mapping[str, Callable[[Tables], Iterable[Row]]] = field(default_factory=dict)
@@ -290,8 +267,8 @@ class Artefact:
                 if time.monotonic() - shown >= PAUSE:
                     shown = time.monotonic() if repro.done else shown
                     yield result("running", message)
-        stopped = repro.done < repro.total
-        yield result("stopped" if stopped else "complete", "Stopped on request." if stopped else "Done.")
+        early = repro.done < repro.total
+        yield result("stopped" if early else "complete", "Stopped on request." if early else "Done.")
 
     def compared(self, tables: Tables) -> list[Row]:
         """Return the published numbers beside ours: one row each, ``ours`` None where there is none yet.
@@ -300,25 +277,17 @@ class Artefact:
         """
         rows = []
         for number in self.published:
-            row = next(iter(rows_where(tables, number.table, **number.where)), {})
-            ours, std, unit = row.get(number.column), row.get(number.spread), abs(number.value) or 1.0
-            tolerance: float | None = number.tolerance or number.absolute / unit
-            if number.spread:
+            where, column, value = number["where"], number["column"], number["value"]
+            row = next(iter(rows_where(tables, number["table"], **where)), {})
+            ours, std, unit = row.get(column), row.get(number.get("spread", "")), abs(value) or 1.0
+            tolerance = number.get("tolerance") or number.get("absolute", 0.0) / unit
+            if "spread" in number:
                 tolerance = None if std is None else 2.0 * std / unit
-            deviation = None if ours is None else (ours - number.value) / unit
-            place = [
-                value if isinstance(value, str) else f"{k} = {value}" for k, value in number.where.items()
-            ]
-            rows.append(
-                {
-                    "what": ", ".join([*place, number.column]),
-                    "published": number.value,
-                    "ours": ours,
-                    "deviation": deviation,
-                    "within": None if deviation is None or tolerance is None else abs(deviation) <= tolerance,
-                    "source": number.source,
-                }
-            )
+            deviation = None if ours is None else (ours - value) / unit
+            near = None if deviation is None or tolerance is None else abs(deviation) <= tolerance
+            place = [at if isinstance(at, str) else f"{k} = {at}" for k, at in where.items()]
+            numbers = {"published": value, "ours": ours, "deviation": deviation, "within": near}
+            rows.append({"what": ", ".join([*place, column]), **numbers, "source": number["source"]})
         return rows
 
 
@@ -350,11 +319,9 @@ def trials_of(repro: Reproduction, grid: Mapping[str, Any], stand_ins: Iterable[
 
     Of "data" those that are here are taken, else the stand-ins.
     """
-    axes = [repro.settings[values] if isinstance(values, str) else values for values in grid.values()]
-    axes = [
-        repro.available(*stand_ins) if name == "data" else at for name, at in zip(grid, axes, strict=True)
-    ]
-    for case in product(*(range(values) if isinstance(values, int) else values for values in axes)):
+    named = {name: repro.settings[at] if isinstance(at, str) else at for name, at in grid.items()}
+    named |= {"data": repro.available(*stand_ins)} if "data" in grid else {}
+    for case in product(*(range(at) if isinstance(at, int) else at for at in named.values())):
         yield dict(zip(grid, case, strict=True))
 
 
@@ -383,7 +350,8 @@ def figure(
         trials = partial(trials_of, grid=own["grid"], stand_ins=own.get("stand_ins", ()))
     kinds = own.get("columns", {})
     printed = [
-        Published(table, where, column, value, row["source"], **kinds.get(table, {}).get(column, {}))
+        {"table": table, "where": where, "column": column, "value": value, "source": row["source"]}
+        | kinds.get(table, {}).get(column, {})
         for row in (*own.get("sizes", ()), *own.get("printed", ()))
         for table in [row.get("table", "data")]
         for where in [{name: row[name] for name in ("data", "method") if name in row}]
@@ -404,7 +372,7 @@ def figure(
         else work,
         judging=judging,
         picture=own["picture"],
-        published=(*(Published(**row) for row in own.get("published", ())), *printed),
+        published=(*own.get("published", ()), *printed),
         sets=paper.get("sets", {}),
         thresholds=thresholds,
         summary=summary,

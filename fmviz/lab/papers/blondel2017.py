@@ -149,8 +149,7 @@ def _shared(
     build = partial(problems, split, loss=loss, rank=own["units"])
     train, *others = build(penalty=penalty)
     # ‖V‖² has no threshold of its own.
-    smooth = OUTPUT_PENALTIES[penalty].smooth
-    top = largest_strength(build(penalty="l1_l2")[0] if smooth else train)
+    top = largest_strength(build(penalty="l1_l2")[0] if OUTPUT_PENALTIES[penalty].smooth else train)
     solver, epochs = _solver(own, refit), epochs_of(own)
     if way == "random":
         solver, epochs = get_solver("projected_gradient", {"steps": 300}), 1
@@ -204,8 +203,7 @@ def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point
     # (⟨x, x'⟩ + 1)².
     square: dict[str, Any] = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}
     (X, y), *others = split
-    most = min(own["units"], y.size)
-    sizes = range(own["bases"], most + 1, own["bases"]) if method == NYSTROEM else (0,)
+    sizes = range(own["bases"], min(own["units"], y.size) + 1, own["bases"]) if method == NYSTROEM else (0,)
     for bases, C in product(sizes, (10.0**e for e in range(-2, 5))):
         machine: Any = SVC(C=C, **square)
         if method == LINEAR:
@@ -363,8 +361,7 @@ def fig4(own: Settings, data: str, method: str, seed: int) -> Rows:
     user = sp.csr_array(X).indices.reshape(-1, 2).min(axis=1)
     yield use(data, X, y, users=len(np.unique(user)))
     n, levels, has_levels = y.size, np.unique(y), rater.get("levels", True)
-    order = np.random.default_rng([seed, 0]).permutation(n)
-    train, chosen, test = np.split(order, [n // 2, n // 2 + n // 4])
+    train, chosen, test = np.split(np.random.default_rng([seed, 0]).permutation(n), [n // 2, n // 2 + n // 4])
     on_chosen, on_test = (Design(X[rows]) for rows in (chosen, test))
     problem = Problem.build(
         X[train],

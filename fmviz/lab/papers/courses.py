@@ -97,8 +97,7 @@ def ahead(times: pd.DataFrame, faster: Sequence[str], slower: Sequence[str], fac
     methods reaches does not count. `factor` is how many times as fast they are to be.
     """
     late, early = times[list(faster)].max(axis=1), times[list(slower)].min(axis=1)
-    reached = np.isfinite(np.minimum(late, early))
-    return agreed((factor * late < early)[reached])
+    return agreed((factor * late < early)[np.isfinite(np.minimum(late, early))])
 
 
 def sooner(

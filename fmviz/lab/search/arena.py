@@ -28,14 +28,12 @@ PAIR = (0, 15)
 def arena_plan() -> PathPlan:
     """Return what is fitted: two groups of 15 features and 10 that are noise, small enough to be quick."""
     data = DataChoice.of("synthetic", {"n_samples": 200, "d_true": 30, "b": 2, "d_noise": 10})
-    base = replace(suggested(data, "fm"), start="informed")
-    return PathPlan(base, REGULARIZERS, STRENGTHS, "up")
+    return PathPlan(replace(suggested(data, "fm"), start="informed"), REGULARIZERS, STRENGTHS, "up")
 
 
 def arena_truth() -> np.ndarray:
     """Return W, shape (d, d), of the data."""
-    base = arena_plan().base
-    truth = load_dataset(base.dataset).truth
+    truth = load_dataset(arena_plan().base.dataset).truth
     assert truth is not None
     return truth
 

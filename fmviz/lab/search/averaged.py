@@ -40,18 +40,18 @@ def visits_of(problem: Problem) -> int:
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """How far the samples are."""
+class Message:
+    """How far a fit or the samples are."""
 
     message: str
 
 
 def averaged(
     prepared: Run, should_stop: Callable[[], bool] = never
-) -> Generator[Sampling, None, Posterior | None]:
+) -> Generator[Message, None, Posterior | None]:
     """Return samples of machines of the run's rank and training rows, None where they cannot be had.
 
-    There is a machine for each output. Features of one attribute share means and precisions. A `Sampling`
+    There is a machine for each output. Features of one attribute share means and precisions. A `Message`
     comes after every sample; with `should_stop` it ends early, with None.
     """
     problem = prepared.problem
@@ -69,7 +69,7 @@ def averaged(
         if number > _BURN_IN:
             chains[c].append(draw)
         of = f", machine {c + 1} of {len(outputs)}" if len(outputs) > 1 else ""
-        yield Sampling(f"Sample {number} of {total} of a Bayesian machine{of}.")
+        yield Message(f"Sample {number} of {total} of a Bayesian machine{of}.")
     return Posterior.of(chains, binary)
 
 
@@ -139,9 +139,9 @@ class Average:
     ----------
     posterior : Posterior
         The samples, in single precision.
-    score, own_score : float or None
-        How good the average and the fit are on rows kept out: minus the RMSE, the area under the ROC curve
-        of two classes or of labels, or the accuracy of more classes; None where none were.
+    score : float or None
+        How good the average is on rows kept out: minus the RMSE, the area under the ROC curve of two classes
+        or of labels, or the accuracy of more classes; None where none were.
     better : bool
         Whether the average is to predict: where it does better, and where errors of numbers are not larger
         by a standard error of their difference, since averages are mostly better.
@@ -157,7 +157,6 @@ class Average:
 
     posterior: Posterior
     score: float | None
-    own_score: float | None
     better: bool
     figures: Mapping[str, float]
     message: str
@@ -178,7 +177,7 @@ class Average:
         baseline = Baseline.of(prepared, parameters) if prepared.problem.n_machines is None else None
         fit = baseline, LOG_ODDS if log_odds else 1.0
         if prepared.validation is None:
-            return cls(small, None, None, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
+            return cls(small, None, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation
         target = Target.of(prepared.dataset.target_of(y))
         metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
@@ -198,7 +197,7 @@ class Average:
             f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
             f"{compared} those of this fit: {title} {scale * abs(sampled):.4g} and {scale * abs(own):.4g}."
         )
-        return cls(small, sampled, own, better, shown, words, *fit)
+        return cls(small, sampled, better, shown, words, *fit)
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
         """Return what the samples say of the weights of pairs (i, j), in the baseline of the fit.
@@ -222,7 +221,7 @@ class Average:
 
 def average_beside(
     prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
-) -> Generator[Sampling | Average, None, Average | None]:
+) -> Generator[Message | Average, None, Average | None]:
     """Draw samples for a run, where there can be any, and compare their predictions with its own."""
     posterior = yield from averaged(prepared, should_stop)
     if posterior is None:

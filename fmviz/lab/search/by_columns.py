@@ -17,11 +17,9 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run
-from fmviz.lab.search.averaged import LOG_ODDS, Average, Sampling, average_beside, averaged, visits_of
+from fmviz.lab.search.averaged import LOG_ODDS, Average, Message, average_beside, averaged, visits_of
 from fmviz.lab.typography import counted
 from fmviz.metrics import METRICS, Predictions, measured
-
-__all__ = ["ByColumns", "baselines", "beside_chance", "effects_of", "read_by_columns"]
 
 # Fits to shuffled targets, of which few are made where many entries are read.
 _FEWEST_SHUFFLES, _MOST_SHUFFLES, _MOST_VISITS = 2, 10, 3e9
@@ -79,11 +77,9 @@ class ByColumns:
         of_all = f"{counted(len(pairs), 'pair')} of columns"
         said = [f"There {'is' if len(pairs) == 1 else 'are'} {of_all}."]
         if self.n_pairs is not None:
-            first = (
-                f"The largest {self.n_pairs:,} of {of_all} {'predicts' if self.n_pairs == 1 else 'predict'}"
-            )
-            if not self.n_pairs:
-                first = f"The columns alone, without {of_all}, predict"
+            verb = "predicts" if self.n_pairs == 1 else "predict"
+            largest = f"The largest {self.n_pairs:,} of {of_all} {verb}"
+            first = largest if self.n_pairs else f"The columns alone, without {of_all}, predict"
             said = [f"{first} as well as all, within one standard error."]
         if self.chance is not None:
             larger = f"larger are {int((pairs['size'] > self.chance).sum()):,} of {len(pairs):,}"
@@ -102,7 +98,8 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
     if wording.log_odds:
         unit = f"log-odds of {wording.positive}"
         scale = LOG_ODDS if len(machine.P) > 1 else 1.0
-    return Effects(machine, run.problem.design.matrix, attributes.columns, scale, unit)
+    # Successive samples are alike: half of them tell the same.
+    return Effects(machine[::2], run.problem.design.matrix, attributes.columns, scale, unit)
 
 
 def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
@@ -133,7 +130,7 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
 
 def read_by_columns(
     run: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
-) -> Iterator[Sampling | Average | ByColumns]:
+) -> Iterator[Message | Average | ByColumns]:
     """Draw samples beside a fit with one output, read the better of both, then compare with chance.
 
     Every `ByColumns` replaces the one before.
@@ -143,19 +140,21 @@ def read_by_columns(
     if average is not None:
         message = average.message
         machine = average.posterior if average.score is None or average.better else machine
-    errors = baselines(run, machine)
-    # Successive samples are alike: half of them tell the same.
-    effects = effects_of(run, machine[::2])
-    held_out = run.validation
-    n_pairs = None if held_out is None else effects.enough(held_out[0].matrix, held_out[1])
-    reading = ByColumns(effects, message, n_pairs, errors)
+    reading = read_validated(run, machine, message)
     yield reading
     yield (yield from beside_chance(run, reading, should_stop))
 
 
+def read_validated(run: Run, machine: Posterior, message: str = "") -> ByColumns:
+    """Return what a machine says of columns, with its errors and the pairs that count on rows kept out."""
+    effects, held_out = effects_of(run, machine), run.validation
+    n_pairs = None if held_out is None else effects.enough(held_out[0].matrix, held_out[1])
+    return ByColumns(effects, message, n_pairs, baselines(run, machine))
+
+
 def beside_chance(
     run: Run, reading: ByColumns, should_stop: Callable[[], bool] = never
-) -> Generator[Sampling, None, ByColumns]:
+) -> Generator[Message, None, ByColumns]:
     """Return a reading with the largest pair of columns among fits of the same kind to shuffled targets."""
     rng = np.random.default_rng([run.experiment.seed, 4])
     number = int(np.clip(_MOST_VISITS / visits_of(run.problem), _FEWEST_SHUFFLES, _MOST_SHUFFLES))
@@ -168,6 +167,6 @@ def beside_chance(
             break
         if machine is None:
             machine = as_posterior(shuffled.end(_SECONDS).parameters, reading.effects.posterior.binary)
-        size = float(effects_of(shuffled, machine[::2]).pairs["size"].max())
+        size = float(effects_of(shuffled, machine).pairs["size"].max())
         reading = replace(reading, chance=max(size, reading.chance or 0.0), shuffles=shuffles)
     return reading

@@ -13,7 +13,7 @@ from fmviz.lab.experiment import Experiment, changed_of
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.saved_model import SavedModel
-from fmviz.lab.search.averaged import Average, Sampling, average_beside, averaged
+from fmviz.lab.search.averaged import Average, Message, average_beside, averaged
 from fmviz.lab.search.equal_sparsity import SearchFit, nearest
 from fmviz.lab.search.tuning import on_all_rows, settings_of, tuned, with_settings
 from fmviz.lab.store import RunStore
@@ -79,14 +79,7 @@ class FirstFit:
         )
 
 
-@dataclass(frozen=True)
-class Fitting:
-    """How far a fit is."""
-
-    message: str
-
-
-Step: TypeAlias = Trial | SearchFit | Fitting | FirstFit | Sampling | Average
+Step: TypeAlias = Trial | SearchFit | Message | FirstFit | Average
 """What `first_fit` yields; each has a ``message``."""
 
 
@@ -127,12 +120,10 @@ def first_fit(
     ------
     Trial, SearchFit
         Every fit of the searches.
-    Fitting
-        After every epoch of a fit.
+    Message
+        After every epoch of a fit, and every sample of a Bayesian machine.
     FirstFit
         The fit to the training rows, and last the one to all rows.
-    Sampling
-        After every sample of a Bayesian machine.
     Average
         What the samples predict beside the fit, where they can be had.
 
@@ -173,9 +164,8 @@ def first_fit(
     yield fit
     if validation is None:
         return
-    average = None
-    if interactions is None and run.validation is not None:
-        average = yield from average_beside(run, end.parameters, should_stop)
+    compared = interactions is None and run.validation is not None
+    average = (yield from average_beside(run, end.parameters, should_stop)) if compared else None
     better = average is not None and average.better
     if better:
         # It predicts; the fit is there to be read.
@@ -184,10 +174,9 @@ def first_fit(
         return
     run = replace(on_all_rows(run), begin=end.parameters if interactions is None else None)
     end, history, _ = yield from _fitted(run, None, origin, should_stop)
-    posterior = None
-    if average is not None and better:
-        # All rows may be too many to draw samples for.
-        posterior = (yield from averaged(run, should_stop)) or average.posterior
+    # All rows may be too many to draw samples for.
+    samples = (yield from averaged(run, should_stop)) if better else None
+    posterior = samples or (average.posterior if average and better else None)
     if not should_stop():
         words = _words("Fitted again, to all rows.", end)
         yield replace(
@@ -197,14 +186,13 @@ def first_fit(
 
 def _words(before: str, end: Snapshot) -> str:
     """Return what a fit comes to, after some words on what was chosen."""
-    after = "" if end.status is None else end.status.message
     uses = f"The fit uses {end.used_interactions:,} interactions of {end.used_features:,} features."
-    return f"{before} {uses} {after}".strip()
+    return f"{before} {uses} {end.status.message if end.status else ''}".strip()
 
 
 def _fitted(
     run: Run, store: RunStore | None, origin: str, should_stop: Callable[[], bool]
-) -> Generator[Fitting, None, tuple[Any, list[dict[str, Any]], Recorder | None]]:
+) -> Generator[Message, None, tuple[Any, list[dict[str, Any]], Recorder | None]]:
     """Fit, into the store if there is one; return the end, all records, and what wrote them.
 
     The fit goes on if it cannot be stored.
@@ -221,14 +209,13 @@ def _fitted(
             status = end.status
             if recorder is not None:
                 recorder.add(end)
-            yield Fitting(
+            yield Message(
                 f"Epoch {end.epoch:,} of at most {epochs:,}: objective {cell(end.objective)}, "
                 f"{end.used_interactions:,} interactions."
             )
     finally:
         if recorder is not None:
-            reason = ("stopped", "Stopped.") if status is None else (status.reason, status.message)
-            recorder.end(*reason)
+            recorder.end(*(("stopped", "Stopped.") if status is None else (status.reason, status.message)))
     return end, history, recorder
 
 

@@ -170,8 +170,7 @@ def trace(
     """
     yield from known
     there = {fit.experiment.regularizer.name for fit in known}
-    d = load_dataset(plan.base.dataset).X.shape[1]
-    kept = plan.total * plan.base.rank * d <= MOST_NUMBERS
+    kept = plan.total * plan.base.rank * load_dataset(plan.base.dataset).X.shape[1] <= MOST_NUMBERS
     names = [name for name in plan.regularizers if name not in there]
     yield from two_at_a_time(lambda ends: [_path(plan, name, kept, ends) for name in names], should_stop)
 
@@ -232,16 +231,13 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
 
 def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
     """Return one row a fit: ``regularizer``, ``label``, ``lambda_sparse``, then what the fit reached."""
+    penalties = [fit.experiment.regularizer for fit in fits]
     rows = [
-        {
-            "regularizer": fit.experiment.regularizer.name,
-            "label": fit.experiment.regularizer.label,
-            **fit.values,
-        }
-        for fit in fits
+        {"regularizer": p.name, "label": p.label, **f.values} for p, f in zip(penalties, fits, strict=True)
     ]
-    rows.sort(key=lambda row: (METHODS.index(row["regularizer"]), row["lambda_sparse"]))
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        sorted(rows, key=lambda row: (METHODS.index(row["regularizer"]), row["lambda_sparse"]))
+    )
 
 
 def metrics_in(table: pd.DataFrame) -> dict[str, Metric]:
@@ -296,9 +292,12 @@ def learn(
         If a regularizer does not suit the loss, or the data cannot be had.
     """
     for name in plan.regularizers:
-        fit = replace(plan.method(name), lambda_sparse=strength, start="random")
-        fit = replace(fit, solver=name_of(fit.solver))
-        fit = replace(fit, max_epochs=min(fit.max_epochs, EPOCHS[-1]))
+        fit = plan.method(name)
+        changes: dict[str, Any] = {
+            "solver": name_of(fit.solver),
+            "max_epochs": min(fit.max_epochs, EPOCHS[-1]),
+        }
+        fit = replace(fit, lambda_sparse=strength, start="random", **changes)
         # The end stands for the next frame, if there is none of its epoch.
         factors = [
             snapshot.parameters.P

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -79,7 +80,9 @@ class SweepPlan:
 
     def __post_init__(self) -> None:
         for name in ("datasets", "methods"):
-            object.__setattr__(self, name, tuple(dict(_table(name, part)) for part in getattr(self, name)))
+            given: Any = getattr(self, name)
+            parts = given if isinstance(given, list | tuple) else [given]
+            object.__setattr__(self, name, tuple(dict(_table(name[:-1], part)) for part in parts))
         grid = {name: tuple(_listed(name, values)) for name, values in _table("grid", self.grid).items()}
         object.__setattr__(self, "grid", grid)
         object.__setattr__(self, "seeds", tuple(int(seed) for seed in self.seeds))
@@ -93,10 +96,7 @@ class SweepPlan:
         object.__setattr__(self, "cells", self._cells())
 
     def _cells(self) -> tuple[Experiment, ...]:
-        count = len(self.datasets) * len(self.methods) * len(self.seeds)
-        for values in self.grid.values():
-            count *= len(values)
-        _checked_count(count)
+        _checked_count(math.prod(map(len, (self.datasets, self.methods, self.seeds, *self.grid.values()))))
         points = [
             dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())
         ]
@@ -154,9 +154,8 @@ class SweepPlan:
         ``seeds`` may be a number n for 0, …, n − 1; a grid may be ``{from = 1e-3, to = 1, count = 7}``,
         evenly spaced on a log scale; ``dataset`` and ``method`` may be single tables.
         """
-        unknown = sorted(set(given) - set(_KNOWN))
-        if unknown:
-            raise ValueError(f"A sweep has no part {unknown[0]!r}; its parts are {', '.join(_KNOWN)}.")
+        if unknown := set(given) - set(_KNOWN):
+            raise ValueError(f"A sweep has no part {min(unknown)!r}; its parts are {', '.join(_KNOWN)}.")
         seeds = given.get("seeds", 1)
         if isinstance(seeds, int) and not isinstance(seeds, bool):
             # Before they are listed, which a slip of the keyboard would make last for ever.
@@ -167,8 +166,8 @@ class SweepPlan:
         if not isinstance(from_data, bool):
             raise ValueError(f"suggested = {from_data!r}; give true or false.")
         return cls(
-            datasets=_tables("dataset", given.get("dataset", {"dataset": "planted_interactions"})),
-            methods=_tables("method", given.get("method", {})),
+            datasets=given.get("dataset", {"dataset": "planted_interactions"}),
+            methods=given.get("method", {}),
             grid=given.get("grid", {}),
             seeds=seeds,
             base=given.get("base", {}),
@@ -209,14 +208,6 @@ def _table(name: str, part: Any) -> Mapping[str, Any]:
     if not isinstance(part, Mapping):
         raise ValueError(f"{name} = {part!r}; give settings with their values, as in\n\n{_EXAMPLE}")
     return part
-
-
-def _tables(name: str, parts: Any) -> list[Mapping[str, Any]]:
-    if isinstance(parts, Mapping):
-        return [parts]
-    if not isinstance(parts, list | tuple):
-        raise ValueError(f"{name} = {parts!r}; give one table of settings, or several, as in\n\n{_EXAMPLE}")
-    return [_table(name, part) for part in parts]
 
 
 def _listed(name: str, values: Any) -> list[Any]:

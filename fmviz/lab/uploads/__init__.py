@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_upload"]
-
 _NAME = re.compile(r"own_[0-9a-f]{20}")
 
 

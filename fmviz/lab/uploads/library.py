@@ -36,27 +36,6 @@ from fmviz.tables.recipe import Recipe
 from fmviz.tables.source import Reading, Source
 from fmviz.tables.target import Task
 
-__all__ = [
-    "Example",
-    "Profile",
-    "Size",
-    "Upload",
-    "delete",
-    "encoded",
-    "example",
-    "file_of",
-    "find",
-    "keep_file",
-    "kept_bytes",
-    "load",
-    "name_of",
-    "profile",
-    "save",
-    "size_of_file",
-    "sized",
-    "title_of",
-]
-
 VERSION = 1
 # Files without a data set are removed after this time.
 _IDLE_SECONDS = 7 * 86_400.0
@@ -157,9 +136,8 @@ class Size:
         target, encoder, y = encoded.target, encoded.encoder, encoded.y
         labels = target.labels or target.outputs
         values = [-1, 1] if target.task == "binary" else range(len(target.labels))
-        counts = tuple(int((y == value).sum()) for value in values)
-        if target.task == "several":
-            counts = tuple((y > 0).sum(axis=0).tolist())
+        each = (y > 0).T if target.task == "several" else [y == value for value in values]
+        counts = tuple(int(rows.sum()) for rows in each)
         if counts and not 0 < min(counts) <= max(counts) < len(y):
             alike = labels[[0 < count < len(y) for count in counts].index(False)]
             raise ValueError(
@@ -175,8 +153,7 @@ class Size:
             kinds = {"number": "number", "word": "words", "text": "words of texts"}
             features = [(c.name, kinds[c.kind], len(c.feature_names)) for c in encoder.columns_]
         columns = pd.DataFrame(features, columns=["Column", "Encoded as", "Features"])
-        ends = np.cumsum([0, *columns["Features"][:-1]])
-        columns["Non-zeros"] = np.add.reduceat(entries, ends)
+        columns["Non-zeros"] = np.add.reduceat(entries, np.cumsum([0, *columns["Features"][:-1]]))
         notes = target.sentences + (() if encoder is None else encoder.sentences_)
         return cls(len(y), encoded.dropped, columns, target.task, labels, counts, memory, notes)
 
@@ -322,8 +299,7 @@ def sized(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) ->
 def title_of(text: str) -> str:
     """Return a file name as a title: one line without folders and without Markdown characters."""
     base = re.split(r"[\\/]", text)[-1]
-    clean = " ".join(re.sub(r"[^\w\s.,;()+=@%&'’-]", " ", base).split()).strip("_-=+@ ")
-    return clean[:80] or "My data"
+    return " ".join(re.sub(r"[^\w\s.,;()+=@%&'’-]", " ", base).split()).strip("_-=+@ ")[:80] or "My data"
 
 
 def name_of(file: str, recipe: Recipe) -> str:

@@ -21,7 +21,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.averaged import Average, Sampling, average_beside
+from fmviz.lab.search.averaged import Average, Message, average_beside
 from fmviz.lab.search.by_columns import ByColumns, read_by_columns
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
@@ -220,9 +220,9 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
     name : str
         Names the task, with whatever it depends on beside the run.
     make : callable
-        Yields the results, and `Sampling` for how far it is.
+        Yields the results, and `Message` for how far it is.
     words : str
-        What is being done, for people; a `Sampling` says it instead.
+        What is being done, for people; a `Message` says it instead.
     later : str
         What is being done after the first result.
     """
@@ -230,7 +230,7 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
     task = tasks.get(id) or tasks.submit(id, make)
 
     def results_of(view: TaskView) -> list[Any]:
-        return [item for item in view.items if not isinstance(item, Sampling)]
+        return [item for item in view.items if not isinstance(item, Message)]
 
     def going_on(view: TaskView) -> str:
         if results_of(view):
@@ -275,7 +275,7 @@ def read_samples(reading: Opened) -> list[Any] | None:
     )
 
 
-def _read(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Sampling | Average | ByColumns]:
+def _read(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Message | Average | ByColumns]:
     run = Run.prepare(reading.experiment).of_output(reading.output)
     read = read_by_columns if reading.by_columns else average_beside
     yield from read(run, reading.parameters, should_stop)

@@ -14,8 +14,6 @@ from typing import Any
 
 from fmviz.lab.store.results import Kept
 
-__all__ = ["FOLDER", "heads", "path_of", "shipped_picture", "shipped_result", "shipped_results"]
-
 FOLDER = Path(__file__).parent
 _SUFFIX = ".json.gz"
 
