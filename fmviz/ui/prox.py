@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
+from fmviz.plot import counts_figure
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
@@ -294,7 +294,7 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     if settings.shows("verdicts", "What each one does"):
         _verdicts(P, studies, exponent)
     if settings.shows("curves", "What is left, against λ"):
-        _curves(P, studies, exponent)
+        _curves(studies, exponent)
     if settings.shows("worked", "The formula, and numbers of it"):
         _formulas(P, studies, exponent)
     if settings.shows("exports", "Downloads and code"):
@@ -316,27 +316,11 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                     st.caption(sentence)
 
 
-def _curves(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
-    d = P.shape[0]
+def _curves(studies: list[lab.Study], exponent: int) -> None:
     st.subheader("What is left, against λ")
-    left, right = st.columns(2)
-    for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
-        curves = [
-            Curve(
-                study.variant.label,
-                regularizer_color(study.variant.name),
-                study.interactions if what == "used interactions" else study.features,
-                int(study.variant.id != study.variant.name),
-            )
-            for study in studies
-        ]
-        figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent)
-        chart(
-            figure,
-            key=f"prox_{what.replace(' ', '_')}",
-            alt=describe(lab.EXPONENTS, curves, what, total),
-            place=column,
-        )
+    for column, what in zip(st.columns(2), ("used interactions", "used features"), strict=True):
+        figure, words = counts_figure(studies, what, exponent)
+        chart(figure, key=f"prox_{what.replace(' ', '_')}", alt=words, place=column)
 
 
 def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
