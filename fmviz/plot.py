@@ -324,7 +324,7 @@ def counts_figure(studies: Sequence[Study], count: str, current: int | None = No
     d = studies[0].Q.shape[1]
     total = pairs(d) if count == "used interactions" else d
     lines = [
-        operator_figures.Curve(
+        (
             each.variant.label,
             regularizer_color(each.variant.name),
             each.interactions if count == "used interactions" else each.features,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,32 +16,6 @@ REACH = 2.0
 ZERO_COLORS: tuple[str, ...] = (palette.NEUTRAL, ORANGE, BLUE, PURPLE)
 ZERO_SYMBOLS: tuple[str, ...] = ("circle", "line-ew-open", "line-ns-open", "x-thin-open")
 _CLEAR = "rgba(0,0,0,0)"
-
-
-@dataclass(frozen=True)
-class Flow:
-    """The flow of a proximal operator in the plane, and its action on one point.
-
-    Attributes
-    ----------
-    levels : sequence of (n, 2) ndarray
-        Curves of equal Ω, the unit ball first.
-    ways : (n, steps, 2) ndarray
-        From points of a grid to their prox.
-    codes : (n,) ndarray of int
-        Which coordinates of the ends are exactly 0: the sum of 2^i over those.
-    path : (m, 2) ndarray
-        Where the point goes as λ grows.
-    point, moved : (2,) ndarray
-        The point and its prox at the present λ.
-    """
-
-    levels: Sequence[np.ndarray]
-    ways: np.ndarray
-    codes: np.ndarray
-    path: np.ndarray
-    point: np.ndarray
-    moved: np.ndarray
 
 
 def _fade(color: str, share: float) -> str:
@@ -71,31 +44,44 @@ def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
 
 
 def plane(
-    flow: Flow,
+    levels: Sequence[np.ndarray],
+    ways: np.ndarray,
+    codes: np.ndarray,
+    path: np.ndarray,
+    point: np.ndarray,
+    moved: np.ndarray,
     axes: Sequence[str],
     *,
     color: str,
-    lattice: np.ndarray | None = None,
+    lattice: np.ndarray,
     height: int = 260,
 ) -> go.Figure:
     """Draw the unit ball, the flow of the operator and the path of one point.
 
     Parameters
     ----------
-    flow : Flow
-        What is drawn.
+    levels : sequence of (n, 2) ndarray
+        Curves of equal Ω, the unit ball first.
+    ways : (n, steps, 2) ndarray
+        From points of a grid to their prox.
+    codes : (n,) ndarray of int
+        Which coordinates of the ends are exactly 0: the sum of 2^i over those.
+    path : (m, 2) ndarray
+        Where the point goes as λ grows.
+    point, moved : (2,) ndarray
+        The point and its prox at the present λ.
     axes : (str, str)
         The names of the coordinates.
     color : str
         Of the regularizer.
-    lattice : (m,) ndarray, optional
+    lattice : (m,) ndarray
         Coordinates at which a click is taken: an invisible grid over the plane, the last trace.
     height : int
         In pixels.
     """
     # Built in one call: adding traces one by one takes several times as long, at every click.
     traces: list[dict[str, Any]] = []
-    for number, level in enumerate(flow.levels):
+    for number, level in enumerate(levels):
         ball = number == 0
         traces.append(
             {
@@ -105,12 +91,12 @@ def plane(
             }
         )
     for code, (shade, symbol) in enumerate(zip(ZERO_COLORS, ZERO_SYMBOLS, strict=True)):
-        mine = flow.codes == code
-        if not mine.any():
+        mine = ways[codes == code]
+        if not len(mine):
             continue
-        ways = _line(_broken(flow.ways[mine]), shade, 1.0)
-        traces.append({**ways, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
-        ends = np.unique(np.round(flow.ways[mine, -1], 4), axis=0)
+        lines = _line(_broken(mine), shade, 1.0)
+        traces.append({**lines, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
+        ends = np.unique(np.round(mine[:, -1], 4), axis=0)
         width = 0 if code == 0 else 2
         size = 4 if code == 0 else 9
         marker = {"color": shade, "symbol": symbol, "size": size, "line": {"width": width, "color": shade}}
@@ -118,15 +104,14 @@ def plane(
     ring = {"symbol": "circle-open", "size": 14, "color": color, "line": {"width": 3}}
     disc = {"symbol": "circle", "size": 12, "color": color, "line": {"width": 2, "color": "white"}}
     traces += [
-        {**_line(flow.path, color, 4.0), "name": "path"},
-        {**_dots(flow.point[None], ring), "name": "point"},
-        {**_dots(flow.moved[None], disc), "name": "prox"},
+        {**_line(path, color, 4.0), "name": "path"},
+        {**_dots(point[None], ring), "name": "point"},
+        {**_dots(moved[None], disc), "name": "prox"},
     ]
-    if lattice is not None:
-        # Transparent and without labels, but still clickable.
-        grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
-        clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
-        traces.append({**clicks, "name": "click"})
+    # Transparent and without labels, but still clickable.
+    grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
+    clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
+    traces.append({**clicks, "name": "click"})
     span = REACH * 1.06
     axis = {
         "automargin": False,
@@ -276,60 +261,6 @@ def space(
         },
         uirevision="space",
     )
-    return figure
-
-
-def shrinkage(
-    before: np.ndarray,
-    after: Sequence[tuple[str, str, np.ndarray]],
-    present: float,
-    axis: str,
-) -> go.Figure:
-    """Draw an entry after the operator against its value before.
-
-    Parameters
-    ----------
-    before : (n,) ndarray
-        The entry before.
-    after : sequence of (label, color, (n,) ndarray)
-        The entry after, for every regularizer.
-    present : float
-        The entry now, marked.
-    axis : str
-        The entry's name.
-    """
-    figure = go.Figure()
-    figure.add_scatter(
-        x=before,
-        y=before,
-        mode="lines",
-        line={"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
-        name="unchanged",
-        hoverinfo="skip",
-    )
-    for number, (label, color, values) in enumerate(after):
-        figure.add_scatter(
-            x=np.round(before, 6),
-            y=values,
-            mode="lines",
-            # Later lines are thinner, so that lines beneath remain visible.
-            line={"color": color, "width": max(2.0, 6.0 - 1.3 * number)},
-            name=label,
-            hovertemplate=f"{label}: %{{x:.3g}} becomes %{{y:.4g}}<extra></extra>",
-        )
-        figure.add_scatter(
-            x=[present],
-            y=[float(np.interp(present, before, values))],
-            mode="markers",
-            marker={"color": color, "size": 10, "line": {"width": 1.5, "color": "white"}},
-            hoverinfo="skip",
-            showlegend=False,
-            name=f"{label} now",
-        )
-    figure.add_vline(x=present, line={"color": palette.NEUTRAL, "width": 1})
-    finish(figure, 330, hovermode="closest")
-    figure.update_xaxes(title=f"{axis} before", dtick=1, zeroline=True, zerolinecolor=palette.NEUTRAL)
-    figure.update_yaxes(title=f"{axis} after", dtick=1, zeroline=True, zerolinecolor=palette.NEUTRAL)
     return figure
 
 

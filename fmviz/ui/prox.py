@@ -208,13 +208,8 @@ def render() -> None:
 # ------------------------------------------------------------------------------------------- computing
 
 
-def _study(token: tuple[object, ...], variant: str, P: np.ndarray, degree: int = 3) -> lab.Study:
-    # Most operators have no degree: share their cached study between degrees.
-    return _studied(token, variant, degree if "degree" in lab.VARIANTS[variant].params else 0, P)
-
-
 @st.cache_resource(max_entries=24, show_spinner="Applying the operator at 15 strengths…")
-def _studied(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarray) -> lab.Study:
+def _study(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarray) -> lab.Study:
     # Shared between sessions and never written to: the arrays are read-only.
     return lab.study(_P, lab.with_degree(lab.VARIANTS[variant], degree))
 
@@ -246,7 +241,7 @@ def pictures(
     """
     panels = []
     for name in variants:
-        study = _study(token, name, _P, degree)
+        study = _study(token, name, degree, _P)
         frames = [
             FactorFrame(
                 q, key=widgets.power_label(e), caption=" · ".join(_counts(study, at)).replace("*", "")
@@ -282,10 +277,17 @@ def _plural(count: int, single: str, many: str) -> str:
 def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chosen: tuple[str, ...]) -> None:
     """Draw all that depends on λ; moving the slider reruns this fragment alone."""
     degree = settings["degree"]
-    studies = [_study(token, name, P, degree) for name in chosen]
+    studies = [_study(token, name, degree, P) for name in chosen]
     powers = any("degree" in study.variant.params for study in studies)
     with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
-        exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
+        exponent = widgets.control(
+            settings,
+            "log2lambda",
+            st.select_slider,
+            "Strength λ",
+            lab.EXPONENTS,
+            format_func=widgets.power_label,
+        )
         if powers:
             widgets.param(settings, "degree", "Order m", style="slider")
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent

@@ -23,7 +23,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine._jit import compiling
-from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
 from fmviz.ui.escape import plain
@@ -284,24 +283,11 @@ def _spare_modules() -> None:
 
 
 def _status() -> None:
-    """Draw whether kernels are being compiled, and how many tasks are at work, of all sessions."""
-    kernels, jobs = compiling(), len(manager().running())
-    with st.container(horizontal=True, key="shell_status", gap="xsmall"):
-        if kernels:
-            st.badge(
-                f"Compiling {plain(kernels[0])}…",
-                icon=":material/hourglass_top:",
-                color="orange",
-                help="The first use of a kernel compiles it; the result is kept for the next start.",
-            )
-        else:
-            st.badge(
-                "Kernels ready", icon=":material/bolt:", color="green", help="Nothing is being compiled now."
-            )
-        if jobs:
-            st.badge(
-                f"{jobs} job{'s' if jobs > 1 else ''} running",
-                icon=":material/progress_activity:",
-                color="blue",
-                help="Training runs at work on this machine, of all sessions.",
-            )
+    """Draw which kernel is being compiled, if any."""
+    if kernels := compiling():
+        st.badge(
+            f"Compiling {plain(kernels[0])}…",
+            icon=":material/hourglass_top:",
+            color="orange",
+            help="The first use of a kernel compiles it; the result is kept for the next start.",
+        )

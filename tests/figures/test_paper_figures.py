@@ -119,12 +119,6 @@ def test_operators_have_counts_above_pictures():
     assert len(papers.draw(kind="operators", tables={"counts": counts}, **TITLES).data) == 4
 
 
-def test_a_page_of_its_own():
-    first, again = (papers.standalone("A title", {"test": TEST}, kind="curves", **TITLES) for _ in range(2))
-    assert first == again
-    assert first.startswith("<!doctype html>")
-
-
 def test_no_two_methods_have_one_colour():
     for methods in (
         ("TI", "CS", "L1", "L21", "Ω*-nmAPGD", "Ω*-SubGD", "SLQR"),

@@ -62,8 +62,3 @@ def test_a_growing_path_is_drawn_over_its_whole_range():
     assert {"0.01", "100"} <= set(ET.fromstring(text).itertext())
     assert "nan" not in text
     assert "<circle" in text
-
-
-def test_sentences_for_those_who_cannot_see():
-    said = figures.describe_path(TABLE, USED_INTERACTIONS)
-    assert said == "Used interactions against λ, λ from 0.01 to 1: ℓ₁ from 4950 to 0; TI from 900 to 10."

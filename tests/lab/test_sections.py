@@ -110,16 +110,6 @@ def test_the_flow_begins_on_a_grid_and_ends_at_the_prox():
     assert (lab.zero_codes(lab.flow(section, "l1", 0.6, n=5)[:, -1]) == 3).sum() == 1
 
 
-def test_shrink_curves_hold_the_others():
-    section = lab.PLANES["column"]
-    before = np.linspace(-2, 2, 81)
-    after = lab.shrink_curve(section, "ti", [1.5, 9.0], 1, 0.4, before)
-    for b, q in zip(before[::10], after[::10], strict=True):
-        assert q == pytest.approx(prox("ti", [1.5, b], 0.4)[1])
-    soft = lab.shrink_curve(section, "l1", [1.5, 9.0], 1, 0.4, before)
-    assert np.allclose(soft, np.sign(before) * np.maximum(np.abs(before) - 0.4, 0))
-
-
 @pytest.mark.parametrize("strength", [0.0, 0.05, 0.2, 2.0])
 def test_the_threshold_of_a_column(strength):
     entries = [1.6, -1.1, 0.8, 0.5, 0.3, 0.15]

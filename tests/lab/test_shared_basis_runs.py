@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fmviz.engine.design import Design
 from fmviz.engine.losses import get_loss, loss_of_outputs
 from fmviz.engine.models import SharedBasis
-from fmviz.engine.models.convex import contrast
 from fmviz.engine.solvers import ConditionalGradient
 from fmviz.engine.target import Target
 from fmviz.lab.datasets import Dataset
@@ -78,19 +76,6 @@ def test_the_loss_of_levels_is_that_of_their_labels():
     ):
         np.testing.assert_allclose(created, known)
     np.testing.assert_allclose(first.curvature(F, ordered.values), other.curvature(F, labels.values))
-
-
-@pytest.mark.parametrize("model", ["shared_basis", "fm"])
-def test_a_contrast_is_the_difference_of_two_outputs(model):
-    data = dataset("class")
-    experiment = replace(suggested("iris", model), **{**FEW, "solver": "auto"})
-    run = prepare(data, experiment, np.arange(80))
-    result = run.end().parameters
-    machine = run.problem.model
-    single, parameters = contrast(machine, result, 2, 0)
-    design = Design(data.X)
-    each = [item.predict(design, p) for item, p in (machine.of_output(result, c) for c in (2, 0))]
-    np.testing.assert_allclose(single.predict(design, parameters), each[0] - each[1], atol=1e-10)
 
 
 def test_settings_go_through_links_and_json_and_back():

@@ -279,15 +279,6 @@ def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float
     return strengths
 
 
-def shrink_curve(
-    section: Section, name: str, point: Sequence[float], entry: int, strength: float, before: np.ndarray
-) -> np.ndarray:
-    """Return one coordinate after the prox against itself before it, the others held, shape of `before`."""
-    points = np.tile(np.asarray(point, dtype=float), (before.size, 1))
-    points[:, entry] = before
-    return np.asarray(prox_of(section, name, points, strength)[:, entry])
-
-
 @dataclass(frozen=True)
 class Column:
     """TI on one column of P, in numbers: [A] Theorem 7.

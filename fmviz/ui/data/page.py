@@ -369,13 +369,7 @@ def _notes(notes: Iterable[str]) -> None:
 def _first_rows(source: Source) -> None:
     if source.table is None:
         assert source.X is not None
-        assert source.y is not None
-        lines, base = [], int(source.reading.base == "1")
-        for label, row in zip(source.y[:_ROWS], source.X[:_ROWS], strict=True):
-            pairs = (f"{j + base}:{value:.6g}" for j, value in zip(row.indices, row.data, strict=True))
-            lines.append(" ".join((f"{label:.6g}", *pairs))[:200])
-        st.caption(f"The first of {len(source):,} rows, {source.X.shape[1]:,} features.")
-        st.code("\n".join(lines), language=None)
+        st.caption(f"{len(source):,} rows, {source.X.shape[1]:,} features.")
         return
     head = source.table.head(_ROWS)
     st.caption(f"The first of {len(source):,} rows, {source.table.shape[1]:,} columns.")
