@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
@@ -165,35 +163,3 @@ def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait
     wait_idle(page)
     verdicts = page.locator(".st-key-prox_verdicts")
     assert verdicts.get_by_text(f"{study.interactions[study.at(0)]:,}").count() == 1
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_fast_keys_are_not_lost(page, server, wait_idle):
-    open_prox(page, f"{server.url}/prox")
-    wait_idle(page)
-    slider = page.get_by_role("slider", name="Strength λ")
-    slider.focus()
-    for _ in range(8):
-        page.keyboard.press("ArrowRight", delay=20)
-        page.wait_for_timeout(60)
-    page.wait_for_url("**/prox?level=simple&distribution=blocks&d=40&k=8&log2lambda=5")
-    wait_idle(page)
-    expect(slider).to_have_attribute("aria-valuetext", power_label(5))
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_downloads(page, server, wait_idle):
-    import numpy as np
-
-    open_prox(page, f"{server.url}/prox?d=10&k=3")
-    wait_idle(page)
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Counts (CSV)").click()
-    text = Path(waiting.value.path()).read_text(encoding="utf-8")
-    assert len(text.splitlines()) == 1 + 4 * 15
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="P (CSV)").click()
-    lines = Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()
-    np.testing.assert_array_equal(np.loadtxt(lines, delimiter=","), lab.sample(10, 3))
