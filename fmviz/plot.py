@@ -312,7 +312,10 @@ def comparison(
     """
     one_of("x", x, _AXES)
     if not isinstance(runs, Mapping):
-        runs = {_title(run, number): run for number, run in enumerate(runs, 1)}
+        runs = {
+            f"{title_of_run(run)} ({run.id[:4]})" if isinstance(run, StoredRun) else f"run {number}": run
+            for number, run in enumerate(runs, 1)
+        }
     histories = {literal(str(name)): _history(run) for name, run in runs.items()}
     lines = [(name, history.attrs.get("regularizer", ""), history) for name, history in histories.items()]
     columns = {column for history in histories.values() for column in history}
@@ -364,10 +367,6 @@ def _history(run: Any) -> pd.DataFrame:
     return history
 
 
-def _title(run: Any, number: int) -> str:
-    return f"{title_of_run(run)} ({run.id[:4]})" if isinstance(run, StoredRun) else f"run {number}"
-
-
 def _stored(run: StoredRun, output: Any) -> tuple[Model, Parameters]:
     """Return the model and the parameters of one output of a stored run."""
     parameters = store().parameters(run.id)
@@ -378,52 +377,47 @@ def _stored(run: StoredRun, output: Any) -> tuple[Model, Parameters]:
     return model.of_output(parameters, whole_number("output", output or 0, 0, last))
 
 
-def _estimator(fit: Any) -> tuple[Any, Any]:
-    """Return the steps before an estimator, None without, and the estimator."""
+def _steps(fit: Any) -> tuple[Any, Any]:
+    """Return the steps of a pipeline before its last, None without, and the estimator or stored run."""
     before, machine = (fit[:-1], fit[-1]) if isinstance(fit, Pipeline) and len(fit) > 1 else (None, fit)
-    if not isinstance(machine, ModelEstimator | BayesianFM):
+    if not isinstance(machine, ModelEstimator | BayesianFM | StoredRun):
         raise ValueError(f"{type(machine).__name__} is no fit that can be drawn. {_FITS}.")
     return before, machine
 
 
 def _pairs(fit: Any, output: Any) -> tuple[PairWeights, Sequence[Any]]:
     """Return the weights of all pairs, and the names of the features."""
-    if isinstance(fit, StoredRun):
-        return pairs_of(*_stored(fit, output)), load_dataset(fit.experiment.dataset).feature_names
-    before, machine = _estimator(fit)
+    before, machine = _steps(fit)
+    if isinstance(machine, StoredRun):
+        return pairs_of(*_stored(machine, output)), load_dataset(machine.experiment.dataset).feature_names
     weights = machine.pair_weights(output)
     return weights, machine.names() if before is None else before.get_feature_names_out()
 
 
 def _effects(fit: Any, X: Any, output: Any) -> Effects:
     """Return the effects of a fit by the columns of a table, or by features."""
-    if isinstance(fit, StoredRun):
-        _, parameters = _of_pairs(*_stored(fit, output))
-        run = Run.prepare(fit.experiment).of_output(output or 0)
-        return effects_of(run, as_posterior(parameters, run.problem.loss.task == "binary"))
-    before, machine = _estimator(fit)
-    if X is None:
-        raise ValueError("X is missing: effects are read over typical rows. Give some, such as X=X_train.")
+    before, machine = _steps(fit)
     if isinstance(machine, BayesianFM):
         posterior, unit = machine.posterior_of(output), "f"
     else:
-        model, parameters, *_ = machine.fit_of(output)
-        posterior, unit = as_posterior(_of_pairs(model, parameters)[1], False), machine.unit
+        stored = isinstance(machine, StoredRun)
+        model, parameters, *_ = _stored(machine, output) if stored else machine.fit_of(output)
+        if not isinstance(model, FactorizationMachine):
+            raise ValueError(
+                f"Effects of columns are those of a factorization machine of pairs; this is {model.label}. "
+                "Its interactions() has the products by weight."
+            )
+        posterior = as_posterior(parameters, False)
+        if stored:
+            return effects_of(Run.prepare(machine.experiment).of_output(output or 0), posterior)
+        unit = machine.unit
+    if X is None:
+        raise ValueError("X is missing: effects are read over typical rows. Give some, such as X=X_train.")
     columns: Sequence[FeatureColumn]
-    if isinstance(before, Pipeline) and isinstance(before[0], TableEncoder) and len(before) == 1:
+    if before is not None and isinstance(before[0], TableEncoder) and len(before) == 1:
         columns = before[0].columns_
     else:
         names = machine.names() if before is None else before.get_feature_names_out()
         columns = [NumberColumn(name=str(name)) for name in names]
     rows = checked_data(machine, X if before is None else before.transform(X), reset=False)
     return Effects(posterior, rows, tuple(columns), unit=unit)
-
-
-def _of_pairs(model: Model, parameters: Parameters) -> tuple[Model, Parameters]:
-    """Return a factorization machine; ValueError for another model."""
-    if not isinstance(model, FactorizationMachine):
-        raise ValueError(
-            f"Effects of columns are those of a factorization machine of pairs, and this is {model.label}. "
-            "Its interactions() has the products by weight."
-        )
-    return model, parameters

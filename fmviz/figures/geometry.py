@@ -24,14 +24,6 @@ def _fade(color: str, share: float) -> str:
     return f"rgba({red},{green},{blue},{share})"
 
 
-def _broken(ways: np.ndarray) -> np.ndarray:
-    """Join polylines, shape (n, steps, 2), into one with NaN gaps."""
-    n, steps, _ = ways.shape
-    padded = np.full((n, steps + 1, 2), np.nan)
-    padded[:, :-1] = ways
-    return padded.reshape(-1, 2)
-
-
 def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> dict[str, Any]:
     x, y = np.round(points, 4).T
     line = {"color": color, "width": width, "dash": dash}
@@ -41,6 +33,15 @@ def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> 
 def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
     x, y = np.round(points, 10).T
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip"}
+
+
+def _in_space(points: np.ndarray, name: str, color: str, width: int) -> dict[str, Any]:
+    x, y, z = points.T
+    line = {"color": color, "width": width}
+    return {
+        **{"type": "scatter3d", "name": name, "mode": "lines", "hoverinfo": "skip"},
+        **{"x": x, "y": y, "z": z, "line": line},
+    }
 
 
 def plane(
@@ -94,7 +95,9 @@ def plane(
         mine = ways[codes == code]
         if not len(mine):
             continue
-        lines = _line(_broken(mine), shade, 1.0)
+        # One line, broken by NaN after every way.
+        gaps = np.pad(mine, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan)
+        lines = _line(gaps.reshape(-1, 2), shade, 1.0)
         traces.append({**lines, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
         ends = np.unique(np.round(mine[:, -1], 4), axis=0)
         width = 0 if code == 0 else 2
@@ -176,76 +179,44 @@ def space(
         In pixels.
     """
     x, y, z = np.round(np.moveaxis(surface, -1, 0), 4)
-    figure = go.Figure(
-        go.Surface(
-            x=x,
-            y=y,
-            z=z,
-            surfacecolor=np.zeros_like(x),
-            colorscale=[[0, color], [1, color]],
-            showscale=False,
-            opacity=0.55,
-            hoverinfo="skip",
-            name="unit ball",
-            lighting={"ambient": 0.55, "diffuse": 0.8, "specular": 0.15, "roughness": 0.7},
-        )
-    )
+    ball = {
+        **{"type": "surface", "name": "unit ball", "x": x, "y": y, "z": z, "hoverinfo": "skip"},
+        "surfacecolor": np.zeros_like(x),
+        **{"colorscale": [[0, color], [1, color]], "showscale": False, "opacity": 0.55},
+        "lighting": {"ambient": 0.55, "diffuse": 0.8, "specular": 0.15, "roughness": 0.7},
+    }
     # A few meridians and parallels show the shape without shading.
     every = (surface.shape[0] - 1) // 8
     lines = [surface[i] for i in range(every, surface.shape[0] - 1, every)]
     lines += [surface[:, j] for j in range(0, surface.shape[1] - 1, every)]
     gap = np.full((1, 3), np.nan)
     wire = np.concatenate([np.concatenate([line, gap]) for line in lines])
-    figure.add_scatter3d(
-        x=wire[:, 0],
-        y=wire[:, 1],
-        z=wire[:, 2],
-        mode="lines",
-        line={"color": color, "width": 2},
-        opacity=0.6,
-        hoverinfo="skip",
-        name="wires",
-    )
-    figure.add_scatter3d(
-        x=path[:, 0],
-        y=path[:, 1],
-        z=path[:, 2],
-        mode="lines",
-        line={"color": palette.NEUTRAL, "width": 6},
-        hoverinfo="skip",
-        name="path",
-    )
-    for at, name, symbol, size in ((point, "point", "circle-open", 7), (moved, "prox", "circle", 6)):
-        figure.add_scatter3d(
-            x=[at[0]],
-            y=[at[1]],
-            z=[at[2]],
-            mode="markers",
-            marker={"symbol": symbol, "size": size, "color": color, "line": {"width": 2, "color": "white"}},
-            hovertemplate=f"{name}: (%{{x:.4g}}, %{{y:.4g}}, %{{z:.4g}})<extra></extra>",
-            name=name,
-        )
     # The axes themselves, instead of a box around the picture.
     ends = 1.05 * REACH * np.eye(3)
     cross = np.concatenate([np.stack([-end, end, np.full(3, np.nan)]) for end in ends])
-    figure.add_scatter3d(
-        x=cross[:, 0],
-        y=cross[:, 1],
-        z=cross[:, 2],
-        mode="lines",
-        line={"color": palette.NEUTRAL, "width": 2},
-        hoverinfo="skip",
-        name="axes",
-    )
-    figure.add_scatter3d(
-        x=1.12 * ends[:, 0],
-        y=1.12 * ends[:, 1],
-        z=1.12 * ends[:, 2],
-        mode="text",
-        text=list(axes),
-        textfont={"color": palette.NEUTRAL, "size": 14},
-        hoverinfo="skip",
-        name="names",
+    outline = {"width": 2, "color": "white"}
+    text = {"mode": "text", "text": list(axes), "textfont": {"color": palette.NEUTRAL, "size": 14}}
+    figure = go.Figure(
+        [
+            ball,
+            {**_in_space(wire, "wires", color, 2), "opacity": 0.6},
+            _in_space(path, "path", palette.NEUTRAL, 6),
+            *(
+                {
+                    **_in_space(at[None], name, color, 2),
+                    "mode": "markers",
+                    "marker": {**{"symbol": symbol, "size": size, "color": color}, "line": outline},
+                    "hoverinfo": "all",
+                    "hovertemplate": f"{name}: (%{{x:.4g}}, %{{y:.4g}}, %{{z:.4g}})<extra></extra>",
+                }
+                for at, name, symbol, size in (
+                    (point, "point", "circle-open", 7),
+                    (moved, "prox", "circle", 6),
+                )
+            ),
+            _in_space(cross, "axes", palette.NEUTRAL, 2),
+            {**_in_space(1.12 * ends, "names", palette.NEUTRAL, 2), **text},
+        ]
     )
     hidden = {"visible": False, "range": [-1.2 * REACH, 1.2 * REACH]}
     figure.update_layout(

@@ -98,19 +98,14 @@ def render() -> None:
             _column(settings)
 
 
-def section_of(settings: Settings) -> lab.Section:
-    """Return the chosen section."""
-    return lab.PLANES[settings["plane"]] if settings["dims"] == "2" else lab.SOLIDS[settings["solid"]]
-
-
 # ------------------------------------------------------------------------------------------ the section
 
 
 @fragment
 def _section(settings: Settings) -> None:
     """Draw balls and flow; clicks and keys rerun this fragment alone."""
-    section = section_of(settings)
-    names = settings["penalties"]
+    which, among = ("plane", lab.PLANES) if settings["dims"] == "2" else ("solid", lab.SOLIDS)
+    section, names = among[settings[which]], settings["penalties"]
     letters = _LETTERS[: len(section.cells)]
     with st.container(border=True, key="geometry_box"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -121,7 +116,6 @@ def _section(settings: Settings) -> None:
                 labels={"2": "Two (2-D)", "3": "Three (3-D)"},
                 place=st.container(width="content"),
             )
-            which, among = ("plane", lab.PLANES) if settings["dims"] == "2" else ("solid", lab.SOLIDS)
             words = {name: choice.label for name, choice in among.items()}
             widgets.param(settings, which, "taken from", labels=words, place=st.container(width="content"))
             widgets.regularizers(settings, "penalties", place=st.container(width="content"))
@@ -134,9 +128,7 @@ def _section(settings: Settings) -> None:
             strict=True,
         ):
             widgets.param(settings, name, label, style="slider", step=_STEP, place=cell)
-    # The settings may just have changed.
-    section = section_of(settings)
-    point = np.array([settings[letter] for letter in _LETTERS[: len(section.cells)]])
+    point = np.array([settings[letter] for letter in letters])
     if not names:
         st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
         return
@@ -264,18 +256,8 @@ def _numbers(
     section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray, strength: float, *, large: bool
 ) -> None:
     st.markdown(f"{_point(point)} → **{_point(moved)}**")
-    if not large:
-        return
-    vanishing = lab.vanishing(section, name, point.tolist())
-    said = []
-    for letter, before, after, when in zip(_LETTERS, point, moved, vanishing, strict=False):
-        if before == 0:
-            continue
-        state = "**is 0**" if after == 0 else with_minus(f"{after:.3g}")
-        said.append(f"{letter} {state}, " + ("never 0" if when is None else f"0 from λ = {when:.4g}"))
-    st.caption("  \n".join(said))
-    P, Q = section.embed(point), section.embed(moved)
-    widgets.certificate_badge(certificate(name, P, Q, strength))
+    if large:
+        widgets.certificate_badge(certificate(name, section.embed(point), section.embed(moved), strength))
 
 
 def _legend(dims: int) -> None:

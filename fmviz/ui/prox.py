@@ -142,11 +142,8 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
     except ValueError as error:
         st.error(f"{plain(error)} Your text is kept.", icon=":material/edit_note:")
         return (), None
-    if settings.shows("matrix"):
-        d, k = P.shape
-        size = f"{d:,} {'row' if d == 1 else 'rows'} × {k:,} {'column' if k == 1 else 'columns'}"
-        kept = settings.query().get("matrix")
-        st.caption(f"Read as {size}." + ("" if kept else " Too long for the link; download it instead."))
+    if settings.shows("matrix") and not settings.query().get("matrix"):
+        st.caption("Too long for the link; download it instead.")
     return ("pasted", lab.digest(P)), P
 
 

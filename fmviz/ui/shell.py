@@ -94,7 +94,13 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with st.sidebar:
             _navigation(settings)
             _shared(settings)
-            _status()
+            if kernels := compiling():
+                st.badge(
+                    f"Compiling {plain(kernels[0])}…",
+                    icon=":material/hourglass_top:",
+                    color="orange",
+                    help="The first use of a kernel compiles it; the result is kept for the next start.",
+                )
             last = st.container()
         if settings.notices:
             st.warning("\n\n".join(map(plain, settings.notices)), icon=":material/link_off:")
@@ -280,14 +286,3 @@ def _spare_modules() -> None:
         _n_spared = len(sys.modules)
         gc.collect()
         gc.freeze()
-
-
-def _status() -> None:
-    """Draw which kernel is being compiled, if any."""
-    if kernels := compiling():
-        st.badge(
-            f"Compiling {plain(kernels[0])}…",
-            icon=":material/hourglass_top:",
-            color="orange",
-            help="The first use of a kernel compiles it; the result is kept for the next start.",
-        )

@@ -23,7 +23,7 @@ def test_runs_are_laid_over_each_other_and_keep_their_colours():
     histories[1] = ("run 1", "ti", pd.DataFrame({"epoch": [0], "seconds": [0.0]}))
     figure = figures.overlay(histories, OBJECTIVE)
     assert [trace.name for trace in figure.data] == [n for n in names if n != "run 1"]
-    assert figure.data[1].line.dash == figures.run_styles(["ti"] * 3)[2][1]
+    assert figure.data[1].line.dash == "dot"
     assert {trace.line.color for trace in figure.data} == {regularizer_color("ti")}
 
 

@@ -133,7 +133,6 @@ def test_squared_norms_never_end(paper):
 def test_words_for_odd_matrices(name, P):
     sentences = lab.what_is_special(P, lab.study(P, lab.VARIANTS[name]))
     assert all(sentence.endswith(".") for sentence in sentences)
-    assert name != "l1" or P.max() < 1e15 or "beyond the slider" in sentences[0]
 
 
 @pytest.mark.parametrize("name", ["l1", "l21", "ti"])

@@ -14,7 +14,6 @@ import numpy as np
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.penalties.operators.coupled import COUPLED_ENTRIES
 from fmviz.engine.penalties.operators.lazy import ENTRIES, ROWS
-from fmviz.lab.operators.study import first_strength
 from fmviz.operators import certificate, prox
 
 NAMES = tuple(
@@ -23,8 +22,6 @@ NAMES = tuple(
     if penalty.convex and penalty.exact_prox and not penalty.smooth
 )
 """The regularizers whose balls are convex and have corners or edges, and whose operators are exact."""
-# What is not 0 at this strength never is.
-_NEVER = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -69,10 +66,6 @@ class Section:
         for cell, value in zip(self.cells, point, strict=True):
             P[cell] = value
         return P
-
-    def read(self, P: np.ndarray) -> np.ndarray:
-        """Return the coordinates of a matrix P."""
-        return np.array([P[cell] for cell in self.cells])
 
 
 _SUM2, _SUM3 = "|a|+|b|", "|a|+|b|+|c|"
@@ -256,27 +249,6 @@ def flow(
 def zero_codes(points: np.ndarray) -> np.ndarray:
     """Return for points (n, m) which coordinates are exactly 0: the sum of 2^i over those."""
     return ((points == 0) * 2 ** np.arange(points.shape[1])).sum(axis=1)
-
-
-def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float | None]:
-    """Return for every coordinate the smallest λ at which its prox is exactly 0; None where it never is.
-
-    Found by bisection with the operator itself, to the last bit.
-    """
-
-    def at(strength: float) -> np.ndarray:
-        return np.asarray(prox_of(section, name, np.array([point]), strength)[0])
-
-    end = at(_NEVER)
-    strengths: list[float | None] = []
-    for i, value in enumerate(point):
-        if value == 0.0:
-            strengths.append(0.0)
-        elif end[i] != 0.0:
-            strengths.append(None)
-        else:
-            strengths.append(first_strength(lambda strength, i=i: at(strength)[i] == 0.0))  # type: ignore[misc]
-    return strengths
 
 
 @dataclass(frozen=True)

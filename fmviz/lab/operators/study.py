@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -140,19 +140,6 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
     )
 
 
-def first_strength(holds: Callable[[float], bool], high: float = 1.0) -> float:
-    """Return the smallest strength from which on a condition holds, to the last bit.
-
-    Found by bisection; the search for its upper end begins at `high`, above 0.
-    """
-    low = 0.0
-    while not holds(high):
-        low, high = high, 2.0 * high
-    while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarray]:
     """Return the smallest λ whose result is all zero, and which entries survive any λ, shape (d, k).
 
@@ -164,23 +151,17 @@ def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarra
     survivors = variant.prox(P / size, _NEVER) != 0
     if survivors.any():
         return None, survivors
-    return first_strength(lambda strength: not variant.prox(P, strength).any(), size), survivors
+    low, high = 0.0, size
+    while variant.prox(P, high).any():
+        low, high = high, 2.0 * high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if variant.prox(P, middle).any() else (low, middle)
+    return high, survivors
 
 
 def pairs(d: int) -> int:
     """Return the number of pairs of d features."""
     return d * (d - 1) // 2
-
-
-def strength_in_words(value: float) -> str:
-    """Return a strength, and where it lies if that is off the grid."""
-    top, bottom = 2.0 ** EXPONENTS[-1], 2.0 ** EXPONENTS[0]
-    text = f"{value:.4g}"
-    if value > top:
-        return f"{text} (beyond the slider, which ends at {top:g})"
-    if value < bottom:
-        return f"{text} (below the slider, which starts at {bottom:g})"
-    return text
 
 
 def what_is_special(P: np.ndarray, shown: Study) -> list[str]:
@@ -218,7 +199,7 @@ def _end(P: np.ndarray, shown: Study) -> str:
             why = ", the largest |p|"
         elif math.isclose(shown.zero_from, norm, rel_tol=1e-9):
             why = ", the largest row norm"
-        return f"All zero from λ = {strength_in_words(shown.zero_from)}{why}."
+        return f"All zero from λ = {shown.zero_from:.4g}{why}."
     survivors = shown.survivors
     if np.array_equal(survivors, P != 0):
         return "Never all zero: it shrinks, and drops nothing."

@@ -231,12 +231,9 @@ def _draw_suspects(reading: Opened) -> None:
         yield suspicious_rows(reading.experiment, reading.parameters, reading.output, should_stop)
 
     results = in_background(reading, "suspects", make, "Fitting with a cap.")
-    if results:
-        _draw_rows(reading, results[-1])
-
-
-def _draw_rows(reading: Opened, suspicion: Suspicion) -> None:
-    """Draw outliers as a table, the furthest off first, with a CSV of all."""
+    if not results:
+        return
+    suspicion = results[-1]
     places, dataset, errors = suspicion.listed, reading.dataset, suspicion.errors
     st.markdown(plain(suspicion.message))
     table = rows_table(dataset, errors, places[:LISTED], _COLUMNS)
