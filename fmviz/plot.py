@@ -194,12 +194,9 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
                 lines += table[column].map(words.format)
         for line, rows in table.groupby(lines, sort=False):
             kind = name if line == label else line
-            rows = rows.assign(label=literal(line.strip()), regularizer=kind)
-            tables.append(rows.sort_values("lambda_sparse"))
+            tables.append(rows.assign(label=literal(line.strip()), regularizer=kind))
     table = pd.concat(tables)
-    judged = _metric(metric, table)
-    total = int(table[judged.name].max()) if judged.name.startswith("used_") else None
-    return strength_path.path(table, judged, x=against, total=total)  # type: ignore[arg-type]
+    return strength_path.path(table, _metric(metric, table), x=against)  # type: ignore[arg-type]
 
 
 def operators(

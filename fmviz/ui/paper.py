@@ -198,7 +198,7 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             st.button("Back to the last result", icon=":material/undo:", key="paper_back", on_click=forget)
     st.code(_command(artefact, budget), language="sh")
     if task is not None:
-        watch(task, partial(_task, artefact, parts), _words, lambda view: int(10 * _done(view)))
+        watch(task, partial(_task, artefact, parts), _words, lambda view: int(10 * _words(view)[1]))
     elif kept is not None:
         _kept(artefact, kept)
     else:
@@ -213,16 +213,13 @@ def _command(artefact: Artefact, budget: str) -> str:
     return f"python -m fmviz paper {artefact.name} --budget {budget}"
 
 
-def _done(view: TaskView) -> float:
-    """Return which part of a result there is."""
-    return min(view.items[-1].done / max(view.items[-1].total, 1), 1.0) if view.items else 0.0
-
-
-def _words(view: TaskView) -> tuple[str, float | None]:
-    if not view.items:
-        return f"{pace(view, 0, 1)}. {view.message}", 0.0
-    result: Result = view.items[-1]
-    return f"{pace(view, result.done, max(result.total, 1))}. {result.message}", _done(view)
+def _words(view: TaskView) -> tuple[str, float]:
+    """Return how far a reproduction is: in words, and which part of it there is."""
+    done, total, message = 0, 1, view.message
+    if view.items:
+        result: Result = view.items[-1]
+        done, total, message = result.done, max(result.total, 1), result.message
+    return f"{pace(view, done, total)}. {message}", min(done / total, 1.0)
 
 
 def _task(artefact: Artefact, parts: int, view: TaskView) -> None:

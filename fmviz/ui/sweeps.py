@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.choices import why_not
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import comparison as figures
+from fmviz.figures import strength_path
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
@@ -203,14 +203,14 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
                 help=f"By the mean of {judged.label} over the seeds.",
             )
     if len(plan.grid["lambda_sparse"]) > 1:
-        left, right = st.columns(2)
-        for column, value, error, shown in (
-            (left, "mean", "std", judged),
-            (right, "interactions", None, USED_INTERACTIONS),
+        named = {"method": "label", "mean": judged.name, "interactions": USED_INTERACTIONS.name}
+        drawn = means.rename(columns=named)
+        for column, shown, error in zip(
+            st.columns(2), (judged, USED_INTERACTIONS), ("std", None), strict=True
         ):
             curves(
-                figures.against_strength(means, value, error, shown),
-                key=f"sweeps_{value}",
+                strength_path.path(drawn, shown, error=error, height=340),
+                key=f"sweeps_{shown.name}",
                 alt=f"{shown.label} against λ, a curve for each method.",
                 live=view.state.active,
                 place=column,

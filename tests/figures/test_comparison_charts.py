@@ -37,7 +37,6 @@ def test_axes_are_within_what_a_metric_can_be(metric, most):
     column = COLUMNS[metric]
     drawn = [
         figures.overlay([("a", "ti", table)], column),
-        figures.against_strength(table, metric, None, column),
         strength_path.path(table.assign(used_interactions=[3, 4]), column),
     ]
     for figure in drawn:

@@ -25,7 +25,7 @@ TABLE = pd.DataFrame(
 
 
 def test_a_line_for_every_regularizer_with_what_a_click_needs():
-    figure = figures.path(TABLE, USED_INTERACTIONS, total=4950)
+    figure = figures.path(TABLE, USED_INTERACTIONS)
     first, second = figure.data
     assert (first.name, second.name) == ("ℓ₁", "TI")
     assert first.line.color == regularizer_color("l1")

@@ -175,29 +175,6 @@ def test_numbers_are_changed_in_their_own_units(store):
     assert "change" not in written(app), "another row has its own values"
 
 
-def test_what_was_stopped_can_be_started_again(store, monkeypatch, sentences):
-    monkeypatch.setattr("fmviz.ui.interactions.opened._INLINE_ROWS", 0)
-    run = trained()
-    manager = tasks.manager()
-    submit = manager.submit
-
-    def stopped(key, make, most=None):
-        def begin(should_stop):
-            should_stop.__self__.set()  # as the button does
-            return make(should_stop)
-
-        return submit(key, begin, most)
-
-    monkeypatch.setattr(manager, "submit", stopped)
-    app = page("interactions", run=run)
-    sentences(app, "interactions", "stopped")
-    again = next(button for button in app.button if button.label == "Start again")
-    monkeypatch.setattr(manager, "submit", submit)
-    again.click().run()
-    app.run()
-    assert "The strongest pair." in words(app)
-
-
 @pytest.mark.faultless(False)
 def test_a_run_that_cannot_be_read_says_why(store, sentences):
     run = trained()
