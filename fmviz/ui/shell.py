@@ -241,10 +241,8 @@ def _teach(settings: Settings) -> None:
 
     Drawn last: it offers what the page has drawn.
     """
-    restricted = len({*settings["hide"], *settings["lock"]})
-    words = settings.seen
-    for name in (*settings["hide"], *settings["lock"]):
-        words.setdefault(name, "")
+    restricted = (*settings["hide"], *settings["lock"])
+    words = settings.seen | {name: settings.seen.get(name, "") for name in restricted}
     with st.popover("Teach", icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
         st.markdown(
             "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
@@ -264,9 +262,6 @@ def _teach(settings: Settings) -> None:
         address = here._replace(query=urlencode(settings.query(), safe=","), fragment="")
         st.code(address.geturl(), language=None, wrap_lines=True)
         if restricted:
-            st.caption(
-                f"{restricted} {'control is' if restricted == 1 else 'controls are'} hidden or locked here."
-            )
             st.button(
                 "Show and unlock everything",
                 icon=":material/lock_open:",
