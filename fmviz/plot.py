@@ -182,7 +182,7 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
     tables = []
     for name, item in given.items():
         table = getattr(item, "path_", item)
-        if not isinstance(table, pd.DataFrame) or "lambda_sparse" not in table:
+        if not isinstance(table, pd.DataFrame) or not {*strength_path.X_TITLES} <= {*table}:
             raise ValueError(
                 f"path = {item!r} is no path. Give what fmviz.regularization_path returns, an estimator with "
                 "path_, or a dict of these."

@@ -20,6 +20,7 @@ from fmviz.lab.store.recorder import Recorder
 
 X, Y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
 NAMES = ["<b>first</b>", *map(str, range(1, 20))]
+PATH = pd.DataFrame({"lambda_sparse": [1.0], "used_interactions": 3, "loss": 1.0})
 SETTINGS = {"lambda_p": 0.1, "lambda_sparse": 0.1, "random_state": 0}
 
 
@@ -125,7 +126,8 @@ def test_a_stored_run_is_read_with_its_data(stored):
         (lambda: fmviz.plot.effects(fit(), "1", "1", X=X), "one or two different"),
         (lambda: fmviz.plot.effects(fit(model="all_subsets", max_iter=3, tol=0), X=X), r"interactions\(\)"),
         (lambda: fmviz.plot.path(3), "fmviz.regularization_path"),
-        (lambda: fmviz.plot.path(pd.DataFrame({"lambda_sparse": [1.0], "loss": 1.0}), "rmse"), "one of loss"),
+        (lambda: fmviz.plot.path(pd.DataFrame({"lambda_sparse": [1.0], "loss": 1.0})), "is no path"),
+        (lambda: fmviz.plot.path(PATH, "rmse"), "one of loss"),
         (lambda: fmviz.plot.operators([1.0], ["l3"]), "choose one of l2, l1"),
         (lambda: fmviz.plot.training([1]), "no run"),
         (lambda: fmviz.plot.training([]), "for one at least"),
