@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fmviz import datasets, metrics
+    from fmviz import datasets, metrics, plot
     from fmviz.choices import list_losses, list_models, list_regularizers, list_solvers, why_not
     from fmviz.engine import losses, models, penalties, solvers
     from fmviz.engine.design import augmented
@@ -67,6 +67,7 @@ __all__ = [
     "metrics",
     "models",
     "penalties",
+    "plot",
     "prox",
     "regularization_path",
     "regularizer_value",
@@ -111,7 +112,7 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
-    if name in ("datasets", "metrics"):
+    if name in ("datasets", "metrics", "plot"):
         return import_module(f"fmviz.{name}")
     if name in ("losses", "models", "penalties", "solvers"):
         return import_module(f"fmviz.engine.{name}")

@@ -41,7 +41,11 @@ MADE_UP = Artefact(
     minutes={"quick": 0.1, "full": 0.1},
     runner=runner,
     judging=judge,
-    picture={"kind": "curves", "x_title": "k", "y_title": "score"},
+    picture={
+        "kind": "lines",
+        "table": "test",
+        **{"panel": "data", "x": "bases", "y": "score", "x_title": "k", "y_title": "score"},
+    },
     published=(
         {
             "table": "test",

@@ -14,7 +14,7 @@ import fmviz
 
 ROOT = Path(fmviz.__file__).parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-PUBLIC_MODULES = ("fmviz.datasets", "fmviz.estimators", "fmviz.metrics", "fmviz.paths")
+PUBLIC_MODULES = ("fmviz.datasets", "fmviz.estimators", "fmviz.metrics", "fmviz.paths", "fmviz.plot")
 WITH_EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for path in sorted((ROOT / "fmviz").rglob("*.py"))

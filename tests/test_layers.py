@@ -64,6 +64,11 @@ FLOORS: dict[str, Floor] = {
         ("engine", "metrics", "tables", "lab", "figures"),
         (*_TABLES, "jinja2", "markupsafe"),
     ),
+    "plot": Floor(
+        ("fmviz/plot.py",),
+        ("engine", "metrics", "estimators", "tables", "lab", "figures", "report"),
+        (*_TABLES, "plotly", "sklearn"),
+    ),
     "cli": Floor(
         ("fmviz/cli/", "fmviz/__main__.py"),
         ("engine", "names", "metrics", "package", "estimators", "tables", "lab", "figures", "report"),
@@ -71,7 +76,7 @@ FLOORS: dict[str, Floor] = {
     ),
     "ui": Floor(
         ("fmviz/ui/",),
-        ("engine", "names", "metrics", "estimators", "tables", "lab", "figures", "report"),
+        ("engine", "names", "metrics", "estimators", "tables", "lab", "figures", "report", "plot"),
         (*_TABLES, "plotly", "starlette", "streamlit"),
     ),
     "entry": Floor(("app.py", "pages/"), ("ui",), ("streamlit",)),

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .errors import finite_number, one_of, whole_number
 
-__all__ = ["STRENGTHS", "Change", "Schedule", "changes_of"]
+__all__ = ["STRENGTHS", "Change", "Schedule", "changes_of", "strengths_in_words"]
 
 STRENGTHS = ("lambda_sparse", "lambda_p", "lambda_w")
 """The strengths that can change."""
+
+
+def strengths_in_words(values: Mapping[str, Any]) -> str:
+    """Return strengths, of several outputs one for each, with their symbols."""
+    numbers = {name: " ".join(f"{value:.3g}" for value in np.ravel(values[name])) for name in STRENGTHS}
+    return "λ = {lambda_sparse}, λ_p = {lambda_p}, λ_w = {lambda_w}".format(**numbers)
 
 
 class Change(NamedTuple):

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from html import escape
 from typing import Any
 
 from .parameters import Parameters
+
+
+def html_table(rows: Mapping[str, str]) -> str:
+    """Return rows of a name and a text as an HTML table for notebooks, escaped, without empty ones."""
+    cells = (
+        f"<tr><th style='text-align: left'>{escape(name)}</th>"
+        f"<td style='text-align: left; white-space: pre-line'>{escape(text)}</td></tr>"
+        for name, text in rows.items()
+        if text
+    )
+    return f"<table>{''.join(cells)}</table>"
 
 
 class Reason(StrEnum):
@@ -109,6 +121,20 @@ class Snapshot:
         scalars: dict[str, Any] = {name: record[name] for name in own}
         metrics = {name: value for name, value in record.items() if name not in own}
         return cls(**scalars, parameters=parameters, metrics=metrics, status=status)
+
+    def described(self) -> dict[str, str]:
+        """Return its figures by their names for people, and how the run ended."""
+        return {
+            "Epochs": f"{self.epoch:,}",
+            "Objective": f"{self.objective:.6g}",
+            "Used": f"{self.used_interactions:,} interactions of {self.used_features:,} features",
+            **{name.replace("_", " ").capitalize(): f"{value:.4g}" for name, value in self.metrics.items()},
+            "Certificate": f"{self.certificate:.2g}",
+            "Status": "" if self.status is None else self.status.message,
+        }
+
+    def _repr_html_(self) -> str:
+        return html_table(self.described())
 
     def record(self) -> dict[str, float | int]:
         """Return the scalars, flat: one row of a history."""

@@ -20,10 +20,11 @@ from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, chosen_solver, for_other_rows, iterate
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
+from fmviz.engine.interactions.weights import PairWeights
 from fmviz.engine.models import ConvexFM, Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Formulation, Problem
-from fmviz.engine.schedule import STRENGTHS
+from fmviz.engine.schedule import STRENGTHS, strengths_in_words
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.starts.informed import why_empty
@@ -41,7 +42,7 @@ from .fitting import (
     restore_features,
     with_arrays,
 )
-from .interactions import Fit, attributes, ranked, weight_of
+from .interactions import Fit, attributes, fitted_pairs, ranked, weight_of
 
 Callback: TypeAlias = Callable[[Snapshot], Any]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
@@ -266,6 +267,13 @@ class ModelEstimator(SparseInput):
             warnings.warn(why, CollapseWarning, stacklevel=4)
         self._records = records
         self._store(problem, restore_features(end, problem.model, kept, self.n_features_in_))
+        strengths = strengths_in_words({name: getattr(problem, name) for name in STRENGTHS})
+        self._described = {
+            "Model": f"{problem.model.label}, rank {problem.rank}",
+            "Regularizer": f"{problem.penalty.label}; {strengths}",
+            "Solver": solver.label,
+            **end.described(),
+        }
         self.certificate_ = end.certificate
         self.status_ = end.status
         self.n_iter_ = snapshot.epoch
@@ -293,6 +301,7 @@ class ModelEstimator(SparseInput):
     def _keep(self, problem: Problem, parameters: Parameters) -> None:
         """Keep what predictions need, as settings may change: of the target the labels, but no values."""
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
+        self._fitted_penalty = problem.penalty
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
         self._fitted_dummies, self._parameters = self._dummies(), parameters
 
@@ -308,7 +317,7 @@ class ModelEstimator(SparseInput):
         by_hand = {name: value for name, value in own.items() if not isinstance(value, dict | None)}
         return self._parameters.replace(**by_hand)
 
-    def _fit_of(self, output: Any) -> Fit:
+    def fit_of(self, output: Any) -> Fit:
         """Return the fit of one output, by its label or number; None is allowed for a single output."""
         check_is_fitted(self)
         model, parameters = self._fitted_model, self._fitted_parameters()
@@ -351,7 +360,7 @@ class ModelEstimator(SparseInput):
         if output is None and self._fitted_model.n_outputs_of(self._parameters) > 1:
             names = self._fitted_target.output_names
             return by_output({name: self.interactions(top, order, name) for name in names})
-        return ranked(self._fit_of(output), self._names(), top, order)
+        return ranked(self.fit_of(output), self.names(), top, order)
 
     def interaction_weight(self, features: Sequence[Any], output: Any = None) -> float:
         """Return the weight of the product of distinct features, as in `interactions`.
@@ -374,7 +383,16 @@ class ModelEstimator(SparseInput):
             If a feature does not exist or is named twice, fewer than two are named, or there is no such
             output.
         """
-        return weight_of(self._fit_of(output), self._names(), features)
+        return weight_of(self.fit_of(output), self.names(), features)
+
+    @property
+    def unit(self) -> str:
+        """The unit of f: "log-odds" where the loss gives probabilities."""
+        return "f" if self._fitted_loss.probability(np.zeros(1)) is None else "log-odds"
+
+    def pair_weights(self, output: Any = None) -> PairWeights:
+        """Return the weights of all pairs of features of one output; ValueError where f has none."""
+        return fitted_pairs(self.fit_of(output), self.n_features_in_)
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -392,11 +410,9 @@ class ModelEstimator(SparseInput):
     def history_(self) -> pd.DataFrame:
         """One row per snapshot: epoch, objective and its parts, seconds, as in `Snapshot.record`."""
         check_is_fitted(self)
-        return pd.DataFrame.from_records(self._records)
-
-    def _names(self) -> np.ndarray:
-        """Return the names of the features, or their indices where they have none."""
-        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        history = pd.DataFrame.from_records(self._records)
+        history.attrs["regularizer"] = self._fitted_penalty.name
+        return history
 
 
 def _stacked(each: Sequence[Any]) -> Any:

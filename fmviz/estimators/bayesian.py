@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
-from fmviz.engine.interactions.weights import Interactions
+from fmviz.engine.interactions.weights import Interactions, PairWeights
 from fmviz.engine.sampling.gibbs import Draw
 from fmviz.engine.sampling.posterior import Posterior, draws_by_output, intervals_of
 from fmviz.engine.target import Target
@@ -24,7 +24,7 @@ from .fitting import SparseInput, by_output, checked_data, keep_parameters, one_
 from .supervised import LabelClassifier, classes_of
 
 
-class _BayesianFM(SparseInput):
+class BayesianFM(SparseInput):
     """Common base of the regressor and the classifier."""
 
     def _sample(self, X: Any, target: Target, binary: bool) -> list[list[Draw]]:
@@ -49,6 +49,7 @@ class _BayesianFM(SparseInput):
         posterior = self._posterior = Posterior.of(chains, binary)
         self.P_, self.w_, self.intercept_ = posterior.P, posterior.w, posterior.intercept
         self._target = replace(target, values=target.values[:0])
+        self._described = {"Model": f"Bayesian factorization machine, rank {rank}", "Samples": f"{kept:,}"}
         return chains
 
     def _grouped(self, d: int) -> np.ndarray:
@@ -66,6 +67,15 @@ class _BayesianFM(SparseInput):
         X = checked_data(self, X, reset=False)
         each = [read(posterior, X) for posterior in self._posterior.machines]
         return np.stack(each, axis=-1) if len(each) > 1 else each[0]
+
+    def posterior_of(self, output: Any = None) -> Posterior:
+        """Return the samples of one output, by its label or number, by default of the first."""
+        check_is_fitted(self)
+        return self._posterior.machines[0 if output is None else self._target.output(output)]
+
+    def pair_weights(self, output: Any = None) -> PairWeights:
+        """Return the mean weights of all pairs of features."""
+        return Interactions.of(self.posterior_of(output).mean_factors())
 
     def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
         """Return the pairs of features of largest mean weight, with their intervals and probabilities.
@@ -97,12 +107,10 @@ class _BayesianFM(SparseInput):
         if output is None and self._target.n_outputs > 1:
             outputs = self._target.output_names
             return by_output({name: self.interactions(top, level, name) for name in outputs})
-        posterior = self._posterior.machines[0 if output is None else self._target.output(output)]
-        d, L = self.n_features_in_, posterior.mean_factors()
-        pairs, weight, *_ = Interactions.of(L).ranked(top)
+        posterior, names = self.posterior_of(output), self.names()
+        pairs, weight, *_ = self.pair_weights(output).ranked(top)
         i, j = pairs.T
         intervals = intervals_of(posterior.weights(i, j), level, weight)
-        names = getattr(self, "feature_names_in_", np.arange(d))
         return pd.DataFrame(
             {
                 "feature_i": names[i],
@@ -118,7 +126,7 @@ def _moments(posterior: Posterior, X: Any) -> np.ndarray:
     return np.hstack([[part.mean(axis=0), part.var(axis=0)] for part in posterior.each(X)])
 
 
-class BayesianFMRegressor(RegressorMixin, _BayesianFM):
+class BayesianFMRegressor(RegressorMixin, BayesianFM):
     """Factorization machine averaged over samples of its posterior distribution, without tuning.
 
     y = f(x) + ε with f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, ε ~ N(0, 1/α), normal priors on the
@@ -227,7 +235,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         return mean, np.sqrt(variance + np.square(self.noise_).mean(axis=-1))
 
 
-class BayesianFMClassifier(LabelClassifier, _BayesianFM):
+class BayesianFMClassifier(LabelClassifier, BayesianFM):
     """Probit factorization machine for classes, averaged over samples of its posterior distribution.
 
     P(second class | x) = Φ(f(x)), Φ the distribution function of the normal distribution; otherwise as

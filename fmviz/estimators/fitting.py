@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,7 +23,7 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
-from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.snapshot import Snapshot, html_table
 from fmviz.engine.solvers import Solver
 from fmviz.engine.target import Target
 
@@ -76,11 +77,44 @@ def by_output(tables: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
 class SparseInput(BaseEstimator):
     """Base of estimators that take sparse X and several targets."""
 
+    # What was fitted, by its names for people; empty before a fit.
+    _described: Mapping[str, str] = MappingProxyType({})
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
+
+    def names(self) -> np.ndarray:
+        """Return the names of the features, or their indices where they have none."""
+        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what notebooks show: scikit-learn's diagram, and after a fit a table of what was fitted."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and self._described:
+            bundle["text/html"] += html_table(
+                {**self._described, "Strongest, for a unit of each": self._strongest()}
+            )
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        return self._repr_mimebundle_()["text/html"]
+
+    def _strongest(self) -> str:
+        """Return the products of largest weight in words, none where there are too many to rank."""
+        try:
+            table = self.interactions(top=5).sort_values("weight", key=abs, ascending=False)[:5]
+        except ValueError:
+            return ""
+        sets = [" × ".join(map(str, features)) for features in table.filter(like="feature_").to_numpy()]
+        if "output" in table:
+            sets = [f"{output}: {features}" for output, features in zip(table["output"], sets, strict=True)]
+        return "\n".join(
+            f"{features} {'raises' if weight > 0 else 'lowers'} f by {abs(weight):.3g}"
+            for features, weight in zip(sets, table["weight"], strict=True)
+        )
 
 
 LOSS = "validation_loss"

@@ -130,7 +130,7 @@ def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None) -> p
             f"order = {chosen} is not in this model; it has products of order {', '.join(map(str, orders))}."
         )
     if (products := orders[chosen]) is None:
-        ranking = _pairs(fit, names.size).ranked(top)
+        ranking = fitted_pairs(fit, names.size).ranked(top)
         i, j = names[ranking.sets].T
         return pd.DataFrame({"feature_i": i, "feature_j": j, "weight": ranking.weight})
     features, weight, *_ = products.ranked(top, repeated=True)
@@ -145,7 +145,7 @@ def weight_of(fit: Fit, names: np.ndarray, features: Sequence[Any]) -> float:
     if len(chosen) not in orders:
         return 0.0
     if (products := orders[len(chosen)]) is None:
-        return float(_pairs(fit, names.size).among(*np.array(chosen)[:, None])[0].item())
+        return float(fitted_pairs(fit, names.size).among(*np.array(chosen)[:, None])[0].item())
     return products.entry(chosen)
 
 
@@ -154,8 +154,16 @@ def _products(fit: Fit, order: int) -> dict[int, Interactions | None]:
     return {**_split(*fit[:3], order)[2]} if isinstance(fit[0], PRODUCTS) else {2: None}
 
 
-def _pairs(fit: Fit, d: int) -> PairWeights:
-    """Return the weights of the pairs of the features of X."""
+def fitted_pairs(fit: Fit, d: int) -> PairWeights:
+    """Return the weights of the pairs of the features of X; ValueError where f has none."""
+    orders = _products(fit, 2)
+    if 2 not in orders:
+        raise ValueError(
+            f"This model has no pairs: its products are of {', '.join(map(str, orders))} features. Call "
+            "interactions() for them."
+        )
+    if (products := orders[2]) is not None:
+        return products
     model, parameters, _, entries = fit
     alone = parameters.replace(P=np.ascontiguousarray(parameters.P[:d]), w=parameters.w[:d])
     return pairs_of(model, alone, entries=entries)

@@ -12,15 +12,6 @@ from fmviz.figures.training import DASHES, X_TITLES, X, finish, metric_axis, thi
 from fmviz.metrics import Metric
 
 
-def run_styles(regularizers: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the colour of every run's regularizer, and a dash that distinguishes runs of one colour."""
-    before = [regularizers[:place].count(name) for place, name in enumerate(regularizers)]
-    return [
-        (palette.regularizer_color(name), DASHES[count % len(DASHES)])
-        for name, count in zip(regularizers, before, strict=True)
-    ]
-
-
 def overlay(
     histories: Sequence[tuple[str, str, pd.DataFrame]],
     metric: Metric,
@@ -41,11 +32,12 @@ def overlay(
     figure, column = go.Figure(), metric.name
     values: list[float] = []
     regularizers = {name: regularizer for name, regularizer, _ in histories}
-    styles = dict(zip(regularizers, run_styles(list(regularizers.values())), strict=True))
-    for name, _, history in histories:
+    alike = [*regularizers.values()]
+    # Runs of one colour have different dashes.
+    dashes = {name: alike[:at].count(alike[at]) for at, name in enumerate(regularizers)}
+    for name, regularizer, history in histories:
         if column not in history:
             continue
-        color, dash = styles[name]
         rows = thin(history.dropna(subset=[column]))
         values += rows[column].tolist()
         figure.add_scatter(
@@ -56,7 +48,11 @@ def overlay(
             showlegend=not any(trace.name == name for trace in figure.data),
             mode="lines+markers" if len(rows) <= 30 else "lines",
             marker={"size": 5},
-            line={"color": color, "dash": dash, "width": 2},
+            line={
+                "color": palette.regularizer_color(regularizer),
+                "dash": DASHES[dashes[name] % len(DASHES)],
+                "width": 2,
+            },
             hovertemplate="%{y:.5g}",
         )
     figure.update_xaxes(title=X_TITLES[x], rangemode="tozero")
@@ -108,41 +104,3 @@ def equal_sparsity(table: pd.DataFrame, metric: str, title: str) -> go.Figure:
     )
     # The numbers stand on the bars.
     return finish(figure, 300, 30, yaxis_visible=False)
-
-
-def against_strength(table: pd.DataFrame, value: str, error: str | None, metric: Metric) -> go.Figure:
-    """Draw means against λ, a curve for every method.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``method``, ``regularizer``, ``lambda_sparse``, `value` and `error`.
-    value : str
-        The column that is drawn.
-    error : str, optional
-        The column of the bars.
-    metric : Metric
-        What the values are of.
-    """
-    figure = go.Figure()
-    for (method, regularizer), rows in table.groupby(["method", "regularizer"], sort=False):
-        rows = rows.sort_values("lambda_sparse")
-        figure.add_scatter(
-            x=rows["lambda_sparse"],
-            y=rows[value],
-            error_y=None if error is None else {"array": rows[error].fillna(0), "thickness": 1, "width": 3},
-            name=str(method),
-            mode="lines+markers",
-            line={"color": palette.regularizer_color(str(regularizer)), "width": 2},
-            hovertemplate="%{y:.5g}",
-        )
-    figure.update_xaxes(title="λ", type="log", dtick=1, exponentformat="power")
-    figure.update_yaxes(metric_axis(metric, table[value]))
-    return finish(
-        figure,
-        340,
-        30,
-        hovermode="x unified",
-        showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
-    )

@@ -103,7 +103,7 @@ def curves_of_words(curves: pd.DataFrame, name: str, word: str, unit: str) -> go
 
 def surface(
     effect: np.ndarray,
-    rows: np.ndarray,
+    rows: np.ndarray | None,
     labels: tuple[Sequence[str], Sequence[str]],
     ends: Sequence[np.ndarray | None],
     names: tuple[str, str],
@@ -115,8 +115,10 @@ def surface(
 
     Parameters
     ----------
-    effect, rows : (m, n) ndarrays
-        The mean over the rows of each cell, NaN without any, and their number.
+    effect : (m, n) ndarray
+        The mean over the rows of each cell, NaN without any.
+    rows : (m, n) ndarray or None
+        Their number.
     labels : pair of sequences of str
         What rows and columns of the picture stand for.
     ends : pair of (m, 2) ndarrays or None
@@ -144,8 +146,10 @@ def surface(
             zmax=top,
             colorscale=[*colors.negative[::-1], colors.zero, *colors.positive],
             hoverongaps=False,
-            customdata=np.dstack([heads, rows]),
-            hovertemplate="%{customdata[0]}: %{z:+.3g}, %{customdata[1]:,} rows<extra></extra>",
+            customdata=heads[:, :, None] if rows is None else np.dstack([heads, rows]),
+            hovertemplate="%{customdata[0]}: %{z:+.3g}"
+            + ("" if rows is None else ", %{customdata[1]:,} rows")
+            + "<extra></extra>",
             colorbar={"title": {"text": literal(unit), "side": "right"}, "thickness": 12},
         )
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,44 +18,10 @@ ZERO_SYMBOLS: tuple[str, ...] = ("circle", "line-ew-open", "line-ns-open", "x-th
 _CLEAR = "rgba(0,0,0,0)"
 
 
-@dataclass(frozen=True)
-class Flow:
-    """The flow of a proximal operator in the plane, and its action on one point.
-
-    Attributes
-    ----------
-    levels : sequence of (n, 2) ndarray
-        Curves of equal Ω, the unit ball first.
-    ways : (n, steps, 2) ndarray
-        From points of a grid to their prox.
-    codes : (n,) ndarray of int
-        Which coordinates of the ends are exactly 0: the sum of 2^i over those.
-    path : (m, 2) ndarray
-        Where the point goes as λ grows.
-    point, moved : (2,) ndarray
-        The point and its prox at the present λ.
-    """
-
-    levels: Sequence[np.ndarray]
-    ways: np.ndarray
-    codes: np.ndarray
-    path: np.ndarray
-    point: np.ndarray
-    moved: np.ndarray
-
-
 def _fade(color: str, share: float) -> str:
     """Return a hex colour with an opacity."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"
-
-
-def _broken(ways: np.ndarray) -> np.ndarray:
-    """Join polylines, shape (n, steps, 2), into one with NaN gaps."""
-    n, steps, _ = ways.shape
-    padded = np.full((n, steps + 1, 2), np.nan)
-    padded[:, :-1] = ways
-    return padded.reshape(-1, 2)
 
 
 def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> dict[str, Any]:
@@ -70,32 +35,54 @@ def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip"}
 
 
+def _in_space(points: np.ndarray, name: str, color: str, width: int) -> dict[str, Any]:
+    x, y, z = points.T
+    line = {"color": color, "width": width}
+    return {
+        **{"type": "scatter3d", "name": name, "mode": "lines", "hoverinfo": "skip"},
+        **{"x": x, "y": y, "z": z, "line": line},
+    }
+
+
 def plane(
-    flow: Flow,
+    levels: Sequence[np.ndarray],
+    ways: np.ndarray,
+    codes: np.ndarray,
+    path: np.ndarray,
+    point: np.ndarray,
+    moved: np.ndarray,
     axes: Sequence[str],
     *,
     color: str,
-    lattice: np.ndarray | None = None,
+    lattice: np.ndarray,
     height: int = 260,
 ) -> go.Figure:
     """Draw the unit ball, the flow of the operator and the path of one point.
 
     Parameters
     ----------
-    flow : Flow
-        What is drawn.
+    levels : sequence of (n, 2) ndarray
+        Curves of equal Ω, the unit ball first.
+    ways : (n, steps, 2) ndarray
+        From points of a grid to their prox.
+    codes : (n,) ndarray of int
+        Which coordinates of the ends are exactly 0: the sum of 2^i over those.
+    path : (m, 2) ndarray
+        Where the point goes as λ grows.
+    point, moved : (2,) ndarray
+        The point and its prox at the present λ.
     axes : (str, str)
         The names of the coordinates.
     color : str
         Of the regularizer.
-    lattice : (m,) ndarray, optional
+    lattice : (m,) ndarray
         Coordinates at which a click is taken: an invisible grid over the plane, the last trace.
     height : int
         In pixels.
     """
     # Built in one call: adding traces one by one takes several times as long, at every click.
     traces: list[dict[str, Any]] = []
-    for number, level in enumerate(flow.levels):
+    for number, level in enumerate(levels):
         ball = number == 0
         traces.append(
             {
@@ -105,12 +92,14 @@ def plane(
             }
         )
     for code, (shade, symbol) in enumerate(zip(ZERO_COLORS, ZERO_SYMBOLS, strict=True)):
-        mine = flow.codes == code
-        if not mine.any():
+        mine = ways[codes == code]
+        if not len(mine):
             continue
-        ways = _line(_broken(flow.ways[mine]), shade, 1.0)
-        traces.append({**ways, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
-        ends = np.unique(np.round(flow.ways[mine, -1], 4), axis=0)
+        # One line, broken by NaN after every way.
+        gaps = np.pad(mine, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan)
+        lines = _line(gaps.reshape(-1, 2), shade, 1.0)
+        traces.append({**lines, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
+        ends = np.unique(np.round(mine[:, -1], 4), axis=0)
         width = 0 if code == 0 else 2
         size = 4 if code == 0 else 9
         marker = {"color": shade, "symbol": symbol, "size": size, "line": {"width": width, "color": shade}}
@@ -118,15 +107,14 @@ def plane(
     ring = {"symbol": "circle-open", "size": 14, "color": color, "line": {"width": 3}}
     disc = {"symbol": "circle", "size": 12, "color": color, "line": {"width": 2, "color": "white"}}
     traces += [
-        {**_line(flow.path, color, 4.0), "name": "path"},
-        {**_dots(flow.point[None], ring), "name": "point"},
-        {**_dots(flow.moved[None], disc), "name": "prox"},
+        {**_line(path, color, 4.0), "name": "path"},
+        {**_dots(point[None], ring), "name": "point"},
+        {**_dots(moved[None], disc), "name": "prox"},
     ]
-    if lattice is not None:
-        # Transparent and without labels, but still clickable.
-        grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
-        clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
-        traces.append({**clicks, "name": "click"})
+    # Transparent and without labels, but still clickable.
+    grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
+    clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
+    traces.append({**clicks, "name": "click"})
     span = REACH * 1.06
     axis = {
         "automargin": False,
@@ -191,76 +179,44 @@ def space(
         In pixels.
     """
     x, y, z = np.round(np.moveaxis(surface, -1, 0), 4)
-    figure = go.Figure(
-        go.Surface(
-            x=x,
-            y=y,
-            z=z,
-            surfacecolor=np.zeros_like(x),
-            colorscale=[[0, color], [1, color]],
-            showscale=False,
-            opacity=0.55,
-            hoverinfo="skip",
-            name="unit ball",
-            lighting={"ambient": 0.55, "diffuse": 0.8, "specular": 0.15, "roughness": 0.7},
-        )
-    )
+    ball = {
+        **{"type": "surface", "name": "unit ball", "x": x, "y": y, "z": z, "hoverinfo": "skip"},
+        "surfacecolor": np.zeros_like(x),
+        **{"colorscale": [[0, color], [1, color]], "showscale": False, "opacity": 0.55},
+        "lighting": {"ambient": 0.55, "diffuse": 0.8, "specular": 0.15, "roughness": 0.7},
+    }
     # A few meridians and parallels show the shape without shading.
     every = (surface.shape[0] - 1) // 8
     lines = [surface[i] for i in range(every, surface.shape[0] - 1, every)]
     lines += [surface[:, j] for j in range(0, surface.shape[1] - 1, every)]
     gap = np.full((1, 3), np.nan)
     wire = np.concatenate([np.concatenate([line, gap]) for line in lines])
-    figure.add_scatter3d(
-        x=wire[:, 0],
-        y=wire[:, 1],
-        z=wire[:, 2],
-        mode="lines",
-        line={"color": color, "width": 2},
-        opacity=0.6,
-        hoverinfo="skip",
-        name="wires",
-    )
-    figure.add_scatter3d(
-        x=path[:, 0],
-        y=path[:, 1],
-        z=path[:, 2],
-        mode="lines",
-        line={"color": palette.NEUTRAL, "width": 6},
-        hoverinfo="skip",
-        name="path",
-    )
-    for at, name, symbol, size in ((point, "point", "circle-open", 7), (moved, "prox", "circle", 6)):
-        figure.add_scatter3d(
-            x=[at[0]],
-            y=[at[1]],
-            z=[at[2]],
-            mode="markers",
-            marker={"symbol": symbol, "size": size, "color": color, "line": {"width": 2, "color": "white"}},
-            hovertemplate=f"{name}: (%{{x:.4g}}, %{{y:.4g}}, %{{z:.4g}})<extra></extra>",
-            name=name,
-        )
     # The axes themselves, instead of a box around the picture.
     ends = 1.05 * REACH * np.eye(3)
     cross = np.concatenate([np.stack([-end, end, np.full(3, np.nan)]) for end in ends])
-    figure.add_scatter3d(
-        x=cross[:, 0],
-        y=cross[:, 1],
-        z=cross[:, 2],
-        mode="lines",
-        line={"color": palette.NEUTRAL, "width": 2},
-        hoverinfo="skip",
-        name="axes",
-    )
-    figure.add_scatter3d(
-        x=1.12 * ends[:, 0],
-        y=1.12 * ends[:, 1],
-        z=1.12 * ends[:, 2],
-        mode="text",
-        text=list(axes),
-        textfont={"color": palette.NEUTRAL, "size": 14},
-        hoverinfo="skip",
-        name="names",
+    outline = {"width": 2, "color": "white"}
+    text = {"mode": "text", "text": list(axes), "textfont": {"color": palette.NEUTRAL, "size": 14}}
+    figure = go.Figure(
+        [
+            ball,
+            {**_in_space(wire, "wires", color, 2), "opacity": 0.6},
+            _in_space(path, "path", palette.NEUTRAL, 6),
+            *(
+                {
+                    **_in_space(at[None], name, color, 2),
+                    "mode": "markers",
+                    "marker": {**{"symbol": symbol, "size": size, "color": color}, "line": outline},
+                    "hoverinfo": "all",
+                    "hovertemplate": f"{name}: (%{{x:.4g}}, %{{y:.4g}}, %{{z:.4g}})<extra></extra>",
+                }
+                for at, name, symbol, size in (
+                    (point, "point", "circle-open", 7),
+                    (moved, "prox", "circle", 6),
+                )
+            ),
+            _in_space(cross, "axes", palette.NEUTRAL, 2),
+            {**_in_space(1.12 * ends, "names", palette.NEUTRAL, 2), **text},
+        ]
     )
     hidden = {"visible": False, "range": [-1.2 * REACH, 1.2 * REACH]}
     figure.update_layout(
@@ -276,60 +232,6 @@ def space(
         },
         uirevision="space",
     )
-    return figure
-
-
-def shrinkage(
-    before: np.ndarray,
-    after: Sequence[tuple[str, str, np.ndarray]],
-    present: float,
-    axis: str,
-) -> go.Figure:
-    """Draw an entry after the operator against its value before.
-
-    Parameters
-    ----------
-    before : (n,) ndarray
-        The entry before.
-    after : sequence of (label, color, (n,) ndarray)
-        The entry after, for every regularizer.
-    present : float
-        The entry now, marked.
-    axis : str
-        The entry's name.
-    """
-    figure = go.Figure()
-    figure.add_scatter(
-        x=before,
-        y=before,
-        mode="lines",
-        line={"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
-        name="unchanged",
-        hoverinfo="skip",
-    )
-    for number, (label, color, values) in enumerate(after):
-        figure.add_scatter(
-            x=np.round(before, 6),
-            y=values,
-            mode="lines",
-            # Later lines are thinner, so that lines beneath remain visible.
-            line={"color": color, "width": max(2.0, 6.0 - 1.3 * number)},
-            name=label,
-            hovertemplate=f"{label}: %{{x:.3g}} becomes %{{y:.4g}}<extra></extra>",
-        )
-        figure.add_scatter(
-            x=[present],
-            y=[float(np.interp(present, before, values))],
-            mode="markers",
-            marker={"color": color, "size": 10, "line": {"width": 1.5, "color": "white"}},
-            hoverinfo="skip",
-            showlegend=False,
-            name=f"{label} now",
-        )
-    figure.add_vline(x=present, line={"color": palette.NEUTRAL, "width": 1})
-    finish(figure, 330, hovermode="closest")
-    figure.update_xaxes(title=f"{axis} before", dtick=1, zeroline=True, zerolinecolor=palette.NEUTRAL)
-    figure.update_yaxes(title=f"{axis} after", dtick=1, zeroline=True, zerolinecolor=palette.NEUTRAL)
     return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,27 +11,9 @@ import plotly.graph_objects as go
 from fmviz.figures.palette import NEUTRAL
 from fmviz.figures.training import DASHES, SYMBOLS, finish
 
+Curve: TypeAlias = tuple[str, str, np.ndarray, int]
+"""A line: its label and colour, a count for each λ, and which reading of its regularizer it is."""
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One line.
-
-    Attributes
-    ----------
-    label, color : str
-        The name and the hex colour.
-    counts : (m,) array_like of int
-        One count for each λ.
-    reading : int
-        0 for a regularizer as defined; its further readings share the colour and get another dash.
-    """
-
-    label: str
-    color: str
-    counts: Sequence[int] | np.ndarray
-    reading: int = 0
 
 
 def superscript(number: int) -> str:
@@ -69,22 +51,21 @@ def counts_figure(
     """
     figure = go.Figure()
     x = list(exponents)
-    for number, curve in enumerate(curves):
-        counts = np.asarray(curve.counts)
+    for number, (label, color, counts, reading) in enumerate(curves):
         figure.add_scatter(
             x=x,
             y=counts,
             mode="lines+markers",
-            name=curve.label,
-            line={"color": curve.color, "width": 2.5, "dash": DASHES[curve.reading % len(DASHES)]},
+            name=label,
+            line={"color": color, "width": 2.5, "dash": DASHES[reading % len(DASHES)]},
             marker={
                 "symbol": SYMBOLS[number % len(SYMBOLS)],
                 # Later markers are smaller, so that markers beneath remain visible.
                 "size": max(6, 11 - number),
-                "color": curve.color,
+                "color": color,
             },
             customdata=[[power(e), f"{2.0**e:.6g}", f"{int(c):,}"] for e, c in zip(x, counts, strict=True)],
-            hovertemplate=f"{curve.label}: %{{customdata[2]}} of {total:,}<extra></extra>",
+            hovertemplate=f"{label}: %{{customdata[2]}} of {total:,}<extra></extra>",
         )
     figure.add_hline(y=total, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
     if current is not None:
@@ -121,7 +102,7 @@ def counts_figure(
 def describe(exponents: Sequence[int], curves: Sequence[Curve], what: str, total: int) -> str:
     """Describe the figure in a sentence, for screen readers."""
     ends = "; ".join(
-        f"{curve.label} from {int(curve.counts[0]):,} to {int(curve.counts[-1]):,}" for curve in curves
+        f"{label} from {int(counts[0]):,} to {int(counts[-1]):,}" for label, _, counts, _ in curves
     )
     reach = f"λ from {power(exponents[0])} to {power(exponents[-1])}"
     return f"{what.capitalize()} of {total:,} against {reach}: {ends}."

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import cycle
 from zlib import crc32
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class MatrixColors:
@@ -107,8 +109,6 @@ def diverging_colorscale(dark: bool = False) -> list[tuple[float, str]]:
     smallest positive value: leave zeros out (as NaN) and give them `MatrixColors.zero` as the background.
     """
     colors = matrix_colors(dark)
-    low = list(reversed(colors.negative))
-    high = list(colors.positive)
-    left = [(0.5 * i / (len(low) - 1), c) for i, c in enumerate(low)]
-    right = [(0.5 + 0.5 * i / (len(high) - 1), c) for i, c in enumerate(high)]
-    return left + right
+    low, high = np.linspace(0.0, 0.5, len(colors.negative)), np.linspace(0.5, 1.0, len(colors.positive))
+    stops = zip((*low, *high), (*colors.negative[::-1], *colors.positive), strict=True)
+    return [(float(place), color) for place, color in stops]

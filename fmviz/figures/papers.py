@@ -121,44 +121,6 @@ def descent(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     return panels.titled(**titles)
 
 
-def curves(
-    tables: Tables, columns: int = 2, highest: bool = False, size: str = "bases", **titles: str
-) -> go.Figure:
-    """Draw the scores of "test" by ``bases``: a panel for each ``data``, a line for each ``method``.
-
-    Points are means over seeds, with their standard error as a bar. A method with 0 bases has no size, and is
-    drawn as a level. Where a higher score is better, with `highest`, what lies far below zero is cut off;
-    `size` is what is counted on the horizontal axis, in a word.
-    """
-    rows = _frame(tables, "test", "data", "method", "bases", "score").dropna(subset=["score"])
-    panels = _Panels(rows["data"].unique(), sorted(rows["method"].unique()), columns)
-    for title, method, part in panels.parts(rows, "data"):
-        means = _means(part, "bases", "score")
-        style: dict[str, Any] = {"mode": "lines+markers", "line": {"dash": "solid"}}
-        if level := list(means.index) == [0]:
-            others = rows["bases"][(rows["data"] == title) & (rows["bases"] != 0)]
-            means = means.loc[[0] * others.nunique()].set_axis(sorted(others.unique()))
-            style = {"mode": "lines", "line": _LEVEL}
-        panels.add(
-            title,
-            method,
-            means.index,
-            means["mean"],
-            f"%{{x}} {size}: %{{y:.4f}}",
-            error_y=None if level else {"array": list(means["sem"]), "thickness": 1},
-            marker={"symbol": panels.symbols[method], "size": 8},
-            **style,
-        )
-    for title, place in panels.places.items():
-        here = rows[rows["data"] == title]
-        sizes, scores = sorted(set(here["bases"]) - {0}), here["score"]
-        if sizes:
-            panels.figure.update_xaxes(type="log", tickvals=sizes, ticktext=[str(s) for s in sizes], **place)
-        if highest and min(scores) < 0.0 < max(scores):
-            panels.figure.update_yaxes(range=[-0.05, 1.1 * max(scores)], **place)
-    return panels.titled(**titles)
-
-
 def sparsity(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     """Draw scores by used interactions: a panel for each ``data``, a line for each ``method``.
 
@@ -199,35 +161,46 @@ def lines(
     table: str = "lines",
     x: str = "x",
     y: str = "y",
+    panel: str = "panel",
     columns: int = 2,
     log: bool | str = False,
+    highest: bool = False,
     ticks: Literal["powers of two", "numbers", "linear"] = "powers of two",
     **titles: str,
 ) -> go.Figure:
-    """Draw a column of a table by another: a panel for each ``panel``, a line for each ``method``.
+    """Draw a column of a table by another: a panel for each `panel`, a line for each ``method``.
 
-    Where several rows share an x, points are means, with their standard error as a bar. `log` is whether y is
-    on a logarithmic axis, or a word: in the panels with this word in their titles. `ticks` are the values
-    there are, written as powers of two or as numbers, on a logarithmic axis, or a linear one's own.
+    Where several rows share an x, points are means, with their standard error as a bar. A method with x = 0
+    alone has no size, and is drawn as a level. `log` is whether y is on a logarithmic axis, or a word: in the
+    panels with this word in their titles. Where a higher score is better, with `highest`, what lies far below
+    zero is cut off. `ticks` are the values there are, written as powers of two or as numbers, on a
+    logarithmic axis, or a linear one's own.
     """
-    rows = _frame(tables, table, "panel", "method", x, y)
-    panels = _Panels(rows["panel"].unique(), sorted(rows["method"].unique()), columns)
-    for title, method, part in panels.parts(rows):
+    rows = _frame(tables, table, panel, "method", x, y).dropna(subset=[y])
+    panels = _Panels(rows[panel].unique(), sorted(rows["method"].unique()), columns)
+    for title, method, part in panels.parts(rows, panel):
         means = _means(part, x, y)
         error_y = {"array": list(means["sem"]), "thickness": 1} if means["sem"].any() else None
+        style: dict[str, Any] = {"mode": "lines+markers", "error_y": error_y}
+        others = sorted({*rows[x][rows[panel] == title]} - {0})
+        if others and list(means.index) == [0]:
+            means = means.loc[[0] * len(others)].set_axis(others)
+            style = {"mode": "lines", "line": _LEVEL}
         # The later lines are smaller, so that those beneath show around them.
         size = max(5, 11 - 2 * list(panels.symbols).index(method))
-        style = {"error_y": error_y, "marker": {"symbol": panels.symbols[method], "size": size}}
-        hover = "%{xaxis.title.text} = %{x}: %{y:.4g}"
-        panels.add(title, method, means.index, means["mean"], hover, mode="lines+markers", **style)
+        style["marker"] = {"symbol": panels.symbols[method], "size": size}
+        panels.add(title, method, means.index, means["mean"], "%{xaxis.title.text} = %{x}: %{y:.4g}", **style)
     powers = ticks == "powers of two"
-    at = sorted(rows[x].unique().tolist())[:: 2 if powers else 1]
-    if at and ticks != "linear":
-        names = [f"2<sup>{math.log2(value):.0f}</sup>" if powers else f"{value:,}" for value in at]
-        panels.figure.update_xaxes(type="log", tickvals=at, ticktext=names)
     for title, place in panels.places.items():
+        here = rows[rows[panel] == title]
+        at = sorted({*here[x].tolist()} - {0})[:: 2 if powers else 1]
+        if at and ticks != "linear":
+            names = [f"2<sup>{math.log2(value):.0f}</sup>" if powers else f"{value:,}" for value in at]
+            panels.figure.update_xaxes(type="log", tickvals=at, ticktext=names, **place)
         if log is True or (log and log in title):
             panels.figure.update_yaxes(type="log", dtick=1, **place)
+        if highest and min(here[y]) < 0.0 < max(here[y]):
+            panels.figure.update_yaxes(range=[-0.05, 1.1 * max(here[y])], **place)
     return panels.titled(**titles)
 
 
@@ -367,7 +340,7 @@ def _draw_counts(
 
 
 KINDS: dict[str, Callable[..., go.Figure]] = {
-    kind.__name__: kind for kind in (descent, curves, sparsity, lines, boxes, cells, operators)
+    kind.__name__: kind for kind in (descent, sparsity, lines, boxes, cells, operators)
 }
 """What an artefact's picture may be, by its name."""
 

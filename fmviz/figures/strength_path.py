@@ -25,7 +25,7 @@ def path(
     x: Against = "lambda_sparse",
     chosen: tuple[str, float] | None = None,
     ends: tuple[float, float] | None = None,
-    total: int | None = None,
+    error: str | None = None,
     height: int = 290,
 ) -> go.Figure:
     """Draw a column of a path against the strength or the interactions, with a line for each regularizer.
@@ -34,7 +34,7 @@ def path(
     ----------
     table : DataFrame
         Columns ``regularizer``, ``label``, ``lambda_sparse``, ``used_interactions`` and the metric, one row a
-        fit, those of a regularizer by rising strength.
+        fit.
     metric : Metric
         What is drawn.
     x : {"lambda_sparse", "used_interactions"}
@@ -44,8 +44,8 @@ def path(
         The regularizer and the strength of the fit that is marked.
     ends : (float, float), optional
         The lowest and the highest strength of the whole path, where it still grows.
-    total : int, optional
-        The largest count there can be, of a metric that is a count.
+    error : str, optional
+        The column of the bars.
     height : int
         In pixels.
 
@@ -55,15 +55,16 @@ def path(
         The customdata of every point holds its regularizer and its strength.
     """
     figure, y = go.Figure(), metric.name
-    counts = total is not None
+    counts = y.startswith("used_")
     log_x = x == "used_interactions" and table[x].max() > _FEW
     for number, (name, rows) in enumerate(table.groupby("regularizer", sort=False)):
         color = palette.regularizer_color(str(name))
-        rows = rows.dropna(subset=[y])
+        rows = rows.dropna(subset=[y]).sort_values("lambda_sparse")
         at, value = rows[x].to_numpy(dtype=float), rows[y].to_numpy(dtype=float)
         figure.add_scatter(
             x=np.maximum(at, NONE) if log_x else at,
             y=value,
+            error_y=None if error is None else {"array": rows[error].fillna(0), "thickness": 1, "width": 3},
             customdata=[
                 [name, strength, f"{used:,}", f"{v:,.0f}" if counts else f"{v:.5g}"]
                 for strength, used, v in zip(

@@ -58,23 +58,17 @@ def thin(history: pd.DataFrame) -> pd.DataFrame:
 
 
 def metric_axis(metric: Metric, values: Sequence[float] | np.ndarray) -> dict[str, object]:
-    """Return the titled axis of a metric, limited to its range."""
-    low, high = metric.limits
-    axis = axis_type(values) if metric.axis == "log" else {"type": "linear"}
-    limits = {} if axis["type"] == "log" else {"minallowed": low, "maxallowed": high}
-    return {**axis, **limits, "title": metric.label}
-
-
-def axis_type(values: Sequence[float] | np.ndarray) -> dict[str, object]:
-    """Return a linear axis, or a logarithmic one for positive values over more than a factor of 20."""
+    """Return the titled axis of a metric: logarithmic over more than a factor of 20, or within its range."""
     finite = np.asarray(values, dtype=float)
     finite = finite[np.isfinite(finite)]
-    if not (finite.size and finite.min() > 0 and finite.max() > 20 * finite.min()):
-        return {"type": "linear"}
+    if not (metric.axis == "log" and finite.size and finite.min() > 0 and finite.max() > 20 * finite.min()):
+        low, high = metric.limits
+        return {"type": "linear", "minallowed": low, "maxallowed": high, "title": metric.label}
     return {
         "type": "log",
         "dtick": 1 if finite.max() > 300 * finite.min() else "D2",
         "exponentformat": "power",
+        "title": metric.label,
     }
 
 

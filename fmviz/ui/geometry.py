@@ -56,11 +56,11 @@ TABLE: tuple[ParamSpec | Several | Text, ...] = (
         for j, value in enumerate(_COLUMN, start=1)
     ),
 )
-PARTS = ("panels", "shrinkage", "column", "exports")
+PARTS = ("panels", "column", "exports")
 EXPERT = ("exports",)
 _GONE = {
     "flow": "The flow of the plane is always drawn.",
-    "entry": "The entry b varies; a moves with its slider.",
+    **dict.fromkeys(("entry", "shrinkage"), "The pictures show where each entry goes."),
     **dict.fromkeys(("double", "halve", "back"), "Write other numbers into the boxes of the entries."),
 }
 _ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
@@ -98,19 +98,14 @@ def render() -> None:
             _column(settings)
 
 
-def section_of(settings: Settings) -> lab.Section:
-    """Return the chosen section."""
-    return lab.PLANES[settings["plane"]] if settings["dims"] == "2" else lab.SOLIDS[settings["solid"]]
-
-
 # ------------------------------------------------------------------------------------------ the section
 
 
 @fragment
 def _section(settings: Settings) -> None:
-    """Draw balls, flow and shrinkage curves; clicks and keys rerun this fragment alone."""
-    section = section_of(settings)
-    names = settings["penalties"]
+    """Draw balls and flow; clicks and keys rerun this fragment alone."""
+    which, among = ("plane", lab.PLANES) if settings["dims"] == "2" else ("solid", lab.SOLIDS)
+    section, names = among[settings[which]], settings["penalties"]
     letters = _LETTERS[: len(section.cells)]
     with st.container(border=True, key="geometry_box"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -121,7 +116,6 @@ def _section(settings: Settings) -> None:
                 labels={"2": "Two (2-D)", "3": "Three (3-D)"},
                 place=st.container(width="content"),
             )
-            which, among = ("plane", lab.PLANES) if settings["dims"] == "2" else ("solid", lab.SOLIDS)
             words = {name: choice.label for name, choice in among.items()}
             widgets.param(settings, which, "taken from", labels=words, place=st.container(width="content"))
             widgets.regularizers(settings, "penalties", place=st.container(width="content"))
@@ -134,9 +128,7 @@ def _section(settings: Settings) -> None:
             strict=True,
         ):
             widgets.param(settings, name, label, style="slider", step=_STEP, place=cell)
-    # The settings may just have changed.
-    section = section_of(settings)
-    point = np.array([settings[letter] for letter in _LETTERS[: len(section.cells)]])
+    point = np.array([settings[letter] for letter in letters])
     if not names:
         st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
         return
@@ -159,8 +151,6 @@ def _section(settings: Settings) -> None:
             st.latex(
                 r"\operatorname{prox}_{\lambda\Omega}(P)=\arg\min_Q \tfrac12\|Q-P\|_F^2+\lambda\,\Omega(Q)"
             )
-    if settings.shows("shrinkage", "What happens to one entry"):
-        _shrinkage(settings, section, names, point, strength)
     if not settings.shows("exports", "Copy as Python"):
         return
     widgets.python_block(
@@ -227,7 +217,12 @@ def _panel(
     if settings["dims"] == "2":
         ways, codes = _ways(place, name, strength)
         figure = figures.plane(
-            figures.Flow(levels, ways, codes, path, point, moved),
+            levels,
+            ways,
+            codes,
+            path,
+            point,
+            moved,
             section.axes,
             color=color,
             lattice=_LATTICE,
@@ -261,18 +256,8 @@ def _numbers(
     section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray, strength: float, *, large: bool
 ) -> None:
     st.markdown(f"{_point(point)} → **{_point(moved)}**")
-    if not large:
-        return
-    vanishing = lab.vanishing(section, name, point.tolist())
-    said = []
-    for letter, before, after, when in zip(_LETTERS, point, moved, vanishing, strict=False):
-        if before == 0:
-            continue
-        state = "**is 0**" if after == 0 else with_minus(f"{after:.3g}")
-        said.append(f"{letter} {state}, " + ("never 0" if when is None else f"0 from λ = {when:.4g}"))
-    st.caption("  \n".join(said))
-    P, Q = section.embed(point), section.embed(moved)
-    widgets.certificate_badge(certificate(name, P, Q, strength))
+    if large:
+        widgets.certificate_badge(certificate(name, section.embed(point), section.embed(moved), strength))
 
 
 def _legend(dims: int) -> None:
@@ -293,39 +278,6 @@ def _legend(dims: int) -> None:
                 "The solid is the **unit ball**, Ω ≤ 1. ◯ the point, ● its prox, the grey line its way as λ "
                 "grows. Drag to turn, move the point with the sliders."
             )
-
-
-# -------------------------------------------------------------------------------------------- shrinking
-
-
-def _shrinkage(
-    settings: Settings, section: lab.Section, names: tuple[str, ...], point: np.ndarray, strength: float
-) -> None:
-    st.subheader("What happens to one entry")
-    others = ", ".join(f"{x} = {settings[x]:g}" for x in _LETTERS[: len(section.cells)] if x != "b")
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
-        st.markdown(
-            f"At λ = {strength:g}, with {others} fixed, b varies. **ℓ₁** takes λ away. **TI** and **CS** "
-            "take more the larger the others are: a small entry beside a large one falls into the flat part, "
-            "exactly 0."
-        )
-    before = np.round(np.linspace(-_REACH, _REACH, 201), 10)
-    curves = [
-        (
-            PENALTIES[name].label,
-            regularizer_color(name),
-            lab.shrink_curve(section, name, point.tolist(), 1, strength, before),
-        )
-        for name in names
-    ]
-    flat = [f"{label}: {np.ptp(before[q == 0]):.2g} wide" for label, _, q in curves if (q == 0).any()]
-    chart(
-        figures.shrinkage(before, curves, float(point[1]), "b"),
-        "geometry_shrinkage",
-        "b after the operator against b before it. Flat at zero: " + ("; ".join(flat) or "nowhere") + ".",
-        place=right,
-    )
 
 
 # ------------------------------------------------------------------------------------------ one column

@@ -8,7 +8,6 @@ import secrets
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -63,13 +62,7 @@ def write_address(settings: Settings, key: str) -> None:
 def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:
     st.error(plain(sentence), icon=":material/error:")
     with st.expander("Details", icon=":material/info:"):
-        here = Path(__file__).resolve().parents[2]
-        frames = traceback.extract_tb(error.__traceback__)
-        ours = [f for f in frames if Path(f.filename).is_relative_to(here / "fmviz")] or list(frames)
-        place = Path(ours[-1].filename)
-        shown = place.relative_to(here) if place.is_relative_to(here) else place.name
-        st.markdown(plain(f"{type(error).__name__} in {shown}, line {ours[-1].lineno}"))
-        st.code(str(error) or "(no message)", language=None, wrap_lines=True)
+        st.code("".join(traceback.format_exception_only(error)), language=None, wrap_lines=True)
     with st.container(horizontal=True):
         if settings is not None and settings.own:
             st.button(

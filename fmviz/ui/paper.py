@@ -76,7 +76,17 @@ def render() -> None:
             message = f"{plain(error)} Results of earlier sessions cannot be shown."
             st.warning(message, icon=":material/save:")
             kept = shipped_results()
-        _choice(settings)
+        labels = {
+            name: f"{name.rpartition('_')[0]} · {artefact.title}" for name, artefact in ARTEFACTS.items()
+        }
+        with st.container(horizontal=True, vertical_alignment="bottom", key="paper_choice"):
+            widgets.param(
+                settings, "artefact", "Figure", labels={ALL: "All figures", **labels}, style="select"
+            )
+            chosen = ARTEFACTS.get(settings["artefact"])
+            times = {name: f", {duration(60 * chosen.minutes[name])}" if chosen else "" for name in BUDGETS}
+            words = {name: f"{name.capitalize()}{time_needed}" for name, time_needed in times.items()}
+            widgets.param(settings, "budget", "Budget", labels=words)
         last = {
             name: newest(kept[name, budget] for budget in BUDGETS if (name, budget) in kept)
             for name in ARTEFACTS
@@ -86,16 +96,6 @@ def render() -> None:
         else:
             name, budget = settings["artefact"], settings["budget"]
             _artefact(ARTEFACTS[name], budget, kept.get((name, budget)) or last[name])
-
-
-def _choice(settings: Settings) -> None:
-    labels = {name: f"{name.rpartition('_')[0]} · {artefact.title}" for name, artefact in ARTEFACTS.items()}
-    with st.container(horizontal=True, vertical_alignment="bottom", key="paper_choice"):
-        widgets.param(settings, "artefact", "Figure", labels={ALL: "All figures", **labels}, style="select")
-        chosen = ARTEFACTS.get(settings["artefact"])
-        times = {name: f", {duration(60 * chosen.minutes[name])}" if chosen else "" for name in BUDGETS}
-        words = {name: f"{name.capitalize()}{time_needed}" for name, time_needed in times.items()}
-        widgets.param(settings, "budget", "Budget", labels=words)
 
 
 # ------------------------------------------------------------------------------------------------------ cards
@@ -117,7 +117,6 @@ def _cards(settings: Settings, last: Mapping[str, Kept | None]) -> None:
 def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
     first, budget = artefact.statements[0], settings["budget"]
     st.markdown(f"**{plain(artefact.title)}**", help=f"“{first.text}” ({first.where})")
-    parts = _finished_parts(artefact, budget) if last is None or last.shipped else 0
     if last is not None:
         # One that was made under another protocol has no picture.
         with suppress(ValueError):
@@ -126,10 +125,7 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
             st.image(picture, width="stretch", alt=f"One panel of {artefact.title}.")
         with st.container(horizontal=True, gap="xsmall"):
             _badges(last.verdicts)
-    if parts:
-        kept_words = "1 part is kept" if parts == 1 else f"{parts:,} parts are kept"
-        words = f"Not finished yet: {kept_words} at the {plain(budget)} budget."
-    elif last is None:
+    if last is None:
         minutes = duration(60 * artefact.minutes["quick"])
         words = f"Not run here yet. {minutes.capitalize()} at the quick budget."
     else:
@@ -198,11 +194,11 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
         stop = task.stop if task is not None else None
         st.button("Stop", icon=":material/stop:", key="paper_stop", disabled=not active, on_click=stop)
         if task is not None and not active and task.state is not TaskState.FINISHED and kept is not None:
-            back, forget = "Back to the last result", partial(tasks.forget, key)
-            st.button(back, icon=":material/undo:", key="paper_back", on_click=forget)
+            forget = partial(tasks.forget, key)
+            st.button("Back to the last result", icon=":material/undo:", key="paper_back", on_click=forget)
     st.code(_command(artefact, budget), language="sh")
     if task is not None:
-        watch(task, partial(_task, artefact, parts), _words, lambda view: int(10 * _done(view)))
+        watch(task, partial(_task, artefact, parts), _words, lambda view: int(10 * _words(view)[1]))
     elif kept is not None:
         _kept(artefact, kept)
     else:
@@ -217,16 +213,13 @@ def _command(artefact: Artefact, budget: str) -> str:
     return f"python -m fmviz paper {artefact.name} --budget {budget}"
 
 
-def _done(view: TaskView) -> float:
-    """Return which part of a result there is."""
-    return min(view.items[-1].done / max(view.items[-1].total, 1), 1.0) if view.items else 0.0
-
-
-def _words(view: TaskView) -> tuple[str, float | None]:
-    if not view.items:
-        return f"{pace(view, 0, 1)}. {view.message}", 0.0
-    result: Result = view.items[-1]
-    return f"{pace(view, result.done, max(result.total, 1))}. {result.message}", _done(view)
+def _words(view: TaskView) -> tuple[str, float]:
+    """Return how far a reproduction is: in words, and which part of it there is."""
+    done, total, message = 0, 1, view.message
+    if view.items:
+        result: Result = view.items[-1]
+        done, total, message = result.done, max(result.total, 1), result.message
+    return f"{pace(view, done, total)}. {message}", min(done / total, 1.0)
 
 
 def _task(artefact: Artefact, parts: int, view: TaskView) -> None:

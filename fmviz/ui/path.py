@@ -311,7 +311,7 @@ def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
     widgets.choose_metric(settings, "metric", "Judged by", list(metrics), width=240)
     picked = None if live else _picked(settings, table)
     if settings.shows("charts", "Curves"):
-        _charts(settings, plan, table, metrics, d, picked, view)
+        _charts(settings, plan, table, metrics, picked, view)
     if picked is not None and settings.shows("fit", "One fit of the path"):
         _point(settings, plan, table, picked, metrics, d)
     if picked is not None and settings.shows("exports", "Table and downloads"):
@@ -323,19 +323,18 @@ def _charts(
     plan: PathPlan,
     table: pd.DataFrame,
     metrics: Mapping[str, Metric],
-    d: int,
     picked: pd.Series | None,
     view: TaskView,
 ) -> None:
     chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
     live, metric = view.state.active, metrics[settings["metric"]]
-    panels: list[tuple[Metric, str, int | None]] = [
-        (USED_INTERACTIONS, "lambda_sparse", d * (d - 1) // 2),
-        (USED_FEATURES, "lambda_sparse", d),
-        (OBJECTIVE, "lambda_sparse", None),
-        (metric, "lambda_sparse", None),
-        (metric, "used_interactions", None),
-        (SUPPORT_F1 if metric != SUPPORT_F1 else ESTIMATION_ERROR, "lambda_sparse", None),
+    panels: list[tuple[Metric, figures.Against]] = [
+        (USED_INTERACTIONS, "lambda_sparse"),
+        (USED_FEATURES, "lambda_sparse"),
+        (OBJECTIVE, "lambda_sparse"),
+        (metric, "lambda_sparse"),
+        (metric, "used_interactions"),
+        (SUPPORT_F1 if metric != SUPPORT_F1 else ESTIMATION_ERROR, "lambda_sparse"),
     ]
     fit = None if chosen is None else _drawable(chosen, view)
     # Beside the curves, whose points choose the fit.
@@ -344,7 +343,7 @@ def _charts(
         with rest[0]:
             _matrix(plan, fit)
     cells = [left, right, *(cell for _ in range(2, len(panels), 3) for cell in st.columns(3))]
-    for cell, (shown, x, total) in zip(cells, panels, strict=False):
+    for cell, (shown, x) in zip(cells, panels, strict=False):
         if shown.name not in table:
             continue
         with cell:
@@ -353,13 +352,12 @@ def _charts(
             figure = figures.path(
                 table,
                 shown,
-                x=x,  # type: ignore[arg-type]
+                x=x,
                 chosen=chosen,
                 ends=(plan.lambdas[0], plan.lambdas[-1]),
-                total=total,
             )
             key = f"path_{shown.name}_{x}"
-            alt = figures.describe_path(table, shown, x)  # type: ignore[arg-type]
+            alt = figures.describe_path(table, shown, x)
             if live:
                 curves(figure, key=key, alt=alt, live=True)
             else:

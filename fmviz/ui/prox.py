@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
+from fmviz.plot import counts_figure
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
@@ -142,11 +142,8 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
     except ValueError as error:
         st.error(f"{plain(error)} Your text is kept.", icon=":material/edit_note:")
         return (), None
-    if settings.shows("matrix"):
-        d, k = P.shape
-        size = f"{d:,} {'row' if d == 1 else 'rows'} × {k:,} {'column' if k == 1 else 'columns'}"
-        kept = settings.query().get("matrix")
-        st.caption(f"Read as {size}." + ("" if kept else " Too long for the link; download it instead."))
+    if settings.shows("matrix") and not settings.query().get("matrix"):
+        st.caption("Too long for the link; download it instead.")
     return ("pasted", lab.digest(P)), P
 
 
@@ -208,13 +205,8 @@ def render() -> None:
 # ------------------------------------------------------------------------------------------- computing
 
 
-def _study(token: tuple[object, ...], variant: str, P: np.ndarray, degree: int = 3) -> lab.Study:
-    # Most operators have no degree: share their cached study between degrees.
-    return _studied(token, variant, degree if "degree" in lab.VARIANTS[variant].params else 0, P)
-
-
 @st.cache_resource(max_entries=24, show_spinner="Applying the operator at 15 strengths…")
-def _studied(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarray) -> lab.Study:
+def _study(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarray) -> lab.Study:
     # Shared between sessions and never written to: the arrays are read-only.
     return lab.study(_P, lab.with_degree(lab.VARIANTS[variant], degree))
 
@@ -246,7 +238,7 @@ def pictures(
     """
     panels = []
     for name in variants:
-        study = _study(token, name, _P, degree)
+        study = _study(token, name, degree, _P)
         frames = [
             FactorFrame(
                 q, key=widgets.power_label(e), caption=" · ".join(_counts(study, at)).replace("*", "")
@@ -282,10 +274,17 @@ def _plural(count: int, single: str, many: str) -> str:
 def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chosen: tuple[str, ...]) -> None:
     """Draw all that depends on λ; moving the slider reruns this fragment alone."""
     degree = settings["degree"]
-    studies = [_study(token, name, P, degree) for name in chosen]
+    studies = [_study(token, name, degree, P) for name in chosen]
     powers = any("degree" in study.variant.params for study in studies)
     with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
-        exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
+        exponent = widgets.control(
+            settings,
+            "log2lambda",
+            st.select_slider,
+            "Strength λ",
+            lab.EXPONENTS,
+            format_func=widgets.power_label,
+        )
         if powers:
             widgets.param(settings, "degree", "Order m", style="slider")
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
@@ -294,7 +293,7 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     if settings.shows("verdicts", "What each one does"):
         _verdicts(P, studies, exponent)
     if settings.shows("curves", "What is left, against λ"):
-        _curves(P, studies, exponent)
+        _curves(studies, exponent)
     if settings.shows("worked", "The formula, and numbers of it"):
         _formulas(P, studies, exponent)
     if settings.shows("exports", "Downloads and code"):
@@ -316,27 +315,11 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                     st.caption(sentence)
 
 
-def _curves(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
-    d = P.shape[0]
+def _curves(studies: list[lab.Study], exponent: int) -> None:
     st.subheader("What is left, against λ")
-    left, right = st.columns(2)
-    for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
-        curves = [
-            Curve(
-                study.variant.label,
-                regularizer_color(study.variant.name),
-                study.interactions if what == "used interactions" else study.features,
-                int(study.variant.id != study.variant.name),
-            )
-            for study in studies
-        ]
-        figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent)
-        chart(
-            figure,
-            key=f"prox_{what.replace(' ', '_')}",
-            alt=describe(lab.EXPONENTS, curves, what, total),
-            place=column,
-        )
+    for column, what in zip(st.columns(2), ("used interactions", "used features"), strict=True):
+        figure, words = counts_figure(studies, what, exponent)
+        chart(figure, key=f"prox_{what.replace(' ', '_')}", alt=words, place=column)
 
 
 def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:

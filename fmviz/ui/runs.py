@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -16,12 +15,10 @@ from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, store
 from fmviz.lab.store.archive import export_runs
 from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
+from fmviz.report import of_stored
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
-
-if TYPE_CHECKING:
-    from fmviz.report import Outcome
 
 SHOWN = 500
 _NAMED = 5
@@ -233,14 +230,8 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
             data={name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
-        widgets.download_report("runs_report", partial(_outcome, run, runs, source), f"report-{run.id}.html")
+        widgets.download_report("runs_report", partial(of_stored, run, runs, source), f"report-{run.id}.html")
         widgets.python_block(source)
-
-
-def _outcome(run: StoredRun, runs: RunStore, source: str) -> Outcome:
-    from fmviz.report import of_stored
-
-    return of_stored(run, runs, source)
 
 
 def _empty(settings: Settings) -> None:

@@ -54,23 +54,17 @@ def in_sessions(draw: Callable[[], None]) -> None:
 def tell_who_can_reach_it() -> None:
     """Warn where the dashboard listens to others than this machine."""
     address = config.get_option("server.address")
-    if not is_private(address):
+    try:
+        private = address == "localhost" or ipaddress.ip_address(address or "").is_loopback
+    except ValueError:
+        private = False
+    if not private:
         print(
             f"fmviz listens on {address or 'all addresses'}: whoever can reach this computer can open it, "
             "without a login. They can train, and see, change and delete the stored runs; an upload is known "
             "only to those who have its link. docs/guide/serving.md says how to put a login before it.",
             file=sys.stderr,
         )
-
-
-def is_private(address: str | None) -> bool:
-    """Return whether an address to listen on is reached from this machine alone."""
-    if address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address or "").is_loopback
-    except ValueError:
-        return False
 
 
 class Guard:

@@ -23,7 +23,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine._jit import compiling
-from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
 from fmviz.ui.escape import plain
@@ -95,7 +94,13 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with st.sidebar:
             _navigation(settings)
             _shared(settings)
-            _status()
+            if kernels := compiling():
+                st.badge(
+                    f"Compiling {plain(kernels[0])}…",
+                    icon=":material/hourglass_top:",
+                    color="orange",
+                    help="The first use of a kernel compiles it; the result is kept for the next start.",
+                )
             last = st.container()
         if settings.notices:
             st.warning("\n\n".join(map(plain, settings.notices)), icon=":material/link_off:")
@@ -236,10 +241,8 @@ def _teach(settings: Settings) -> None:
 
     Drawn last: it offers what the page has drawn.
     """
-    restricted = len({*settings["hide"], *settings["lock"]})
-    words = settings.seen
-    for name in (*settings["hide"], *settings["lock"]):
-        words.setdefault(name, "")
+    restricted = (*settings["hide"], *settings["lock"])
+    words = settings.seen | {name: settings.seen.get(name, "") for name in restricted}
     with st.popover("Teach", icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
         st.markdown(
             "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
@@ -259,9 +262,6 @@ def _teach(settings: Settings) -> None:
         address = here._replace(query=urlencode(settings.query(), safe=","), fragment="")
         st.code(address.geturl(), language=None, wrap_lines=True)
         if restricted:
-            st.caption(
-                f"{restricted} {'control is' if restricted == 1 else 'controls are'} hidden or locked here."
-            )
             st.button(
                 "Show and unlock everything",
                 icon=":material/lock_open:",
@@ -281,27 +281,3 @@ def _spare_modules() -> None:
         _n_spared = len(sys.modules)
         gc.collect()
         gc.freeze()
-
-
-def _status() -> None:
-    """Draw whether kernels are being compiled, and how many tasks are at work, of all sessions."""
-    kernels, jobs = compiling(), len(manager().running())
-    with st.container(horizontal=True, key="shell_status", gap="xsmall"):
-        if kernels:
-            st.badge(
-                f"Compiling {plain(kernels[0])}…",
-                icon=":material/hourglass_top:",
-                color="orange",
-                help="The first use of a kernel compiles it; the result is kept for the next start.",
-            )
-        else:
-            st.badge(
-                "Kernels ready", icon=":material/bolt:", color="green", help="Nothing is being compiled now."
-            )
-        if jobs:
-            st.badge(
-                f"{jobs} job{'s' if jobs > 1 else ''} running",
-                icon=":material/progress_activity:",
-                color="blue",
-                help="Training runs at work on this machine, of all sessions.",
-            )

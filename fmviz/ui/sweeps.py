@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.choices import why_not
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import comparison as figures
+from fmviz.figures import strength_path
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
@@ -142,6 +142,7 @@ def _plan(settings: Settings) -> SweepPlan:
 
 
 def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
+    name = _name(plan)
     fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
     with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
         widgets.action(
@@ -152,15 +153,17 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
             type="primary",
             shortcut="P",
             disabled=task is not None and task.state.active,
-            on_click=_start,
-            args=(plan,),
+            on_click=lambda: manager().submit(
+                f"sweep:{name}",
+                lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name),
+            ),
         )
         widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
     if task is not None:
         total = len(plan.cells)
         watch(
             task,
-            partial(_draw, plan, _name(plan)),
+            partial(_draw, plan, name),
             lambda view: counted(view, len(view.items), total),
             lambda view: 10 * len(view.items) // total,
         )
@@ -169,13 +172,6 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
             "Nothing of this sweep has been fitted in this session. Press **Run**, or take an example from "
             "**Presets**."
         )
-
-
-def _start(plan: SweepPlan) -> None:
-    name = _name(plan)
-    manager().submit(
-        f"sweep:{name}", lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name)
-    )
 
 
 def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
@@ -207,14 +203,14 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
                 help=f"By the mean of {judged.label} over the seeds.",
             )
     if len(plan.grid["lambda_sparse"]) > 1:
-        left, right = st.columns(2)
-        for column, value, error, shown in (
-            (left, "mean", "std", judged),
-            (right, "interactions", None, USED_INTERACTIONS),
+        named = {"method": "label", "mean": judged.name, "interactions": USED_INTERACTIONS.name}
+        drawn = means.rename(columns=named)
+        for column, shown, error in zip(
+            st.columns(2), (judged, USED_INTERACTIONS), ("std", None), strict=True
         ):
             curves(
-                figures.against_strength(means, value, error, shown),
-                key=f"sweeps_{value}",
+                strength_path.path(drawn, shown, error=error, height=340),
+                key=f"sweeps_{shown.name}",
                 alt=f"{shown.label} against λ, a curve for each method.",
                 live=view.state.active,
                 place=column,

@@ -18,8 +18,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures.operators import power
 from fmviz.lab.background.task import Task
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.runs.program import with_header
 from fmviz.lab.typography import without_markup
 from fmviz.metrics import COLUMNS, METRICS, Metric
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 LOCKED = ":material/lock: Locked by the link of this page."
 MORE = "more"
 """The choice that unfolds all others."""
+OUTPUT = ParamSpec("output", "int", 0, 0, 100_000, help="The class, label or target that is looked at.")
+_OUTPUTS = {"class": "Class", "ordinal": "At most", "several": "Label"}
 FIRST_REGULARIZERS = ("l1", "l21", "ti", "cs")
 """What Simple offers before *More*."""
 
@@ -193,6 +197,26 @@ def choose_metric(
     return words[settings[name]]
 
 
+def choose_output(settings: Settings, dataset: Dataset) -> int:
+    """Draw the menu of the outputs, where there are several; return the number of the one that is chosen."""
+    names = dataset.outputs
+    if not names:
+        return 0
+    if settings["output"] >= len(names):
+        settings.set(output=0)
+    control(
+        settings,
+        "output",
+        st.selectbox,
+        _OUTPUTS.get(dataset.task, "Target"),
+        range(len(names)),
+        format_func=lambda c: names[c].removeprefix("≤ "),
+        help="One machine a class, label or target: this one is drawn and listed below.",
+        width=320,
+    )
+    return int(settings["output"])
+
+
 def param(
     settings: Settings,
     name: str,
@@ -296,13 +320,6 @@ def scale(
     label = title_of(name) if label is None else label
     common["format_func"] = ("{:,}" if integer else "{:g}").format
     return float(control(settings, name, st.select_slider, label, sorted(options), **common))
-
-
-def power_of_two(settings: Settings, name: str, label: str) -> int:
-    """Draw a slider over the exponents of 2 that an int setting with bounds allows; return the exponent."""
-    spec = settings.spec(name)
-    exponents = range(int(spec.low or 0), int(spec.high or 0) + 1)
-    return int(control(settings, name, st.select_slider, label, exponents, format_func=power_label))
 
 
 def several(

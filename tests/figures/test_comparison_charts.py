@@ -23,7 +23,7 @@ def test_runs_are_laid_over_each_other_and_keep_their_colours():
     histories[1] = ("run 1", "ti", pd.DataFrame({"epoch": [0], "seconds": [0.0]}))
     figure = figures.overlay(histories, OBJECTIVE)
     assert [trace.name for trace in figure.data] == [n for n in names if n != "run 1"]
-    assert figure.data[1].line.dash == figures.run_styles(["ti"] * 3)[2][1]
+    assert figure.data[1].line.dash == "dot"
     assert {trace.line.color for trace in figure.data} == {regularizer_color("ti")}
 
 
@@ -37,7 +37,6 @@ def test_axes_are_within_what_a_metric_can_be(metric, most):
     column = COLUMNS[metric]
     drawn = [
         figures.overlay([("a", "ti", table)], column),
-        figures.against_strength(table, metric, None, column),
         strength_path.path(table.assign(used_interactions=[3, 4]), column),
     ]
     for figure in drawn:

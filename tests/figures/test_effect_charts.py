@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from fmviz.figures import effects
 from fmviz.figures.interactions import waterfall
@@ -40,13 +39,6 @@ def test_a_surface_has_cells_as_wide_as_its_ranges():
     assert list(heat.x) == [0.0, 1.5, 3.0, 9.0]
     assert (heat.zmin, heat.zmax) == (-2.0, 2.0)
     np.testing.assert_array_equal(heat.z, z)
-
-
-def test_every_word_has_a_curve():
-    curves = pd.DataFrame({"web": [1.0, 2.0], "shop": [0.0, np.nan]}, index=[10.0, 20.0])
-    figure = effects.curves_of_words(curves, "income", "channel", "spend")
-    assert [trace.name for trace in figure.data] == ["web", "shop"]
-    assert figure.layout.xaxis.range == pytest.approx((10.0, 20.0))
 
 
 def test_a_waterfall_has_every_term_once_and_ends_at_the_sum():

@@ -8,18 +8,23 @@ from fmviz.figures import geometry as figures
 
 LATTICE = np.array([-1.0, 0.0, 1.0])
 WAYS = np.array([[[1.0, 1.0], [0.5, 0.5]], [[1.0, 0.2], [0.6, 0.0]], [[0.1, 0.2], [0.0, 0.0]]])
-FLOW = figures.Flow(
-    levels=[np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 2.0]])],
-    ways=WAYS,
-    codes=np.array([0, 2, 3]),
-    path=np.array([[1.5, 0.6], [1.0, 0.0]]),
-    point=np.array([1.5, 0.6]),
-    moved=np.array([1.0, 0.0]),
-)
+FLOW = {
+    "levels": [
+        np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]),
+        np.array([[2.0, 0.0], [0.0, 2.0]]),
+    ],
+    "ways": WAYS,
+    "codes": np.array([0, 2, 3]),
+    "path": np.array([[1.5, 0.6], [1.0, 0.0]]),
+    "point": np.array([1.5, 0.6]),
+    "moved": np.array([1.0, 0.0]),
+    "color": "#748dff",
+    "lattice": LATTICE,
+}
 
 
 def test_the_plane_holds_ball_flow_point_and_a_grid_for_clicks():
-    figure = figures.plane(FLOW, ("p₁₁", "p₂₁"), color="#748dff", lattice=LATTICE)
+    figure = figures.plane(**FLOW, axes=("p₁₁", "p₂₁"))
     by_name = {trace.name: trace for trace in figure.data}
     assert by_name["unit ball"].fill == "toself"
     assert by_name["level"].fill is None
@@ -35,19 +40,12 @@ def test_the_plane_holds_ball_flow_point_and_a_grid_for_clicks():
 
 
 def test_exact_zeros_have_a_colour_and_a_sign_of_their_own():
-    figure = figures.plane(FLOW, ("a", "b"), color="#748dff")
+    figure = figures.plane(**FLOW, axes=("a", "b"))
     ends = {trace.name: trace for trace in figure.data if trace.name.startswith("ends")}
     assert set(ends) == {"ends 0", "ends 2", "ends 3"}
     looks = {(trace.marker.color, trace.marker.symbol) for trace in ends.values()}
     assert len(looks) == 3
     assert list(ends["ends 2"].y) == [0.0]
-    assert all(trace.type != "scattergl" for trace in figure.data)
-
-
-def test_without_a_flow_there_is_none():
-    still = figures.Flow(FLOW.levels, WAYS[:0], FLOW.codes[:0], FLOW.path, FLOW.point, FLOW.moved)
-    names = {trace.name for trace in figures.plane(still, ("a", "b"), color="#748dff").data}
-    assert names == {"unit ball", "level", "path", "point", "prox"}
 
 
 def test_a_ball_in_space():
@@ -61,15 +59,6 @@ def test_a_ball_in_space():
     by_name = {trace.name: trace for trace in figure.data}
     assert list(by_name["prox"].z) == [0.0]
     assert list(by_name["names"].text) == ["a", "b", "c"]
-
-
-def test_shrink_curves_mark_the_present_entry():
-    before = np.linspace(-2, 2, 41)
-    after = np.sign(before) * np.maximum(np.abs(before) - 0.5, 0)
-    figure = figures.shrinkage(before, [("ℓ₁", "#ae3518", after)], 1.0, "a")
-    by_name = {trace.name: trace for trace in figure.data}
-    assert list(by_name["ℓ₁ now"].y) == [0.5]
-    assert np.array_equal(by_name["ℓ₁"].y, after)
 
 
 def test_bars_of_a_column_add_up():

@@ -25,7 +25,7 @@ TABLE = pd.DataFrame(
 
 
 def test_a_line_for_every_regularizer_with_what_a_click_needs():
-    figure = figures.path(TABLE, USED_INTERACTIONS, total=4950)
+    figure = figures.path(TABLE, USED_INTERACTIONS)
     first, second = figure.data
     assert (first.name, second.name) == ("ℓ₁", "TI")
     assert first.line.color == regularizer_color("l1")
@@ -62,8 +62,3 @@ def test_a_growing_path_is_drawn_over_its_whole_range():
     assert {"0.01", "100"} <= set(ET.fromstring(text).itertext())
     assert "nan" not in text
     assert "<circle" in text
-
-
-def test_sentences_for_those_who_cannot_see():
-    said = figures.describe_path(TABLE, USED_INTERACTIONS)
-    assert said == "Used interactions against λ, λ from 0.01 to 1: ℓ₁ from 4950 to 0; TI from 900 to 10."

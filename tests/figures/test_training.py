@@ -41,15 +41,6 @@ def objective(history, x="epoch", parts=False, **terms):
     return training.curves(history, plots, x, revision="a")
 
 
-@pytest.mark.parametrize("x", ["epoch", "seconds"])
-def test_the_objective_is_drawn_against_either_axis(x):
-    history = frame(30)
-    figure = objective(history, x)
-    np.testing.assert_array_equal(figure.data[0].x, history[x])
-    np.testing.assert_array_equal(figure.data[0].y, history["objective"])
-    assert figure.layout.xaxis.title.text == training.X_TITLES[x]
-
-
 def test_parts_are_drawn_unless_they_are_zero():
     assert names(objective(frame(30), parts=True)) == ["objective", "loss", "λ Ω(P)", "λₚ ‖P‖²"]
     other = objective(frame(30), parts=True, penalty_p="λ_tr ‖W‖_tr")
@@ -85,16 +76,6 @@ def test_one_point_is_seen():
     history = frame(1)
     for plots in (training.uses(), training.recovery(history)):
         assert "markers" in training.curves(history, plots).data[0].mode
-
-
-def test_uses_with_the_true_numbers():
-    history = frame(30)
-    plots = training.uses(true_features=3, true_interactions={"used_interactions": 3})
-    figure = training.curves(history, plots)
-    assert names(figure) == ["interactions", "in truth", "features", "in truth"]
-    np.testing.assert_array_equal(figure.data[0].y, history["used_interactions"])
-    assert list(figure.data[1].y) == [3, 3]
-    assert names(training.curves(history, training.uses())) == ["interactions", "features"]
 
 
 def test_orders_are_drawn_each_with_its_true_number():

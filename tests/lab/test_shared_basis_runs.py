@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fmviz.engine.design import Design
-from fmviz.engine.models.convex import contrast
 from fmviz.engine.solvers import ConditionalGradient
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import suggested
@@ -63,19 +61,6 @@ def test_every_kind_of_target_is_fitted_measured_and_reported(task):
     packed = pack_parameters(result)
     again = unpack_parameters(packed)
     assert all(np.array_equal(array, again[name]) for name, array in result.items())
-
-
-@pytest.mark.parametrize("model", ["shared_basis", "fm"])
-def test_a_contrast_is_the_difference_of_two_outputs(model):
-    data = dataset("class")
-    experiment = replace(suggested("iris", model), **{**FEW, "solver": "auto"})
-    run = prepare(data, experiment, np.arange(80))
-    result = run.end().parameters
-    machine = run.problem.model
-    single, parameters = contrast(machine, result, 2, 0)
-    design = Design(data.X)
-    each = [item.predict(design, p) for item, p in (machine.of_output(result, c) for c in (2, 0))]
-    np.testing.assert_allclose(single.predict(design, parameters), each[0] - each[1], atol=1e-10)
 
 
 def test_its_strength_is_chosen_by_validation():

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ui.driving import ROOT, page, words
+from ui.driving import ROOT
 
-from fmviz.lab.datasets import DATASETS
 from fmviz.ui.about import KEYS
-
-
-def test_it_says_what_it_is(store):
-    app = page("about")
-    said = words(app)
-    assert "JMLR" in said or "Journal of Machine Learning Research" in said
-    assert all(dataset.title in said for dataset in DATASETS.values())
-    assert "saddle escape" in said, "the glossary"
-    assert "`fmviz doctor`" in said
 
 
 def test_every_key_of_a_button_is_told():

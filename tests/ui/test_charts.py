@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 from ui.driving import page
 
 
@@ -18,19 +17,6 @@ def test_each_chart_has_a_menu(store):
     assert labels.count("Data (CSV)") == len(charts) == 2
     # What saves a picture presses this button of Plotly's.
     assert json.loads(charts[0].proto.config)["modeBarButtons"] == [["toImage"]]
-
-
-def chart_of_a_run_app() -> None:
-    import plotly.graph_objects as go
-
-    from fmviz.ui.charts import chart
-
-    chart(go.Figure(go.Bar(x=[1], y=[2]), {"height": 200}), key="shares_of__7Hk__x", alt="A bar.")
-
-
-def test_the_key_of_a_chart_may_hold_the_id_of_any_run():
-    app = AppTest.from_function(chart_of_a_run_app).run()
-    assert len(app.get("plotly_chart")) == 1
 
 
 @pytest.mark.slow

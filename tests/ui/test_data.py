@@ -19,10 +19,7 @@ from fmviz.lab.search import averaged
 from fmviz.lab.uploads import library
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.recipe import Recipe
-from fmviz.tables.source import Reading
 from fmviz.ui import session_uploads
-from fmviz.ui.data import page as view
-from fmviz.ui.settings.state import Settings
 
 CASES = Path(__file__).parents[1] / "cases"
 CSV = "age,town,smoker,y\n" + "".join(
@@ -53,14 +50,6 @@ def kept() -> tuple[AppTest, str]:
     """Return the page with a file that was kept, and the name of the set."""
     app = press(brought(), "data_keep")
     return app, address(app)["dataset"]
-
-
-def test_without_a_file_there_are_three_ways_to_one():
-    app = page("data")
-    assert len(app.file_uploader) == 1
-    assert app.text_area(key="data_paste").value == ""
-    assert {"data_use_paste", "data_example"} <= {button.key for button in app.button}
-    assert "100 MB, 1,000,000 rows" in words(app)
 
 
 def test_a_file_is_read_and_its_size_told():
@@ -252,9 +241,8 @@ def test_what_is_ambiguous_is_asked_with_its_choices():
     assert address(app)["missing"] == "None"
 
 
-def test_a_libsvm_file_is_shown_as_it_is_written():
+def test_a_libsvm_file_is_read():
     app = brought("1 0:0.5 3:2\n-1 2:1\n" * 20, "points.svm")
-    assert app.code[0].value.splitlines()[:2] == ["1 0:0.5 3:2", "-1 2:1"]
     assert (metrics(app)["Rows"], metrics(app)["Features"]) == ("40", "4")
     choose(app, data_positive="-1")
     assert r"Whether it is **\-1**, as in 20 rows" in words(app)
@@ -302,12 +290,6 @@ def test_hostile_files_through_the_page():
         assert app.number_input(key="shared_seed").value == 42
         if not app.file_uploader:
             press(app, "data_other")
-
-
-def test_reading_is_declared_once():
-    names = set(Settings("data", view.TABLE).own)
-    # How cells were read before cannot be chosen anew.
-    assert set(Reading.__dataclass_fields__) - {"cells"} <= names
 
 
 def test_two_columns_with_words_for_missing_values_are_both_asked():

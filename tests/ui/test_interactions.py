@@ -14,7 +14,7 @@ from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.search import averaged, by_columns
 from fmviz.lab.store import Growth
-from fmviz.report import SHOWN_PAIRS, html, of_stored
+from fmviz.report import html, of_stored
 from fmviz.ui.interactions import opened, pairs
 
 pytestmark = pytest.mark.faultless
@@ -175,39 +175,6 @@ def test_numbers_are_changed_in_their_own_units(store):
     assert "change" not in written(app), "another row has its own values"
 
 
-def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
-    monkeypatch.setattr("fmviz.ui.interactions.opened._INLINE_ROWS", 0)
-    run = trained()
-    for view in ("pairs", "matrix"):
-        app = page("interactions", run=run, view=view)
-        app.run()
-        assert "s so far" not in words(app)
-    assert "used features" in words(app)
-
-
-def test_what_was_stopped_can_be_started_again(store, monkeypatch, sentences):
-    monkeypatch.setattr("fmviz.ui.interactions.opened._INLINE_ROWS", 0)
-    run = trained()
-    manager = tasks.manager()
-    submit = manager.submit
-
-    def stopped(key, make, most=None):
-        def begin(should_stop):
-            should_stop.__self__.set()  # as the button does
-            return make(should_stop)
-
-        return submit(key, begin, most)
-
-    monkeypatch.setattr(manager, "submit", stopped)
-    app = page("interactions", run=run)
-    sentences(app, "interactions", "stopped")
-    again = next(button for button in app.button if button.label == "Start again")
-    monkeypatch.setattr(manager, "submit", submit)
-    again.click().run()
-    app.run()
-    assert "The strongest pair." in words(app)
-
-
 @pytest.mark.faultless(False)
 def test_a_run_that_cannot_be_read_says_why(store, sentences):
     run = trained()
@@ -228,12 +195,3 @@ def test_a_link_hides_and_locks(store):
     assert not any(control.key == "interactions_view" for control in app.segmented_control)
     hidden = page("interactions", run=run, view="row", hide="change")
     assert not any(box.label == "head_shape" for box in hidden.selectbox)
-
-
-def test_the_report_has_the_sentences_and_weights_of_the_page(store):
-    run = trained(dataset="diabetes", max_epochs=30)
-    table = page("interactions", run=run).dataframe[0].value
-    report = html(of_stored(store.get(run), store))
-    assert len(table) > 1
-    for row in table.head(SHOWN_PAIRS).itertuples():
-        assert f"<td>{row.sentence}</td><td class=n>{row.weight:.5g}</td>" in report

@@ -11,19 +11,6 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-CANVAS = """(() => [...document.querySelectorAll('[class*="st-key-interactions_matrix"] *')].flatMap(
-  (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.stage canvas')] : []))
-  .filter((c) => c.getBoundingClientRect().width > 0)[0])()"""
-
-
-def rectangle(page: Any) -> list[float]:
-    """Return left, top, width and height of the matrix, once it is there and in the middle of the window."""
-    page.wait_for_function(f"() => {CANVAS}")
-    return page.evaluate(
-        f"(() => {{ const c = {CANVAS}; c.scrollIntoView({{block: 'center'}});"
-        " const r = c.getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()"
-    )
-
 
 def view(page: Any, name: str, wait_idle: Any) -> None:
     page.get_by_role("radio", name=name, exact=True).click()
@@ -52,19 +39,6 @@ def test_the_example_is_read_by_columns_pairs_and_cells(server, page, wait_idle,
     assert last["y"] + last["height"] == pytest.approx(cells["y"] + cells["height"], abs=1)
     assert last["x"] >= cells["x"] + cells["width"], "beside the cells, not on them"
     shoot(page, "interactions-matrix-columns")
-
-    view(page, "Features", wait_idle)
-    x, top, width, height = rectangle(page)
-    total = page.get_by_role("button", name="Whole matrix", exact=True)
-    assert not total.is_visible()
-    page.mouse.move(x + 0.25 * width, top + 0.1 * height)
-    page.mouse.down()
-    page.mouse.move(x + 0.3 * width, top + 0.15 * height, steps=4)
-    page.mouse.up()
-    total.wait_for()
-    shoot(page, "interactions-matrix")
-    total.click()
-    assert not total.is_visible()
 
 
 @pytest.mark.slow

@@ -152,20 +152,3 @@ def test_presets_are_states_of_their_page(entry):
         assert item.check(from_link(item, text)) is not None
     if entry.target.script == "pages/train.py":
         can_be_run(entry.query)
-
-
-@pytest.mark.parametrize(
-    ("name", "place"), [("prox", 4), ("train", 5), ("sweeps", 0), ("compare", 1), ("geometry", 1)]
-)
-def test_presets_are_in_the_popover_of_their_page_and_set_it(name, place, store):
-    app = page(name)
-    mine = [preset for preset in presets() if preset.target.script == f"pages/{name}.py"]
-    assert len(mine) >= 3
-    press(app, f"{name}_preset_{place}")
-    assert not app.warning
-    table, remaining = Settings(name, TABLES[name]).table, address(app)
-    for key, text in mine[place].query.items():
-        shown = from_link(table[key], remaining[key]) if key in remaining else table[key].default
-        assert shown == from_link(table[key], text) or key == "play"
-    if name == "train":
-        assert len(store.runs()) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 import re
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import urlencode
 
 import pandas as pd
 import pytest
-from fuzzing import MARKUP, TEXTS
+from fuzzing import MARKUP
 from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui.driving import PAGES, elements_of, figures, finish, page, written
@@ -153,30 +152,9 @@ def test_every_setting_of_every_page_goes_through_its_link(store, seen, name, tm
     elsewhere.close()
 
 
-@pytest.fixture(scope="module")
-def names() -> dict[str, list[str]]:
-    """The names that links of a page may hold, by its script, as they are found."""
-    return {}
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("seed", range(500))
-def test_links_of_chance_open_a_page(store, seen, names, seed):
-    dice = random.Random(seed)
-    name = dice.choice(PAGES)
-    if name not in names:
-        page(name)
-        names[name] = [*seen[-1].table, "run", "hide", "lock", "level", "left", "right"]
-    query = {dice.choice(names[name]): dice.choice(TEXTS) for _ in range(dice.randint(1, 6))}
-    app = page(name, **query)
-    said = all_texts(app)
-    assert not active(app), query
-    assert not [item for item in said if "defect of fmviz" in item or "Traceback" in item], query
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", PAGES)
-def test_markup_of_a_link_is_text(store, seen, names, name):
+def test_markup_of_a_link_is_text(store, seen, name):
     """Each text in turn in every setting that a page has, and in those that it has not."""
     page(name)
     given = [*seen[-1].table, "run", *MARKUP]

@@ -15,7 +15,6 @@ from ui.driving import finish, press, words
 
 from fmviz.__main__ import main
 from fmviz.figures import papers as figures
-from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, shipped
@@ -23,7 +22,6 @@ from fmviz.lab.papers.results import last_kept
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
-from fmviz.ui import paper
 
 NAME = "atarashi2021_fig2"
 
@@ -181,7 +179,6 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     assert CREATED == [0, 1]
     # Another session of another server.
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
-    assert "Not finished yet: 2 parts are kept at the quick budget." in words(page())
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Go on"
     assert "2 finished parts" in app.button(key="paper_run").help
@@ -215,32 +212,11 @@ def test_a_result_of_another_protocol_is_not_shown(executor, store, result, sent
     assert last_kept(ARTEFACTS["atarashi2021_fig1"], "quick", store) is None
 
 
-def test_the_link_says_which_artefact_and_budget(executor):
-    app = page(artefact="atarashi2021_fig10", budget="full")
-    assert ARTEFACTS["atarashi2021_fig10"].title in [heading.value for heading in app.subheader]
-    assert "fmviz paper atarashi2021_fig10 --budget full" in app.code[0].value
-    assert "From the link" in words(page(artefact="nothing"))
-
-
 def test_a_broken_store_leaves_the_desk_in_use(tmp_path, monkeypatch, sentences):
     path = tmp_path / "broken.sqlite"
     path.write_text("no database " * 500)
     monkeypatch.setenv("FMVIZ_STORE", str(path))
     sentences(page(), "paper", "a broken store")
-
-
-def test_deviations_are_coloured():
-    row = {"what": "x, n", "published": 10.0, "source": "Table 1"}
-    rows = [
-        {**row, "ours": 10.1, "deviation": 0.01, "within": True},
-        {**row, "ours": 20.0, "deviation": 1.0, "within": False},
-        {**row, "ours": None, "deviation": None, "within": None},
-    ]
-    cells = [line.split("</td>")[0] for line in paper.beside(rows).to_html().split("<td ")[1:]]
-    assert [cell.split(">")[1] for cell in cells[3::5]] == ["+1.0%", "+100.0%", "–"]
-    page = paper.beside(rows).to_html()
-    assert [page.count(f"background-color: {SIGNALS[within]}") for within in (True, False, None)] == [1, 1, 1]
-    assert page.count("background-color") == 3
 
 
 @pytest.mark.slow

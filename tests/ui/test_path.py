@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
-import pandas as pd
 import pytest
 from inline_executor import InlineExecutor
 from playwright.sync_api import expect
@@ -14,7 +13,6 @@ from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.ui.path import best_row
 
 pytestmark = pytest.mark.faultless
 
@@ -137,12 +135,6 @@ def test_what_is_left_out_leaves_the_rest(store, query, gone):
     assert not app.warning
     assert "6 of 6 fits" in words(app)
     assert not gone & {item.key for item in [*app.select_slider, *app.slider, *app.button]}
-
-
-def test_the_best_fit_is_the_best_of_its_metric():
-    rows = pd.DataFrame({"validation_rmse": [2.0, 1.0, 1.0], "validation_auc": [0.5, 0.9, float("nan")]})
-    assert best_row(rows, "validation_rmse").name == 2
-    assert best_row(rows, "validation_auc").name == 1
 
 
 # ------------------------------------------------------------------------------------------- in a browser

@@ -6,13 +6,10 @@ import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT, address, choose, elements_of, page, press, words, written
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.typography import without_markup
-from fmviz.ui import widgets
 from fmviz.ui.settings.state import Settings
 
 
@@ -68,20 +65,6 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     press(app, "prox_teach_end")
     assert address(app) == {}
     assert "prox_k" in keys(app)
-
-
-@pytest.mark.parametrize(
-    ("label", "shown"),
-    [
-        ("Rank $k$", "Rank k"),
-        (r"Strength $\lambda$ of Ω", "Strength λ of Ω"),
-        (r"Strength $\lambda_w$ of $\|w\|^2$", "Strength λ_w of ‖w‖²"),
-        (r"Strength $\lambda_{\mathrm{tr}}$ of Σ min{λ_s², ε₃}", "Strength λ_tr of Σ min{λ_s², ε₃}"),
-        (r"Cap $\epsilon_2$", "Cap ε₂"),
-    ],
-)
-def test_labels_are_written_without_markup(label, shown):
-    assert without_markup(label) == shown
 
 
 def test_a_page_cannot_take_a_name_of_all_pages():
@@ -151,12 +134,6 @@ def test_a_lesson_and_a_link_within_the_pages_say_themselves_what_is_drawn():
     assert address(app) == {"source": "pasted"}
 
 
-@pytest.mark.parametrize("name", ["prox", "sweeps"])
-def test_simple_is_simpler(name, store):
-    simple, expert = (page(name, level=level) for level in ("simple", "expert"))
-    assert keys(simple) < keys(expert)
-
-
 @pytest.mark.simple
 def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
     app = page("prox", source="pasted")
@@ -213,29 +190,3 @@ def test_the_sidebar_leads_to_pages_as_they_were_left():
     app.run()
     assert (level(app), address(app)) == ("expert", {"d": "30"})
     assert app.slider(key="prox_d").value == 30
-
-
-def test_the_keys_of_a_page_are_told(store):
-    assert "**P** Play" in words(page("train"))
-    assert "**X** Stop" in words(page("sweeps"))
-    assert "**← →** move a slider" in words(page("prox"))
-
-
-@pytest.mark.parametrize(
-    ("widget", "value", "args", "start"),
-    [
-        (st.selectbox, "b", (["a", "b"],), {"index": 1}),
-        (st.segmented_control, "b", (["a", "b"],), {"default": "b"}),
-        (st.select_slider, 0.1, ([0.0, 0.1],), {"value": 0.1}),
-        (st.pills, ("b",), (["a", "b"],), {"default": ["b"]}),
-        (st.multiselect, ("b", "gone"), (["a", "b"],), {"default": ["b"]}),
-        (st.number_input, 3, (0, 5), {"value": 3}),
-        (st.number_input, 9, (0, 5), {}),
-        (st.slider, 0.5, (0.0, 1.0), {"value": 0.5}),
-        (st.text_input, "words", (), {"value": "words"}),
-        (st.toggle, True, (), {"value": True}),
-        (st.selectbox, "gone", (["a", "b"],), {}),
-    ],
-)
-def test_a_widget_begins_at_its_setting(widget, value, args, start):
-    assert widgets.start_of(widget, value, *args) == start

@@ -31,10 +31,6 @@ def some(store) -> list[str]:
     return [tasks.manager().start(experiment).id for experiment in created][::-1]
 
 
-def test_without_runs_there_is_a_way_to_one(store):
-    assert "No runs yet." in words(page("runs"))
-
-
 @pytest.mark.faultless
 def test_all_runs_are_listed(some):
     app = page("runs")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 from ui.driving import PAGES, ROOT, address, choose, page, press, values, words
 
-from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui import shell
 from fmviz.ui.escape import plain
-from fmviz.ui.settings.state import Several, Text, from_link, to_link
 
 
 @pytest.mark.parametrize(
@@ -95,20 +91,6 @@ def test_a_data_set_that_is_not_here_is_explained(monkeypatch):
     assert [info.value for info in test.info] == [plain(reason)]
 
 
-def test_the_status_says_what_is_going_on(monkeypatch):
-    def badges() -> str:
-        return "\n".join(x.value for x in page("start").sidebar.markdown if "-badge[" in x.value)
-
-    monkeypatch.setattr(shell, "compiling", tuple)
-    monkeypatch.setattr(shell, "manager", lambda: SimpleNamespace(running=list))
-    assert "Kernels ready" in badges()
-    assert "running" not in badges()
-    monkeypatch.setattr(shell, "compiling", lambda: ("pcd_epoch",))
-    monkeypatch.setattr(shell, "manager", lambda: SimpleNamespace(running=lambda: [1, 2]))
-    assert "Compiling pcd_epoch…" in badges()
-    assert "2 jobs running" in badges()
-
-
 @pytest.mark.parametrize("kind", ["ours", "defect"])
 def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     # The pages of the application must exist for its links.
@@ -135,31 +117,6 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     assert "Traceback" not in words(test)
     press(test, "fails_reset_after_error")
     assert address(test) == {}
-
-
-@pytest.mark.parametrize(
-    ("item", "value", "text"),
-    [
-        (Several("r", ("a",), ("a", "b", "c")), ("a", "c"), "a,c"),
-        (Several("r", ("a",), ("a", "b", "c")), (), "none"),
-        (Text("t"), "1 2\n3 4", "1 2\n3 4"),
-    ],
-)
-def test_settings_are_spelt_in_a_link(item, value, text):
-    assert to_link(item, value) == text
-    assert from_link(item, text) == value
-
-
-def test_long_text_stays_out_of_the_link():
-    assert to_link(Text("t", limit=10), "x" * 11) is None
-
-
-@pytest.mark.parametrize("text", ["1", "true", "False", "0"])
-def test_switches_are_spelt_in_a_link(text):
-    item = ParamSpec("on", "bool", False)
-    assert from_link(item, text) is (text in ("1", "true"))
-    with pytest.raises(ValueError, match="on = 'perhaps'"):
-        from_link(item, "perhaps")
 
 
 # ------------------------------------------------------------------------------------------- in a browser

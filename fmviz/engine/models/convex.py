@@ -36,7 +36,7 @@ from ..linalg.lowrank import PairGradient, eigenform
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Model, Notation
+from .base import Notation
 from .columnar import ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
@@ -174,37 +174,3 @@ class ConvexFM(EigenModel):
         """Return the spectral norm of the gradient over λ_tr."""
         norm = PairGradient(design, alpha, self.diagonal).norm(1e-9 if thorough else 1e-4)
         return norm / strengths[0]
-
-
-def contrast(model: Model, parameters: Parameters, output: int, baseline: int) -> tuple[Model, Parameters]:
-    """Return f_output − f_baseline as a machine with a single output.
-
-    Parameters
-    ----------
-    model : Model
-        A model of second order.
-    parameters : Parameters
-        Parameters of several outputs.
-    output, baseline : int
-        The numbers of the two outputs.
-
-    Raises
-    ------
-    ValueError
-        If the model has products of other orders.
-    """
-    (first, left), (_, right) = (model.of_output(parameters, c) for c in (output, baseline))
-    linear, bias = left.w - right.w, left.intercept - right.intercept
-    if left.W is not None:
-        return first, Parameters.of_weights(left.W - right.weights, linear, bias)
-    if not (first.plain or isinstance(first, ConvexFM)):
-        raise ValueError(
-            f"Differences of outputs are read for machines of pairs; this one is a "
-            f"{model.label[0].lower()}{model.label[1:]}. Read one output at a time."
-        )
-    # A common basis has fewer columns, and equal weights of pairs cancel.
-    P, weights = left.P, left.multipliers - right.multipliers
-    if right.P is not P:
-        P, weights = np.hstack([P, right.P]), np.concatenate([left.multipliers, -right.multipliers])
-    single = first if isinstance(first, ConvexFM) else ConvexFM(diagonal=False)
-    return single, Parameters(P, linear, bias, coefficients=weights)

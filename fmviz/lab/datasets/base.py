@@ -183,15 +183,6 @@ class Dataset:
             target_scaling=scaling[c] if isinstance(scaling, tuple) else scaling,
         )
 
-    def of_contrast(self, c: int, other: int) -> Dataset:
-        """Return the data set of one class, with the contrast to another one as its truth."""
-        first, second = self.outputs[c], self.outputs[other]
-        return replace(
-            self.of_output(c),
-            class_labels=(second, f"{first} against {second}"),
-            truth=None if self.truth is None or self.truth.ndim < 3 else self.truth[c] - self.truth[other],
-        )
-
 
 @dataclass(frozen=True)
 class DatasetSpec:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fmviz.engine.penalties import PENALTIES
-from fmviz.lab.operators.study import first_strength
 from fmviz.operators import certificate, prox
 
 NAMES = tuple(
@@ -21,8 +20,6 @@ NAMES = tuple(
     if penalty.convex and penalty.exact_prox and not penalty.smooth
 )
 """The regularizers whose balls are convex and have corners or edges, and whose operators are exact."""
-# What is not 0 at this strength never is.
-_NEVER = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -67,10 +64,6 @@ class Section:
         for cell, value in zip(self.cells, point, strict=True):
             P[cell] = value
         return P
-
-    def read(self, P: np.ndarray) -> np.ndarray:
-        """Return the coordinates of a matrix P."""
-        return np.array([P[cell] for cell in self.cells])
 
 
 _SUM2, _SUM3 = "|a|+|b|", "|a|+|b|+|c|"
@@ -206,7 +199,7 @@ def _bisected(section: Section, name: str, directions: np.ndarray, level: float)
 def prox_of(section: Section, name: str, points: np.ndarray, strength: float) -> np.ndarray:
     """Return prox of λΩ at points of shape (n, m), with Ω as in `fmviz.prox`."""
     moved = (PENALTIES[name].prox(section.embed(point), strength) for point in points)
-    return np.array([section.read(Q) for Q in moved]).reshape(-1, len(section.cells))
+    return np.array([[Q[cell] for cell in section.cells] for Q in moved]).reshape(-1, len(section.cells))
 
 
 def prox_path(
@@ -236,31 +229,6 @@ def flow(
 def zero_codes(points: np.ndarray) -> np.ndarray:
     """Return for points (n, m) which coordinates are exactly 0: the sum of 2^i over those."""
     return ((points == 0) * 2 ** np.arange(points.shape[1])).sum(axis=1)
-
-
-def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float | None]:
-    """Return for every coordinate the smallest λ at which its prox is exactly 0; None where it never is.
-
-    Found by bisection with the operator itself, to the last bit.
-    """
-
-    def at(strength: float) -> np.ndarray:
-        return np.asarray(prox_of(section, name, np.array([point]), strength)[0])
-
-    def first(i: int) -> float:
-        return first_strength(lambda strength: bool(at(strength)[i] == 0.0))
-
-    stays = at(_NEVER) != 0.0
-    return [0.0 if value == 0.0 else None if stays[i] else first(i) for i, value in enumerate(point)]
-
-
-def shrink_curve(
-    section: Section, name: str, point: Sequence[float], entry: int, strength: float, before: np.ndarray
-) -> np.ndarray:
-    """Return one coordinate after the prox against itself before it, the others held, shape of `before`."""
-    points = np.tile(np.asarray(point, dtype=float), (before.size, 1))
-    points[:, entry] = before
-    return np.asarray(prox_of(section, name, points, strength)[:, entry])
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -140,19 +140,6 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
     )
 
 
-def first_strength(holds: Callable[[float], bool], high: float = 1.0) -> float:
-    """Return the smallest strength from which on a condition holds, to the last bit.
-
-    Found by bisection; the search for its upper end begins at `high`, above 0.
-    """
-    low = 0.0
-    while not holds(high):
-        low, high = high, 2.0 * high
-    while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarray]:
     """Return the smallest λ whose result is all zero, and which entries survive any λ, shape (d, k).
 
@@ -164,20 +151,17 @@ def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarra
     survivors = variant.prox(P / size, _NEVER) != 0
     if survivors.any():
         return None, survivors
-    return first_strength(lambda strength: not variant.prox(P, strength).any(), size), survivors
+    low, high = 0.0, size
+    while variant.prox(P, high).any():
+        low, high = high, 2.0 * high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if variant.prox(P, middle).any() else (low, middle)
+    return high, survivors
 
 
 def pairs(d: int) -> int:
     """Return the number of pairs of d features."""
     return d * (d - 1) // 2
-
-
-def strength_in_words(value: float) -> str:
-    """Return a strength, and where it lies if that is off the grid."""
-    top, bottom = 2.0 ** EXPONENTS[-1], 2.0 ** EXPONENTS[0]
-    off = f" (beyond the slider, which ends at {top:g})" if value > top else ""
-    off = f" (below the slider, which starts at {bottom:g})" if value < bottom else off
-    return f"{value:.4g}{off}"
 
 
 def what_is_special(P: np.ndarray, shown: Study) -> list[str]:
@@ -212,7 +196,7 @@ def _end(P: np.ndarray, shown: Study) -> str:
         sizes = {"|p|": float(np.abs(P).max()), "row norm": float(unit_rows(P)[0].max())}
         same = (what for what, size in sizes.items() if math.isclose(shown.zero_from, size, rel_tol=1e-9))
         why = "".join(f", the largest {what}" for what in islice(same, 1))
-        return f"All zero from λ = {strength_in_words(shown.zero_from)}{why}."
+        return f"All zero from λ = {shown.zero_from:.4g}{why}."
     survivors = shown.survivors
     if np.array_equal(survivors, P != 0):
         return "Never all zero: it shrinks, and drops nothing."

@@ -14,6 +14,8 @@ from typing import Any
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.schedule import strengths_in_words
+from fmviz.engine.snapshot import Snapshot, html_table
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runs import found_caps
 from fmviz.lab.store.packing import Record
@@ -143,6 +145,22 @@ class StoredRun:
     def resumable(self) -> bool:
         """Whether it was interrupted."""
         return self.status == INTERRUPTED
+
+    def _repr_html_(self) -> str:
+        given = self.experiment
+        strengths = strengths_in_words(given.strengths(self.epoch - 1))
+        last = Snapshot.of_record(self.last, Parameters()).described() if self.last else {}
+        return html_table(
+            {
+                "Run": self.title or self.id,
+                "Data": given.dataset.name,
+                "Model": f"{given.model.label}, rank {given.rank}",
+                "Regularizer": f"{given.regularizer.label}; {strengths}",
+                "Solver": given.solver if isinstance(given.solver, str) else given.solver.label,
+                **last,
+                "Status": self.message,
+            }
+        )
 
     @classmethod
     def of(cls, row: Any) -> StoredRun:

@@ -18,7 +18,6 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
 from fmviz.lab.importing import import_upload
-from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.typography import duration
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Profile, Size, Upload
@@ -234,12 +233,6 @@ def _uploader(settings: Settings) -> None:
         args=(settings, f"data_upload_{number}"),
     )
     st.caption(str(UPLOADS))
-    if (remaining := min(session_uploads.room())) < UPLOADS.file:
-        st.warning(
-            f"{in_words(max(0, remaining))} more can be uploaded: a session has "
-            f"{in_words(session_uploads.SESSION_BYTES)}, and all of this server {in_words(uploads_limit())}.",
-            icon=":material/database_off:",
-        )
 
 
 def _uploaded(settings: Settings, key: str) -> None:
@@ -348,7 +341,21 @@ def _file(settings: Settings, linked: bool) -> None:
         draw_aim(settings, profile)
         if profile.source.table is not None:
             columns.edit_columns(settings, first, profile.columns)
-            _numbers(settings)
+            with st.container(
+                horizontal=True, vertical_alignment="bottom", gap="medium", key="data_scaling_box"
+            ):
+                enter = {
+                    "auto": "Whichever predicts better",
+                    "line": "Straight lines only",
+                    "curve": "With curves",
+                }
+                widgets.param(settings, "numbers", "Numbers", labels=enter)
+                scaled = {"standard": "Mean 0, deviation 1", "range": "From 0 to 1", "none": "As they are"}
+                widgets.param(settings, "scaling", "Scaled to", labels=scaled)
+                with st.container(width=330):
+                    widgets.param(
+                        settings, "rare", "Rows a word needs for a feature of its own", style="number"
+                    )
         encoded = draw_size(settings, recipe, profile)
         draw_train(settings, recipe, encoded)
     strengths.draw(settings, recipe, encoded is not None, linked, top)
@@ -369,13 +376,7 @@ def _notes(notes: Iterable[str]) -> None:
 def _first_rows(source: Source) -> None:
     if source.table is None:
         assert source.X is not None
-        assert source.y is not None
-        lines, base = [], int(source.reading.base == "1")
-        for label, row in zip(source.y[:_ROWS], source.X[:_ROWS], strict=True):
-            pairs = (f"{j + base}:{value:.6g}" for j, value in zip(row.indices, row.data, strict=True))
-            lines.append(" ".join((f"{label:.6g}", *pairs))[:200])
-        st.caption(f"The first of {len(source):,} rows, {source.X.shape[1]:,} features.")
-        st.code("\n".join(lines), language=None)
+        st.caption(f"{len(source):,} rows, {source.X.shape[1]:,} features.")
         return
     head = source.table.head(_ROWS)
     st.caption(f"The first of {len(source):,} rows, {source.table.shape[1]:,} columns.")
@@ -419,16 +420,6 @@ _LABELS = {
     "missing": "Words for missing values",
     "base": "First index",
 }
-
-
-def _numbers(settings: Settings) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="data_scaling_box"):
-        enter = {"auto": "Whichever predicts better", "line": "Straight lines only", "curve": "With curves"}
-        widgets.param(settings, "numbers", "Numbers", labels=enter)
-        scaled = {"standard": "Mean 0, deviation 1", "range": "From 0 to 1", "none": "As they are"}
-        widgets.param(settings, "scaling", "Scaled to", labels=scaled)
-        with st.container(width=330):
-            widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")
 
 
 # More values are hardly levels.

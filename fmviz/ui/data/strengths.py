@@ -92,7 +92,12 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool, top: 
         "those chosen, compared with an average over samples of a Bayesian machine, and fitted to all rows."
     )
     widgets.stop(settings, task, name="search_stop", shortcut=None)
-    watch(task, partial(_draw, settings, key), _words, lambda view: len(_results(view)))
+    watch(
+        task,
+        partial(_draw, settings, key),
+        lambda view: counted(view, _trials(view), now=view.items[-1].message if view.items else ""),
+        lambda view: len(_results(view)),
+    )
 
 
 def _fitted(
@@ -125,10 +130,6 @@ def _trials(view: TaskView) -> int:
 
 def _results(view: TaskView) -> list[FirstFit | Average]:
     return [step for step in view.items if isinstance(step, FirstFit | Average)]
-
-
-def _words(view: TaskView) -> tuple[str, float | None]:
-    return counted(view, _trials(view), now=view.items[-1].message if view.items else "")
 
 
 def _draw(settings: Settings, key: str, view: TaskView) -> None:

@@ -12,7 +12,6 @@ import streamlit as st
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.interactions.weights import PairWeights, pairs_of
 from fmviz.engine.models import FactorizationMachine, Model
-from fmviz.engine.models.convex import contrast
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import Make, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
@@ -62,10 +61,6 @@ class Opened:
         The data; `attributes` are those of one of several outputs.
     output : int
         Which.
-    against : int
-        The class that it is told from; -1 for all others.
-    full_model : Model
-        The model of all outputs.
     """
 
     run: StoredRun
@@ -78,8 +73,6 @@ class Opened:
     no_pairs: str
     full_dataset: Dataset
     output: int
-    against: int
-    full_model: Model
 
     @property
     def dataset(self) -> Dataset:
@@ -89,21 +82,18 @@ class Opened:
     @property
     def by_columns(self) -> bool:
         """Whether the model can be read by columns: of second order, with an output of its own."""
-        own = isinstance(self.model, FactorizationMachine) and self.against < 0
-        own = own and not self.full_model.multi_output
+        own = isinstance(self.model, FactorizationMachine) and not self.experiment.model.multi_output
         return own and 1 < len(self.attributes.columns) <= _MOST_COLUMNS
 
     @property
     def key(self) -> str:
         """A cache key of this state of the run."""
-        return f"{self.run.id}:{self.run.updated}:{self.output}:{self.against}"
+        return f"{self.run.id}:{self.run.updated}:{self.output}"
 
 
 @st.cache_resource(max_entries=4, show_spinner="Opening the run and its data.")
-def opened(
-    run: str, updated: float, path: str, _runs: RunStore, output: int = 0, against: int = -1
-) -> Opened:
-    """Open one output of a stored run, or the contrast of two classes; the other arguments are cache keys.
+def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0) -> Opened:
+    """Open one output of a stored run; the other arguments are cache keys.
 
     Raises
     ------
@@ -136,23 +126,16 @@ def opened(
             "now. Train it anew."
         )
     output = min(output, m - 1)
-    model, every = experiment.model, parameters
-    if 0 <= against < m and against != output and full_dataset.task == "class":
-        single, parameters = contrast(model, every, output, against)
-        dataset = full_dataset.of_contrast(output, against)
-    else:
-        against = -1
-        single, parameters = model.of_output(every, output)
-        dataset = full_dataset.of_output(output)
-    attributes = Attributes(dataset)
+    model = experiment.model
+    single, parameters = model.of_output(parameters, output)
+    attributes = Attributes(full_dataset.of_output(output))
     pairs, why = None, ""
     try:
         pairs = pairs_of(single, parameters)
     except ValueError as error:
         why = str(error)
-    # For classes fitted together, the difference of two scores is a log-odds; for one-against-all fits, a
-    # single score is.
-    compared = full_dataset.task == "class" and (against < 0) == model.multi_output
+    # Of classes fitted together a single score is no log-odds.
+    compared = full_dataset.task == "class" and model.multi_output
     return Opened(
         stored,
         experiment,
@@ -164,8 +147,6 @@ def opened(
         why,
         full_dataset,
         output,
-        against,
-        model,
     )
 
 

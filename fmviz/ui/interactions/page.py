@@ -22,9 +22,9 @@ from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import columns, pairs, row
 from fmviz.ui.interactions.opened import Opened, in_background, latest_by_columns, opened
-from fmviz.ui.outputs import AGAINST, OUTPUT, choose_against, choose_output
 from fmviz.ui.settings.state import Settings, Text
 from fmviz.ui.train.settings import train_query
+from fmviz.ui.widgets import OUTPUT, choose_output
 
 OFFERED = 100
 _VIEWS = {
@@ -39,15 +39,15 @@ TABLE = (
     Text("run", limit=40, help="The run that is read, by its id."),
     ParamSpec("view", "choice", "attributes", choices=tuple(_VIEWS), help="How the model is read."),
     OUTPUT,
-    AGAINST,
     *pairs.TABLE,
     *columns.TABLE,
     *row.TABLE,
     *pairs.SAMPLES,
 )
 # Settings that refer to one run and are reset with another.
-_OWN = ("output", "against", "find", "pair", "row", "change", "seek")
+_OWN = ("output", "find", "pair", "row", "change", "seek")
 _GONE = {
+    "against": "A class is read against all others.",
     "window": f"The matrix shows the {pairs.MOST_FEATURES} strongest used features; drag a box to zoom.",
     "compact": "The matrix always leaves out features that are in no used pair.",
     "cells": "A cell is a pair of columns, where the model can be read by them.",
@@ -124,7 +124,7 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
 
 def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     try:
-        reading = opened(run.id, run.updated, str(runs.path), runs, settings["output"], settings["against"])
+        reading = opened(run.id, run.updated, str(runs.path), runs, settings["output"])
     except ValueError as error:
         st.error(plain(error), icon=":material/error:")
         st.button(
@@ -136,9 +136,7 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         )
         return
     _header(reading)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_outputs"):
-        choose_output(settings, reading.full_dataset)
-        choose_against(settings, reading.full_dataset)
+    choose_output(settings, reading.full_dataset)
     views = [view for view in _VIEWS if reading.by_columns or view != "attributes"]
     if settings["view"] not in views:
         settings.set(view="pairs")
@@ -178,7 +176,7 @@ def _header(reading: Opened) -> None:
     figures += [plain(f"{label} {value:.4g}") for label, value in values.items()]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
         st.markdown(
-            f"**{plain(dataset.title)}**, {reading.full_model.label.lower()}: {plain(what)}. "
+            f"**{plain(dataset.title)}**, {reading.experiment.model.label.lower()}: {plain(what)}. "
             f"{' · '.join(figures)}.",
             width="content",
         )
@@ -222,7 +220,7 @@ def _empty(settings: Settings) -> None:
 
 def _draw_suspects(reading: Opened) -> None:
     """Draw outliers, from a fit with a capped loss in the background if the run has none."""
-    if reading.against >= 0 or reading.model.multi_output:
+    if reading.model.multi_output:
         st.info(
             "Rows look wrong to a machine of one output, or of one class against all others.",
             icon=":material/info:",
@@ -233,12 +231,9 @@ def _draw_suspects(reading: Opened) -> None:
         yield suspicious_rows(reading.experiment, reading.parameters, reading.output, should_stop)
 
     results = in_background(reading, "suspects", make, "Fitting with a cap.")
-    if results:
-        _draw_rows(reading, results[-1])
-
-
-def _draw_rows(reading: Opened, suspicion: Suspicion) -> None:
-    """Draw outliers as a table, the furthest off first, with a CSV of all."""
+    if not results:
+        return
+    suspicion = results[-1]
     places, dataset, errors = suspicion.listed, reading.dataset, suspicion.errors
     st.markdown(plain(suspicion.message))
     table = rows_table(dataset, errors, places[:LISTED], _COLUMNS)

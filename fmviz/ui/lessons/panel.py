@@ -160,8 +160,17 @@ def draw(settings: Settings) -> None:
         reader.reached = max(reader.reached, number)
         elsewhere = state is not None and state.page != settings.page
         _head(settings, lesson, number, elsewhere)
-        if elsewhere:
-            _way_back(lesson, number, settings)
+        if state is not None and elsewhere:
+            links = (link for group in navigation.NAVIGATION.values() for link in group)
+            there = next(link.label for link in links if link.script == script_of(state.page))
+            st.markdown(f"This step is on the page *{there}*. Look around here as long as you like.")
+            st.button(
+                f"Back to {there}",
+                icon=":material/undo:",
+                key="lesson_return",
+                on_click=go,
+                args=(lesson, number, settings.page),
+            )
             return
         task = _task(lesson, number) if step.find else None
         body = partial(_body, settings, lesson, number, step)
@@ -224,24 +233,6 @@ def _button(
     """Draw a button with a key, which is told among the keys of the page."""
     settings.shortcuts[shortcut] = label
     st.button(label, shortcut=shortcut, on_click=then, **keywords)
-
-
-def _way_back(lesson: Lesson, number: int, settings: Settings) -> None:
-    state = state_of(lesson, number)
-    there = next(
-        link.label
-        for links in navigation.NAVIGATION.values()
-        for link in links
-        if state is not None and link.script == script_of(state.page)
-    )
-    st.markdown(f"This step is on the page *{there}*. Look around here as long as you like.")
-    st.button(
-        f"Back to {there}",
-        icon=":material/undo:",
-        key="lesson_return",
-        on_click=go,
-        args=(lesson, number, settings.page),
-    )
 
 
 def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:

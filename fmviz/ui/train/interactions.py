@@ -14,11 +14,11 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.outputs import OUTPUT, choose_output
 from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train import why_zero
 from fmviz.ui.train.matrices import Look, order_name, sets_table, strongest_slice
 from fmviz.ui.train.panels import Panel, Scene
+from fmviz.ui.widgets import OUTPUT, choose_output
 
 
 def looked_at(view: JobView, settings: Values) -> Look | None:

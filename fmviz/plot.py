@@ -1,0 +1,420 @@
+"""Draw what fits, paths and runs hold as Plotly figures: those of the dashboard's pages.
+
+A fit is an estimator that is fitted, also as the last step of a pipeline, or a stored run. Names of features,
+columns and runs are escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from sklearn.pipeline import Pipeline
+
+from fmviz.engine.errors import finite_matrix, one_of, whole_number
+from fmviz.engine.interactions.weights import PairWeights, pairs_of
+from fmviz.engine.models import FactorizationMachine, Model
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import ALL_PENALTIES
+from fmviz.engine.snapshot import Snapshot
+from fmviz.estimators.base import ModelEstimator
+from fmviz.estimators.bayesian import BayesianFM
+from fmviz.estimators.fitting import checked_data
+from fmviz.figures import comparison as comparisons
+from fmviz.figures import effects as effect_figures
+from fmviz.figures import operators as operator_figures
+from fmviz.figures import strength_path
+from fmviz.figures import training as curves
+from fmviz.figures.palette import regularizer_color
+from fmviz.figures.tabular import literal
+from fmviz.lab.interpretation.effects import Effects, as_posterior
+from fmviz.lab.interpretation.reading import strongest_features
+from fmviz.lab.operators.study import EXPONENTS, VARIANTS, Study, pairs, study
+from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.search.by_columns import effects_of
+from fmviz.lab.store import StoredRun, store
+from fmviz.lab.store.table import title_of_run
+from fmviz.metrics import COLUMNS, METRICS, Metric
+from fmviz.report import main_figure, pair_figure
+from fmviz.tables.columns import FeatureColumn, NumberColumn
+from fmviz.tables.encoder import TableEncoder
+
+__all__ = ["comparison", "effects", "interactions", "operators", "path", "training"]
+
+_FITS = "Give an estimator of fmviz that is fitted, a pipeline that ends in one, or a stored run"
+_COUNTED = ("used interactions", "used features")
+_AXES = ("epoch", "seconds")
+
+
+def interactions(fit: Any, *, top: int = 200, output: Any = None, dark: bool = False) -> go.Figure:
+    """Draw the weights of pairs as a matrix in the order of the features; pairs that are not used are empty.
+
+    Parameters
+    ----------
+    fit : estimator, Pipeline or StoredRun
+        What was fitted.
+    top : int, default=200
+        The number of features that are drawn, those with the largest Σ |weight|.
+    output : label or int, optional
+        One of several outputs, by its class or number, of a stored run by its number; by default the first.
+    dark : bool, default=False
+        Whether the colours are those for a dark background.
+
+    Returns
+    -------
+    plotly Figure
+
+    Raises
+    ------
+    ValueError
+        If the model has no pairs or uses none, or an argument is out of range.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> machine = fmviz.FactorizationMachineRegressor(random_state=0).fit(X, y)
+    >>> fmviz.plot.interactions(machine, top=6).data[0].z.shape
+    (6, 6)
+    """
+    most = whole_number("top", top, 2)
+    weights, names = _pairs(fit, output)
+    features, _ = strongest_features(weights, most)
+    if not features.size:
+        raise ValueError("This fit uses no pair, so that there is nothing to draw. Fit with a smaller λ.")
+    weight, used = weights.among(features, features)
+    labels = [str(names[j]) for j in features]
+    return effect_figures.surface(
+        np.where(used, weight, np.nan),
+        None,
+        (labels, labels),
+        (None, None),
+        ("", ""),
+        "weight",
+        dark=dark,
+    )
+
+
+def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bool = False) -> go.Figure:
+    """Draw what a column does to the prediction, or what a pair of columns adds to that.
+
+    f = c + Σ_A h_A + Σ_{A<B} g_AB over columns A, B, as on the page Interactions: with v_A = Σ_{j∈A} p_j x_j
+    and its mean m_A over the rows, g_AB = ⟨v_A − m_A, v_B − m_B⟩, and h_A is what depends on A alone, less
+    its mean.
+
+    Parameters
+    ----------
+    fit : estimator, Pipeline or StoredRun
+        A factorization machine of pairs, or a Bayesian one, which has a band of 90 %. After a `TableEncoder`
+        effects are of the columns of its table, else of the features.
+    *columns : str
+        One column, h_A, or two, g_AB; by default the pair whose g_AB varies most.
+    X : table, array_like or sparse matrix of shape (N, d), optional
+        Typical rows, as the fit takes them; of a stored run those that it was fitted to.
+    output, dark
+        As for `interactions`.
+
+    Returns
+    -------
+    plotly Figure
+        A curve of a number, bars of words; of a pair a surface, or a curve for each of few words.
+
+    Raises
+    ------
+    ValueError
+        If the fit is another model, X is missing, or there is no such column.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> machine = fmviz.FactorizationMachineRegressor(random_state=0).fit(X, y)
+    >>> fmviz.plot.effects(machine, "0", "1", X=X).layout.xaxis.title.text
+    '1'
+    """
+    known = _effects(fit, X, output)
+    names = [column.name for column in known.columns]
+    places = [names.index(one_of("columns", name, names)) for name in map(str, columns)]
+    if len(places) == 1:
+        return main_figure(known, *places)
+    if not places and len(names) > 1:
+        places = known.pairs[["a", "b"]].iloc[0].tolist()
+    if len({*places}) != 2:
+        raise ValueError(f"columns = {columns!r} must be one or two different ones of {', '.join(names)}.")
+    return pair_figure(known.surface(*places), known.unit, dark)
+
+
+def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sparse") -> go.Figure:
+    """Draw a column of a path against the strength or the used interactions.
+
+    Parameters
+    ----------
+    path : DataFrame, estimator, or mapping of str to these
+        From `fmviz.regularization_path`, or an estimator with a ``path_``; several by the names of their
+        regularizers, which have the colours of the pages. Orders, strengths λ_p and outputs have a line each.
+    metric : str, default="used_interactions"
+        The column.
+    against : {"lambda_sparse", "used_interactions"}
+        The horizontal axis.
+
+    Returns
+    -------
+    plotly Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or something is no path.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> table = fmviz.regularization_path(X, y, [0.2, 0.1, 0.05], lambda_p=0.1, random_state=0)
+    >>> [trace.name for trace in fmviz.plot.path({"ti": table}, "loss").data]
+    ['TI']
+    """
+    one_of("against", against, strength_path.X_TITLES)
+    given = path if isinstance(path, Mapping) else {"": path}
+    tables = []
+    for name, item in given.items():
+        table = getattr(item, "path_", item)
+        if not isinstance(table, pd.DataFrame) or not {*strength_path.X_TITLES} <= {*table}:
+            raise ValueError(
+                f"path = {item!r} is no path. Give what fmviz.regularization_path returns, an estimator with "
+                "path_, or a dict of these."
+            )
+        label = ALL_PENALTIES[name].label if name in ALL_PENALTIES else str(name)
+        lines = pd.Series(label, table.index)
+        for column, words in (("output", " {}"), ("order", " {}"), ("lambda_p", " λ_p {:.3g}")):
+            if column in table and table[column].nunique() > 1:
+                lines += table[column].map(words.format)
+        for line, rows in table.groupby(lines, sort=False):
+            kind = name if line == label else line
+            tables.append(rows.assign(label=literal(line.strip()), regularizer=kind))
+    table = pd.concat(tables)
+    return strength_path.path(table, _metric(metric, table), x=against)  # type: ignore[arg-type]
+
+
+def operators(
+    P: Any, regularizers: Sequence[str] = ("l1", "l21", "ti", "cs"), count: str = "used interactions"
+) -> go.Figure:
+    """Draw what proximal operators leave of a matrix P for λ = 2⁻⁷, …, 2⁷.
+
+    Parameters
+    ----------
+    P : (d, k) array_like, estimator or StoredRun
+        The matrix, or a fit with one.
+    regularizers : sequence of str
+        Regularizers with an exact operator, "ti_rows" for TI by rows.
+    count : {"used interactions", "used features"}
+        What is counted.
+
+    Returns
+    -------
+    plotly Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no such regularizer, or no such matrix.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> figure = fmviz.plot.operators([[3.0, 1.0], [1.0, 2.0], [0.5, 0.0]], ["l1", "ti"])
+    >>> [int(trace.y[0]) for trace in figure.data]
+    [3, 3]
+    """
+    one_of("count", count, _COUNTED)
+    matrix = finite_matrix("P", _stored(P, None)[1].P if isinstance(P, StoredRun) else getattr(P, "P_", P))
+    chosen = [VARIANTS[one_of("regularizers", name, VARIANTS)] for name in regularizers]
+    return counts_figure([study(matrix, variant) for variant in chosen], count)[0]
+
+
+def training(run: Any, x: str = "epoch") -> go.Figure:
+    """Draw the objective with its parts, what the model uses, errors and recovery along a run.
+
+    Parameters
+    ----------
+    run : estimator, StoredRun, iterable of Snapshot, or DataFrame
+        A fit; a run of `fmviz.lab.runner.Run.snapshots`; or the records of a run, such as ``history_``.
+    x : {"epoch", "seconds"}
+        The horizontal axis.
+
+    Returns
+    -------
+    plotly Figure
+
+    Raises
+    ------
+    ValueError
+        If it is no run, or one without an epoch.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> from fmviz.lab.runner import Run
+    >>> run = Run.prepare(fmviz.Experiment(dataset="monks1", loss="logistic", max_epochs=5))
+    >>> figure = fmviz.plot.training(run.snapshots())
+    >>> figure.layout.xaxis.anchor, len(figure.data[0].x)
+    ('y', 6)
+    """
+    one_of("x", x, _AXES)
+    history = _history(run)
+    judged = (m for n, m in METRICS.items() if {f"train_{n}", f"validation_{n}"} & {*history})
+    plots = [
+        *curves.objective(regularizer_color(history.attrs.get("regularizer", "")), history),
+        *curves.uses(),
+        *(curves.prediction(metric)[0] for metric in [*judged][:1]),
+        *curves.recovery(history),
+    ]
+    return curves.curves(history, plots, x).update_layout(height=110 + 150 * len(plots))  # type: ignore[arg-type]
+
+
+def comparison(
+    runs: Mapping[str, Any] | Iterable[Any], metric: str = "objective", x: str = "epoch"
+) -> go.Figure:
+    """Draw one column of several runs.
+
+    Parameters
+    ----------
+    runs : mapping of str to runs, or iterable of runs
+        As for `training`, by their names; without names stored runs have their titles, others numbers.
+    metric : str, default="objective"
+        The column.
+    x : {"epoch", "seconds"}
+        The horizontal axis.
+
+    Returns
+    -------
+    plotly Figure
+
+    Raises
+    ------
+    ValueError
+        If no run has that column, or something is no run.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> machine = fmviz.FactorizationMachineRegressor(lambda_p=0.1, lambda_sparse=0.1, random_state=0)
+    >>> fits = {name: machine.set_params(regularizer=name).fit(X, y).history_ for name in ("ti", "cs")}
+    >>> [trace.name for trace in fmviz.plot.comparison(fits, "used_features").data]
+    ['ti', 'cs']
+    """
+    one_of("x", x, _AXES)
+    if not isinstance(runs, Mapping):
+        runs = {
+            f"{title_of_run(run)} ({run.id[:4]})" if isinstance(run, StoredRun) else f"run {number}": run
+            for number, run in enumerate(runs, 1)
+        }
+    histories = {literal(str(name)): _history(run) for name, run in runs.items()}
+    lines = [(name, history.attrs.get("regularizer", ""), history) for name, history in histories.items()]
+    columns = {column for history in histories.values() for column in history}
+    return comparisons.overlay(lines, _metric(metric, columns), x)  # type: ignore[arg-type]
+
+
+def counts_figure(studies: Sequence[Study], count: str, current: int | None = None) -> tuple[go.Figure, str]:
+    """Return the figure of what operators leave of one P against λ, and a sentence that describes it."""
+    d = studies[0].Q.shape[1]
+    total = pairs(d) if count == "used interactions" else d
+    lines = [
+        (
+            each.variant.label,
+            regularizer_color(each.variant.name),
+            each.interactions if count == "used interactions" else each.features,
+            int(each.variant.id != each.variant.name),
+        )
+        for each in studies
+    ]
+    figure = operator_figures.counts_figure(EXPONENTS, lines, what=count, total=total, current=current)
+    return figure, operator_figures.describe(EXPONENTS, lines, count, total)
+
+
+# ------------------------------------------------------------------------------------------------- reading
+
+
+def _metric(name: str, columns: Iterable[str]) -> Metric:
+    """Return the metric in a column, of those that there are."""
+    known = {**METRICS, **COLUMNS}
+    return known[one_of("metric", name, [column for column in known if column in {*columns}])]
+
+
+def _history(run: Any) -> pd.DataFrame:
+    """Return the records of a run, one row an epoch; its attrs name the regularizer where it is known."""
+    if isinstance(run, StoredRun):
+        history = pd.DataFrame(store().trace(run.id))
+        history.attrs["regularizer"] = run.experiment.regularizer.name
+    elif isinstance(run, ModelEstimator | pd.DataFrame):
+        history = getattr(run, "history_", run)
+    else:
+        snapshots = [*run] if isinstance(run, Iterable) else [run]
+        if not all(isinstance(snapshot, Snapshot) for snapshot in snapshots):
+            raise ValueError(
+                f"{run!r:.100} is no run. {_FITS}, the snapshots of a run, or a DataFrame of their records."
+            )
+        history = pd.DataFrame([snapshot.record() for snapshot in snapshots])
+    if not {"epoch", "objective"} <= {*history}:
+        raise ValueError("This run has no records of epochs with their objective; train it for one at least.")
+    return history
+
+
+def _stored(run: StoredRun, output: Any) -> tuple[Model, Parameters]:
+    """Return the model and the parameters of one output of a stored run."""
+    parameters = store().parameters(run.id)
+    if parameters is None:
+        raise ValueError(f"{title_of_run(run)} ended before its first epoch and has no parameters to draw.")
+    model = run.experiment.model
+    last = model.n_outputs_of(parameters) - 1
+    return model.of_output(parameters, whole_number("output", output or 0, 0, last))
+
+
+def _steps(fit: Any) -> tuple[Any, Any]:
+    """Return the steps of a pipeline before its last, None without, and the estimator or stored run."""
+    before, machine = (fit[:-1], fit[-1]) if isinstance(fit, Pipeline) and len(fit) > 1 else (None, fit)
+    if not isinstance(machine, ModelEstimator | BayesianFM | StoredRun):
+        raise ValueError(f"{type(machine).__name__} is no fit that can be drawn. {_FITS}.")
+    return before, machine
+
+
+def _pairs(fit: Any, output: Any) -> tuple[PairWeights, Sequence[Any]]:
+    """Return the weights of all pairs, and the names of the features."""
+    before, machine = _steps(fit)
+    if isinstance(machine, StoredRun):
+        return pairs_of(*_stored(machine, output)), load_dataset(machine.experiment.dataset).feature_names
+    weights = machine.pair_weights(output)
+    return weights, machine.names() if before is None else before.get_feature_names_out()
+
+
+def _effects(fit: Any, X: Any, output: Any) -> Effects:
+    """Return the effects of a fit by the columns of a table, or by features."""
+    before, machine = _steps(fit)
+    if isinstance(machine, BayesianFM):
+        posterior, unit = machine.posterior_of(output), "f"
+    else:
+        stored = isinstance(machine, StoredRun)
+        model, parameters, *_ = _stored(machine, output) if stored else machine.fit_of(output)
+        if not isinstance(model, FactorizationMachine):
+            raise ValueError(
+                f"Effects of columns are those of a factorization machine of pairs; this is {model.label}. "
+                "Its interactions() has the products by weight."
+            )
+        posterior = as_posterior(parameters, False)
+        if stored:
+            return effects_of(Run.prepare(machine.experiment).of_output(output or 0), posterior)
+        unit = machine.unit
+    if X is None:
+        raise ValueError("X is missing: effects are read over typical rows. Give some, such as X=X_train.")
+    columns: Sequence[FeatureColumn]
+    if before is not None and isinstance(before[0], TableEncoder) and len(before) == 1:
+        columns = before[0].columns_
+    else:
+        names = machine.names() if before is None else before.get_feature_names_out()
+        columns = [NumberColumn(name=str(name)) for name in names]
+    rows = checked_data(machine, X if before is None else before.transform(X), reset=False)
+    return Effects(posterior, rows, tuple(columns), unit=unit)

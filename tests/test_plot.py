@@ -1,0 +1,178 @@
+"""Figures and HTML forms of fits, paths and runs, from Python."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+import fmviz
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab.runner import Run
+from fmviz.lab.store import store
+from fmviz.lab.store.recorder import Recorder
+
+X, Y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+NAMES = ["<b>first</b>", *map(str, range(1, 20))]
+PATH = pd.DataFrame({"lambda_sparse": [1.0], "used_interactions": 3, "loss": 1.0})
+SETTINGS = {"lambda_p": 0.1, "lambda_sparse": 0.1, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return fmviz.FactorizationMachineRegressor(**SETTINGS).fit(pd.DataFrame(X, columns=NAMES), Y)
+
+
+def test_the_matrix_has_the_weights_of_used_pairs_alone(machine):
+    (heat,) = fmviz.plot.interactions(machine).data
+    used = machine.used_features_
+    weights = machine.P_[used] @ machine.P_[used].T
+    drawn = np.isfinite(heat.z)
+    np.testing.assert_allclose(heat.z[drawn], weights[drawn])
+    assert drawn.sum() == 2 * machine.n_used_interactions_
+    assert heat.x[0] == "&lt;b&gt;first&lt;/b&gt;"
+
+
+def test_effects_are_those_of_the_columns_of_a_table():
+    table = pd.DataFrame({"<i>x": X[:, 0], "word": np.where(X[:, 1] > 0, "a", "b"), "z": X[:, 2]})
+    y = X[:, 0] * (X[:, 1] > 0)
+    model = make_pipeline(
+        fmviz.TableEncoder(numbers="line"), fmviz.FactorizationMachineRegressor(random_state=0)
+    ).fit(table, y)
+    strongest = fmviz.plot.effects(model, X=table)
+    assert strongest.layout.xaxis.title.text == "&lt;i&gt;x"
+    low, high = (fmviz.plot.effects(model, "word", "<i>x", X=table).data[i].y for i in (1, 0))
+    assert abs(np.ptp(low - high)) > 1
+    (line,) = fmviz.plot.effects(model, "<i>x", X=table).data
+    assert np.all(np.diff(line.y) > 0)
+    sampled = fmviz.BayesianFMRegressor(n_draws=20, burn_in=5, random_state=0).fit(X[:, :3], y)
+    assert len(fmviz.plot.effects(sampled, "0", X=X[:, :3]).data) == 3  # with a band
+
+
+def test_paths_are_drawn_by_regularizer_and_order(machine):
+    path = fmviz.regularization_path(X, Y, [0.5, 0.1], orders=["cold", "up"], lambda_p=0.1, random_state=0)
+    figure = fmviz.plot.path({"ti": path, "<b>": path[:1]}, "loss")
+    assert [trace.name for trace in figure.data] == ["TI cold", "TI up", "&lt;b&gt;"]
+    (down,) = fmviz.plot.path(path[:2]).data
+    assert list(down.x) == [0.1, 0.5]
+    assert list(down.y) == path["used_interactions"][:2].tolist()
+    tuned = fmviz.FactorizationMachineRegressorCV(rank=2, random_state=0).fit(X[:60], Y[:60])
+    assert sum(len(trace.x) for trace in fmviz.plot.path(tuned, "validation_loss").data) == len(tuned.path_)
+
+
+def test_operators_act_on_the_factors_of_a_fit(machine):
+    lines = fmviz.plot.operators(machine, ["l1", "ti"], "used features").data
+    assert [line.name for line in lines] == ["ℓ₁", "TI"]
+    assert lines[0].y[0] == np.any(fmviz.prox("l1", machine.P_, 2**-7), axis=1).sum()
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """A run of two columns of words in the default store, and its snapshots."""
+    experiment = fmviz.Experiment(
+        dataset="flights",
+        loss="logistic",
+        rank=3,
+        max_epochs=5,
+        validation=0.2,
+        lambda_p=1e-4,
+        lambda_sparse=1e-5,
+    )
+    run = Run.prepare(experiment)
+    snapshots = [*run.snapshots()]
+    recorder = Recorder(store, experiment)
+    recorder.prepared(run.dataset)
+    for snapshot in snapshots:
+        recorder.add(snapshot)
+    recorder.end("epochs", "Stopped at the limit.")
+    return store().get(recorder.run), snapshots
+
+
+def test_runs_are_drawn_from_estimators_snapshots_records_and_the_store(machine, stored):
+    run, snapshots = stored
+    records = pd.DataFrame([snapshot.record() for snapshot in snapshots])
+    for given in (run, iter(snapshots), records):
+        figure = fmviz.plot.training(given)
+        assert list(figure.data[0].y) == records["objective"].tolist()
+        assert {"training", "validation"} <= {trace.name for trace in figure.data}
+    figure = fmviz.plot.comparison([run, machine])
+    assert [len(trace.x) for trace in figure.data] == [len(records), len(machine.history_)]
+    assert figure.data[1].line.color == regularizer_color("ti")
+    (line,) = fmviz.plot.comparison({"<b>": run, "other": machine}, "validation_accuracy").data
+    assert line.name == "&lt;b&gt;"
+
+
+def test_a_stored_run_is_read_with_its_data(stored):
+    run, snapshots = stored
+    assert any(name.startswith("carrier=") for name in fmviz.plot.interactions(run).data[0].x)
+    assert fmviz.plot.effects(run, "carrier").layout.xaxis.title.text == "carrier"
+    P = snapshots[-1].parameters.P
+    assert fmviz.plot.operators(run, ["l1"]).data[0].y[0] == fmviz.plot.operators(P, ["l1"]).data[0].y[0]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: fmviz.plot.interactions(3), "int is no fit .* a stored run"),
+        (lambda: fmviz.plot.interactions(fit(rank=0)), "uses no pair.* smaller λ"),
+        (lambda: fmviz.plot.effects(fit()), "X=X_train"),
+        (lambda: fmviz.plot.effects(fit(), "20", X=X), "columns = '20'"),
+        (lambda: fmviz.plot.effects(fit(), "1", "1", X=X), "one or two different"),
+        (lambda: fmviz.plot.effects(fit(model="all_subsets", max_iter=3, tol=0), X=X), r"interactions\(\)"),
+        (lambda: fmviz.plot.path(3), "fmviz.regularization_path"),
+        (lambda: fmviz.plot.path(pd.DataFrame({"lambda_sparse": [1.0], "loss": 1.0})), "is no path"),
+        (lambda: fmviz.plot.path(PATH, "rmse"), "one of loss"),
+        (lambda: fmviz.plot.operators([1.0], ["l3"]), "choose one of l2, l1"),
+        (lambda: fmviz.plot.training([1]), "no run"),
+        (lambda: fmviz.plot.training([]), "for one at least"),
+        (lambda: fmviz.plot.comparison([fit()], "rmse"), "one of loss, objective"),
+    ],
+)
+def test_errors_name_a_way_out(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
+
+
+def fit(**settings):
+    return fmviz.FactorizationMachineRegressor(**{**SETTINGS, **settings}).fit(X, Y)
+
+
+# -------------------------------------------------------------------------------------------- in notebooks
+
+
+def test_a_fit_has_a_table_below_its_diagram(machine):
+    shown = machine._repr_html_()
+    assert shown.partition("<table><tr>")[2] in machine._repr_mimebundle_()["text/html"]
+    for words in ("TI; λ = 0.1, λ_p = 0.1", "PCD", "18 interactions of 12 features", "Converged after"):
+        assert words in shown
+    first, *_ = machine.interactions(top=1).itertuples(index=False)
+    names = " × ".join(name.replace("<", "&lt;").replace(">", "&gt;") for name in first[:2])
+    assert f"{names} raises f by {first.weight:.3g}" in shown
+    assert "<b>first" not in shown
+    assert "Strongest" not in clone(machine)._repr_html_(), "a diagram alone before the fit"
+    assert "sk-" in make_pipeline(machine)._repr_html_()
+    with config_context(display="text"):
+        assert not hasattr(machine, "_repr_html_")
+
+
+def test_several_outputs_and_samples_have_their_strongest_pairs():
+    classes = fmviz.FactorizationMachineClassifier(rank=2, max_iter=5, tol=0, random_state=0).fit(
+        X, np.digitize(Y, [-1, 1])
+    )
+    assert re.search(r"\b[012]: \d+ × \d+ (raises|lowers) f by ", classes._repr_html_())
+    sampled = fmviz.BayesianFMRegressor(n_draws=5, burn_in=5, random_state=0).fit(X, Y)
+    assert " raises f by " in sampled._repr_html_()
+
+
+def test_runs_and_snapshots_have_a_table(stored):
+    run, snapshots = stored
+    shown = replace(run, title="<b>mine</b>")._repr_html_()
+    for words in ("&lt;b&gt;mine&lt;/b&gt;", "flights", "rank 3", "TI; λ = 1e-05", "Stopped at the limit."):
+        assert words in shown
+    assert f"{snapshots[-1].objective:.6g}" in snapshots[-1]._repr_html_()
