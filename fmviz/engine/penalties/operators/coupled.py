@@ -20,7 +20,7 @@ import numpy as np
 from ..._heap import heapify, pop, push
 from ..._jit import jitable
 from .lazy import SMALL, Lazy, of_norms
-from .squared_norm import prox_of_short, threshold_of
+from .squared_norm import prox_by_filter, threshold_of
 from .thresholds import soft
 
 # How many times the mean live entry the offset may reach: 12 of the 53 bits.
@@ -45,7 +45,7 @@ def write_out(K, s, a, T, hk, hi, size, strength, grow, keys, live, work):
             # A second entry of the heap for j is outdated from now on.
             K[j, s] = 0.0
     if n > 0:
-        prox_of_short(keys[:n], strength, work[:n], keys[:n])
+        prox_by_filter(keys[:n], strength, work[:n], keys[:n])
     kept = 0
     total = 0.0
     for i in range(n):
