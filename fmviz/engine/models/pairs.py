@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._jit import cached_factory
-from ..design import Design, Storage
+from ..design import Design, Storage, line
 
 
 @cached_factory()
@@ -19,11 +19,10 @@ def pairs_of_rows(storage: Storage):
         k = P.shape[1]
         sums = np.empty(k)
         for n in range(f.size):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
+            row, features, count = line(data, indices, indptr, n)
             sums[:] = 0.0
             alone = total = 0.0
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = entry(features, i)
                 x = value(row, i)
                 for s in range(k):
@@ -46,15 +45,14 @@ def pair_slopes_of_rows(storage: Storage, power):
         k = P.shape[1]
         sums = np.empty(k)
         for n in range(weight.size):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
+            row, features, count = line(data, indices, indptr, n)
             sums[:] = 0.0
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = entry(features, i)
                 x = value(row, i)
                 for s in range(k):
                     sums[s] += x * P[j, s]
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = entry(features, i)
                 x = value(row, i)
                 for s in range(k):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._jit import cached_factory
-from ..design import Storage
+from ..design import Storage, line
 from ..losses import ScalarLoss
 from ..memory import aligned_copy
 from ..parameters import Parameters
@@ -49,9 +49,7 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
         for j in range(curvature.size):
             bend = curvature[j] + 2.0 * lam
             if bend > 0.0:
-                column = data[indptr[j] : indptr[j + 1]]
-                rows = indices[indptr[j] : indptr[j + 1]]
-                count = indptr[j + 1] - indptr[j]
+                column, rows, count = line(data, indices, indptr, j)
                 total = 0.0
                 for i in range(count):
                     n = row(rows, i)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._jit import cached_factory, jitable
-from ...design import Design, Storage
+from ...design import Design, Storage, line
 from ...memory import aligned, aligned_copy
 from .base import (
     EntryColumnView,
@@ -36,11 +36,10 @@ def anova_of_rows(storage: Storage):
         first = table.shape[0] - out.shape[1]
         k = P.shape[1]
         for n in range(out.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
+            row, features, count = line(data, indices, indptr, n)
             table[:] = 0.0
             table[0] = 1.0
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = entry(features, i)
                 x = value(row, i)
                 for t in range(min(degree, i + 1), 0, -1):
@@ -64,9 +63,7 @@ def anova_slopes_of_rows(storage: Storage, power):
         k = P.shape[1]
         slope = np.empty(k)
         for n in range(weight.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
-            count = indptr[n + 1] - indptr[n]
+            row, features, count = line(data, indices, indptr, n)
             tables[0] = 0.0
             tables[0, 0] = 1.0
             for i in range(count):

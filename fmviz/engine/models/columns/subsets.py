@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._jit import cached_factory, jitable
-from ...design import Design, Storage
+from ...design import Design, Storage, line
 from ...memory import aligned_copy
 from .base import (
     EntryColumnView,
@@ -41,12 +41,11 @@ def subsets_of_rows(storage: Storage):
 
     def subsets(data, indices, indptr, P, out):
         for n in range(out.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
+            row, features, count = line(data, indices, indptr, n)
             for s in range(P.shape[1]):
                 product = 1.0
                 exponent = 0
-                for i in range(indptr[n + 1] - indptr[n]):
+                for i in range(count):
                     product *= 1.0 + value(row, i) * P[entry(features, i), s]
                     product, exponent = rescaled(product, exponent)
                 out[n, s] = ldexp(product, exponent)
@@ -65,9 +64,7 @@ def subsets_slopes_of_rows(storage: Storage, power):
 
     def slopes(data, indices, indptr, P, weight, before, shifts, G):
         for n in range(weight.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
-            count = indptr[n + 1] - indptr[n]
+            row, features, count = line(data, indices, indptr, n)
             for s in range(P.shape[1]):
                 product = 1.0
                 exponent = 0
@@ -170,9 +167,8 @@ def subsets_tables(storage: Storage):
         product[:] = 1.0
         zeros[:] = 0
         for n in range(product.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
-            for i in range(indptr[n + 1] - indptr[n]):
+            row, features, count = line(data, indices, indptr, n)
+            for i in range(count):
                 j = entry(features, i)
                 for s in range(P.shape[1]):
                     factor = 1.0 + value(row, i) * P[j, s]

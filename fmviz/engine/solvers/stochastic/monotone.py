@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._jit import cached_factory
-from ...design import Storage
+from ...design import Storage, line
 from ...losses import ScalarLoss
 from ...parameters import Parameters
 from ...problem import Problem
@@ -43,13 +43,12 @@ def risk_by_rows(storage: Storage, loss: ScalarLoss):
                 live[j] |= P[j, s] != 0.0
         total = 0.0
         for n in range(y.size):
-            values = data[indptr[n] : indptr[n + 1]]
-            columns = indices[indptr[n] : indptr[n + 1]]
+            values, columns, count = line(data, indices, indptr, n)
             f = bias
             A[:] = 0.0
             squares = 0.0
             met = 0
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = row(columns, i)
                 x = value(values, i)
                 f += w[j] * x
