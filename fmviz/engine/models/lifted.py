@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import jitable
+from .._jit import jitable, zero
 from ..counting import features_in_products, used_sets
 from ..design import Design
 from ..errors import WhyNot
@@ -21,7 +21,7 @@ from ..settings import setting
 from .base import Model, Notation
 from .columnar import LONGER
 from .columns import ColumnViews
-from .columns.base import EntryColumnView, State, largest_of, no_partner, no_scale
+from .columns.base import EntryColumnView, State, largest_of
 from .factorization_machine import design_square_dot
 
 
@@ -106,9 +106,7 @@ def lifted_entries(degree: int, distinct: bool) -> EntryColumnView:
         A = aligned_copy((design.dot(P.T) if sums is None else sums).T)
         return A.reshape(degree, -1, design.n_samples), aligned_copy(np.empty(design.n_samples))
 
-    view = EntryColumnView(
-        "lifted", state, _open, _column, _absorb, no_scale, no_partner, _cofactor, _advance, _close
-    )
+    view = EntryColumnView("lifted", state, _open, _column, _absorb, zero, zero, _cofactor, _advance, _close)
     if not distinct:
         return view
     return replace(

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from .._jit import jitable
+from .._jit import jitable, nothing
 from ..settings import setting
 from .base import EntryView, MatrixView, Penalty, RowView
 
@@ -34,16 +34,6 @@ def concave(q, gamma):
 
 
 @jitable
-def begin_entry(P, s, cache):
-    pass
-
-
-@jitable
-def begin_row(P, cache):
-    pass
-
-
-@jitable
 def minimum(cache, j, p, g, h, lam_p, lam):
     bend = h + 2.0 * lam_p
     if bend <= 0.0:
@@ -56,16 +46,6 @@ def minimum(cache, j, p, g, h, lam_p, lam):
 @jitable
 def threshold(cache, j, p):
     return max(1.0 - abs(p) / cache[0], 0.0)
-
-
-@jitable
-def update(cache, j, old, new):
-    pass
-
-
-@jitable
-def update_row(cache, j, P, q):
-    pass
 
 
 @jitable
@@ -140,11 +120,11 @@ class MCP(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        return EntryView(self.name, 0.0, self._cache, begin_entry, minimum, threshold, update)
+        return EntryView(self.name, 0.0, self._cache, nothing, minimum, threshold, nothing)
 
     @property
     def row(self) -> RowView:
-        return RowView(self.name, 0.0, self._cache, begin_row, shrink_row, row_penalty, update_row)
+        return RowView(self.name, 0.0, self._cache, nothing, shrink_row, row_penalty, nothing)
 
     @property
     def matrix(self) -> MatrixView:

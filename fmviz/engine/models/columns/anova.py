@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._jit import cached_factory, jitable
+from ..._jit import cached_factory, jitable, nothing, zero
 from ...design import Design, Storage, line
 from ...memory import aligned, aligned_copy
 from .base import (
@@ -20,9 +20,6 @@ from .base import (
     RowColumnsView,
     State,
     largest_of,
-    no_partner,
-    nothing_to_close,
-    nothing_to_open,
 )
 
 
@@ -167,14 +164,14 @@ def anova_entries(degree: int) -> EntryColumnView:
     return EntryColumnView(
         f"anova({degree})",
         state,
-        nothing_to_open if kept_order else open_rebuilt,
+        nothing if kept_order else open_rebuilt,
         column,
         absorb,
         scale,
-        no_partner,
+        zero,
         cofactor,
         advance,
-        nothing_to_close,
+        nothing,
         needs=degree - 1,
         rebuilt=not kept_order,
     )

@@ -185,26 +185,6 @@ def twice(x):
 
 
 @jitable
-def no_partner(kept, j):
-    return 0.0
-
-
-@jitable
-def nothing_to_open(P, s, state):
-    pass
-
-
-@jitable
-def no_scale(s, state):
-    return 0.0
-
-
-@jitable
-def nothing_to_close(s, state, live):
-    pass
-
-
-@jitable
 def largest_of(a):
     """Return max |a_n|."""
     size = 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._jit import cached_factory, jitable
+from ..._jit import cached_factory, jitable, nothing, zero
 from ...design import Design, Storage, line
 from ...memory import aligned_copy
 from .base import (
@@ -15,9 +15,6 @@ from .base import (
     MultilinearKernel,
     RowColumnsView,
     State,
-    no_partner,
-    no_scale,
-    nothing_to_close,
 )
 
 # Mantissas of products are rescaled before their exponents could leave the range of doubles.
@@ -144,11 +141,11 @@ SUBSETS_ENTRIES = EntryColumnView(
     _open,
     _column,
     _absorb,
-    no_scale,
-    no_partner,
+    zero,
+    zero,
     _cofactor,
     _advance,
-    nothing_to_close,
+    nothing,
     rebuilt=True,
 )
 """The product along an entry ([A] Section 6.2).
@@ -188,11 +185,6 @@ def _rows_state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -
 
 
 @jitable
-def _no_scale(state, live_only):
-    return 0.0
-
-
-@jitable
 def _gather(state, at, x, first, second, p, g, h):
     for i in range(at.size):
         product, zeros = state[0][at[i]], state[1][at[i]]
@@ -227,7 +219,7 @@ def _advance_row(state, n, x, p, step, scaled, along):
     return total
 
 
-SUBSETS_ROWS = RowColumnsView("subsets", _rows_state, _no_scale, _gather, _rise, _advance_row)
+SUBSETS_ROWS = RowColumnsView("subsets", _rows_state, zero, _gather, _rise, _advance_row)
 """The products of all columns along a row; the state of a row and column is that of `SUBSETS_ENTRIES`."""
 
 

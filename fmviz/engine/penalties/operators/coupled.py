@@ -96,12 +96,6 @@ def present_columns(K, scales, norms, j, R, i):
 
 
 @jitable
-def finish_columns(K, scales, norms):
-    for j in range(K.shape[0]):
-        present_columns(K, scales, norms, j, K, j)
-
-
-@jitable
 def step_columns(K, scales, heaps, norms, R, js, count, keep, cut, grow, period):
     for s in range(R.shape[1]):
         heap = heaps[1][s]
@@ -167,7 +161,7 @@ def step_columns(K, scales, heaps, norms, R, js, count, keep, cut, grow, period)
         heaps[0][0, s], heaps[0][1, s], heaps[0][2, s] = m, age, heap_size
 
 
-COUPLED_ENTRIES = Lazy("coupled_entries", begin_columns, present_columns, step_columns, finish_columns)
+COUPLED_ENTRIES = Lazy("coupled_entries", begin_columns, present_columns, step_columns)
 """Entries of a column that shrink by the same amount, under cut·‖·‖₁² on every column, times grow.
 
 Ω_TI of strength λ < 1 is cut = λ/(2(1 − λ)), grow = 1/(1 − λ).

@@ -15,11 +15,6 @@ from .thresholds import soft
 
 
 @jitable
-def identity(M, strength, theta, work):
-    pass
-
-
-@jitable
 def soften(M, strength, theta, work):
     """Apply [A] Eq. 8."""
     for s in range(M.shape[0]):
