@@ -20,6 +20,7 @@ from ..errors import finite_matrix, whole_number
 from ..models import Model, SharedBasis
 from ..models.columns import Polynomial
 from ..parameters import Parameters
+from ..penalties.higher_order import elementary_sums
 from .search import check_room, largest_products
 
 _WORK = 1.4e8
@@ -438,17 +439,8 @@ class Interactions(PairWeights):
             sums = self.factors.sum(axis=1).prod(axis=0) ** (self.order // len(self.factors))
         else:
             # Lifted models without repetition have pairs alone, which are listed one by one.
-            sums = elementary(self.factors[0], self.order)[self.order]
+            sums = elementary_sums(self.factors[0], self.order)[self.order]
         return float(sums @ self.coefficients)
-
-
-def elementary(values: np.ndarray, most: int) -> np.ndarray:
-    """Return the elementary symmetric polynomials of every column up to an order, shape (most + 1, k)."""
-    table = np.zeros((most + 1, values.shape[1]))
-    table[0] = 1.0
-    for row in values:
-        table[1:] += row * table[:-1]
-    return table
 
 
 def orders_of(model: Model) -> tuple[int, ...]:

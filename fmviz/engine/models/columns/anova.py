@@ -14,6 +14,7 @@ import numpy as np
 from ..._jit import cached_factory, jitable, nothing, zero
 from ...design import Design, Storage, line
 from ...memory import aligned, aligned_copy
+from ...penalties.higher_order import elementary_sums
 from .base import (
     EntryColumnView,
     MultilinearKernel,
@@ -330,10 +331,7 @@ class Anova(MultilinearKernel):
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
         """Return weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once for every dummy."""
-        table = np.zeros((self.degree + 1, dummies.shape[1]))
-        table[0] = 1.0
-        for gamma in dummies:
-            table[1:] += gamma * table[:-1]
+        table = elementary_sums(dummies, self.degree)
         return {t: table[self.degree - t] for t in range(self.degree + 1)}
 
     def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:
