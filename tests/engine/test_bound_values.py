@@ -110,7 +110,10 @@ def test_what_is_not_known_or_allowed_is_named_with_a_way_out(make, words):
         (lambda: get_loss(Huber(2), {"delta": 3}), r"Huber\(delta=2.0\) has .* leave delta out, .*'huber'"),
         (lambda: get_penalty(TI(), {"axis": "rows"}), r"TI\(axis='columns'\) has .* the name 'ti'"),
         (lambda: get_model(HigherOrder(), {"order": 4}), r"HigherOrder\(order=3\) has"),
-        (lambda: get_solver(PCD(anderson=5), {"order": "columns"}), r"PCD\(anderson=5\) has its settings"),
+        (
+            lambda: get_solver(PCD(anderson=5), {"order": "columns"}),
+            r"PCD\(anderson=5\) has .* leave order out",
+        ),
         (lambda: bound(loss=Huber(2), loss_param=3.0), r"Huber\(delta=2.0\) has its parameters already"),
         (lambda: fmviz.prox(TI(), X, 0.1, axis="rows"), r"TI\(axis='columns'\) has its parameters already"),
         (lambda: fmviz.why_not(TI(), regularizer_params={"axis": "rows"}), "leave axis out"),

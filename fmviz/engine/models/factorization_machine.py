@@ -60,7 +60,7 @@ class FactorizationMachine(Model):
         A = design.dot(P)
         if P.shape[1]:
             f += 0.5 * np.square(A).sum(axis=1)
-            f -= 0.5 * design_square_dot(design, np.square(P).sum(axis=1))
+            f -= 0.5 * np.asarray(design.power(2) @ np.square(P).sum(axis=1))
         return f, A
 
     def gradient(
@@ -98,8 +98,3 @@ class FactorizationMachine(Model):
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of pairs that P uses, by structure; see `fmviz.engine.counting`."""
         return used_interactions(parameters.P)
-
-
-def design_square_dot(design: Design, right: np.ndarray) -> np.ndarray:
-    """Return (X∘X) @ right."""
-    return np.asarray(design.power(2) @ right)

@@ -16,7 +16,11 @@ def pairs_of_rows(storage: Storage):
     entry, value = storage.row, storage.value
 
     def pairs(data, indices, indptr, P, f):
-        k = P.shape[1]
+        d, k = P.shape
+        live = np.zeros(d, np.bool_)
+        for j in range(d):
+            for s in range(k):
+                live[j] |= P[j, s] != 0.0
         sums = np.empty(k)
         for n in range(f.size):
             row, features, count = line(data, indices, indptr, n)
@@ -24,11 +28,12 @@ def pairs_of_rows(storage: Storage):
             alone = total = 0.0
             for i in range(count):
                 j = entry(features, i)
-                x = value(row, i)
-                for s in range(k):
-                    z = x * P[j, s]
-                    sums[s] += z
-                    alone += z * z
+                if live[j]:
+                    x = value(row, i)
+                    for s in range(k):
+                        z = x * P[j, s]
+                        sums[s] += z
+                        alone += z * z
             for s in range(k):
                 total += sums[s] * sums[s]
             f[n] += 0.5 * (total - alone)

@@ -9,10 +9,9 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..linalg.spectral import (
-    TRACE_NORM,
+    prox_trace,
     prox_trace_l1,
     soft_threshold,
-    spectral_prox,
 )
 from ..models import Model
 from ..parameters import Parameters
@@ -208,7 +207,7 @@ class QuadraticPGD(Solver):
 def _one_norm(problem: Problem, V: np.ndarray, eta: float) -> np.ndarray:
     """Return the operators of trace norm and ℓ1 in turn: exact where one of the strengths is 0."""
     if problem.lambda_p > 0.0:
-        V = spectral_prox(TRACE_NORM, V, eta * problem.lambda_p)
+        V = prox_trace(V, eta * problem.lambda_p)
     return soft_threshold(V, eta * problem.lambda_sparse) if problem.lambda_sparse > 0.0 else V
 
 

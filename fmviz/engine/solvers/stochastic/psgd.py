@@ -146,7 +146,7 @@ class StochasticSolver(Solver):
         super().prepare()
         self._operator: Any = problem.penalty.matrix
         self._c = problem.unit_weights
-        self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
+        self._guard = Safeguard(problem) if self.settings["monotone"] else None
         self._batch = batch_size(problem, self.settings["batch_size"]) if BATCH in self.params else 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
