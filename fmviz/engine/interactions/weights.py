@@ -7,6 +7,7 @@ block without forming W.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -64,7 +65,7 @@ def tile_edges(n_features: int, n_tiles: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class PairWeights:
+class PairWeights(ABC):
     """A symmetric W that is 0 except in some rows and columns, without its diagonal.
 
     Attributes
@@ -89,8 +90,9 @@ class PairWeights:
         used &= every[at][:, None] != every[to]
         return np.where(used, weight, 0.0), used
 
+    @abstractmethod
     def _entries(self, at: Any, to: Any) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
+        """Return what `block` does, squares included; the arrays may be written to."""
 
     def squares(self) -> np.ndarray | None:
         """Return the weight of x_j² for every row, shape (n,), or None where f has no squares."""

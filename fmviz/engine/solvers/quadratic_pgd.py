@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -53,7 +54,7 @@ class Point:
         return Parameters.of_weights(self.W.copy(), self.w.copy(), self.bias)
 
 
-class QuadraticPGD(Solver):
+class QuadraticPGD(Solver, ABC):
     """Base class of both solvers: FISTA on (W, w, b) with line search, restart and descent.
 
     An epoch is one iteration: a gradient step on all parameters from the extrapolated point, with step η for
@@ -126,13 +127,13 @@ class QuadraticPGD(Solver):
             norms.append(size if 0.0 < size < np.inf else 1.0)
         return norms[0], norms[1]
 
+    @abstractmethod
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         """Return the penalties' operator at V; `origin` is the point from which the step started."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _retry(self, attempt: int) -> bool:
         """Prepare for another attempt after a step that did not descend; return whether there is any."""
-        raise NotImplementedError
 
     def _step(self, origin: Point) -> Point:
         """Make one proximal gradient step from `origin`, halving η as needed."""
