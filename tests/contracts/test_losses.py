@@ -91,24 +91,6 @@ def test_extreme_margins_stay_finite(loss):
         assert loss.derivative(f, ones) == pytest.approx([-1, -1, -1, -np.exp(-40), 0, 0])
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(
-    "loss",
-    [x for x in (*LOSSES.values(), Huber(0.7), *OTHERS) if x.scalar.of_residual is not None],
-    ids=repr,
-)
-def test_residual_form_is_the_same_loss(loss, rng):
-    f, y = rng.normal(size=(2, 50)) * 2
-    own, other = loss.scalar, loss.scalar.of_residual
-    for full, reduced in zip(
-        (own.value, own.derivative, own.second),
-        (other.value, other.derivative, other.second),
-        strict=True,
-    ):
-        same = evaluate(reduced, f - y, np.zeros(50), loss.theta)
-        assert evaluate(full, f, y, loss.theta) == pytest.approx(same, abs=1e-15)
-
-
 LOGISTIC = Logistic.scalar
 
 
@@ -351,17 +333,6 @@ def test_without_a_conjugate_models_with_a_gap_say_so(loss, words, model, penalt
     assert loss.conjugate(np.zeros(3), np.zeros(3)) is None
     assert dual_values(problem, start)[0] == 0.0
     assert relative_gaps(problem, start)[0] == 1.0
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("loss", [Root()], ids=repr)
-@pytest.mark.parametrize("solver", ["pcd", "apgd"])
-def test_without_a_conjugate_machines_are_fitted(loss, solver):
-    problem = problem_of(loss, penalty="ti", lambda_sparse=0.005)
-    budget = Budget(5_000, tol=1e-12, report_every=None)
-    *_, last = iterate(problem, solver, budget, init_scale=0.5, rng=np.random.default_rng(0))
-    assert last.parameters.P.any()
-    assert last.certificate < 1e-6
 
 
 # ------------------------------------------------------------------------------ losses with kinks and caps

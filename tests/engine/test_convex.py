@@ -497,24 +497,6 @@ def test_lanczos_finds_the_same_optimum(monkeypatch):
     assert duality.relative_gaps(problem, other.parameters, thorough=False)[0] < 1e-3
 
 
-@pytest.mark.slow
-def test_many_features_need_no_matrix_of_theirs(rng):
-    # W would take 80 GB.
-    n, d = 300, 100_000
-    rows, columns = np.repeat(np.arange(n), 3), rng.integers(0, d, 3 * n)
-    columns[:: 3 * 2], columns[1 :: 3 * 2] = 5, 7
-    X = sp.csr_array((np.ones(3 * n), (rows, columns)), shape=(n, d))
-    y = np.where(np.arange(n) % 2 == 0, 3.0, -1.0)
-    problem = build_problem(
-        X, y, model="convex_fm", regularizer="l2", rank=5, lambda_p=0.05, lambda_sparse=0.0, lambda_w=1.0
-    )
-    *_, last = solve(problem)
-    assert last.certificate < 1e-4
-    first = pairs_of(problem.model, last.parameters).ranked(1)
-    assert first.sets.tolist() == [[5, 7]]
-    assert last.used_features < 1000
-
-
 @pytest.mark.sample(1)
 def test_a_rank_below_the_optimum_still_descends_and_is_told():
     full = solve(build())[-1]

@@ -80,14 +80,6 @@ def test_replacing_leaves_the_original_as_it_is():
 
 
 @pytest.mark.parametrize("model", ALL, ids=repr)
-def test_copies_share_nothing(model):
-    here = filled(model)
-    there = here.copy()
-    assert same(here, there)
-    assert not any(np.shares_memory(here[name], there[name]) for name in here)
-
-
-@pytest.mark.parametrize("model", ALL, ids=repr)
 def test_one_bad_number_anywhere_is_not_finite(model):
     here = filled(model)
     assert here.finite()

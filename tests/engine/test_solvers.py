@@ -76,15 +76,6 @@ def test_the_objective_falls_and_never_rises(case, regularizer, solver):
         begin = snapshots[-1].parameters
 
 
-@pytest.mark.parametrize("solver", ALL_AT_ONCE)
-def test_an_optimal_start_is_not_left_upwards(solver):
-    problem, begin = of_solver(solver), Parameters(np.zeros((5, 3)), np.zeros(5), float(Y.mean()))
-    for _ in range(3):
-        first, *_, last = iterate(problem, solver, Budget(300, tol=0.0, report_every=300), start=begin)
-        assert last.objective <= first.objective * (1 + 1e-14)
-        begin = last.parameters
-
-
 @pytest.mark.parametrize("solver", ["pcd", *ALL_AT_ONCE, *STOCHASTIC])
 def test_divergence_ends_at_the_last_finite_state_and_is_told(solver):
     problem = of_solver(solver)
