@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..counting import used_features, used_interactions
 from ..design import Design
 from ..errors import WhyNot
 from ..memory import available_bytes, in_words
@@ -375,8 +376,8 @@ class Model(Bound):
 
     def used_features(self, parameters: Parameters) -> int:
         """Return the number of features that some interaction may use."""
-        raise NotImplementedError
+        return used_features(parameters.P)
 
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of pairs that are used, exactly, without a tolerance."""
-        raise NotImplementedError
+        return used_interactions(parameters.P)

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..counting import used_features, used_interactions
 from ..design import Design
 from ..errors import WhyNot
 from ..memory import aligned_empty
@@ -90,11 +89,3 @@ class FactorizationMachine(Model):
         # The terms cancel where an entry is alone in its column: the remainder is rounding.
         total[total <= 1e-12 * square] = 0.0
         return total
-
-    def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features that some interaction may use: non-zero rows of P."""
-        return used_features(parameters.P)
-
-    def used_interactions(self, parameters: Parameters) -> int:
-        """Return the number of pairs that P uses, by structure; see `fmviz.engine.counting`."""
-        return used_interactions(parameters.P)

@@ -27,13 +27,6 @@ def firm(p, strength, gamma):
 
 
 @jitable
-def concave(q, gamma):
-    """Return ω(q) = ∫ max{1 − x/γ, 0} dx from 0 to |q|."""
-    size = min(abs(q), gamma)
-    return size * (1.0 - 0.5 * size / gamma)
-
-
-@jitable
 def minimum(cache, j, p, g, h, lam_p, lam):
     bend = h + 2.0 * lam_p
     if bend <= 0.0:
@@ -58,7 +51,9 @@ def shrink_row(u, strength, j, P, cache):
 def row_penalty(q, j, P, cache):
     total = 0.0
     for s in range(q.size):
-        total += concave(q[s], cache[0])
+        # ∫ max{1 − x/γ, 0} dx from 0 to |q|.
+        size = min(abs(q[s]), cache[0])
+        total += size * (1.0 - 0.5 * size / cache[0])
     return total
 
 

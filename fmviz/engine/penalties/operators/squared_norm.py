@@ -110,18 +110,12 @@ def find_by_sort(q, largest, strength, work):
         work[i] = abs(q[i])
     work.sort()
     total = 0.0
-    threshold = 0.0
     j = 0
-    searching = True
-    while searching and j < work.size:
-        size = work[work.size - 1 - j]
-        candidate = threshold_of(total + size, j + 1, strength)
-        if size >= candidate:
-            total += size
-            threshold = candidate
-            j += 1
-        else:
-            searching = False
+    last = work.size - 1
+    while j <= last and work[last - j] >= threshold_of(total + work[last - j], j + 1, strength):
+        total += work[last - j]
+        j += 1
+    threshold = threshold_of(total, j, strength)
     return settle(q, largest, largest * (1.0 + 1e-12) - threshold, -1, strength)
 
 

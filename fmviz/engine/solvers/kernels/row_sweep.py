@@ -133,10 +133,7 @@ def row_sweep(
                     at[i] = n
                     x[i] = value(column, i)
                     first[i] = c * derivative(f[n], y[n], theta) * x[i]
-                    if search:
-                        second[i] = c * second_of(f[n], y[n], theta) * x[i] * x[i]
-                    else:
-                        second[i] = c * x[i] * x[i]
+                    second[i] = c * (second_of(f[n], y[n], theta) if search else 1.0) * x[i] * x[i]
                 g[:] = 0.0
                 h[:] = 0.0
                 gather(state, at, x, first, second, own, g, h)
