@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -218,32 +217,10 @@ class Quartic(Loss):
         return None
 
 
-@jitable
-def root(r, unused, theta):
-    return sqrt(1.0 + r * r) - 1.0
+class Undeclared(Huber):
+    """Convex, with μ = 1; its conjugate is not declared."""
 
-
-@jitable
-def root_derivative(r, unused, theta):
-    return r / sqrt(1.0 + r * r)
-
-
-@jitable
-def root_second(r, unused, theta):
-    return (1.0 + r * r) ** -1.5
-
-
-@dataclass(frozen=True)
-class Root(Loss):
-    """√(1 + (f − y)²) − 1: convex, with μ = 1; its conjugate is not declared."""
-
-    name = "root"
-    label = "Root"
-    task = "regression"
-    scalar = residual_loss("root", root, root_derivative, root_second)
-
-    def mu(self) -> float:
-        return 1.0
+    jitable_conjugate = None
 
 
 WITHOUT_MU = [name for name, solver in SOLVERS.items() if not solver.needs_mu]
@@ -315,7 +292,7 @@ def test_without_mu_the_certificate_is_0_at_the_optimum_alone(penalty):
 
 @pytest.mark.parametrize(
     ("loss", "words"),
-    [(Root(), "no convex conjugate in closed form"), (CappedInsensitive(0.3, 0.7), "is not convex")],
+    [(Undeclared(), "no convex conjugate in closed form"), (CappedInsensitive(0.3, 0.7), "is not convex")],
     ids=repr,
 )
 @pytest.mark.parametrize(("model", "penalty"), [("qr", "l1"), ("convex_fm", "l2")])

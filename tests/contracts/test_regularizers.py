@@ -42,7 +42,6 @@ READINGS: list[Penalty] = [
 # What has no exact operator says so, and keeps the contract of tests/contracts/test_inexact.py instead.
 EXACT = [penalty for penalty in READINGS if penalty.exact_prox]
 SEPARABLE = [penalty for penalty in READINGS if penalty.separable]
-CONVEX = [penalty for penalty in READINGS if penalty.convex]
 
 
 def omega(penalty: Penalty, P: np.ndarray) -> float:
@@ -124,17 +123,6 @@ def test_no_probe_point_beats_the_operator(penalty, rng):
         probes += [np.where(rng.random(P.shape) < 0.5, P, 0.0) for _ in range(20)]
         probes += [np.where(np.arange(P.size).reshape(P.shape) == e, P, 0.0) for e in range(P.size)]
         assert min(value(probe, P, strength) for probe in probes) >= best - 1e-12, trial
-
-
-@pytest.mark.parametrize("penalty", CONVEX, ids=repr)
-def test_convex_operators_satisfy_the_three_point_inequality(penalty, rng):
-    # For Q = prox(P) and any Z: ⟨P − Q, Z − Q⟩ ≤ strength·(Ω(Z) − Ω(Q)).
-    for _ in range(50):
-        P, Z = rng.normal(size=(2, 6, 3))
-        strength = float(10.0 ** rng.uniform(-2, 1))
-        Q = fmviz.prox(penalty, P, strength)
-        rise = fmviz.regularizer_value(penalty, Z) - fmviz.regularizer_value(penalty, Q)
-        assert np.sum((P - Q) * (Z - Q)) <= strength * rise + 1e-12
 
 
 @pytest.mark.parametrize("penalty", EXACT, ids=repr)
