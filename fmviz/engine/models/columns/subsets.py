@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import frexp, ldexp
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,23 @@ from .base import (
     State,
 )
 
+# Mantissas of products are rescaled before their exponents could leave the range of doubles.
+_SAFE = 2.0**500
+
+
+@jitable
+def rescaled(mantissa, exponent):
+    """Return mantissa·2^exponent as another such pair, where the mantissa is far from 1."""
+    size = abs(mantissa)
+    if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
+        mantissa, shift = frexp(mantissa)
+        exponent += shift
+    return mantissa, exponent
+
 
 @cached_factory()
 def subsets_of_rows(storage: Storage):
-    """Return the kernel that writes Π_j (1 + p_js x_nj) to out[n, s]."""
+    """Return the kernel that writes Π_j (1 + p_js x_nj) to out[n, s], infinite only on overflow."""
     entry, value = storage.row, storage.value
 
     def subsets(data, indices, indptr, P, out):
@@ -27,9 +41,11 @@ def subsets_of_rows(storage: Storage):
             row, features, count = line(data, indices, indptr, n)
             for s in range(P.shape[1]):
                 product = 1.0
+                exponent = 0
                 for i in range(count):
                     product *= 1.0 + value(row, i) * P[entry(features, i), s]
-                out[n, s] = product
+                    product, exponent = rescaled(product, exponent)
+                out[n, s] = ldexp(product, exponent)
 
     return subsets
 
@@ -38,24 +54,31 @@ def subsets_of_rows(storage: Storage):
 def subsets_slopes_of_rows(storage: Storage, power):
     """Return the kernel that adds Σ_n weight[n, s] power(∂K_all(p_s, x_n)/∂p_js) to G[j, s].
 
-    `before` has the length of the longest row, for the products of all earlier factors.
+    `before` and `shifts` have the length of the longest row: mantissa and exponent of the product of all
+    earlier factors.
     """
     entry, value = storage.row, storage.value
 
-    def slopes(data, indices, indptr, P, weight, before, G):
+    def slopes(data, indices, indptr, P, weight, before, shifts, G):
         for n in range(weight.shape[0]):
             row, features, count = line(data, indices, indptr, n)
             for s in range(P.shape[1]):
                 product = 1.0
+                exponent = 0
                 for i in range(count):
                     before[i] = product
+                    shifts[i] = exponent
                     product *= 1.0 + value(row, i) * P[entry(features, i), s]
+                    product, exponent = rescaled(product, exponent)
                 after = 1.0
+                exponent = 0
                 for i in range(count - 1, -1, -1):
                     j = entry(features, i)
                     x = value(row, i)
-                    G[j, s] += weight[n, s] * power(x * (before[i] * after))
+                    slope = x * ldexp(before[i] * after, int(shifts[i]) + exponent)
+                    G[j, s] += weight[n, s] * power(slope)
                     after *= 1.0 + x * P[j, s]
+                    after, exponent = rescaled(after, exponent)
 
     return slopes
 
@@ -219,6 +242,7 @@ class AllSubsets(MultilinearKernel):
             np.ascontiguousarray(P),
             np.ascontiguousarray(weight),
             np.empty(longest),
+            np.empty(longest, dtype=np.int64),
             G,
         )
         return G
