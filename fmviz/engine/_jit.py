@@ -39,7 +39,9 @@ __all__ = [
     "is_writable",
     "jitable",
     "named",
+    "nothing",
     "python_version",
+    "zero",
 ]
 
 # Reductions may be reordered, so that they vectorise. NaN and infinity keep their meaning: without
@@ -61,6 +63,17 @@ def jitable(*function: Any, **options: Any) -> Any:
     """
     decorate = register_jitable(**{"forceinline": True, **options})
     return decorate(*function) if function else decorate
+
+
+@jitable
+def nothing(*unused):
+    """Do nothing: a part of a view that does not apply."""
+
+
+@jitable
+def zero(*unused):
+    """Return 0: a number of a view that does not apply."""
+    return 0.0
 
 
 def _digest() -> str:

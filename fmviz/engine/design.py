@@ -81,6 +81,13 @@ def unit_value(column, i):
     return 1.0
 
 
+@jitable
+def line(data, indices, indptr, j):
+    """Return the values and the indices of column (or row) j of `Compressed` arrays, and their number."""
+    begin, end = indptr[j], indptr[j + 1]
+    return data[begin:end], indices[begin:end], end - begin
+
+
 @dataclass(frozen=True)
 class Storage:
     """How a kernel reads entry i of a column, given its slices of `indices` and `data`."""

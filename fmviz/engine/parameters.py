@@ -58,13 +58,8 @@ class Parameters(Mapping[str, np.ndarray]):
         return cls(np.zeros((*shape, 0)), np.zeros(shape) if w is None else w, intercept, W=W)
 
     @classmethod
-    def unpack(cls, vector: np.ndarray, shapes: Mapping[str, tuple[int, ...]], **fixed: Any) -> Parameters:
-        """Return parameters whose arrays are views into a float64 vector, in order, beside `fixed` arrays."""
-        return cls.from_views(vector, slices_of(shapes), **fixed)
-
-    @classmethod
     def from_views(cls, vector: np.ndarray, slices: Iterable[Slice], **fixed: Any) -> Parameters:
-        """Do the same as `unpack` for slices computed before, since solvers unpack several times an epoch."""
+        """Return parameters whose arrays are views into a float64 vector, beside `fixed` arrays."""
         parameters = cls.__new__(cls)
         parameters._arrays = {name: vector[place].reshape(shape) for name, place, shape in slices}
         parameters._arrays |= {name: np.asarray(array) for name, array in fixed.items() if array is not None}

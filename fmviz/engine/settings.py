@@ -127,12 +127,8 @@ def specs_of_fields(cls: type) -> tuple[ParamSpec, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Bound:
-    """A value with its parameters: a loss, a penalty, a model.
-
-    Subclasses are frozen dataclasses. The fields that `setting` declares are checked when a value is made;
-    others are for the engine alone.
+class Named:
+    """What is chosen by its name: a loss, a penalty, a model, a solver.
 
     Attributes
     ----------
@@ -148,6 +144,15 @@ class Bound:
     name: ClassVar[str]
     params: ClassVar[tuple[ParamSpec, ...]] = ()
 
+
+@dataclass(frozen=True)
+class Bound(Named):
+    """A value with its parameters: a loss, a penalty, a model.
+
+    Subclasses are frozen dataclasses. The fields that `setting` declares are checked when a value is made;
+    others are for the engine alone.
+    """
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.params = (*cls.params, *specs_of_fields(cls))
@@ -162,7 +167,7 @@ class Bound:
         return {spec.name: getattr(self, spec.name) for spec in self.params}
 
 
-Value = TypeVar("Value", bound=Bound)
+Value = TypeVar("Value", bound=Named)
 
 
 def registry(kind: type[Value], names: Mapping[str, Any]) -> dict[str, Value]:

@@ -64,15 +64,14 @@ class Budget:
     certify_every: int | None = 1
 
     def __post_init__(self) -> None:
-        whole_number("epochs", self.epochs, 0)
-        if self.seconds is not None:
-            finite_number("seconds", self.seconds, 0)
-        finite_number("tol", self.tol, 0)
-        finite_number("fall", self.fall, 0)
-        if self.report_every is not None:
-            whole_number("report_every", self.report_every, 1)
-        if self.certify_every is not None:
-            whole_number("certify_every", self.certify_every, 1)
+        for name, check, low in (
+            *(("epochs", whole_number, 0), ("tol", finite_number, 0), ("fall", finite_number, 0)),
+            *(("seconds", finite_number, 0), ("report_every", whole_number, 1)),
+            ("certify_every", whole_number, 1),
+        ):
+            value = getattr(self, name)
+            if value is not None or name in ("epochs", "tol", "fall"):
+                check(name, value, low)
 
 
 def without_rounding(problem: Problem, parameters: Parameters) -> Parameters:

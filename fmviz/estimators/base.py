@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -48,7 +49,7 @@ Callback: TypeAlias = Callable[[Snapshot], Any]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
 
 
-class ModelEstimator(SparseInput):
+class ModelEstimator(SparseInput, ABC):
     """A scikit-learn estimator of one of the engine's models.
 
     Subclasses define their `__init__` and return their model, with its settings, in `_model`. Their other
@@ -67,8 +68,9 @@ class ModelEstimator(SparseInput):
     # Whether equal rows are merged, for solvers in which rounding decides between similar results.
     _merges_rows = False
 
+    @abstractmethod
     def _model(self) -> Model:
-        raise NotImplementedError
+        """Return the model that the settings describe."""
 
     def _setting(self, name: str) -> Any:
         """Return a setting by its name in the engine; None for a strength that is derived from the data."""
@@ -187,12 +189,12 @@ class ModelEstimator(SparseInput):
             raise ValueError(reason)
         return solver
 
+    @abstractmethod
     def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
         """Fill in strengths that are None; return the problem and the size of the start.
 
         They are computed from the data, or without `refresh` those of the last fit, for each output.
         """
-        raise NotImplementedError
 
     def _chosen_solver(self, problem: Problem) -> Solver:
         return chosen_solver(problem, self.solver, self._mapping("solver_params"))

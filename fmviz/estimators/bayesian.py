@@ -121,11 +121,6 @@ class BayesianFM(SparseInput):
         )
 
 
-def _moments(posterior: Posterior, X: Any) -> np.ndarray:
-    """Return the mean and the variance of the predictions over the samples, shape (2, N)."""
-    return np.hstack([[part.mean(axis=0), part.var(axis=0)] for part in posterior.each(X)])
-
-
 class BayesianFMRegressor(RegressorMixin, BayesianFM):
     """Factorization machine averaged over samples of its posterior distribution, without tuning.
 
@@ -229,7 +224,9 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
         -------
         (N,) ndarray, (N, m) for several targets, or two of them
         """
-        mean, variance = self._columns(X, _moments)
+        mean, variance = self._columns(
+            X, lambda posterior, X: np.hstack([[p.mean(axis=0), p.var(axis=0)] for p in posterior.each(X)])
+        )
         if not return_std:
             return mean
         return mean, np.sqrt(variance + np.square(self.noise_).mean(axis=-1))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import Budget, chosen_solver
-from fmviz.engine.errors import finite_number, one_of, whole_number
+from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.losses import Loss
 from fmviz.engine.models import Model, get_model
 from fmviz.engine.parameters import Parameters
@@ -34,12 +34,7 @@ class _SharedBasis(ModelEstimator):
     _merges_rows = True
 
     def _model(self) -> Model:
-        radius = 0.0 if self.radius is None else finite_number("radius", self.radius, low=0)
-        if radius and self.lambda_sparse:
-            raise ValueError(
-                f"radius = {radius:g} limits Ω(V) and lambda_sparse = {self.lambda_sparse:g} is its price; "
-                "give one of them and leave the other None."
-            )
+        radius = 0.0 if self.radius is None else self.radius
         return get_model("shared_basis", {"kernel": self.kernel, "radius": radius})
 
     def _setting(self, name: str) -> Any:

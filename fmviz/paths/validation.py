@@ -19,7 +19,7 @@ from fmviz.engine.starts.informed import informed_solver, informed_start
 from fmviz.engine.starts.strengths import N_STRENGTHS, References, linear_reference
 from fmviz.engine.starts.zero_threshold import linear_fit
 
-from .path import Order, PathPoint, iterate_path, onwards, path_solver
+from .path import Order, iterate_path, onwards, path_solver
 
 Step = TypeVar("Step")
 End = TypeVar("End")
@@ -388,7 +388,7 @@ def trials_along(
         )
         for (train, _), start, draw in zip(parts, starts, draws, strict=True)
     ]
-    while not should_stop() and None not in (points := [*each(_advanced, paths)]):
+    while not should_stop() and None not in (points := [*each(lambda path: next(path, None), paths)]):
         fits = [point.snapshot.parameters for point in points]
         losses = [
             piece.risk(fit) if measure is None else measure(piece, fit)
@@ -399,10 +399,6 @@ def trials_along(
         pairs = features if codes is None else tuple(_pairs_of_groups(fit, codes) for fit in fits)
         problem, strength = parts[0][0], points[0].lambda_sparse
         yield Trial(problem.lambda_w, problem.lambda_p, strength, tuple(losses), features, pairs), fits
-
-
-def _advanced(path: Iterator[PathPoint]) -> PathPoint | None:
-    return next(path, None)
 
 
 def _pairs_of_groups(parameters: Parameters, codes: np.ndarray) -> int:

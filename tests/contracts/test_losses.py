@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from math import log1p, sqrt
 
 import numpy as np
 import pytest
@@ -89,24 +88,6 @@ def test_extreme_margins_stay_finite(loss):
         ones = np.ones_like(f)
         assert loss.value(f, ones) == pytest.approx([1e150, 800, 40, np.exp(-40), 0, 0])
         assert loss.derivative(f, ones) == pytest.approx([-1, -1, -1, -np.exp(-40), 0, 0])
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(
-    "loss",
-    [x for x in (*LOSSES.values(), Huber(0.7), *OTHERS) if x.scalar.of_residual is not None],
-    ids=repr,
-)
-def test_residual_form_is_the_same_loss(loss, rng):
-    f, y = rng.normal(size=(2, 50)) * 2
-    own, other = loss.scalar, loss.scalar.of_residual
-    for full, reduced in zip(
-        (own.value, own.derivative, own.second),
-        (other.value, other.derivative, other.second),
-        strict=True,
-    ):
-        same = evaluate(reduced, f - y, np.zeros(50), loss.theta)
-        assert evaluate(full, f, y, loss.theta) == pytest.approx(same, abs=1e-15)
 
 
 LOGISTIC = Logistic.scalar
@@ -236,57 +217,10 @@ class Quartic(Loss):
         return None
 
 
-@jitable
-def root(r, unused, theta):
-    return sqrt(1.0 + r * r) - 1.0
+class Undeclared(Huber):
+    """Convex, with μ = 1; its conjugate is not declared."""
 
-
-@jitable
-def root_derivative(r, unused, theta):
-    return r / sqrt(1.0 + r * r)
-
-
-@jitable
-def root_second(r, unused, theta):
-    return (1.0 + r * r) ** -1.5
-
-
-@dataclass(frozen=True)
-class Root(Loss):
-    """√(1 + (f − y)²) − 1: convex, with μ = 1; its conjugate is not declared."""
-
-    name = "root"
-    label = "Root"
-    task = "regression"
-    scalar = residual_loss("root", root, root_derivative, root_second)
-
-    def mu(self) -> float:
-        return 1.0
-
-
-@jitable
-def cauchy(r, unused, theta):
-    return 0.5 * log1p(r * r)
-
-
-@jitable
-def cauchy_derivative(r, unused, theta):
-    return r / (1.0 + r * r)
-
-
-@jitable
-def cauchy_second(r, unused, theta):
-    return (1.0 - r * r) / (1.0 + r * r) ** 2
-
-
-@dataclass(frozen=True)
-class Cauchy(Root):
-    """½log(1 + (f − y)²): not convex, with μ = 1."""
-
-    name = "cauchy"
-    label = "Cauchy"
-    scalar = residual_loss("cauchy", cauchy, cauchy_derivative, cauchy_second)
-    convex = False
+    jitable_conjugate = None
 
 
 WITHOUT_MU = [name for name, solver in SOLVERS.items() if not solver.needs_mu]
@@ -357,7 +291,9 @@ def test_without_mu_the_certificate_is_0_at_the_optimum_alone(penalty):
 
 
 @pytest.mark.parametrize(
-    ("loss", "words"), [(Root(), "no convex conjugate in closed form"), (Cauchy(), "is not convex")], ids=repr
+    ("loss", "words"),
+    [(Undeclared(), "no convex conjugate in closed form"), (CappedInsensitive(0.3, 0.7), "is not convex")],
+    ids=repr,
 )
 @pytest.mark.parametrize(("model", "penalty"), [("qr", "l1"), ("convex_fm", "l2")])
 def test_without_a_conjugate_models_with_a_gap_say_so(loss, words, model, penalty):
@@ -374,17 +310,6 @@ def test_without_a_conjugate_models_with_a_gap_say_so(loss, words, model, penalt
     assert loss.conjugate(np.zeros(3), np.zeros(3)) is None
     assert dual_values(problem, start)[0] == 0.0
     assert relative_gaps(problem, start)[0] == 1.0
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("loss", [Root(), Cauchy()], ids=repr)
-@pytest.mark.parametrize("solver", ["pcd", "apgd"])
-def test_without_a_conjugate_machines_are_fitted(loss, solver):
-    problem = problem_of(loss, penalty="ti", lambda_sparse=0.005)
-    budget = Budget(5_000, tol=1e-12, report_every=None)
-    *_, last = iterate(problem, solver, budget, init_scale=0.5, rng=np.random.default_rng(0))
-    assert last.parameters.P.any()
-    assert last.certificate < 1e-6
 
 
 # ------------------------------------------------------------------------------ losses with kinks and caps

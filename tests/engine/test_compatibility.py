@@ -79,24 +79,6 @@ def test_reasons_have_a_code(regularizer, solver, model, params, code):
     assert reason is None or reason.endswith(".")
 
 
-def test_convex_machines_have_a_solver_of_their_own():
-    for name, solver in SOLVERS.items():
-        reason = why_not("l2", name, model="convex_fm")
-        assert (reason is None) == (name == "gcd")
-        if reason is not None and reason.code not in ("no_kinks", "robust_only", "shared_basis_only"):
-            assert reason.code == "convex_in_w"
-            assert ("d × d matrix" in reason) == (not solver.factorised)
-    for loss, solver in (("capped", "two_stage"), ("capped", "incremental_svd"), ("squared", "two_stage")):
-        assert why_not("l2", solver, loss=loss, model="robust") is None
-    assert why_not("l2", model="robust", loss="capped_hinge") is None
-    for words, reason in (
-        ("capped squared trace norm of Z", why_not("ti", model="robust")),
-        ("two_stage", why_not("l2", "pcd", model="robust")),
-        ("not convex in P", why_not("ti", "exact_pgd")),
-    ):
-        assert words in reason
-
-
 @pytest.mark.parametrize(
     ("regularizer", "given", "solver"),
     [

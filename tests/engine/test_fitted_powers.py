@@ -81,27 +81,3 @@ def test_steps_minimise_along_an_entry(degree, rng):
         assert value(q) <= best + 1e-9 * max(abs(best), abs(value(p)))
     assert step(2.0, 1.0, 0.0, 1.0, 0.0, degree) == 0.0
     assert step(2.0, 1.0, 0.0, 0.0, 0.0, degree) == 2.0
-
-
-@pytest.mark.slow
-def test_fitted_coefficients_reach_lower_than_fixed_ones(rng):
-    X = rng.normal(size=(60, 4))
-    y = X[:, 0] ** 2 - X[:, 1] ** 2 + 0.1 * rng.normal(size=60)
-    ends = {}
-    for coefficients in ("fitted", "signs", "ones"):
-        problem = build_problem(
-            X,
-            y,
-            model="expansion",
-            model_params={"coefficients": coefficients},
-            regularizer="l2",
-            rank=2,
-            lambda_p=0.01,
-        )
-        runs = [
-            list(iterate(problem, "cd", Budget(500), init_scale=0.3, rng=np.random.default_rng(seed)))[-1]
-            for seed in range(3)
-        ]
-        ends[coefficients] = min(run.objective for run in runs)
-    assert ends["fitted"] < 0.5 * ends["ones"]
-    assert ends["fitted"] <= ends["signs"] + 1e-6

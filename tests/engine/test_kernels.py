@@ -251,16 +251,12 @@ def test_products_of_components_agree_with_python(rng):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss, rng):
+def test_the_objective_of_the_safeguard_is_that_of_the_problem(storage, loss, rng):
     problem = problem_for(storage, loss, "ti", loss != "huber")
-    design = problem.design
     at = Parameters(rng.normal(size=(5, 3)), rng.normal(size=5), 0.2)
     at.P[1] = 0.0
-    c = np.ones(11) if problem.sample_weight is None else problem.sample_weight
-    arguments = (*design.rows, problem.y, c, at.P, at.w, 0.2, problem.loss.theta)
-    kernel = monotone.risk_by_rows(design.storage, problem.loss.scalar)
-    assert kernel(*arguments) == pytest.approx(python_version(kernel)(*arguments), rel=1e-13)
-    assert kernel(*arguments) / 11 == pytest.approx(problem.parts(at)["loss"], rel=1e-13)
+    guard = monotone.Safeguard(problem)
+    assert guard.objective(at) == pytest.approx(problem.objective(at), rel=1e-13)
 
 
 @pytest.mark.parametrize("algorithm", squared_norm.ALGORITHMS.values(), ids=squared_norm.ALGORITHMS)
@@ -268,7 +264,7 @@ def test_operator_kernels_agree_with_python(algorithm, rng):
     compiled = squared_norm.prox_each_row(algorithm)
     plain = squared_norm.prox_each_row.__wrapped__(algorithm)
     short = [(int(rng.integers(1, 40)), float(10.0 ** rng.uniform(-4, 4))) for _ in range(200)]
-    for trial, (d, strength) in enumerate([*short, (2500, 1e-4), (2500, 0.1), (2500, 1e4), (8200, 0.5)]):
+    for trial, (d, strength) in enumerate([*short, (2500, 1e-4), (2500, 0.1), (2500, 1e4)]):
         M = rng.normal(size=(2, d))
         M = np.round(M) if trial % 3 == 0 else M
         first, two = np.empty_like(M), np.empty_like(M)
@@ -346,7 +342,6 @@ def test_no_kernel_is_left_out():
         "solvers.stochastic.dense_steps.dense_steps",
         "solvers.stochastic.katyusha.katyusha_steps",
         "solvers.stochastic.lazy.lazy_steps",
-        "solvers.stochastic.monotone.risk_by_rows",
     }, "a new kernel needs a test that compares it with its Python source"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from fmviz.engine.checkpoint import Checkpoint, recall, remember
 from fmviz.engine.models import MODELS, Model, get_model
-from fmviz.engine.parameters import Parameters
+from fmviz.engine.parameters import Parameters, slices_of
 
 ALL = [*MODELS.values(), get_model("hofm", {"order": 4}), get_model("lifted", {"degree": 3})]
 D, RANK = 5, 3
@@ -17,7 +17,7 @@ def filled(model: Model) -> Parameters:
     """Return parameters of the model's shapes in which every number is another one."""
     shapes = model.shapes(D, RANK)
     numbers = np.arange(1.0, 1.0 + sum(int(np.prod(shape)) for shape in shapes.values()))
-    return Parameters.unpack(numbers, shapes)
+    return Parameters.from_views(numbers, slices_of(shapes))
 
 
 def same(item: Parameters, other: Parameters) -> bool:
@@ -49,20 +49,10 @@ def test_packing_and_unpacking_are_inverse(model):
     vector = here.pack(shapes)
     assert vector.tolist() == list(range(1, vector.size + 1))
     # Views into the vector, in the order of the shapes; the packed vector is new.
-    there = Parameters.unpack(vector, shapes)
+    there = Parameters.from_views(vector, slices_of(shapes))
     assert same(here, there)
     assert all(np.shares_memory(array, vector) for array in there.values() if array.size)
     assert not any(np.shares_memory(array, vector) for array in here.values())
-
-
-def test_some_arrays_may_be_held_while_others_are_packed():
-    here = filled(get_model("expansion"))
-    shapes = {name: here[name].shape for name in ("P", "w", "intercept")}
-    vector = 2.0 * here.pack(shapes)
-    there = Parameters.unpack(vector, shapes, coefficients=here.coefficients)
-    assert np.array_equal(there.P, 2.0 * here.P)
-    assert there.intercept == 2.0 * here.intercept
-    assert there.coefficients is here.coefficients
 
 
 def test_names_are_those_of_a_mapping_and_attributes():
@@ -87,14 +77,6 @@ def test_replacing_leaves_the_original_as_it_is():
     assert there.w.tolist() == [1.0, 2.0]
     assert here.w.tolist() == [0.0, 0.0]
     assert here.coefficients.tolist() == [3.0]
-
-
-@pytest.mark.parametrize("model", ALL, ids=repr)
-def test_copies_share_nothing(model):
-    here = filled(model)
-    there = here.copy()
-    assert same(here, there)
-    assert not any(np.shares_memory(here[name], there[name]) for name in here)
 
 
 @pytest.mark.parametrize("model", ALL, ids=repr)

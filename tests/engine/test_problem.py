@@ -95,11 +95,3 @@ def test_bad_settings_get_a_sentence(change, words):
     settings = {"y": Y, **change}
     with pytest.raises(ValueError, match=words):
         build_problem(X, **settings)
-
-
-def test_huber_takes_its_delta():
-    loose = build_problem(X, 5 * Y, loss="huber", loss_param=100.0, rank=3)
-    square = build_problem(X, 5 * Y, loss="squared", rank=3)
-    assert loose.objective(HERE) == pytest.approx(square.objective(HERE))
-    with pytest.raises(ValueError, match="delta"):
-        build_problem(X, Y, loss="huber", loss_param=0.0)

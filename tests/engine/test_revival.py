@@ -121,17 +121,6 @@ def test_nothing_changes_where_nothing_is_gained(regularizer, more):
         assert np.array_equal(first.parameters.P, other.parameters.P)
 
 
-def test_nothing_is_drawn_where_nothing_is_dead():
-    problem = problem_of(lambda_sparse=1e-4)
-    start = problem.start(0.3, np.random.default_rng(0))
-    rng = np.random.default_rng(5)
-    budget = Budget(30, tol=0.0)
-    *_, end = iterate(problem, "pcd", budget, start=start, rng=rng, revive=True)
-    assert end.parameters.P.any(axis=0).all()
-    assert rng.random() == np.random.default_rng(5).random()
-    assert np.array_equal(end.parameters.P, run(problem, 30, 0.0, start=start)[-1].parameters.P)
-
-
 def test_runs_are_the_same_for_the_same_seed_and_go_on_from_checkpoints():
     problem, budget = problem_of("sparse", loss="huber"), Budget(25, tol=0.0)
     own = {"revive": True, "active_sweeps": 3, "anderson": 3}

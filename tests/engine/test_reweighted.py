@@ -56,18 +56,6 @@ def test_the_smoothed_objective_never_rises(loss, regularizer, inner):
             assert problem.objective(method.parameters()) <= raw + 0.5 * delta
 
 
-def test_outliers_that_drag_the_squared_loss_are_let_go():
-    budget = Budget(100, tol=1e-4, report_every=None)
-
-    def interaction(loss):
-        *_, end = iterate(build(loss, seed=1), budget=budget, rng=np.random.default_rng(0), init_scale=0.3)
-        P = end.parameters.P
-        return P[0] @ P[1]
-
-    errors = [abs(interaction(loss) - 2.0) for loss in ("squared", CappedInsensitive(0.05, 1.0))]
-    assert errors[1] < 0.1 < errors[0]
-
-
 def test_the_certificate_proves_a_least_absolute_fit():
     # Without interactions it is convex: the linear least absolute deviations.
     problem = build(regularizer="l2", rank=0, lambda_sparse=0.0)

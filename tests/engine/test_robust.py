@@ -15,7 +15,6 @@ from small_data import assert_resumable
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.interactions.weights import pairs_of
-from fmviz.engine.linalg.spectral import capped_squares
 from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
 from fmviz.engine.losses.majoriser import Smoothed, smooth_part
 from fmviz.engine.models.robust import RobustFM
@@ -94,17 +93,6 @@ def test_prediction_objective_and_pairs_are_those_of_z(sparse):
     assert problem.objective(here) == pytest.approx(loss + 1e-3 * here.w @ here.w + 0.05 * shrunk, rel=1e-12)
     pairs = pairs_of(problem.model, here)
     assert pairs.block(slice(None), slice(None))[0][0, 1] == pytest.approx(2 * Z[0, 1], rel=1e-12)
-
-
-def test_the_operator_of_the_capped_norm_beats_all_probes(rng):
-    for _ in range(40):
-        cap, strength = 10.0 ** rng.uniform(-1, 1, 2)
-        view, old = capped_squares(cap), rng.normal(size=5) * 2
-        new = view.shrink(old, strength)
-        grid = np.append(np.linspace(-8, 8, 4001), 0.0)
-        for at, to in zip(old, new, strict=True):
-            value = 0.5 * (grid - at) ** 2 + strength * np.minimum(grid**2, cap)
-            assert 0.5 * (to - at) ** 2 + strength * min(to**2, cap) <= value.min() + 1e-12
 
 
 def test_what_the_exact_solver_does_not_take_is_refused():

@@ -83,17 +83,6 @@ def test_an_epoch_belongs_to_the_strengths_under_which_it_was_made():
         )
 
 
-def test_what_follows_a_change_is_a_run_from_there():
-    problem = build()
-    result = run(problem, "pcd", Schedule([(10, "lambda_sparse", 0.1)]))
-    fresh = problem.at(lambda_sparse=0.1)
-    start = result[10].parameters
-    remaining = list(iterate(fresh, "pcd", Budget(EPOCHS - 10, tol=0.0), start=start))
-    for first, other in zip(result[11:], remaining[1:], strict=True):
-        assert np.array_equal(first.parameters.P, other.parameters.P)
-        assert first.objective == other.objective
-
-
 def test_a_run_does_not_converge_before_its_last_change():
     problem, budget = build(), Budget(2000, tol=1e-3)
     rng = np.random.default_rng

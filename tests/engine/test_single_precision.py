@@ -10,7 +10,8 @@ from by_name import build_problem, iterate
 import fmviz
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.engine.models.quadratic import pair_sums, pair_sums_transposed
+from fmviz.engine.linalg.lowrank import pair_gradient
+from fmviz.engine.models.quadratic import pair_sums
 from fmviz.engine.snapshot import Snapshot
 
 RNG = np.random.default_rng(0)
@@ -86,8 +87,8 @@ def test_sums_over_pairs_are_taken_in_double_precision(form):
     W = RNG.normal(size=(270, 270))
     W += W.T
     assert pair_sums(design, W) == pytest.approx(pair_sums(rounded, W), rel=1e-11, abs=1e-11)
-    result = pair_sums_transposed(design, Y)
-    assert result == pytest.approx(pair_sums_transposed(rounded, Y), rel=1e-12, abs=1e-12)
+    result = pair_gradient(design.matrix, Y, False)
+    assert result == pytest.approx(pair_gradient(rounded.matrix, Y, False), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS)

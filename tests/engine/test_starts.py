@@ -19,7 +19,6 @@ from fmviz.engine.starts import zero_threshold as module
 from fmviz.engine.starts.informed import informed_solver, why_empty
 from fmviz.engine.starts.strengths import References, _different_rows, fill_strengths
 from fmviz.engine.starts.zero_threshold import linear_fit, zero_threshold
-from fmviz.paths.validation import default_folds, finished, search_strengths
 
 NAMES = ("lambda_w", "lambda_p", "lambda_sparse", "init_scale")
 HARD = ("ti", "omega_ti", "cs", "omega_cs")
@@ -238,19 +237,6 @@ def test_an_empty_fit_says_what_would_leave_it():
     assert "no pair" in why_empty(nothing, linear_fit(nothing))
     assert References(nothing).lambda_sparse == 0.0
     assert why_empty(problem, problem.start(1.0, np.random.default_rng(0))) is None
-
-
-def test_validation_finds_strengths_that_predict(rng):
-    X, y = planted()
-    problem = Problem.build(X, y, rank=5)
-    messages = []
-    search = search_strengths(problem, default_folds(y, False, rng)[:2], rng)
-    result = finished(search, messages.append)
-    assert result.trials == messages
-    assert result.best.loss == result.frame["validation_loss"].min()
-    # The linear fit explains next to nothing.
-    assert result.best.loss < 0.05 * 0.5 * np.var(y)
-    assert result.start.P.shape == (20, 5)
 
 
 @pytest.mark.parametrize("solver", ["pbcd_ls", "pcd"])

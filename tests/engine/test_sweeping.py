@@ -78,26 +78,6 @@ def test_entries_that_are_passed_over_would_have_stayed(loss, weighted, regulari
     assert passed > (100 if order == "columns" else 0)
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("order", ["columns", "features"])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_the_slope_of_a_zero_is_within_what_the_screen_knows_of_it(loss, order):
-    of = problem(loss, lam=0.05 if loss == "squared" else 0.005)
-    method = started(of, order=order)
-    looked_at = 0
-    for _ in range(12):
-        method.epoch()
-        P, screen = method.parameters().P, method._screen
-        v = of.loss.derivative(of.predict(method.parameters()), of.y) * (X @ P).T
-        slopes = np.abs(v @ X) / len(X)
-        path = screen.paths + np.linalg.norm(v - screen.ends, axis=1)
-        bound = screen.slopes + (path[:, None] - screen.marks) * screen.norms / len(X)
-        known = (P.T == 0.0) & np.isfinite(screen.slopes) & P.any(axis=0)[:, None]
-        looked_at += int(known.sum())
-        assert (slopes[known] <= bound[known] * (1.0 + 1e-6) + 1e-12).all()
-    assert looked_at > 50
-
-
 @pytest.mark.parametrize(
     ("solver", "regularizer", "loss", "order"),
     sampled(
@@ -219,17 +199,6 @@ def test_extrapolation_finds_the_limit_of_an_affine_map(rng):
     assert result[:3] == pytest.approx(fixed, abs=1e-5)
     # What stays the same in all iterates stays exactly.
     assert result[3] == 7.0
-
-
-def test_iterates_are_forgotten_where_other_entries_are_zero():
-    of, live = Extrapolation(2, np.arange(2), 0, np.empty(0)), np.zeros(2, dtype=bool)
-    for theta, last in (([1.0, 1.0], False), ([1.0, 2.0], False), ([0.0, 2.0], False)):
-        assert noted(of, np.array(theta), live=live) == last
-    assert live.tolist() == [False, True]
-    assert not noted(of, np.array([0.0, 3.0]), live=live)
-    assert noted(of, np.array([0.0, 4.0]), live=live)
-    # There is no room for more: they were not combined.
-    assert not noted(of, np.array([0.0, 5.0]), live=live)
 
 
 def test_iterates_are_noted_by_features_whatever_the_order_of_their_solver():
@@ -382,24 +351,6 @@ def test_extrapolation_never_raises_the_objective_and_ends_at_a_certified_point(
 
 
 # --------------------------------------------------------------------------------------------- sweeps of rows
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("rank", [3, 8, 11])
-@pytest.mark.parametrize("solver", ["pbcd", "pbcd_ls"])
-def test_what_fills_the_lines_stays_zero(solver, rank):
-    method = started(problem(regularizer="cs", lam=0.02, rank=rank), solver)
-    for _ in range(method.refresh_every + 2):
-        method.epoch()
-    assert method.parameters().P.shape == (20, rank)
-    (P,) = method._P
-    assert P.shape[1] % 8 == 0
-    assert not P[:, rank:].any()
-    # XP and what its columns were at most.
-    ((A, tops, _),) = method._states
-    assert A.shape == (X.shape[0], P.shape[1])
-    assert not A[:, rank:].any()
-    assert not tops[rank:].any()
 
 
 @pytest.mark.slow

@@ -120,13 +120,6 @@ def test_probabilities_of_classes_sum_to_one():
     assert np.allclose(classes, [[0.2, 0.6, 0.2], [1 / 3, 1 / 3, 1 / 3]])
 
 
-def test_problems_take_targets_as_they_are():
-    target = Target.of_labels(["no", "yes", "no", "yes"])
-    problem = Problem.build(X, target, loss="logistic")
-    assert problem.target is target
-    assert problem.y is target.values
-
-
 @pytest.mark.parametrize(
     ("y", "loss", "words"),
     [

@@ -20,7 +20,6 @@ from sklearn_checks import own_checks
 
 import fmviz
 from fmviz.engine.models import ConvexFM, HigherOrder, Lifted, PolynomialNetwork
-from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.target import Target
 
@@ -209,20 +208,6 @@ def test_a_planted_triple_is_found_and_squares_are_weighed():
     assert np.linalg.eigvalsh(W) == pytest.approx([-2.0, -0.5, 0.0, 0.5, 3.0], abs=0.05)
 
 
-@pytest.mark.slow
-def test_groups_of_pairs_and_triples_are_found():
-    lifted = MACHINE(4, model=Lifted(3), augment=True, init_scale=0.5, random_state=0)
-    result = lifted.fit(X[:, :5], TRIPLE)
-    assert result.interactions(top=1).iloc[0, :3].astype(int).tolist() == [0, 1, 2]
-    assert result.interactions(top=1, order=2).iloc[0, :2].astype(int).tolist() == [3, 4]
-    table, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
-    fitted = MACHINE(
-        model="quadratic", lambda_p=1.0, lambda_sparse=0.3, fit_linear=False, fit_intercept=False
-    ).fit(table, y)
-    assert fitted.certificate_ < 1e-3
-    assert fmviz.metrics.support_f1(W, Parameters.of_weights(fitted.W_)) > 0.9
-
-
 ANY_LOSS = [
     CLASSIFIER(4, random_state=0, max_iter=300),
     CLASSIFIER(model="quadratic"),
@@ -319,12 +304,6 @@ def test_whole_weights_are_repeated_rows(estimator, attributes, tolerance):
         assert pytest.approx(getattr(repeated, name), abs=tolerance) == getattr(weighted, name)
 
 
-def test_terms_can_be_left_out():
-    fitted = MACHINE(model="quadratic", fit_linear=False, fit_intercept=False).fit(X, Y + 3)
-    assert (fitted.w_.any(), fitted.intercept_) == (False, 0.0)
-    assert MACHINE(model="quadratic").fit(X, Y + 3).intercept_ == pytest.approx(3.0, abs=0.1)
-
-
 def test_predictions_are_those_of_what_was_fitted_and_attributes_follow_the_model():
     machine = clone(CASES["shared"]).set_params(max_iter=3).fit(X, Y)
     before, attributes = machine.predict(X), {*vars(machine)}
@@ -335,11 +314,6 @@ def test_predictions_are_those_of_what_was_fitted_and_attributes_follow_the_mode
     assert other.interaction_weight([0, 1]) == other.interactions(1).weight[0]
     assert other.interaction_weight([0, 1, 2]) == 0.0
     assert repr(pickle.loads(pickle.dumps(clone(CASES["A2"]))).model) == repr(A2)
-
-
-def test_grid_search_compares_models():
-    search = GridSearchCV(MACHINE(max_iter=20, random_state=0), {"model": ["fm", HigherOrder(3)]}, cv=2)
-    assert search.fit(X, X[:, :3].prod(axis=1)).best_params_ == {"model": HigherOrder(3)}
 
 
 @pytest.mark.parametrize(
@@ -567,13 +541,6 @@ def test_what_cannot_fit_into_memory_is_a_sentence(machine, data, module, free, 
 
 
 # ------------------------------------------------------------------------------------------------- the edges
-
-
-def test_single_row_and_constant_columns_are_fitted():
-    table = np.column_stack([np.ones(5), np.zeros(5), np.arange(5.0)])
-    machine = fmviz.FactorizationMachineRegressor(rank=2, random_state=0).fit(table, np.arange(5.0))
-    assert np.isfinite(machine.P_).all()
-    assert clone(machine).fit(table[:1], [3.0]).predict(table[:1]) == pytest.approx([3.0], abs=0.1)
 
 
 @pytest.mark.filterwarnings("ignore::fmviz.CollapseWarning")

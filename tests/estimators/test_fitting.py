@@ -84,16 +84,6 @@ def test_fits_of_one_epoch_are_one_fit(estimator, target):
     assert by_one.certificate_ == pytest.approx(at_once.certificate_, rel=1e-5, abs=1e-9)
 
 
-def test_other_rows_or_strengths_take_the_parameters_alone():
-    machine = clone(MACHINE).set_params(solver="apgd", max_iter=5, warm_start=True).fit(X, Y)
-    P = machine.P_
-    machine.set_params(lambda_sparse=0.1, max_iter=1).fit(X[:50], Y[:50])
-    fresh = clone(machine)
-    fresh.P_, fresh.w_, fresh.intercept_ = P, np.zeros(5), 0.0
-    assert machine.history_["objective"].iloc[1] <= machine.history_["objective"].iloc[0]
-    assert fresh.fit(X[:50], Y[:50]).n_iter_ == 1
-
-
 def test_parameters_set_by_hand_are_where_a_warm_start_begins():
     P, seen = RNG.normal(size=(5, 3)), []
     machine = clone(MACHINE).set_params(warm_start=True, max_iter=1, callback=seen.append)
@@ -166,16 +156,6 @@ def test_early_stopping_keeps_what_suits_the_rows_held_out(solver):
     assert machine.n_used_interactions_ == machine.history_["used_interactions"][best]
     again = clone(machine).set_params(callback=None).fit(X, noisy)
     assert (again.P_ == machine.P_).all()
-
-
-@pytest.mark.slow
-def test_early_stopping_holds_out_rows_of_both_classes():
-    classifier = fmviz.FactorizationMachineClassifier(
-        rank=2, early_stopping=True, random_state=0, max_iter=30, tol=0.0
-    )
-    classifier.fit(X, LABELS, sample_weight=np.arange(1.0, 61.0))
-    assert np.isfinite(classifier.history_["validation_loss"]).all()
-    assert classifier.score(X, LABELS) > 0.7
 
 
 def test_verbose_prints_a_line_every_so_many_epochs(capsys):

@@ -101,13 +101,6 @@ def test_relatives_take_classes_and_dummy_features(model, settings):
         assert np.isfinite(fitted.interaction_weight(features, output="mid"))
 
 
-def test_a_start_may_be_set_by_hand():
-    fitted = machine(warm_start=True, max_iter=1)
-    fitted.P_ = np.zeros((3, 4, 2))
-    fitted.fit(X, CLASSES)
-    assert not fitted.P_.any()
-
-
 def test_parts_of_the_rows_need_not_hold_all_classes():
     fitted = machine(solver="psgd")
     order = np.argsort(CLASSES, kind="stable")
@@ -140,11 +133,6 @@ def test_rows_may_have_several_labels():
         machine(class_weight="balanced").fit(X, labels)
 
 
-def test_classes_may_weigh_more():
-    plain, weighted = machine().fit(X, CLASSES), machine(class_weight={"top": 20.0}).fit(X, CLASSES)
-    assert (weighted.predict(X) == "top").sum() > (plain.predict(X) == "top").sum()
-
-
 def test_several_targets_are_fitted_side_by_side():
     fitted = fmviz.FactorizationMachineRegressor(2, **FIXED, max_iter=80).fit(X, TARGETS)
     assert fitted.predict(X).shape == (90, 2)
@@ -166,11 +154,3 @@ def test_samples_are_drawn_for_every_output():
     mean, deviation = regressor.predict(X, return_std=True)
     assert mean.shape == deviation.shape == (90, 2)
     assert regressor.noise_.shape == (2, 6)
-
-
-@pytest.mark.slow
-def test_strengths_are_chosen_for_every_class():
-    fitted = fmviz.FactorizationMachineClassifierCV(2, cv=2, random_state=0).fit(X, CLASSES)
-    assert fitted.lambda_sparse_.shape == (3,)
-    assert set(fitted.path_["output"]) == set(NAMES)
-    assert fitted.score(X, CLASSES) > 0.8

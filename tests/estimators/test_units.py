@@ -64,23 +64,6 @@ def test_units_have_no_say(name, data, seed, what, factor):
     assert score(name, data, seed, what, factor) == pytest.approx(score(name, data, seed), abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("name", "what", "factor"),
-    [
-        ("RobustFMRegressor", "y", 1e6),
-        ("RobustFMRegressor", "y", 1e-8),
-        ("RobustFMRegressor", "X", 1e-3),
-        ("SharedBasisRegressor", "X", 1e-6),
-        ("BayesianFMRegressor", "y", 1e-8),
-    ],
-)
-def test_caps_ridges_and_priors_have_units(name, what, factor):
-    right = score(name, gross_errors, 3)
-    assert score(name, gross_errors, 3, what, factor) == pytest.approx(right, abs=1e-3)
-    if name == "RobustFMRegressor":
-        assert right > 0.9995
-
-
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", [*REGRESSORS, "all_subsets", "hofm"])
 def test_a_constant_target_is_predicted_exactly(name):

@@ -11,7 +11,6 @@ from fmviz.datasets import make_sparse_interactions
 from fmviz.engine import drive
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.engine.solvers import PCD
 from fmviz.paths import iterate_path
 
 X, Y, W = make_sparse_interactions(200, 20, 2, 5, random_state=0)
@@ -73,19 +72,6 @@ def test_each_fit_goes_on_where_the_last_one_ended():
         start = end.parameters
         assert np.array_equal(start.P, point.snapshot.parameters.P)
         assert end.certificate == point.snapshot.certificate
-
-
-@pytest.mark.slow
-def test_a_solver_with_settings_keeps_them_on_a_path():
-    problem = build_problem(X, Y, rank=4, lambda_p=0.01, fit_linear=False)
-    chosen = PCD(order="features")
-    (point,) = iterate_path(problem, [0.1], solver=chosen, random_state=3)
-    start = problem.start(0.01, np.random.default_rng(3))
-    at_strength = replace(problem, lambda_sparse=0.1)
-    *_, end = iterate(at_strength, chosen, budget=Budget(epochs=1_000), start=start)
-    assert np.array_equal(end.parameters.P, point.snapshot.parameters.P)
-    with pytest.raises(ValueError, match="leave anderson out"):
-        iterate_path(problem, [0.1], solver=chosen, anderson=5)
 
 
 def test_search_finds_the_planted_number():

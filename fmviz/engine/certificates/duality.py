@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..linalg import conjugate_gradients
 from ..parameters import Parameters
 from ..problem import Problem
 
@@ -58,47 +59,24 @@ def dual_values(
 
     The second number is an upper bound of it for the best possible bound of the gauge.
     """
-    dual = _Dual(problem, parameters)
-    gauge, least = problem.model.gauges(
-        problem.design, problem.penalty, parameters, dual.alpha, dual.strengths, thorough
-    )
-    return dual.best(gauge), None if least is None else dual.best(least)
+    slope = problem.loss.derivative(problem.predict(parameters), problem.y)
+    n, c = problem.design.n_samples, problem.unit_weights
+    per_row = (-1,) + (1,) * (slope.ndim - 1)
+    alpha = balance(problem, problem.design.matrix, c.reshape(per_row) * slope / n)
+    strengths = problem.lambda_p, problem.lambda_sparse
+    if free := not any(strengths):
+        strengths = 1.0, 0.0
+    about = problem.design, problem.penalty, parameters, alpha, strengths
 
-
-class _Dual:
-    """D along multiples of the slope of the risk at some parameters.
-
-    Attributes
-    ----------
-    alpha : (N,) or (N, m) ndarray
-        The slope, corrected for the equalities.
-    strengths : tuple of float
-        (λ_p, λ), or (1, 0) where the problem has neither.
-    """
-
-    def __init__(self, problem: Problem, parameters: Parameters) -> None:
-        self._problem, self._parameters = problem, parameters
-        slope = problem.loss.derivative(problem.predict(parameters), problem.y)
-        c = problem.unit_weights.reshape((-1,) + (1,) * (slope.ndim - 1))
-        self.alpha = balance(problem, problem.design.matrix, c * slope / len(slope))
-        strengths = problem.lambda_p, problem.lambda_sparse
-        self._free = not any(strengths)
-        self.strengths = (1.0, 0.0) if self._free else strengths
-
-    def best(self, gauge: float) -> float:
+    def best(gauge: float) -> float:
         """Return the largest value along the multiples that a gauge allows; at least 0."""
-        problem, alpha, free = self._problem, self.alpha, self._free
-        n, c = problem.design.n_samples, problem.unit_weights
         scale = 1.0 if free else 1.0 / max(1.0, gauge)
-        ball = gauge * problem.model.ball(problem.penalty, self._parameters) if free else 0.0
-        linear = problem.model.dual_quadratic(
-            problem.design, problem.penalty, self._parameters, alpha, self.strengths
-        )
+        ball = gauge * problem.model.ball(problem.penalty, parameters) if free else 0.0
+        linear = problem.model.dual_quadratic(*about)
         if problem.fit_linear and problem.lambda_w > 0.0:
             linear += float(np.square(problem.design.transpose_dot(alpha)).sum()) / (4.0 * problem.lambda_w)
         counted = c > 0
         weights = c[counted]
-        per_row = (-1,) + (1,) * (alpha.ndim - 1)
         best = 0.0
         for s in _SCALES if scale > 0.0 else ():
             s *= scale
@@ -111,6 +89,9 @@ class _Dual:
             value = -float((weights * values).sum()) / n - s * s * linear - s * ball
             best = max(best, value)
         return best
+
+    gauge, least = problem.model.gauges(*about, thorough)
+    return best(gauge), None if least is None else best(least)
 
 
 def balance(problem: Problem, X: Any, alpha: np.ndarray) -> np.ndarray:
@@ -153,24 +134,13 @@ def _balanced_rows(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """
     size = np.abs(alpha)
     rows = np.maximum(size.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    shape = (C.shape[1], alpha.shape[1])
 
     def moved(theta: np.ndarray) -> np.ndarray:
         correction = size * (C @ theta)
         return correction - size * (correction.sum(axis=1, keepdims=True) / rows)
 
     for _ in range(2):
-        theta, residual = np.zeros(shape), C.T @ alpha
-        direction = residual
-        square = first = float((residual * residual).sum())
-        for _ in range(10 * residual.size):
-            image = C.T @ moved(direction)
-            bend = float((direction * image).sum())
-            if square <= 1e-26 * first or bend <= 0.0:
-                break
-            theta = theta + square / bend * direction
-            residual = residual - square / bend * image
-            before, square = square, float((residual * residual).sum())
-            direction = residual + square / before * direction
+        right = C.T @ alpha
+        theta = conjugate_gradients(lambda theta: C.T @ moved(theta), right, 1e-13, 10 * right.size)
         alpha = alpha - moved(theta)
     return alpha

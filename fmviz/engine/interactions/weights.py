@@ -7,6 +7,7 @@ block without forming W.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from ..errors import finite_matrix, whole_number
 from ..models import Model, SharedBasis
 from ..models.columns import Polynomial
 from ..parameters import Parameters
+from ..penalties.higher_order import elementary_sums
 from .search import check_room, largest_products
 
 _WORK = 1.4e8
@@ -63,7 +65,7 @@ def tile_edges(n_features: int, n_tiles: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class PairWeights:
+class PairWeights(ABC):
     """A symmetric W that is 0 except in some rows and columns, without its diagonal.
 
     Attributes
@@ -88,8 +90,9 @@ class PairWeights:
         used &= every[at][:, None] != every[to]
         return np.where(used, weight, 0.0), used
 
+    @abstractmethod
     def _entries(self, at: Any, to: Any) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
+        """Return what `block` does, squares included; the arrays may be written to."""
 
     def squares(self) -> np.ndarray | None:
         """Return the weight of x_j² for every row, shape (n,), or None where f has no squares."""
@@ -438,17 +441,8 @@ class Interactions(PairWeights):
             sums = self.factors.sum(axis=1).prod(axis=0) ** (self.order // len(self.factors))
         else:
             # Lifted models without repetition have pairs alone, which are listed one by one.
-            sums = elementary(self.factors[0], self.order)[self.order]
+            sums = elementary_sums(self.factors[0], self.order)[self.order]
         return float(sums @ self.coefficients)
-
-
-def elementary(values: np.ndarray, most: int) -> np.ndarray:
-    """Return the elementary symmetric polynomials of every column up to an order, shape (most + 1, k)."""
-    table = np.zeros((most + 1, values.shape[1]))
-    table[0] = 1.0
-    for row in values:
-        table[1:] += row * table[:-1]
-    return table
 
 
 def orders_of(model: Model) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Penalties on the eigenvalues of symmetric matrices, and the proximal operator of trace norm plus ‖·‖₁.
+"""The trace norm of symmetric matrices, and the proximal operators of it and of it plus ‖·‖₁.
 
 All of them act on a symmetric W, shape (d, d), through its eigendecomposition in O(d³): the singular values
 of a symmetric matrix are the absolute values of its eigenvalues.
@@ -6,8 +6,6 @@ of a symmetric matrix are the absolute values of its eigenvalues.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,31 +14,15 @@ import numpy as np
 _BALANCE = 150.0
 
 
-@dataclass(frozen=True)
-class SpectralView:
-    """A penalty as a function of the eigenvalues of a symmetric matrix, 0 where all are 0.
-
-    Attributes
-    ----------
-    value : callable
-        ``value(eigenvalues) -> float``.
-    shrink : callable
-        ``shrink(eigenvalues, strength)``: argmin_μ ½‖μ − eigenvalues‖² + strength·value(μ), a new array.
-    """
-
-    value: Callable[[np.ndarray], float]
-    shrink: Callable[[np.ndarray, float], np.ndarray]
-
-
 def soft_threshold(V: np.ndarray, threshold: float) -> np.ndarray:
     """Return prox of threshold·‖·‖₁: every entry moved towards 0 by `threshold`; zeros are exact."""
     return V - np.clip(V, -threshold, threshold)
 
 
-def spectral_value(view: SpectralView, W: np.ndarray) -> float:
-    """Return the penalty of a symmetric W; zero rows add eigenvalues of 0, which do not count."""
+def trace_norm(W: np.ndarray) -> float:
+    """Return Σ|eigenvalues| of a symmetric W."""
     live = W.any(axis=1)
-    return view.value(np.linalg.eigvalsh(W[np.ix_(live, live)])) if live.any() else 0.0
+    return float(np.abs(np.linalg.eigvalsh(W[np.ix_(live, live)])).sum()) if live.any() else 0.0
 
 
 def spectral_norm(W: np.ndarray) -> float:
@@ -48,8 +30,8 @@ def spectral_norm(W: np.ndarray) -> float:
     return float(np.abs(np.linalg.eigvalsh(W)).max(initial=0.0))
 
 
-def spectral_prox(view: SpectralView, V: np.ndarray, strength: float) -> np.ndarray:
-    """Return argmin_W ½‖W − V‖²_F + strength·penalty(W): the eigenvalues shrunk, the eigenvectors kept.
+def prox_trace(V: np.ndarray, strength: float) -> np.ndarray:
+    """Return argmin_W ½‖W − V‖²_F + strength·‖W‖_tr: the eigenvalues shrunk, the eigenvectors kept.
 
     Rows and columns that are zero in V stay exactly zero.
     """
@@ -59,31 +41,11 @@ def spectral_prox(view: SpectralView, V: np.ndarray, strength: float) -> np.ndar
         return result
     block = np.ix_(live, live)
     values, vectors = np.linalg.eigh(V[block])
-    values = view.shrink(values, strength)
+    values = soft_threshold(values, strength)
     kept = values != 0.0
     half = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
     result[block] = 0.5 * (half + half.T)
     return result
-
-
-TRACE_NORM = SpectralView(lambda eigenvalues: float(np.abs(eigenvalues).sum()), soft_threshold)
-"""‖W‖_tr = Σ|eigenvalues|."""
-
-
-def capped_squares(cap: float) -> SpectralView:
-    """Return Σ min{λ_s², cap}: squares for a cap of infinity.
-
-    The operator divides an eigenvalue by 1 + 2·strength, or leaves it where that costs more than the cap.
-    """
-
-    def value(eigenvalues: np.ndarray) -> float:
-        return float(np.minimum(np.square(eigenvalues), cap).sum())
-
-    def shrink(eigenvalues: np.ndarray, strength: float) -> np.ndarray:
-        by = 1.0 + 2.0 * strength
-        return np.where(np.square(eigenvalues) <= cap * by, eigenvalues / by, eigenvalues)
-
-    return SpectralView(value, shrink)
 
 
 class SumOperator(NamedTuple):
@@ -151,7 +113,7 @@ def prox_trace_l1(
     rounds, Z = 0, W
     while rounds < most:
         rounds += 1
-        before, Z = Z, spectral_prox(TRACE_NORM, x, trace / rho)
+        before, Z = Z, prox_trace(x, trace / rho)
         S = rho * (x - Z)
         W = soft_threshold(V - S, entries)
         scale = float(np.linalg.norm(V if origin is None else W - origin))

@@ -43,15 +43,12 @@ class Majoriser:
     def weights(self, f: np.ndarray, y: np.ndarray, delta: float) -> np.ndarray:
         """Return 2e, the weight of ½u² in the tangent at f: 0 for rows that are set aside."""
         u = self.excess(f, y)
-        return np.where(u <= self.cap, 1.0 / np.maximum(u, self._within(delta)), 0.0)
+        return np.where(u <= self.cap, 1.0 / np.maximum(u, min(delta, self.cap)), 0.0)
 
     def value(self, f: np.ndarray, y: np.ndarray, delta: float) -> np.ndarray:
         """Return ℓ_δ for arrays of shape (N,)."""
-        u, delta = self.excess(f, y), self._within(delta)
+        u, delta = self.excess(f, y), min(delta, self.cap)
         return np.minimum(np.where(u <= delta, 0.5 * (u * u / delta + delta), u), self.cap)
-
-    def _within(self, delta: float) -> float:
-        return min(delta, self.cap)
 
 
 @dataclass(frozen=True)

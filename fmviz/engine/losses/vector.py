@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -61,7 +62,7 @@ def _entries(scalar):
 
 
 @dataclass(frozen=True)
-class VectorLoss(Loss):
+class VectorLoss(Loss, ABC):
     """A convex loss of m predictions a row; its infimum is 0.
 
     Attributes
@@ -103,9 +104,9 @@ class VectorLoss(Loss):
         """Return the gradient in the predictions, shape (B, m)."""
         return self.value_and_gradient(f, y)[1]
 
+    @abstractmethod
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Return for every row a bound of the largest eigenvalue of its Hessian in f, shape (B,)."""
-        raise NotImplementedError
 
     def why_no_gap(self) -> WhyNot | None:
         """Return None: every loss of vectors has a conjugate, unless a subclass says otherwise."""

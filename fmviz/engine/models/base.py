@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..counting import used_features, used_interactions
 from ..design import Design
 from ..errors import WhyNot
 from ..memory import available_bytes, in_words
 from ..parameters import Parameters
 from ..penalties import Penalty
+from ..penalties.blockwise import Blockwise
 from ..settings import Bound
 from .columns import ColumnViews
 
@@ -201,7 +203,8 @@ class Model(Bound):
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         """Return the mathematical reason why the penalty does not apply to this model, or None."""
-        return None
+        forms = (penalty.of_order(order) for _, order in self.orders_of_columns(1))
+        return next((form for form in forms if isinstance(form, WhyNot)), None)
 
     def why_no_solver(self, solver: Any) -> WhyNot | None:
         """Return why the steps of a solver do not apply to the parameters of this model, or None.
@@ -221,9 +224,14 @@ class Model(Bound):
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         """Raise ValueError where a strength has no term to multiply."""
 
+    def orders_of_columns(self, rank: int) -> list[tuple[slice, int | None]]:
+        """Return the blocks of columns whose order decides the form of a penalty there ([A] Eq. 42, 49)."""
+        return []
+
     def bind(self, penalty: Penalty, rank: int) -> Penalty:
-        """Return the penalty as it acts on the columns of this model's P."""
-        return penalty
+        """Return the penalty as it acts on the columns of this model's P; `why_not` has no reason."""
+        parts: Any = [(columns, penalty.of_order(order)) for columns, order in self.orders_of_columns(rank)]
+        return Blockwise(penalty, tuple(parts)) if parts else penalty
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
         """Return the column views of P for sweeps, from left to right; only for factorised models."""
@@ -231,7 +239,8 @@ class Model(Bound):
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
         """Return the order of each block of columns and the form that the penalty has there."""
-        return []
+        forms = [(order, penalty.of_order(order)) for _, order in self.orders_of_columns(1)]
+        return [(order, form) for order, form in forms if not isinstance(form, WhyNot)]
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
         """Return the LaTeX of the sparsity penalty on this model, and a phrase on what it selects."""
@@ -367,8 +376,8 @@ class Model(Bound):
 
     def used_features(self, parameters: Parameters) -> int:
         """Return the number of features that some interaction may use."""
-        raise NotImplementedError
+        return used_features(parameters.P)
 
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of pairs that are used, exactly, without a tolerance."""
-        raise NotImplementedError
+        return used_interactions(parameters.P)

@@ -10,10 +10,7 @@ import numpy as np
 
 from ..counting import used_sets
 from ..design import Design
-from ..errors import WhyNot
 from ..parameters import Parameters
-from ..penalties import Penalty
-from ..penalties.blockwise import Blockwise
 from .base import Model
 from .columns import ColumnKernel, ColumnViews
 
@@ -49,23 +46,8 @@ class ColumnModel(Model):
             ColumnViews(columns, kernel.entries, kernel.rows) for columns, kernel in self.blocks(rank)
         )
 
-    def why_not(self, penalty: Penalty) -> WhyNot | None:
-        forms = (penalty.of_order(kernel.degree) for kernel in self.kernels())
-        return next((form for form in forms if isinstance(form, WhyNot)), None)
-
-    def bind(self, penalty: Penalty, rank: int) -> Penalty:
-        """Bind to every block the penalty's form for its order ([A] Eq. 42, 49)."""
-        parts = []
-        for columns, kernel in self.blocks(rank):
-            form = penalty.of_order(kernel.degree)
-            if isinstance(form, WhyNot):
-                raise ValueError(form)
-            parts.append((columns, form))
-        return Blockwise(penalty, tuple(parts))
-
-    def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
-        forms = [(kernel.degree, penalty.of_order(kernel.degree)) for kernel in self.kernels()]
-        return [(order, form) for order, form in forms if not isinstance(form, WhyNot)]
+    def orders_of_columns(self, rank: int) -> list[tuple[slice, int | None]]:
+        return [(columns, kernel.degree) for columns, kernel in self.blocks(rank)]
 
     @property
     def by_order(self) -> bool:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..counting import used_features, used_interactions
 from ..design import Design
 from ..errors import WhyNot
 from ..memory import aligned_empty
@@ -60,7 +59,7 @@ class FactorizationMachine(Model):
         A = design.dot(P)
         if P.shape[1]:
             f += 0.5 * np.square(A).sum(axis=1)
-            f -= 0.5 * design_square_dot(design, np.square(P).sum(axis=1))
+            f -= 0.5 * np.asarray(design.power(2) @ np.square(P).sum(axis=1))
         return f, A
 
     def gradient(
@@ -90,16 +89,3 @@ class FactorizationMachine(Model):
         # The terms cancel where an entry is alone in its column: the remainder is rounding.
         total[total <= 1e-12 * square] = 0.0
         return total
-
-    def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features that some interaction may use: non-zero rows of P."""
-        return used_features(parameters.P)
-
-    def used_interactions(self, parameters: Parameters) -> int:
-        """Return the number of pairs that P uses, by structure; see `fmviz.engine.counting`."""
-        return used_interactions(parameters.P)
-
-
-def design_square_dot(design: Design, right: np.ndarray) -> np.ndarray:
-    """Return (X∘X) @ right."""
-    return np.asarray(design.power(2) @ right)

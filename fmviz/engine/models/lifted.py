@@ -9,20 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import jitable
+from .._jit import jitable, zero
 from ..counting import features_in_products, used_sets
 from ..design import Design
 from ..errors import WhyNot
 from ..memory import aligned_copy
 from ..parameters import Parameters
 from ..penalties import Penalty
-from ..penalties.blockwise import Blockwise
 from ..settings import setting
 from .base import Model, Notation
 from .columnar import LONGER
 from .columns import ColumnViews
-from .columns.base import EntryColumnView, State, largest_of, no_partner, no_scale
-from .factorization_machine import design_square_dot
+from .columns.base import EntryColumnView, State, largest_of
 
 
 @jitable
@@ -106,9 +104,7 @@ def lifted_entries(degree: int, distinct: bool) -> EntryColumnView:
         A = aligned_copy((design.dot(P.T) if sums is None else sums).T)
         return A.reshape(degree, -1, design.n_samples), aligned_copy(np.empty(design.n_samples))
 
-    view = EntryColumnView(
-        "lifted", state, _open, _column, _absorb, no_scale, no_partner, _cofactor, _advance, _close
-    )
+    view = EntryColumnView("lifted", state, _open, _column, _absorb, zero, zero, _cofactor, _advance, _close)
     if not distinct:
         return view
     return replace(
@@ -214,19 +210,10 @@ class Lifted(Model):
                 "pair's weight is made of entries of two different columns, u_s and v_s. Choose TI or CS, "
                 "which bound those products, ℓ₁ or ℓ₂,₁.",
             )
-        form = penalty.of_order(self.degree)
-        return form if isinstance(form, WhyNot) else None
+        return super().why_not(penalty)
 
-    def bind(self, penalty: Penalty, rank: int) -> Penalty:
-        """Bind the penalty's form for order m to all of P."""
-        form = penalty.of_order(self.degree)
-        if isinstance(form, WhyNot):
-            raise ValueError(form)
-        return Blockwise(penalty, ((slice(None), form),))
-
-    def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
-        form = penalty.of_order(self.degree)
-        return [] if isinstance(form, WhyNot) else [(self.degree, form)]
+    def orders_of_columns(self, rank: int) -> list[tuple[slice, int | None]]:
+        return [(slice(None), self.degree)]
 
     def check_size(self, d: int, rank: int) -> None:
         if d < self.least_features:
@@ -259,7 +246,7 @@ class Lifted(Model):
         A = design.dot(parameters.P)
         total = self.factors(A).prod(axis=0).sum(axis=1)
         if self.distinct:
-            total -= design_square_dot(design, self.factors(parameters.P).prod(axis=0).sum(axis=1))
+            total -= np.asarray(design.power(2) @ self.factors(parameters.P).prod(axis=0).sum(axis=1))
             total *= 0.5
         return f + total, A
 

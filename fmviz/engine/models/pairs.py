@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._jit import cached_factory
-from ..design import Design, Storage
+from ..design import Design, Storage, line
 
 
 @cached_factory()
@@ -16,20 +16,24 @@ def pairs_of_rows(storage: Storage):
     entry, value = storage.row, storage.value
 
     def pairs(data, indices, indptr, P, f):
-        k = P.shape[1]
+        d, k = P.shape
+        live = np.zeros(d, np.bool_)
+        for j in range(d):
+            for s in range(k):
+                live[j] |= P[j, s] != 0.0
         sums = np.empty(k)
         for n in range(f.size):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
+            row, features, count = line(data, indices, indptr, n)
             sums[:] = 0.0
             alone = total = 0.0
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = entry(features, i)
-                x = value(row, i)
-                for s in range(k):
-                    z = x * P[j, s]
-                    sums[s] += z
-                    alone += z * z
+                if live[j]:
+                    x = value(row, i)
+                    for s in range(k):
+                        z = x * P[j, s]
+                        sums[s] += z
+                        alone += z * z
             for s in range(k):
                 total += sums[s] * sums[s]
             f[n] += 0.5 * (total - alone)
@@ -46,15 +50,14 @@ def pair_slopes_of_rows(storage: Storage, power):
         k = P.shape[1]
         sums = np.empty(k)
         for n in range(weight.size):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
+            row, features, count = line(data, indices, indptr, n)
             sums[:] = 0.0
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = entry(features, i)
                 x = value(row, i)
                 for s in range(k):
                     sums[s] += x * P[j, s]
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = entry(features, i)
                 x = value(row, i)
                 for s in range(k):

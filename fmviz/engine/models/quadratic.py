@@ -33,7 +33,7 @@ import scipy.sparse as sp
 from ..design import Design
 from ..errors import WhyNot
 from ..linalg.lowrank import pair_gradient
-from ..linalg.spectral import TRACE_NORM, prox_trace_l1, spectral_norm, spectral_value
+from ..linalg.spectral import prox_trace_l1, spectral_norm, trace_norm
 from ..memory import available_bytes, in_words
 from ..parameters import Parameters
 from ..penalties import Penalty
@@ -146,7 +146,11 @@ class QuadraticRegression(Model):
         In the inner product Σ_ij of symmetric matrices: each triangle has half of a pair's derivative, and
         the diagonal is 0.
         """
-        return pair_sums_transposed(design, slope), design.transpose_dot(slope), float(slope.sum())
+        return (
+            pair_gradient(design.matrix, slope, diagonal=False),
+            design.transpose_dot(slope),
+            float(slope.sum()),
+        )
 
     def penalised(self, parameters: Parameters) -> np.ndarray:
         """Return W."""
@@ -154,7 +158,7 @@ class QuadraticRegression(Model):
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return ‖W‖_tr."""
-        return spectral_value(TRACE_NORM, parameters.weights)
+        return trace_norm(parameters.weights)
 
     def gauge(
         self,
@@ -171,7 +175,7 @@ class QuadraticRegression(Model):
         many features.
         """
         trace, entries = strengths
-        W, G = parameters.weights, pair_sums_transposed(design, alpha)
+        W, G = parameters.weights, pair_gradient(design.matrix, alpha, diagonal=False)
         if trace == 0.0:
             return float(np.abs(G).max()) / entries
         if entries == 0.0:
@@ -228,8 +232,3 @@ def pair_sums(design: Design, W: np.ndarray) -> np.ndarray:
         else:
             total += np.einsum("nj,nj->n", block, right)
     return 0.5 * total
-
-
-def pair_sums_transposed(design: Design, slope: np.ndarray) -> np.ndarray:
-    """Return the adjoint of `pair_sums`: ½(Xᵀ diag(slope) X) with a zero diagonal, shape (d, d)."""
-    return pair_gradient(design.matrix, slope, diagonal=False)

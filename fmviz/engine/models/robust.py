@@ -27,7 +27,6 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..linalg.lowrank import eigenform
-from ..linalg.spectral import TRACE_NORM, SpectralView, capped_squares
 from ..parameters import Parameters
 from ..settings import LARGE, SMALL, setting
 from .base import Notation
@@ -119,13 +118,6 @@ class RobustFM(EigenModel):
         """Whether R is the trace of Z, which is linear in it."""
         return self.spectrum == "trace"
 
-    @property
-    def spectral(self) -> SpectralView:
-        """R as a function of eigenvalues."""
-        if self.traced:
-            return TRACE_NORM
-        return capped_squares(self.cap if self.capped else np.inf)
-
     def free(self, eigenvalues: np.ndarray) -> np.ndarray:
         """Return which eigenvalues are beyond the cap, so that the tangent of R does not shrink them."""
         if not self.capped:
@@ -134,4 +126,7 @@ class RobustFM(EigenModel):
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return R(Z)."""
-        return self.spectral.value(eigenform(parameters.P, parameters.multipliers)[1])
+        values = eigenform(parameters.P, parameters.multipliers)[1]
+        if self.traced:
+            return float(np.abs(values).sum())
+        return float(np.minimum(np.square(values), self.cap if self.capped else np.inf).sum())

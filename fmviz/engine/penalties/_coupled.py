@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import jitable
+from .._jit import jitable, zero
 from .base import EntryView, RowView
 from .operators.thresholds import entry_minimum, norm, shrink_norm, soft
 
@@ -162,11 +162,6 @@ def is_coupled(cache):
 
 
 @jitable
-def reset_sum(cache, at):
-    return 0.0
-
-
-@jitable
 def add_to_sum(cache, at, total, size):
     return total + size
 
@@ -182,7 +177,7 @@ def update_sum(cache, at, old, new):
     cache[at] += new - old
 
 
-SUM = Sizes("sum", SUMS, 1, is_coupled, reset_sum, add_to_sum, weigh, update_sum)
+SUM = Sizes("sum", SUMS, 1, is_coupled, zero, add_to_sum, weigh, update_sum)
 """The sum, whose cache begins with `fixed` and `coupled`, so that one compiled kernel serves them all."""
 
 

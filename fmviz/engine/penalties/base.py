@@ -212,7 +212,7 @@ class Penalty(Bound):
     @property
     def axis_of_sums(self) -> int:
         """The axis of P along which its sums run."""
-        return 0
+        return int(self.settings.get("axis") == "rows")
 
     @property
     def separable(self) -> bool:

@@ -23,12 +23,16 @@ def symmetric_sums(sizes: np.ndarray, degree: int | None) -> np.ndarray:
     """
     if degree is None:
         return np.asarray(np.expm1(np.log1p(sizes).sum(axis=0)))
-    table = np.zeros((degree + 1, *sizes.shape[1:]))
+    return elementary_sums(sizes, degree)[degree]
+
+
+def elementary_sums(values: np.ndarray, most: int) -> np.ndarray:
+    """Return e_0, …, e_most of the values along the first axis, shape (most + 1, …)."""
+    table = np.zeros((most + 1, *values.shape[1:]))
     table[0] = 1.0
-    for size in sizes:
-        for t in range(degree, 0, -1):
-            table[t] += size * table[t - 1]
-    return table[degree]
+    for row in values:
+        table[1:] += row * table[:-1]
+    return table
 
 
 def symmetric_slopes(sizes: np.ndarray, degree: int | None) -> np.ndarray:

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from .._jit import jitable
+from .._jit import jitable, nothing
 from .base import Penalty, RowView
 
 
@@ -25,11 +25,6 @@ def clip_levels(sizes: np.ndarray, strength: float) -> np.ndarray:
 
 
 @jitable
-def nothing(P, cache):
-    pass
-
-
-@jitable
 def clip(u, strength, j, P, cache):
     total, top = 0.0, 0.0
     for s in range(u.size):
@@ -39,19 +34,15 @@ def clip(u, strength, j, P, cache):
         u[:] = 0.0
         return
     # Newton's steps on the convex, piecewise linear Σ max(|u| − θ, 0) − strength rise to its root from below.
-    level = max((total - strength) / u.size, 0.0)
-    for _ in range(u.size + 1):
+    before, level = -1.0, (total - strength) / u.size
+    while level > before:
+        before = level
         excess, count = 0.0, 0
         for s in range(u.size):
             if abs(u[s]) > level:
                 excess += abs(u[s])
                 count += 1
-        if count == 0:
-            break
-        higher = (excess - strength) / count
-        if not higher > level:
-            break
-        level = higher
+        level = max((excess - strength) / max(count, 1), before)
     for s in range(u.size):
         u[s] = min(max(u[s], -level), level)
 
@@ -62,11 +53,6 @@ def largest(q, j, P, cache):
     for s in range(q.size):
         top = max(top, abs(q[s]))
     return top
-
-
-@jitable
-def unchanged(cache, j, P, q):
-    pass
 
 
 @dataclass(frozen=True)
@@ -80,7 +66,7 @@ class L1LInf(Penalty):
     selects = "rows whose entries are large together; those of a row tend to be equally large"
     source = "blondel2017, Table 1"
     row_norm = inf
-    row = RowView(name, 0.0, lambda d, k: np.zeros(1), nothing, clip, largest, unchanged)
+    row = RowView(name, 0.0, lambda d, k: np.zeros(1), nothing, clip, largest, nothing)
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of the rows' largest |entries|."""

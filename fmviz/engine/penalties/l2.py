@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._jit import nothing
 from ._coupled import entries_penalty, entry_penalty
 from .base import MatrixView, Penalty
 from .operators.lazy import ENTRIES
-from .operators.matrix import identity
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class L2(Penalty):
     in_weights = "trace"
     entry = entry_penalty(quad=1.0)
     row = entries_penalty(quad=1.0)
-    matrix = MatrixView(name, identity, quad=1.0, weight=0.0, lazy=ENTRIES)
+    matrix = MatrixView(name, nothing, quad=1.0, weight=0.0, lazy=ENTRIES)
 
     def value(self, P: np.ndarray) -> float:
         """Return ‖P‖²_F."""

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from .._jit import jitable
+from .._jit import jitable, nothing
 from ..settings import setting
 from .base import EntryView, MatrixView, Penalty, RowView
 
@@ -27,23 +27,6 @@ def firm(p, strength, gamma):
 
 
 @jitable
-def concave(q, gamma):
-    """Return ω(q) = ∫ max{1 − x/γ, 0} dx from 0 to |q|."""
-    size = min(abs(q), gamma)
-    return size * (1.0 - 0.5 * size / gamma)
-
-
-@jitable
-def begin_entry(P, s, cache):
-    pass
-
-
-@jitable
-def begin_row(P, cache):
-    pass
-
-
-@jitable
 def minimum(cache, j, p, g, h, lam_p, lam):
     bend = h + 2.0 * lam_p
     if bend <= 0.0:
@@ -59,16 +42,6 @@ def threshold(cache, j, p):
 
 
 @jitable
-def update(cache, j, old, new):
-    pass
-
-
-@jitable
-def update_row(cache, j, P, q):
-    pass
-
-
-@jitable
 def shrink_row(u, strength, j, P, cache):
     for s in range(u.size):
         u[s] = firm(u[s], strength, cache[0])
@@ -78,7 +51,9 @@ def shrink_row(u, strength, j, P, cache):
 def row_penalty(q, j, P, cache):
     total = 0.0
     for s in range(q.size):
-        total += concave(q[s], cache[0])
+        # ∫ max{1 − x/γ, 0} dx from 0 to |q|.
+        size = min(abs(q[s]), cache[0])
+        total += size * (1.0 - 0.5 * size / cache[0])
     return total
 
 
@@ -140,11 +115,11 @@ class MCP(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        return EntryView(self.name, 0.0, self._cache, begin_entry, minimum, threshold, update)
+        return EntryView(self.name, 0.0, self._cache, nothing, minimum, threshold, nothing)
 
     @property
     def row(self) -> RowView:
-        return RowView(self.name, 0.0, self._cache, begin_row, shrink_row, row_penalty, update_row)
+        return RowView(self.name, 0.0, self._cache, nothing, shrink_row, row_penalty, nothing)
 
     @property
     def matrix(self) -> MatrixView:

@@ -218,10 +218,6 @@ class PowerTI(_Power):
         operator = operator.replace("m S", f"{degree} S").replace("^{m-1}", f"^{{{degree - 1}}}")
         return formula, operator, selects.replace("order m", f"order {degree}")
 
-    @property
-    def axis_of_sums(self) -> int:
-        return 0 if self.axis == "columns" else 1
-
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Eq. 46 to every column, or to every row."""
         if self.axis == "rows":

@@ -65,10 +65,6 @@ class TI(Penalty):
             )
         return self.formula, self.prox_formula, self.selects
 
-    @property
-    def axis_of_sums(self) -> int:
-        return 0 if self.axis == "columns" else 1
-
     def value(self, P: np.ndarray) -> float:
         """Return the sum of squared ℓ1 norms along `axis`."""
         return float(np.square(np.abs(P).sum(axis=self.axis_of_sums)).sum())

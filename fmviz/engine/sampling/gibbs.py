@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from .._jit import cached_factory
-from ..design import Design, Storage
+from ..design import Design, Storage, line
 from ..parameters import Parameters
 
 
@@ -35,9 +35,7 @@ def linear_draws(storage: Storage):
     def draw(data, indices, indptr, e, w, moments, precision, groups, centers, spreads, noise):
         for j in range(w.size):
             g = groups[j]
-            column = data[indptr[j] : indptr[j + 1]]
-            rows = indices[indptr[j] : indptr[j + 1]]
-            count = indptr[j + 1] - indptr[j]
+            column, rows, count = line(data, indices, indptr, j)
             total = 0.0
             for i in range(count):
                 total += value(column, i) * e[row(rows, i)]
@@ -67,9 +65,7 @@ def factor_draws(storage: Storage):
         for s in range(k):
             own = sums[s]
             for j in range(d):
-                column = data[indptr[j] : indptr[j + 1]]
-                rows = indices[indptr[j] : indptr[j + 1]]
-                count = indptr[j + 1] - indptr[j]
+                column, rows, count = line(data, indices, indptr, j)
                 old = P[s, j]
                 total = 0.0
                 moment = 0.0

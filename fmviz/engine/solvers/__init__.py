@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import one_of
+from ..settings import bind, registry
 from .base import Solver
 
 # In the order of the pages.
@@ -26,14 +26,7 @@ from .two_stage import TwoStage
 from .incremental_svd import IncrementalSVD
 # isort: on
 
-SOLVERS: dict[str, Solver] = {
-    solver.name: solver
-    for solver in (
-        cls()
-        for cls in dict(globals()).values()
-        if isinstance(cls, type) and issubclass(cls, Solver) and cls is not Solver
-    )
-}
+SOLVERS: dict[str, Solver] = registry(Solver, dict(globals()))
 """Every solver with its default settings, by name."""
 
 
@@ -46,11 +39,4 @@ def get_solver(given: str | Solver, settings: Mapping[str, Any] | None = None) -
         If the name is unknown, a setting is not declared or not allowed, or settings are given beside a
         solver that has its own.
     """
-    if isinstance(given, Solver):
-        if settings:
-            raise ValueError(
-                f"{given!r} has its settings already; leave {', '.join(settings)} out, or give the name "
-                f"{given.name!r}."
-            )
-        return given
-    return type(SOLVERS[one_of("solver", given, SOLVERS)])(**(settings or {}))
+    return bind(Solver, SOLVERS, given, settings)

@@ -80,13 +80,18 @@ class Joint:
 
     def smooth_value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient, for a smooth penalty."""
+        risk, gradient = self.risk_and_subgradient(theta)
+        return risk + self.penalty(theta), gradient
+
+    def risk_and_subgradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the empirical risk, and a subgradient of the objective in θ."""
         problem = self.problem
         risk, gradient = self.risk_and_gradient(theta)
         gradient += self.quadratic_gradient(theta)
         if problem.lambda_sparse > 0.0:
             inner = problem.penalty.subgradient(self.unpack(theta).P)
             gradient[: self._d * self._k] += problem.lambda_sparse * inner.ravel()
-        return risk + self.penalty(theta), gradient
+        return risk, gradient
 
     def prox(self, theta: np.ndarray, eta: float) -> np.ndarray:
         """Return the operator of η·penalty.

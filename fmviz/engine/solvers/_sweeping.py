@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._jit import cached_factory
-from ..design import Storage
+from ..design import Storage, line
 from ..losses import ScalarLoss
 from ..memory import aligned_copy
 from ..parameters import Parameters
@@ -49,9 +50,7 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
         for j in range(curvature.size):
             bend = curvature[j] + 2.0 * lam
             if bend > 0.0:
-                column = data[indptr[j] : indptr[j + 1]]
-                rows = indices[indptr[j] : indptr[j + 1]]
-                count = indptr[j + 1] - indptr[j]
+                column, rows, count = line(data, indices, indptr, j)
                 total = 0.0
                 for i in range(count):
                     n = row(rows, i)
@@ -168,7 +167,7 @@ class Rounds:
         self.largest, self.last = max(self.largest, largest), max(self.last, last)
 
 
-class SweepingSolver(Solver):
+class SweepingSolver(Solver, ABC):
     """Sweep over λ, where it is fitted, the linear part, and P, with predictions and sums kept up to date.
 
     Where a solver has `ACTIVE_SWEEPS`, an epoch is one full sweep, followed, if that moved few entries from
@@ -213,21 +212,21 @@ class SweepingSolver(Solver):
         self._partners = problem.design.partners if plain and self.takes_pairs else None
         self._coefficient_step = CoefficientStep(problem) if model.fits_coefficients else None
 
+    @abstractmethod
     def _to_layout(self, P: np.ndarray) -> np.ndarray:
         """Return a (d, columns) matrix as a fresh array in the layout of the kernels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _from_layout(self) -> np.ndarray:
         """Return P as a fresh (d, columns) matrix."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set_sums(self, sums: np.ndarray | None) -> None:
         """Compute the sums that kernels keep for every sample; `sums` is XP, where it is known."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _sweep_factors(self, rounds: Rounds) -> None:
         """Sweep over every block of P, and add the kernels' results to `rounds`."""
-        raise NotImplementedError
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         self._P = self._to_layout(parameters.P)

@@ -15,7 +15,7 @@ from ..losses import ScalarLoss
 from ..models import Model
 from ..parameters import Parameters
 from ..problem import Formulation, Problem
-from ..settings import ParamSpec, check_params
+from ..settings import Named, check_params
 
 
 def working_loss(problem: Problem) -> tuple[ScalarLoss, np.ndarray]:
@@ -34,7 +34,7 @@ def second_moments(problem: Problem) -> np.ndarray:
     return problem.design.transpose_dot(problem.unit_weights, 2)
 
 
-class Solver:
+class Solver(Named):
     """An optimisation method with its settings; `on` binds it to a problem.
 
     Subclasses declare the class attributes, say in `_why_not` which problems they do not apply to, and
@@ -82,9 +82,8 @@ class Solver:
         For more features than this "auto" prefers another solver, where there is one.
     """
 
-    name: ClassVar[str]
+    noun: ClassVar[str] = "solver"
     label: ClassVar[str]
-    params: ClassVar[tuple[ParamSpec, ...]] = ()
     monotone: ClassVar[bool] = True
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
     factorised: ClassVar[bool] = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar, cast
 
 import numpy as np
@@ -35,7 +36,7 @@ _PART, _PER_ACCURACY = 0.01, 1e4
 _LEAST = 1e-3
 
 
-class BasisSolver(Solver):
+class BasisSolver(Solver, ABC):
     """Base class of solvers of a shared basis, whose state is H, (d, k), and Θ, (q, m).
 
     The change of an epoch is the relative decrease of the objective, relative to at least a thousandth of the
@@ -85,9 +86,9 @@ class BasisSolver(Solver):
         self._first = self._first or before
         return abs(before - now) / (max(now, _LEAST * self._first) or 1.0)
 
+    @abstractmethod
     def _move(self, slopes: np.ndarray) -> None:
         """Make an epoch, given the slopes of the risk at the present point."""
-        raise NotImplementedError
 
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..design import Design
 from ..errors import WhyNot
+from ..linalg import conjugate_gradients
 from ..linalg.lowrank import (
     PairGradient,
     eigenform,
@@ -125,31 +126,12 @@ class SignedFactors:
         """
         value, gradient = self.value_and_gradient(self.theta)
         for _ in range(_NEWTON):
-            trial = self.theta - self._newton_step(gradient)
+            # The Hessian is singular along rotations of U, where the gradient is 0.
+            trial = self.theta - conjugate_gradients(self._hessian(), gradient, _RESIDUAL, _CONJUGATE)
             new_value, new = self.value_and_gradient(trial)
             if not (new_value <= value * (1.0 + 1e-14) and np.linalg.norm(new) < np.linalg.norm(gradient)):
                 return
             self.theta, value, gradient = trial, new_value, new
-
-    def _newton_step(self, gradient: np.ndarray) -> np.ndarray:
-        """Return H⁻¹·gradient approximately; H is singular along rotations of U, where the gradient is 0."""
-        step = np.zeros_like(gradient)
-        residual = gradient.copy()
-        direction = residual.copy()
-        square = first = float(residual @ residual)
-        hessian = self._hessian()
-        for _ in range(_CONJUGATE):
-            if square <= _RESIDUAL**2 * first:
-                break
-            image = hessian(direction)
-            bend = float(direction @ image)
-            if bend <= 0.0:
-                break
-            step += square / bend * direction
-            residual -= square / bend * image
-            before, square = square, float(residual @ residual)
-            direction = residual + square / before * direction
-        return step
 
     def _hessian(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return the product with the Hessian at θ as a function."""

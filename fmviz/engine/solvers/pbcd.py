@@ -73,10 +73,6 @@ class PBCD(SweepingSolver):
                 view.state(self.problem.design, P, sums) for view, P in zip(self._views, self._P, strict=True)
             ]
 
-    def _search(self) -> tuple[float, float, int]:
-        """Return sigma, rho and the most trials of the line search, where there is one."""
-        return 0.0, 0.0, 0
-
     def _sweep_factors(self, rounds: Rounds) -> None:
         problem, design = self.problem, self.problem.design
         for b, (view, row, cache) in enumerate(zip(self._views, self._rows, self._caches, strict=True)):
@@ -126,7 +122,8 @@ class PBCD(SweepingSolver):
                     self._work,
                     cache,
                     *strengths,
-                    *self._search(),
+                    *(self.settings.get(name, 0.0) for name in ("sigma", "rho")),
+                    self.most_trials,
                 )
             )
 
@@ -145,6 +142,3 @@ class PBCDLineSearch(PBCD):
     )
     takes_pairs: ClassVar[bool] = False
     searches: ClassVar[bool] = True
-
-    def _search(self) -> tuple[float, float, int]:
-        return self.settings["sigma"], self.settings["rho"], self.most_trials

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,10 +10,9 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..linalg.spectral import (
-    TRACE_NORM,
+    prox_trace,
     prox_trace_l1,
     soft_threshold,
-    spectral_prox,
 )
 from ..models import Model
 from ..parameters import Parameters
@@ -54,7 +54,7 @@ class Point:
         return Parameters.of_weights(self.W.copy(), self.w.copy(), self.bias)
 
 
-class QuadraticPGD(Solver):
+class QuadraticPGD(Solver, ABC):
     """Base class of both solvers: FISTA on (W, w, b) with line search, restart and descent.
 
     An epoch is one iteration: a gradient step on all parameters from the extrapolated point, with step η for
@@ -127,13 +127,13 @@ class QuadraticPGD(Solver):
             norms.append(size if 0.0 < size < np.inf else 1.0)
         return norms[0], norms[1]
 
+    @abstractmethod
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         """Return the penalties' operator at V; `origin` is the point from which the step started."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _retry(self, attempt: int) -> bool:
         """Prepare for another attempt after a step that did not descend; return whether there is any."""
-        raise NotImplementedError
 
     def _step(self, origin: Point) -> Point:
         """Make one proximal gradient step from `origin`, halving η as needed."""
@@ -208,7 +208,7 @@ class QuadraticPGD(Solver):
 def _one_norm(problem: Problem, V: np.ndarray, eta: float) -> np.ndarray:
     """Return the operators of trace norm and ℓ1 in turn: exact where one of the strengths is 0."""
     if problem.lambda_p > 0.0:
-        V = spectral_prox(TRACE_NORM, V, eta * problem.lambda_p)
+        V = prox_trace(V, eta * problem.lambda_p)
     return soft_threshold(V, eta * problem.lambda_sparse) if problem.lambda_sparse > 0.0 else V
 
 

@@ -64,12 +64,8 @@ class SubGD(JointSolver):
         self._value = self._objective()
 
     def _move(self) -> float:
-        problem, joint, x = self.problem, self._joint, self._x
-        g = joint.risk_and_gradient(x)[1] + joint.quadratic_gradient(x)
-        if problem.lambda_sparse:
-            P = joint.unpack(x).P
-            sub = problem.penalty.subgradient(P)
-            g[: P.size] += problem.lambda_sparse * sub.ravel()
+        joint, x = self._joint, self._x
+        g = joint.risk_and_subgradient(x)[1]
         square = float(g @ g)
         if not np.isfinite(square):
             return float("inf")

@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.design import Design
-from fmviz.engine.interactions.weights import elementary, interactions_of, orders_of, pairs_of
+from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties.higher_order import elementary_sums
 
 KINDS = {
     "bias": "bias",
@@ -154,7 +155,7 @@ def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term
     """Yield the terms of a row without zeros; features are counted within it."""
     every = model.order is None
     # For m = 0, …, n the sum over the columns of the products of m distinct p_js x_j.
-    sums = elementary(parameters.P * x[:, None], x.size).sum(axis=1) if every else np.zeros(3)
+    sums = elementary_sums(parameters.P * x[:, None], x.size).sum(axis=1) if every else np.zeros(3)
     # Π(1 + p_j x_j) contains a 1 and a linear part.
     yield Term("bias", 0, (), float(parameters.intercept) + float(sums[0]))
     linear = parameters.w + (parameters.P.sum(axis=1) if every else 0.0)

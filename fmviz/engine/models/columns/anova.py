@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._jit import cached_factory, jitable
-from ...design import Design, Storage
+from ..._jit import cached_factory, jitable, nothing, zero
+from ...design import Design, Storage, line
 from ...memory import aligned, aligned_copy
+from ...penalties.higher_order import elementary_sums
 from .base import (
     EntryColumnView,
     MultilinearKernel,
     RowColumnsView,
     State,
     largest_of,
-    no_partner,
-    nothing_to_close,
-    nothing_to_open,
 )
 
 
@@ -36,11 +34,10 @@ def anova_of_rows(storage: Storage):
         first = table.shape[0] - out.shape[1]
         k = P.shape[1]
         for n in range(out.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
+            row, features, count = line(data, indices, indptr, n)
             table[:] = 0.0
             table[0] = 1.0
-            for i in range(indptr[n + 1] - indptr[n]):
+            for i in range(count):
                 j = entry(features, i)
                 x = value(row, i)
                 for t in range(min(degree, i + 1), 0, -1):
@@ -64,9 +61,7 @@ def anova_slopes_of_rows(storage: Storage, power):
         k = P.shape[1]
         slope = np.empty(k)
         for n in range(weight.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
-            count = indptr[n + 1] - indptr[n]
+            row, features, count = line(data, indices, indptr, n)
             tables[0] = 0.0
             tables[0, 0] = 1.0
             for i in range(count):
@@ -170,14 +165,14 @@ def anova_entries(degree: int) -> EntryColumnView:
     return EntryColumnView(
         f"anova({degree})",
         state,
-        nothing_to_open if kept_order else open_rebuilt,
+        nothing if kept_order else open_rebuilt,
         column,
         absorb,
         scale,
-        no_partner,
+        zero,
         cofactor,
         advance,
-        nothing_to_close,
+        nothing,
         needs=degree - 1,
         rebuilt=not kept_order,
     )
@@ -336,10 +331,7 @@ class Anova(MultilinearKernel):
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
         """Return weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once for every dummy."""
-        table = np.zeros((self.degree + 1, dummies.shape[1]))
-        table[0] = 1.0
-        for gamma in dummies:
-            table[1:] += gamma * table[:-1]
+        table = elementary_sums(dummies, self.degree)
         return {t: table[self.degree - t] for t in range(self.degree + 1)}
 
     def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -126,7 +127,7 @@ class ColumnViews:
     rows: RowColumnsView | None
 
 
-class ColumnKernel:
+class ColumnKernel(ABC):
     """K(p_s, x_n) for all rows x_n of a design and all columns p_s of P at once.
 
     Attributes
@@ -141,26 +142,26 @@ class ColumnKernel:
     multilinear: bool = True
 
     @property
+    @abstractmethod
     def entries(self) -> EntryColumnView:
         """K along an entry of a column."""
-        raise NotImplementedError
 
     @property
     def rows(self) -> RowColumnsView | None:
         """The kernels of all columns along a row of P, None where they are not linear in it."""
         return None
 
+    @abstractmethod
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
         """Return K(p_s, x_n), shape (N, k), for P of shape (d, k)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """Return Σ_n slope[n, s] ∂K(p_s, x_n)/∂p_js, shape (d, k), for a slope of shape (N, k)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return Σ_n weight[n, s] (∂K(p_s, x_n)/∂p_js)², shape (d, k), for weights of shape (N, k)."""
-        raise NotImplementedError
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
         """Expand K of augmented data in kernels of the data themselves ([B] Section 8).
@@ -185,26 +186,6 @@ def twice(x):
 
 
 @jitable
-def no_partner(kept, j):
-    return 0.0
-
-
-@jitable
-def nothing_to_open(P, s, state):
-    pass
-
-
-@jitable
-def no_scale(s, state):
-    return 0.0
-
-
-@jitable
-def nothing_to_close(s, state, live):
-    pass
-
-
-@jitable
 def largest_of(a):
     """Return max |a_n|."""
     size = 0
@@ -222,6 +203,6 @@ class MultilinearKernel(ColumnKernel):
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
         return self._slopes(design, P, weight, twice)
 
+    @abstractmethod
     def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:
         """Return Σ_n weight[n, s] power(∂K(p_s, x_n)/∂p_js)."""
-        raise NotImplementedError

@@ -7,17 +7,13 @@ from math import comb
 
 import numpy as np
 
-from ..._jit import jitable
+from ..._jit import jitable, nothing, zero
 from ...design import Design
 from ...memory import aligned_copy
 from .base import (
     ColumnKernel,
     EntryColumnView,
     State,
-    no_partner,
-    no_scale,
-    nothing_to_close,
-    nothing_to_open,
 )
 
 
@@ -44,14 +40,14 @@ def polynomial_entries(degree: int) -> EntryColumnView:
     return EntryColumnView(
         f"polynomial({degree})",
         _state,
-        nothing_to_open,
+        nothing,
         _column,
         _absorb,
-        no_scale,
-        no_partner,
+        zero,
+        zero,
         None,
         None,
-        nothing_to_close,
+        nothing,
         degree=degree,
     )
 

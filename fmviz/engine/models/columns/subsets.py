@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._jit import cached_factory, jitable
-from ...design import Design, Storage
+from ..._jit import cached_factory, jitable, nothing, zero
+from ...design import Design, Storage, line
 from ...memory import aligned_copy
 from .base import (
     EntryColumnView,
     MultilinearKernel,
     RowColumnsView,
     State,
-    no_partner,
-    no_scale,
-    nothing_to_close,
 )
 
 # Mantissas of products are rescaled before their exponents could leave the range of doubles.
@@ -41,12 +38,11 @@ def subsets_of_rows(storage: Storage):
 
     def subsets(data, indices, indptr, P, out):
         for n in range(out.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
+            row, features, count = line(data, indices, indptr, n)
             for s in range(P.shape[1]):
                 product = 1.0
                 exponent = 0
-                for i in range(indptr[n + 1] - indptr[n]):
+                for i in range(count):
                     product *= 1.0 + value(row, i) * P[entry(features, i), s]
                     product, exponent = rescaled(product, exponent)
                 out[n, s] = ldexp(product, exponent)
@@ -65,9 +61,7 @@ def subsets_slopes_of_rows(storage: Storage, power):
 
     def slopes(data, indices, indptr, P, weight, before, shifts, G):
         for n in range(weight.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
-            count = indptr[n + 1] - indptr[n]
+            row, features, count = line(data, indices, indptr, n)
             for s in range(P.shape[1]):
                 product = 1.0
                 exponent = 0
@@ -147,11 +141,11 @@ SUBSETS_ENTRIES = EntryColumnView(
     _open,
     _column,
     _absorb,
-    no_scale,
-    no_partner,
+    zero,
+    zero,
     _cofactor,
     _advance,
-    nothing_to_close,
+    nothing,
     rebuilt=True,
 )
 """The product along an entry ([A] Section 6.2).
@@ -170,9 +164,8 @@ def subsets_tables(storage: Storage):
         product[:] = 1.0
         zeros[:] = 0
         for n in range(product.shape[0]):
-            row = data[indptr[n] : indptr[n + 1]]
-            features = indices[indptr[n] : indptr[n + 1]]
-            for i in range(indptr[n + 1] - indptr[n]):
+            row, features, count = line(data, indices, indptr, n)
+            for i in range(count):
                 j = entry(features, i)
                 for s in range(P.shape[1]):
                     factor = 1.0 + value(row, i) * P[j, s]
@@ -189,11 +182,6 @@ def _rows_state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -
     product, zeros = np.empty(shape), np.empty(shape)
     subsets_tables(design.storage)(*design.rows, np.ascontiguousarray(P), product, zeros)
     return product, zeros
-
-
-@jitable
-def _no_scale(state, live_only):
-    return 0.0
 
 
 @jitable
@@ -231,7 +219,7 @@ def _advance_row(state, n, x, p, step, scaled, along):
     return total
 
 
-SUBSETS_ROWS = RowColumnsView("subsets", _rows_state, _no_scale, _gather, _rise, _advance_row)
+SUBSETS_ROWS = RowColumnsView("subsets", _rows_state, zero, _gather, _rise, _advance_row)
 """The products of all columns along a row; the state of a row and column is that of `SUBSETS_ENTRIES`."""
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from ..._heap import heapify, pop, push
 from ..._jit import jitable
 from .lazy import SMALL, Lazy, of_norms
-from .squared_norm import prox_of_short, threshold_of
+from .squared_norm import prox_by_filter, threshold_of
 from .thresholds import soft
 
 # How many times the mean live entry the offset may reach: 12 of the 53 bits.
@@ -45,7 +45,7 @@ def write_out(K, s, a, T, hk, hi, size, strength, grow, keys, live, work):
             # A second entry of the heap for j is outdated from now on.
             K[j, s] = 0.0
     if n > 0:
-        prox_of_short(keys[:n], strength, work[:n], keys[:n])
+        prox_by_filter(keys[:n], strength, work[:n], keys[:n])
     kept = 0
     total = 0.0
     for i in range(n):
@@ -93,12 +93,6 @@ def begin_columns(K, longest):
 def present_columns(K, scales, norms, j, R, i):
     for s in range(R.shape[1]):
         R[i, s] = scales[0, s] * soft(K[j, s], scales[1, s])
-
-
-@jitable
-def finish_columns(K, scales, norms):
-    for j in range(K.shape[0]):
-        present_columns(K, scales, norms, j, K, j)
 
 
 @jitable
@@ -167,7 +161,7 @@ def step_columns(K, scales, heaps, norms, R, js, count, keep, cut, grow, period)
         heaps[0][0, s], heaps[0][1, s], heaps[0][2, s] = m, age, heap_size
 
 
-COUPLED_ENTRIES = Lazy("coupled_entries", begin_columns, present_columns, step_columns, finish_columns)
+COUPLED_ENTRIES = Lazy("coupled_entries", begin_columns, present_columns, step_columns)
 """Entries of a column that shrink by the same amount, under cut·‖·‖₁² on every column, times grow.
 
 Ω_TI of strength λ < 1 is cut = λ/(2(1 − λ)), grow = 1/(1 − λ).

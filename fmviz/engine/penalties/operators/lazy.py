@@ -38,19 +38,17 @@ class Lazy:
         an array that begins with rows of a and T, and the tuples `heaps` and `norms`. They stay apart, since
         unpacking a tuple counts references to its arrays, for every sample.
     present : callable
-        ``present(P, scales, norms, j, R, i)``: write the present row j of P to row i of R.
+        ``present(P, scales, norms, j, R, i)``: write the present row j of P to row i of R, which may be
+        that row itself.
     step : callable
         ``step(P, scales, heaps, norms, R, js, count, keep, cut, grow, period)``: replace the rows js by R,
         multiply the others by `keep`, and apply the operator of strength `cut`, times `grow`, to all of P.
-    finish : callable
-        ``finish(P, scales, norms)``: replace the keys by P, in place.
     """
 
     name: str
     begin: Callable[..., Any]
     present: Callable[..., None]
     step: Callable[..., None]
-    finish: Callable[..., None]
 
 
 @jitable
@@ -67,20 +65,12 @@ def present_shared(K, scales, norms, j, R, i):
 
 
 @jitable
-def finish_shared(K, scales, norms):
-    a, T = scales[0, 0], scales[1, 0]
-    for j in range(K.shape[0]):
-        for s in range(K.shape[1]):
-            # Adding 0 turns −0 into 0.
-            K[j, s] = a * soft(K[j, s], T) + 0.0
-
-
-@jitable
 def step_shared(K, scales, heaps, norms, R, js, count, keep, cut, grow, period):
     scales[0, 0] *= keep
     scales[2, 0] += 1.0
     if abs(scales[0, 0]) < SMALL or scales[2, 0] >= period:
-        finish_shared(K, scales, norms)
+        for j in range(K.shape[0]):
+            present_shared(K, scales, norms, j, K, j)
         scales[0, 0], scales[1, 0], scales[2, 0] = 1.0, 0.0, 0.0
     a, T = scales[0, 0], scales[1, 0]
     for i in range(count):
@@ -92,7 +82,7 @@ def step_shared(K, scales, heaps, norms, R, js, count, keep, cut, grow, period):
     scales[1, 0] = T + cut / a
 
 
-ENTRIES = Lazy("entries", begin_shared, present_shared, step_shared, finish_shared)
+ENTRIES = Lazy("entries", begin_shared, present_shared, step_shared)
 """Entries that all shrink by the same amount, as with ℓ₁ and ℓ₂²; keys are sign(p)·κ."""
 
 
@@ -130,14 +120,7 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
             norms[0][j] = norms[2][i, 0] = sqrt(total)
         step_keys(norms[1], scales, heaps, (), norms[2], js, count, keep, cut, grow, period)
 
-    @jitable
-    def finish(P, scales, norms):
-        for j in range(P.shape[0]):
-            present(P, scales, norms, j, P, j)
-            for s in range(P.shape[1]):
-                P[j, s] += 0.0
-
-    return Lazy(name, begin, present, step, finish)
+    return Lazy(name, begin, present, step)
 
 
 ROWS = of_norms("rows", ENTRIES)

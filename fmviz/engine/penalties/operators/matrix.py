@@ -10,13 +10,8 @@ from collections.abc import Callable
 from math import sqrt
 
 from ..._jit import jitable
-from .squared_norm import prox_of_short
+from .squared_norm import prox_by_filter
 from .thresholds import soft
-
-
-@jitable
-def identity(M, strength, theta, work):
-    pass
 
 
 @jitable
@@ -106,7 +101,7 @@ def of_norms(prox: Callable[..., None]) -> Callable[..., None]:
 def pairs_of_vector(p, strength, work, out):
     """Minimise ½‖q − p‖² + strength·½(‖q‖₁² − ‖q‖₂²); see `omega_ti.prox_pairs`."""
     if strength < 1.0:
-        prox_of_short(p, 0.5 * strength / (1.0 - strength), work, out)
+        prox_by_filter(p, 0.5 * strength / (1.0 - strength), work, out)
         for i in range(p.size):
             out[i] /= 1.0 - strength
     else:
@@ -119,6 +114,6 @@ def pairs_of_vector(p, strength, work, out):
 
 
 shrink_squared_columns, shrink_squared_rows, shrink_squared_norms = (
-    make(prox_of_short) for make in (of_columns, of_rows, of_norms)
+    make(prox_by_filter) for make in (of_columns, of_rows, of_norms)
 )
 shrink_pairs, shrink_norm_pairs = of_columns(pairs_of_vector), of_norms(pairs_of_vector)

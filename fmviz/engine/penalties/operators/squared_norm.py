@@ -2,8 +2,7 @@
 
 The answer is q_j = sign(p_j)·max(|p_j| − τ, 0) with τ = 2λ‖q‖₁. For every set G of entries
 Σ_G |p|/(1/(2λ) + |G|) is at most τ, with equality for the set of live entries: the algorithms differ in how
-they find that set, and share how q is computed from it. On long vectors ours reads entries that cannot be
-live only once, and writes zeros for them.
+they find that set, and share how q is computed from it.
 
 With the deficits δ_j = max|p| − |p_j| and v = max q, q_j is both |p_j| − τ and v − δ_j. The first is accurate
 where the entry is small, the second where q is small against the entry: so the largest entry never vanishes,
@@ -12,7 +11,7 @@ however large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the sa
 
 from __future__ import annotations
 
-from math import frexp, ldexp, sqrt
+from math import frexp, ldexp
 
 import numpy as np
 
@@ -22,20 +21,12 @@ from ...errors import one_of
 # Each function sets its own floating-point flags, since a kernel that calls it may allow more. Inlined, as on
 # short vectors calls would take longer than the work.
 exact = jitable(fastmath=False)
-# For functions with much work at each call. Strict arithmetic rounds alike wherever it is compiled.
-apart = jitable(fastmath=False, forceinline=False)
 
 LONG = 64
 """From this length on, passes over the entries use vector instructions."""
 VERY_LONG = 2048
 FEWEST_LANES = 64
 MOST_LANES = 16_384
-VAST = 8192
-"""From this length on, it pays to check first whether few entries are live, and to skip the others."""
-PIECE = 16
-SPACING = 64
-FEW = 50
-SIZE_BITS = 0x7FFF_FFFF_FFFF_FFFF
 
 
 @exact
@@ -119,18 +110,12 @@ def find_by_sort(q, largest, strength, work):
         work[i] = abs(q[i])
     work.sort()
     total = 0.0
-    threshold = 0.0
     j = 0
-    searching = True
-    while searching and j < work.size:
-        size = work[work.size - 1 - j]
-        candidate = threshold_of(total + size, j + 1, strength)
-        if size >= candidate:
-            total += size
-            threshold = candidate
-            j += 1
-        else:
-            searching = False
+    last = work.size - 1
+    while j <= last and work[last - j] >= threshold_of(total + work[last - j], j + 1, strength):
+        total += work[last - j]
+        j += 1
+    threshold = threshold_of(total, j, strength)
     return settle(q, largest, largest * (1.0 + 1e-12) - threshold, -1, strength)
 
 
@@ -276,113 +261,10 @@ def prox_vector(find, p, strength, work, out):
                 out[i] = ldexp(out[i], exponent)
 
 
-@apart
-def sampled_bound(p, strength, work):
-    """Estimate τ from samples of p, rather too low; −1 where many entries are live, or p is not scaled."""
-    pieces = p.size // (PIECE * SPACING)
-    size = pieces * PIECE
-    sample = work[:size].reshape((pieces, PIECE))
-    table = p[: size * SPACING].reshape((pieces, SPACING, PIECE))
-    largest = 0.0
-    for r in range(pieces):
-        for j in range(PIECE):
-            x = abs(table[r, 0, j])
-            sample[r, j] = x
-            largest = x if x > largest else largest
-    if not (1e-120 < largest < 1e120 and 0.0 < strength < 1e120):
-        return -1.0
-    # τ solves mean max(|p| − τ, 0) = τ/(2λd): the sample corresponds to a greater λ.
-    greater = strength * (p.size / size)
-    _, tau, count = settle(work[:size], largest, largest / (1.0 + 2.0 * greater), -1, greater)
-    if count * FEW > size:
-        return -1.0
-    mean_excess = tau / (2.0 * greater * count)
-    return max(0.5 * tau, tau - 2.0 * mean_excess / sqrt(count))
-
-
-@apart
-def places_above(p, bound, places):
-    """Write the places where |p| exceeds `bound` or is NaN; return their number, or −1 if too many."""
-    # Bits of sizes are ordered as the sizes are, and comparisons of integers vectorise.
-    bits = p.view(np.int64)
-    low = np.float64(bound).view(np.int64)
-    pieces = p.size // PIECE
-    table = bits[: pieces * PIECE].reshape((pieces, PIECE))
-    count = 0
-    r = 0
-    while r < pieces and count <= places.size - PIECE:
-        signs = np.int64(0)
-        for j in range(PIECE):
-            signs |= low - (table[r, j] & SIZE_BITS)
-        if signs < 0:
-            for j in range(PIECE):
-                places[count] = r * PIECE + j
-                count += 1 if (table[r, j] & SIZE_BITS) > low else 0
-        r += 1
-    if r < pieces or count > places.size - PIECE:
-        return -1
-    for i in range(pieces * PIECE, p.size):
-        if (bits[i] & SIZE_BITS) > low:
-            places[count] = i
-            count += 1
-    return count
-
-
-@apart
-def entries_above(p, bound, strength, places, values):
-    """Find the entries of p above `bound`: number, largest size, sum, and their lower bound of τ."""
-    count = places_above(p, bound, places)
-    largest = 0.0
-    total = 0.0
-    for c in range(count):
-        x = p[places[c]]
-        values[c] = x
-        total += abs(x)
-        largest = abs(x) if abs(x) > largest else largest
-    # The margin exceeds any rounding error.
-    return count, largest, total, threshold_of(total, max(count, 0), strength) * (1.0 - 1e-9)
-
-
-@apart
-def prox_few(p, strength, work, out):
-    """Apply `prox_vector` quickly where few entries are live; return whether it was applied.
-
-    One pass reads p, and one writes zeros. The first keeps the entries above a bound estimated from a sample;
-    where this proves to be above τ, those entries give a bound that is not.
-    """
-    few = False
-    bound = sampled_bound(p, strength, work)
-    if bound > 0.0:
-        half = p.size // 2
-        values, places = work[:half], work[half:].view(np.int64)
-        count, largest, total, lower = entries_above(p, bound, strength, places, values)
-        if count > 0 and lower < bound:
-            count, largest, total, lower = entries_above(p, lower, strength, places, values)
-        # Other cases, with NaN among them, need all of p.
-        few = count > 0 and total < 1e120
-        if few:
-            top = largest * (1.0 + 1e-12) - lower
-            top, tau, _ = settle(values[:count], largest, top, -1, strength)
-            out[:] = 0.0
-            for c in range(count):
-                x = abs(values[c])
-                size = x - tau if x < top else top - (largest - x)
-                if size > 0.0:
-                    out[places[c]] = size if values[c] > 0.0 else -size
-    return few
-
-
-@exact
-def prox_of_short(p, strength, work, out):
-    """Apply the operator to fewer than `VAST` entries. Ours; parameters as those of `prox_vector`."""
-    prox_vector(find_by_filter, p, strength, work, out)
-
-
 @exact
 def prox_by_filter(p, strength, work, out):
     """Apply the operator. Ours; parameters as those of `prox_vector`."""
-    if p.size < VAST or not prox_few(p, strength, work, out):
-        prox_of_short(p, strength, work, out)
+    prox_vector(find_by_filter, p, strength, work, out)
 
 
 @exact
@@ -432,8 +314,5 @@ def prox_squared_l1(M: np.ndarray, strength: float, algorithm: str | None = None
     M = np.ascontiguousarray(M)
     out = np.empty_like(M)
     chosen = ALGORITHMS[one_of("algorithm", algorithm or "filter", ALGORITHMS)]
-    if chosen is prox_by_filter and M.shape[1] < VAST:
-        # Compiles in half the time.
-        chosen = prox_of_short
     prox_each_row(chosen)(M, float(strength), out)
     return out

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._exponential import from_bits, size_bits
 from ..._jit import cached_factory, jitable
-from ...design import DENSE, Storage
+from ...design import DENSE, Storage, line
 from ...losses import ScalarLoss
 from ...models.columns import EntryColumnView
 from ...penalties import EntryView
@@ -159,9 +159,8 @@ def entry_sweep(
                         for j in range(d):
                             p = P[s, j]
                             if p != 0.0:
-                                column = data[indptr[j] : indptr[j + 1]]
-                                rows = indices[indptr[j] : indptr[j + 1]]
-                                for i in range(indptr[j + 1] - indptr[j]):
+                                column, rows, count = line(data, indices, indptr, j)
+                                for i in range(count):
                                     absorb(kept, row(rows, i), value(column, i), p)
                     scales[s] = scale_of(s, state)
                 # Hoisted out of the loops: taking a view of a column costs as much as a short column.
@@ -171,9 +170,7 @@ def entry_sweep(
                     kept = column_of(P, first, state)
                     cache = caches[first % caches.shape[0]]
                 for j in range(d):
-                    column = data[indptr[j] : indptr[j + 1]]
-                    rows = indices[indptr[j] : indptr[j + 1]]
-                    count = indptr[j + 1] - indptr[j]
+                    column, rows, count = line(data, indices, indptr, j)
                     for s in range(first, last):
                         p = P[s, j]
                         if live_only and p == 0.0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._jit import cached_factory, jitable
-from ...design import Storage
+from ...design import Storage, line
 from ...losses import ScalarLoss
 from ...models.columns import RowColumnsView
 from ...penalties import RowView
@@ -124,9 +124,7 @@ def row_sweep(
                 own = P[j]
                 if live_only and norm(own) == 0.0:
                     continue
-                column = data[indptr[j] : indptr[j + 1]]
-                rows = indices[indptr[j] : indptr[j + 1]]
-                count = indptr[j + 1] - indptr[j]
+                column, rows, count = line(data, indices, indptr, j)
                 at, x, first, second = places[:count], work[0, :count], work[1, :count], work[2, :count]
                 slope = work[3, :count]
                 for i in range(count):
@@ -135,10 +133,7 @@ def row_sweep(
                     at[i] = n
                     x[i] = value(column, i)
                     first[i] = c * derivative(f[n], y[n], theta) * x[i]
-                    if search:
-                        second[i] = c * second_of(f[n], y[n], theta) * x[i] * x[i]
-                    else:
-                        second[i] = c * x[i] * x[i]
+                    second[i] = c * (second_of(f[n], y[n], theta) if search else 1.0) * x[i] * x[i]
                 g[:] = 0.0
                 h[:] = 0.0
                 gather(state, at, x, first, second, own, g, h)

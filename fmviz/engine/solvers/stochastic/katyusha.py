@@ -30,6 +30,7 @@ from ...parameters import Parameters
 from ...penalties import MatrixView
 from ...problem import Formulation
 from ...settings import ParamSpec
+from .._flat_problem import Joint
 from .dense_steps import add_gradient, score
 from .monotone import MONOTONE
 from .psgd import BATCH, StochasticSolver
@@ -114,9 +115,9 @@ def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
     return steps
 
 
-def _vector(P: np.ndarray, w: np.ndarray, bias: float) -> np.ndarray:
+def _vector(at: Parameters) -> np.ndarray:
     """Return (P, w, b) as one vector, P column by column."""
-    return np.concatenate([P.T.ravel(), w, [bias]])
+    return np.concatenate([at.P.T.ravel(), at.w, [at.intercept]])
 
 
 class Katyusha(StochasticSolver):
@@ -150,29 +151,32 @@ class Katyusha(StochasticSolver):
             )
         return super()._why_not(problem)
 
+    def prepare(self) -> None:
+        super().prepare()
+        self._joint = Joint(self.problem)
+
     def _take(self, parameters: Parameters) -> None:
         """Start from these parameters without momentum."""
         self._snapshot = parameters
         self._reported = parameters
-        self._Z = _vector(parameters.P, parameters.w, parameters.intercept)
+        self._Z = _vector(parameters)
         self._Y = self._Z.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             self._full = self._gradient()
 
-    def _gradient(self) -> tuple[np.ndarray, np.ndarray, float]:
+    def _gradient(self) -> np.ndarray:
         """Return the gradient of the risk at the snapshot."""
-        problem = self.problem
-        f, sums = problem.model.forward(problem.design, self._snapshot)
-        return problem.model.gradient(problem.design, self._snapshot, problem.slope(f), sums)
+        return self._joint.risk_and_gradient(self._joint.pack(self._snapshot))[1]
 
     def _advance(self, scale: float) -> bool:
         eta = scale * self.settings["eta0"]
         if not self._inner(eta):
             return False
         self._full = self._gradient()
-        if not all(np.isfinite(part).all() for part in self._full):
+        if not np.isfinite(self._full).all():
             return False
-        self._reported = self._proximal_step(eta)
+        step = self._joint.pack(self._snapshot) - eta * self._full
+        self._reported = self._joint.unpack(self._joint.prox(step, eta))
         return True
 
     def _here(self) -> Parameters:
@@ -182,8 +186,8 @@ class Katyusha(StochasticSolver):
         problem, design = self.problem, self.problem.design
         n = design.n_samples
         order = self._rng.integers(0, n, n).astype(np.int64)
-        at, (d, rank) = self._snapshot, self._snapshot.P.shape
-        S = _vector(at.P, at.w, at.intercept)
+        d, rank = self._snapshot.P.shape
+        S = _vector(self._snapshot)
         kernel = katyusha_steps(design.storage, problem.loss.scalar, self._operator)
         finite = kernel(
             *design.rows,
@@ -195,7 +199,7 @@ class Katyusha(StochasticSolver):
             S,
             self._Z,
             self._Y,
-            _vector(*self._full),
+            _vector(self._joint.unpack(self._full)),
             eta / self.settings["tau"],
             self.settings["tau"],
             problem.lambda_w,
@@ -210,22 +214,6 @@ class Katyusha(StochasticSolver):
         P = np.ascontiguousarray(S[: rank * d].reshape(rank, d).T)
         self._snapshot = Parameters(P, S[rank * d : -1], float(S[-1]))
         return bool(finite)
-
-    def _proximal_step(self, eta: float) -> Parameters:
-        """Return the proximal step of size η from the snapshot."""
-        problem, at = self.problem, self._snapshot
-        in_p, in_w, in_b = self._full
-        keep = 1.0 / (1.0 + 2.0 * eta * problem.lambda_p)
-        P = problem.penalty.prox(
-            np.ascontiguousarray(keep * (at.P - eta * in_p)),
-            eta * problem.lambda_sparse * keep,
-        )
-        w, bias = at.w, at.intercept
-        if problem.fit_linear:
-            w = (w - eta * in_w) / (1.0 + 2.0 * eta * problem.lambda_w)
-        if problem.fit_intercept:
-            bias = bias - eta * in_b
-        return Parameters(P, w, float(bias))
 
 
 class MiniBatchKatyusha(Katyusha):

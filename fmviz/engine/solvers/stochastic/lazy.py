@@ -30,7 +30,7 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     make_work, term_of, descend_along = terms.work, terms.term, terms.descend
-    begin, present, step, finish = lazy.begin, lazy.present, lazy.step, lazy.finish
+    begin, present, step = lazy.begin, lazy.present, lazy.step
 
     def epoch(
         data, indices, indptr, y, c, order, keep_p, step_p, cut, keep_w, step_w, step_b, P, w, bias, theta,
@@ -65,7 +65,11 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
             for i in range(count):
                 w[js[i]] -= step_w[t] * g * xs[i] / aw
             step(P, scales, heaps, norms, R, js, count, keep_p[t], cut[t], grow[t], period)
-        finish(P, scales, norms)
+        for j in range(P.shape[0]):
+            present(P, scales, norms, j, P, j)
+            for s in range(P.shape[1]):
+                # −0 becomes 0.
+                P[j, s] += 0.0
         rescale(w, aw)
         return bias, True
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._jit import cached_factory
-from ...design import Storage
-from ...losses import ScalarLoss
+from ...models.pairs import pairs_of_rows
 from ...parameters import Parameters
 from ...problem import Problem
 from ...settings import ParamSpec
@@ -25,52 +23,6 @@ SHRINK = 0.5
 GROW = 1.25
 
 
-@cached_factory()
-def risk_by_rows(storage: Storage, loss: ScalarLoss):
-    """Return the kernel of Σ_n c_n ℓ(f(x_n), y_n), which reads P row by row.
-
-    O(nnz(X)·k), without arrays of size Nk. It takes X by rows, y, the sample weights c, P, w, the bias and
-    the loss's parameter.
-    """
-    row, value, loss_of = storage.row, storage.value, loss.value
-
-    def risk(data, indices, indptr, y, c, P, w, bias, theta):
-        d, rank = P.shape
-        A = np.empty(rank)
-        live = np.zeros(d, np.bool_)
-        for j in range(d):
-            for s in range(rank):
-                live[j] |= P[j, s] != 0.0
-        total = 0.0
-        for n in range(y.size):
-            values = data[indptr[n] : indptr[n + 1]]
-            columns = indices[indptr[n] : indptr[n + 1]]
-            f = bias
-            A[:] = 0.0
-            squares = 0.0
-            met = 0
-            for i in range(indptr[n + 1] - indptr[n]):
-                j = row(columns, i)
-                x = value(values, i)
-                f += w[j] * x
-                if live[j]:
-                    met += 1
-                    for s in range(rank):
-                        term = x * P[j, s]
-                        A[s] += term
-                        squares += term * term
-            # A single live feature has no pair.
-            if met > 1:
-                pairs = -squares
-                for s in range(rank):
-                    pairs += A[s] * A[s]
-                f += 0.5 * pairs
-            total += c[n] * loss_of(f, y[n], theta)
-        return total
-
-    return risk
-
-
 class Safeguard:
     """Bold driver with a fallback: keep an epoch that did not raise the objective, replace any other.
 
@@ -85,9 +37,8 @@ class Safeguard:
 
     memory = ("scale", "_value", "_rescue")
 
-    def __init__(self, problem: Problem, c: np.ndarray) -> None:
+    def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._c = c
         self._rescue = PGD().within(problem)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -99,14 +50,12 @@ class Safeguard:
     def objective(self, at: Parameters) -> float:
         """Return the objective; not finite where it overflows."""
         problem, design = self._problem, self._problem.design
-        if problem.model.columnar:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return problem.objective(at)
-        kernel = risk_by_rows(design.storage, problem.loss.scalar)
-        P, theta = np.ascontiguousarray(at.P), problem.loss.theta
         with np.errstate(over="ignore", invalid="ignore"):
-            risk = kernel(*design.rows, problem.y, self._c, P, at.w, at.intercept, theta)
-            return float(risk) / design.n_samples + sum(problem.penalties(at).values())
+            if problem.model.columnar:
+                return problem.objective(at)
+            f = problem.model.linear_part(design, at)
+            pairs_of_rows(design.storage)(*design.rows, np.ascontiguousarray(at.P), f)
+            return sum(problem.parts(at, f).values())
 
     def move(self, to: Parameters) -> None:
         """Set another point to compare with, which is no worse than the present one."""

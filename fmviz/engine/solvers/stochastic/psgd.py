@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -125,7 +126,7 @@ def batch_size(problem: Problem, wanted: int) -> int:
     return min(n, wanted or max(1, round(n * d / max(1, design.nnz))))
 
 
-class StochasticSolver(Solver):
+class StochasticSolver(Solver, ABC):
     """Base class of stochastic solvers: epochs of steps, and the safeguard around them.
 
     An epoch visits N samples. Each step takes one sample (or batch) and moves w, the bias and P at once, by
@@ -146,7 +147,7 @@ class StochasticSolver(Solver):
         super().prepare()
         self._operator: Any = problem.penalty.matrix
         self._c = problem.unit_weights
-        self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
+        self._guard = Safeguard(problem) if self.settings["monotone"] else None
         self._batch = batch_size(problem, self.settings["batch_size"]) if BATCH in self.params else 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
@@ -219,17 +220,17 @@ class StochasticSolver(Solver):
         if self._guard is not None:
             self._guard.fallback(self.parameters())
 
+    @abstractmethod
     def _take(self, parameters: Parameters) -> None:
         """Continue from these parameters (copied), keeping only the count of steps."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _advance(self, scale: float) -> bool:
         """Make the steps of an epoch, their sizes multiplied by `scale`; return whether all stayed finite."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _here(self) -> Parameters:
         """Return the present parameters, which the next epoch may overwrite."""
-        raise NotImplementedError
 
     def parameters(self) -> Parameters:
         return self._here().copy()
@@ -292,33 +293,31 @@ class PSGD(StochasticSolver):
     def _path(self, wanted: str) -> str:
         """Return "dense" or "sparse"."""
         problem, operator = self.problem, self._operator
+        only, reason = "", ""
         if self._kinds is not None:
-            if wanted == "dense":
-                raise ValueError(
-                    f"operator = 'dense' is not possible for {problem.model.label}: steps are made for the "
-                    "features of the sample only. Choose 'auto' or 'sparse', which are the same here."
-                )
-            return "sparse"
-        reason = None
-        if operator.lazy is None:
+            only, reason = (
+                "sparse",
+                f"steps of {problem.model.label} are made for the features of a sample only",
+            )
+        elif operator.lazy is None:
+            only = "dense"
             reason = (
                 f"{problem.penalty.label} by rows shrinks every row at a pace of its own, which must be "
                 "computed for all rows at every step"
             )
         elif operator.pairs and make_steps(problem, self.settings, 0, 1).cut[0] >= 1.0:
             # No schedule raises the step size, so the first step has the largest strength.
+            only = "dense"
             reason = (
                 f"with eta0 = {self.settings['eta0']:g} and lambda_sparse = {problem.lambda_sparse:g} the "
                 f"operator of {problem.penalty.label} keeps one entry or row only, and is no longer a "
                 "common offset"
             )
-        if reason is None:
-            if wanted == "auto":
-                return "dense" if problem.design.storage.name == "dense" else "sparse"
-            return wanted
-        if wanted == "sparse":
-            raise ValueError(f"operator = 'sparse' is not possible: {reason}. Choose 'auto' or 'dense'.")
-        return "dense"
+        if only and wanted not in ("auto", only):
+            raise ValueError(f"operator = {wanted!r} is not possible: {reason}. Choose 'auto' or {only!r}.")
+        if wanted == "auto" and not only:
+            return "dense" if problem.design.storage.name == "dense" else "sparse"
+        return only or wanted
 
     def _take(self, parameters: Parameters) -> None:
         self._P = np.array(parameters.P, order="C")
