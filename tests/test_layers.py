@@ -59,9 +59,11 @@ FLOORS: dict[str, Floor] = {
     # The public names of what lab has; nothing of ours needs them.
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
     "figures": Floor(("fmviz/figures/",), ("metrics",), (*_TABLES, "plotly", "scipy")),
+    # What the browser draws, and its scripts.
+    "stage": Floor(("fmviz/stage/",), ("figures",), ("numpy",)),
     "report": Floor(
         ("fmviz/report.py",),
-        ("engine", "metrics", "tables", "lab", "figures"),
+        ("engine", "metrics", "tables", "lab", "figures", "stage"),
         (*_TABLES, "jinja2", "markupsafe"),
     ),
     "cli": Floor(
@@ -71,7 +73,7 @@ FLOORS: dict[str, Floor] = {
     ),
     "ui": Floor(
         ("fmviz/ui/",),
-        ("engine", "names", "metrics", "estimators", "tables", "lab", "figures", "report"),
+        ("engine", "names", "metrics", "estimators", "tables", "lab", "figures", "stage", "report"),
         (*_TABLES, "plotly", "starlette", "streamlit"),
     ),
     "entry": Floor(("app.py", "pages/"), ("ui",), ("streamlit",)),

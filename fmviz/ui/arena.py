@@ -20,16 +20,10 @@ from fmviz.lab.interpretation.comparison import compare_supports, describe_suppo
 from fmviz.lab.interpretation.why_zero import why_zero
 from fmviz.lab.runner import Run, load_dataset, truth_of
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn
+from fmviz.stage import NOT_AN_INTERACTION, ClassesFrame, FactorFrame, Frame, Panel
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
-from fmviz.ui.components.matrix_view import (
-    NOT_AN_INTERACTION,
-    ClassesFrame,
-    FactorFrame,
-    Frame,
-    Panel,
-    matrix_view,
-)
+from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.matrices import SUPPORT, truth_panel

@@ -13,8 +13,7 @@ import pytest
 from ui.driving import decode
 
 from fmviz.figures import palette
-from fmviz.ui.components import read
-from fmviz.ui.components.matrix_view import (
+from fmviz.stage import (
     MAX_GRAM_FEATURES,
     NOT_AN_INTERACTION,
     CellClass,
@@ -26,6 +25,7 @@ from fmviz.ui.components.matrix_view import (
     encode_codes,
     encode_factor,
     encode_view,
+    module,
 )
 
 APP = "tests/ui/apps/matrix_view_app.py"
@@ -48,14 +48,14 @@ def test_classes_are_sent_with_their_names_colours_and_counts():
     codes = np.array([[NOT_AN_INTERACTION, 1], [1, NOT_AN_INTERACTION]], dtype=np.int8)
     classes = (CellClass("no", "#ffffff", "#000000"), CellClass("yes", "#00ff00", "#00aa00"))
     panel = Panel("Right or wrong", [ClassesFrame(codes, (0, 1), key="a")], classes=classes, gram_label="W")
-    header, body = decode(encode_view([panel], mark=Mark("gram", 0, 1), clickable=True))
+    header, body = decode(encode_view([panel], mark=Mark(0, 1), clickable=True))
     (drawn,) = header["panels"]
     assert drawn["kind"] == "classes"
     assert [kind["label"] for kind in drawn["classes"]] == ["no", "yes"]
     assert drawn["frames"][0]["counts"] == [0, 1]
     assert np.frombuffer(body, np.int8)[:4].tolist() == codes.ravel().tolist()
     assert header["skipped"]
-    assert header["mark"] == {"picture": "gram", "row": 0, "col": 1}
+    assert header["mark"] == {"row": 0, "col": 1}
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -355,9 +355,8 @@ CALLS = """async ([code, payload]) => {
 @pytest.mark.browser
 def test_only_the_end_of_the_component_ends_the_view(new_page):
     """Streamlit cleans up at once after a call that newer data overtook, which a busy machine sees often."""
-    code = read("matrix_view/matrices.js") + read("matrix_view/matrix_view.js")
     payload = encode_view([Panel("A", [FactorFrame(np.eye(4))])])
-    assert new_page().evaluate(CALLS, [code, list(payload)]) == [True, True, True]
+    assert new_page().evaluate(CALLS, [module(), list(payload)]) == [True, True, True]
 
 
 @pytest.mark.slow

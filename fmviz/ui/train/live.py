@@ -29,12 +29,12 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
+from fmviz.stage import FactorFrame, encode_frames, encode_view
+from fmviz.stage import Panel as Matrix
 from fmviz.ui import widgets
 from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.charts import chart
 from fmviz.ui.components import stage
-from fmviz.ui.components.matrix_view import FactorFrame, encode_frames, encode_view
-from fmviz.ui.components.matrix_view import Panel as Matrix
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train import PANELS, basis, interactions, matrices, why_zero
@@ -319,9 +319,7 @@ class _News:
         self._seen = seen
         # The truth stays as it is.
         shown = _matrices(scene, film=False, beside=scene.compared) if scene.drawn else []
-        pictures, topic.body = encode_frames(
-            dict(enumerate(shown)), show="gram", gram_scale=_gram_scale(scene.dataset)
-        )
+        pictures, topic.body = encode_frames(dict(enumerate(shown)), gram_scale=_gram_scale(scene.dataset))
         topic.head = {**_facts(scene), **pictures}
         same = topic.generation == _generation(scene)
         first = max(0, len(topic.rows) - 1) if same else 0

@@ -1,9 +1,4 @@
-// Draws matrices as heatmaps and switches their frames while a Streamlit slider is dragged.
-//
-// A component puts its own script below these classes. Streamlit calls its default export anew whenever the data or
-// the theme changes, so there is one View per parent element, updated in place. Cleanup functions are called when
-// the component goes, but also at once where newer data came while a call was on its way: only the former ends the
-// view, else the picture would vanish in mid-run.
+// Draws matrices as heatmaps and switches their frames while a slider is dragged.
 
 const LEVELS = 127;
 const SKIP = -128; // the code of a cell that is not an interaction
@@ -61,8 +56,7 @@ function supports(q, n, k) {
   const words = Math.ceil(k / 31);
   const bits = new Int32Array(n * words);
   for (let i = 0; i < n; i++)
-    for (let s = 0; s < k; s++)
-      if (q[i * k + s] !== 0) bits[i * words + ((s / 31) | 0)] |= 1 << s % 31;
+    for (let s = 0; s < k; s++) if (q[i * k + s] !== 0) bits[i * words + ((s / 31) | 0)] |= 1 << (s % 31);
   return { bits, words };
 }
 
@@ -127,7 +121,8 @@ function nonzero(codes) {
 function number(value, digits = 4) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  const text = size >= 1e-3 && size < 1e5 ? String(Number(value.toPrecision(digits))) : value.toExponential(2);
+  const text =
+    size >= 1e-3 && size < 1e5 ? String(Number(value.toPrecision(digits))) : value.toExponential(2);
   return text.replaceAll("-", "−").replace("e+", "e");
 }
 
@@ -163,17 +158,18 @@ function lookup(colors) {
   return words;
 }
 
+// Whether an element stands on a dark ground: that of Streamlit's theme, or else the one that is painted behind it.
 function isDark(element) {
-  const style = getComputedStyle(element);
-  const color = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = 1;
-  const ctx = canvas.getContext("2d");
-  ctx.fillStyle = "#ffffff";
-  ctx.fillRect(0, 0, 1, 1);
-  ctx.fillStyle = color;
-  ctx.fillRect(0, 0, 1, 1);
-  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  let color = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
+  for (let at = element; !color && at; at = at.parentElement || at.getRootNode().host) {
+    const ground = getComputedStyle(at).backgroundColor;
+    if (!/, 0\)$/.test(ground)) color = ground;
+  }
+  if (!color) return matchMedia("(prefers-color-scheme: dark)").matches;
+  const context = make("canvas").getContext("2d");
+  context.fillStyle = color;
+  context.fillRect(0, 0, 1, 1);
+  const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
   return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
 }
 
@@ -254,7 +250,6 @@ class Player {
     this.range = make("input", "", this.box);
     this.range.type = "range";
     this.range.min = "0";
-    this.range.setAttribute("aria-label", "Look back: the matrix at an earlier epoch");
     this.label = make("span", "at", this.box);
     this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
     this.range.addEventListener("input", () => {
@@ -264,15 +259,16 @@ class Player {
     this.pause();
   }
 
-  // Takes the names of the frames; goes through them once, or waits at the last one.
-  take(keys, rests) {
+  // Takes the names of the frames; goes through them once, or waits at the last one or at another.
+  take(keys, { player, playerLabel, start }) {
     const same = String(keys) === String(this.keys);
     this.keys = keys;
     this.range.max = String(keys.length - 1);
-    this.rests = rests;
-    if (rests) {
+    this.range.setAttribute("aria-label", playerLabel);
+    this.rests = player === "rests";
+    if (this.rests) {
+      if (!same) this.go(start ?? keys.length - 1);
       if (!this.timer) this.pause();
-      if (!same) this.go(keys.length - 1);
     } else {
       this.range.value = "0";
       this.play();
@@ -298,8 +294,8 @@ class Player {
   pause() {
     clearInterval(this.timer);
     this.timer = 0;
-    if (this.rests) this.says("↺ Replay", "Replay");
-    else this.says("▶", "Play");
+    if (this.rests && Number(this.range.value) >= this.keys.length - 1) this.says("↺ Replay", "Replay");
+    else this.says(this.rests ? "▶ Play" : "▶", "Play");
   }
 
   says(sign, words) {
@@ -334,17 +330,16 @@ function numeric(key) {
 }
 
 function frameAt(frames, position) {
-  if (frames.length === 1 || !position) return frames.length - 1;
-  const byText = frames.findIndex((f) => squeeze(f.key) === position.text);
+  const last = frames.length - 1;
+  if (!last || !position) return last;
+  const byText = frames.findIndex(({ key }) => squeeze(key) === position.text);
   if (byText >= 0) return byText;
-  const value = numeric(position.text);
-  if (Number.isFinite(value)) {
-    const byValue = frames.findIndex((f) => numeric(f.key) === value);
-    if (byValue >= 0) return byValue;
-    if (position.nearest) return Math.max(0, frames.filter((f) => numeric(f.key) <= value).length - 1);
-  }
-  if (position.count === frames.length) return Math.min(frames.length - 1, Math.max(0, position.index));
-  return -1;
+  const wanted = numeric(position.text);
+  const numbers = frames.map(({ key }) => numeric(key));
+  if (numbers.includes(wanted) && wanted === wanted) return numbers.indexOf(wanted);
+  if (position.nearest && wanted === wanted)
+    return Math.max(0, numbers.filter((x) => x <= wanted).length - 1);
+  return position.count === frames.length ? Math.min(last, Math.max(0, position.index)) : -1;
 }
 
 // ------------------------------------------------------------------------------------------------ pictures
@@ -511,14 +506,10 @@ class Panel {
     this.chip.style.display = spec.color ? "" : "none";
     this.chip.style.background = spec.color || "";
     const isFactor = spec.kind === "factor";
-    const show = this.view.header.show;
     this.isClasses = spec.kind === "classes";
-    this.hasFactor = isFactor && show !== "gram";
-    this.hasGram = !isFactor || show !== "factor";
+    this.hasFactor = isFactor && this.view.header.show === "both";
     this.factor.box.style.display = this.hasFactor ? "" : "none";
-    this.gram.box.style.display = this.hasGram ? "" : "none";
     put(this.factor.name, spec.factorLabel);
-    put(this.factor.size, "");
     // Codes are tiles unless their panel names them otherwise.
     this.tiles = !isFactor && spec.gramLabel === "QQᵀ";
     put(this.gram.name, this.tiles ? "" : spec.gramLabel);
@@ -537,29 +528,22 @@ class Panel {
   // Cells as large as a width in CSS pixels has room for: of n and n + 1 device pixels, or, where they have a grid, of
   // equal size.
   layout(width, dpr) {
-    const { rows: n, cols: k, kind } = this.spec;
+    const { kind } = this.spec;
     let wide = Math.floor(width * dpr);
     let tall = Math.floor(this.view.header.maxHeight * dpr);
     this.width = width;
-    if (!this.hasGram) {
-      const rowPool = Math.ceil(n / tall);
-      const colPool = Math.ceil(k / wide);
-      const height = Math.max(1, Math.floor(tall / Math.ceil(n / rowPool)));
-      const room = Math.floor(wide / Math.ceil(k / colPool));
-      const least = Math.ceil((90 * dpr) / k);
-      this.factor.place(n, k, rowPool, colPool, height, Math.max(1, Math.min(room, Math.max(height, least))), dpr);
-      return;
-    }
     if (this.hasFactor) {
-      this.around(n, n, wide, tall, dpr);
+      this.around(wide, tall, dpr);
       return;
     }
     const { rows, cols } = this.window;
     const high = rows[1] - rows[0];
     const broad = cols[1] - cols[0];
     const names = this.view.header.names;
-    const [acrossNames, downNames] = kind === "factor" ? [names, names] : [this.spec.rowLabels, this.spec.colLabels];
-    let named = this.view.header.named && acrossNames && downNames && Math.max(high, broad) * MIN_NAMED <= width;
+    const [acrossNames, downNames] =
+      kind === "factor" ? [names, names] : [this.spec.rowLabels, this.spec.colLabels];
+    let named =
+      this.view.header.named && acrossNames && downNames && Math.max(high, broad) * MIN_NAMED <= width;
     const [rowNames, colNames] = named ? [acrossNames.slice(...rows), downNames.slice(...cols)] : [[], []];
     if (named) {
       const room = wide - Math.ceil((nameWidth(rowNames) + 8) * dpr);
@@ -571,35 +555,32 @@ class Panel {
     const across = () => Math.ceil(broad / pool);
     const most = () => Math.min(wide / across(), tall / Math.ceil(high / pool));
     while (most() < 1 && pool < Math.max(high, broad)) pool++;
-    const cell = Math.max(1, most() >= GRID * dpr ? Math.floor(most()) : Math.floor(most() * across()) / across());
+    const cell = Math.max(
+      1,
+      most() >= GRID * dpr ? Math.floor(most()) : Math.floor(most() * across()) / across(),
+    );
     this.gram.place(high, broad, pool, pool, cell, cell, dpr, rows[0], cols[0]);
     this.gram.label(named ? rowNames : [], named ? colNames : []);
   }
 
   // The same of Q with its Gram matrix beside it.
-  around(n, m, wide, tall, dpr) {
-    const k = this.spec.cols;
-    const gap = Math.round(CELL_GAP * dpr);
-    let pool = 1;
-    let cell = 0;
-    let factorWidth = 0;
-    let colPool = 1;
-    for (; ; pool++) {
-      const most = Math.ceil(Math.max(n, m) / pool);
-      cell = Math.min(Math.floor(wide / Math.ceil(m / pool)), Math.floor(tall / Math.ceil(n / pool)));
-      for (; cell >= 1; cell--) {
+  around(wide, tall, dpr) {
+    const { rows: n, cols: k } = this.spec;
+    for (let pool = 1; ; pool++) {
+      const side = Math.ceil(n / pool);
+      for (let cell = Math.max(side > 1 ? 0 : 1, Math.floor(Math.min(wide, tall) / side)); cell; cell--) {
         const target = Math.max(MIN_FACTOR * dpr, Math.min(k * cell, 0.3 * wide));
-        colPool = Math.ceil(k / target);
-        factorWidth = Math.max(1, Math.min(Math.floor(target / Math.ceil(k / colPool)), 4 * cell + 24));
-        const used = gap + factorWidth * Math.ceil(k / colPool);
-        if (used + cell * Math.ceil(m / pool) <= wide) break;
+        const colPool = Math.ceil(k / target);
+        const columns = Math.ceil(k / colPool);
+        const broad = Math.max(1, Math.min(Math.floor(target / columns), 4 * cell + 24));
+        const used = Math.round(CELL_GAP * dpr) + broad * columns + cell * side;
+        if (used > wide && (cell > 1 || side > 1)) continue;
+        this.factor.place(n, k, pool, colPool, cell, broad, dpr);
+        this.gram.place(n, n, pool, pool, cell, cell, dpr);
+        this.gram.label([], []);
+        return;
       }
-      if (cell >= 1 || most <= 1) break;
     }
-    cell = Math.max(1, cell);
-    this.factor.place(n, k, pool, colPool, cell, factorWidth, dpr);
-    this.gram.place(n, m, pool, pool, cell, cell, dpr);
-    this.gram.label([], []);
   }
 
   numbers() {
@@ -615,38 +596,29 @@ class Panel {
     const { table } = this.view;
     const frame = frames[index];
     const numbers = this.numbers();
-    let gramEmpty = false;
-    let factorEmpty = false;
+    let empty = false;
     this.beyond = false;
     if (kind === "factor") {
-      const codes = factorCodes(numbers, this.view.scale("factor"));
-      factorEmpty = !nonzero(codes);
-      if (this.hasFactor) this.factor.draw(codes, table);
-      if (this.hasGram) {
-        const gram = gramCodes(numbers, n, k, this.view.scale("gram"), () => (this.beyond = true));
-        gramEmpty = !nonzero(gram);
-        this.gram.draw(this.cut(gram, n), table);
-      }
+      if (this.hasFactor) this.factor.draw(factorCodes(numbers, this.view.scale("factor")), table);
+      const gram = gramCodes(numbers, n, k, this.view.scale("gram"), () => (this.beyond = true));
+      empty = !numbers.some(Boolean) ? "All zero" : !nonzero(gram) && "No interactions";
+      this.gram.draw(this.cut(gram, n), table);
     } else if (kind === "classes") {
       this.gram.draw(this.cut(numbers, k), this.view.classTable(this.spec.classes));
     } else {
       const codes = rescaled(numbers, frame.scale, this.view.scale("gram"));
       this.beyond = frame.scale > ROUNDED * this.view.scale("gram");
-      gramEmpty = !nonzero(codes);
-      factorEmpty = gramEmpty;
+      empty = !nonzero(codes) && "All zero";
       this.gram.draw(this.cut(codes, k), table);
     }
-    const empty = frame.notice || (factorEmpty ? "All zero" : gramEmpty ? "No interactions" : "");
-    put(this.gram.notice, empty);
-    put(this.factor.notice, this.hasGram ? "" : factorEmpty ? "All zero" : "");
+    const notice = frame.notice || empty || "";
+    put(this.gram.notice, notice);
     put(this.caption, frame.caption);
-    const what = [];
-    if (this.hasFactor) what.push(`${factorLabel}, ${n} by ${k}`);
-    if (this.hasGram)
-      what.push(
-        this.tiles ? `matrix of ${n} by ${k} tiles` : `${gramLabel}, ${n} by ${kind === "factor" ? n : k}`,
-      );
-    const parts = [`${title}: heatmap of ${what.join(" and ")}`, frame.caption, empty].filter(Boolean);
+    const size = this.tiles
+      ? `matrix of ${n} by ${k} tiles`
+      : `${gramLabel}, ${n} by ${kind === "factor" ? n : k}`;
+    const what = this.hasFactor ? `${factorLabel}, ${n} by ${k} and ${size}` : size;
+    const parts = [`${title}: heatmap of ${what}`, frame.caption, notice].filter(Boolean);
     const label = parts.map((part) => part.replace(/\.$/, "")).join(". ");
     if (this.figure.getAttribute("aria-label") !== label) this.figure.setAttribute("aria-label", label);
     return true;
@@ -656,11 +628,11 @@ class Panel {
   cut(codes, stride) {
     const { rows, cols, n, m } = this.window;
     if (rows[1] - rows[0] === n && cols[1] - cols[0] === m) return codes;
-    const out = [];
-    for (let i = rows[0]; i < rows[1]; i++) out.push(codes.subarray(i * stride + cols[0], i * stride + cols[1]));
-    const whole = new Int8Array((rows[1] - rows[0]) * (cols[1] - cols[0]));
-    out.forEach((row, at) => whole.set(row, at * row.length));
-    return whole;
+    const width = cols[1] - cols[0];
+    const out = new Int8Array((rows[1] - rows[0]) * width);
+    for (let i = rows[0]; i < rows[1]; i++)
+      out.set(codes.subarray(i * stride + cols[0], i * stride + cols[1]), (i - rows[0]) * width);
+    return out;
   }
 
   name(i) {
@@ -681,7 +653,8 @@ class Panel {
         const zero = gram ? !meet(support, i, j) : numbers[i * k + j] === 0;
         let value = 0;
         if (gram && !zero) value = dot(numbers, k, i, j);
-        else if (!gram) value = numbers[i * k + j] * (kind === "codes" ? frames[this.shown].scale / LEVELS : 1);
+        else if (!gram)
+          value = numbers[i * k + j] * (kind === "codes" ? frames[this.shown].scale / LEVELS : 1);
         const better =
           best.kind === "skip" || (best.kind === "zero" && !zero) || Math.abs(value) > Math.abs(best.value);
         if (better) best = { i, j, value, kind: zero ? "zero" : "value" };
@@ -704,15 +677,21 @@ class Panel {
           const value = this.isClasses
             ? this.spec.classes[code].label
             : Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
-          emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels ? rowLabels[i] : i, colLabels ? colLabels[j] : j, value);
+          emit(
+            frame,
+            this.tiles ? "tiles" : gramLabel,
+            rowLabels ? rowLabels[i] : i,
+            colLabels ? colLabels[j] : j,
+            value,
+          );
         }
       return;
     }
     for (let i = 0; this.hasFactor && i < n; i++)
       for (let s = 0; s < k; s++)
         if (numbers[i * k + s] !== 0) emit(frame, factorLabel, this.name(i), s, numbers[i * k + s]);
-    const support = this.hasGram ? supports(numbers, n, k) : null;
-    for (let i = 0; this.hasGram && i < n; i++)
+    const support = supports(numbers, n, k);
+    for (let i = 0; i < n; i++)
       for (let j = i + 1; j < n; j++)
         if (meet(support, i, j)) emit(frame, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
   }
@@ -743,8 +722,8 @@ class Panel {
 // ---------------------------------------------------------------------------------------------------- view
 
 class View {
-  constructor(parent) {
-    this.root = make("div", "fmviz-matrix-view", parent);
+  constructor(parent, alone = "") {
+    this.root = make("div", `${alone} fmviz-matrix-view`.trim(), parent);
     this.panelsBox = make("div", "panels", this.root);
     this.emptyBox = make("div", "empty", this.root);
     this.foot = make("div", "foot", this.root);
@@ -766,9 +745,7 @@ class View {
     this.save("SVG", "Download this picture as SVG", () =>
       this.download(new Blob([this.svg()], { type: "image/svg+xml" }), "svg"),
     );
-    this.save("PNG", "Download this picture as PNG", () =>
-      this.picture().toBlob((blob) => this.download(blob, "png")),
-    );
+    this.save("PNG", "Download this picture as PNG", () => this.png());
     this.tip = make("div", "tip", this.root);
     this.tip.setAttribute("aria-hidden", "true");
     this.said = make("div", "said", this.root);
@@ -784,8 +761,6 @@ class View {
     this.asked = 0;
     this.resizer = new ResizeObserver(() => this.layout());
     this.resizer.observe(this.root);
-    this.onResolution = () => this.watchResolution();
-    this.watchResolution();
   }
 
   bar() {
@@ -813,7 +788,9 @@ class View {
   classTable(classes) {
     const table = lookup(this.colors);
     const bytes = new Uint8ClampedArray(table.buffer);
-    classes.forEach((one, code) => bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)));
+    classes.forEach((one, code) =>
+      bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)),
+    );
     return table;
   }
 
@@ -824,13 +801,6 @@ class View {
     button.title = title;
     button.setAttribute("aria-label", title);
     button.addEventListener("click", action);
-  }
-
-  watchResolution() {
-    if (this.resolution) this.resolution.removeEventListener("change", this.onResolution);
-    this.resolution = matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
-    this.resolution.addEventListener("change", this.onResolution);
-    if (this.header) this.layout();
   }
 
   update(header) {
@@ -844,6 +814,7 @@ class View {
       if (!header.signed) this.colors.positive = this.colors.magnitude;
       this.table = lookup(this.colors);
       this.root.dataset.theme = dark ? "dark" : "light";
+      this.root.closest(".fmviz").classList.toggle("dark", dark);
     }
     if (!same) {
       while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
@@ -892,16 +863,20 @@ class View {
       this.steering = wanted;
     }
     if (!header.player) return;
-    const most = header.panels.reduce((a, b) => (b.frames.length > a.frames.length ? b : a), header.panels[0]);
-    this.driver.take(most ? most.frames.map((frame) => frame.key) : [], header.player === "rests");
+    const most = header.panels.reduce(
+      (a, b) => (b.frames.length > a.frames.length ? b : a),
+      header.panels[0],
+    );
+    this.driver.take(most ? most.frames.map((frame) => frame.key) : [], header);
   }
 
   // A picked cell stays marked while new data still has it.
   keepPick() {
     if (!this.picked) return;
     const [panel, picture, cell] = this.picked;
-    const here = this.panels.includes(panel) && (picture === panel.gram ? panel.hasGram : panel.hasFactor);
-    const wide = here && picture === panel.gram && panel.spec.kind === "factor" ? panel.spec.rows : panel.spec.cols;
+    const here = this.panels.includes(panel) && (picture === panel.gram || panel.hasFactor);
+    const wide =
+      here && picture === panel.gram && panel.spec.kind === "factor" ? panel.spec.rows : panel.spec.cols;
     if (!here || cell.rows[1] > panel.spec.rows || cell.cols[1] > wide) this.picked = null;
   }
 
@@ -910,18 +885,11 @@ class View {
   }
 
   legend() {
-    const used = {
-      factor: this.panels.some((p) => p.hasFactor),
-      gram: this.panels.some((p) => p.hasGram),
-    };
     for (const part of ["factor", "gram"]) {
       const { box, name, ramp, ticks } = this.bars[part];
-      box.style.display = used[part] ? "" : "none";
-      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram && !p.isClasses));
-      if (!shown.length) box.style.display = "none";
-      const labels = shown
-        .filter((p) => p.spec.kind === "factor")
-        .map((p) => (part === "factor" ? p.spec.factorLabel : p.spec.gramLabel));
+      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : !p.isClasses));
+      box.style.display = shown.length ? "" : "none";
+      const labels = shown.filter((p) => p.spec.kind === "factor").map((p) => p.spec[`${part}Label`]);
       put(name, [...new Set(labels)].join(", "));
       const top = this.header.scales[part];
       const signed = this.header.signed;
@@ -1038,27 +1006,21 @@ class View {
   }
 
   // Outlines the same place in every panel of the same shape.
-  markAll(panel, picture, cell) {
-    const { rows, cols, kind } = panel.spec;
+  markAll(panel, { part, n, m }, { rows, cols }) {
+    const gram = part === "gram";
     for (const other of this.panels) {
-      const same = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
-      const { n, m } = other.gram;
-      const alike = picture === panel.gram ? other.hasGram && n === picture.n && m === picture.m : same;
-      const both = alike && other.hasFactor && other.hasGram;
-      const bands = [{ rows: cell.rows }, { rows: cell.cols }];
-      if (picture === panel.gram) {
-        other.gram.mark(alike ? [cell] : []);
-        other.factor.mark(both ? bands : []);
-      } else {
-        other.factor.mark(alike ? [cell] : []);
-        other.gram.mark(both ? [{ rows: cell.rows }] : []);
-      }
+      const alike = (gram || other.hasFactor) && other[part].n === n && other[part].m === m;
+      other.gram.mark(alike ? [gram ? { rows, cols } : { rows }] : []);
+      other.factor.mark(
+        !alike || !other.hasFactor ? [] : gram ? [{ rows }, { rows: cols }] : [{ rows, cols }],
+      );
     }
   }
 
   // Draws some rows and columns alone, or all of them again; the picture is laid out anew.
   zoom(zoomed) {
-    const small = zoomed && zoomed.rows[1] - zoomed.rows[0] >= zoomed.n && zoomed.cols[1] - zoomed.cols[0] >= zoomed.m;
+    const small =
+      zoomed && zoomed.rows[1] - zoomed.rows[0] >= zoomed.n && zoomed.cols[1] - zoomed.cols[0] >= zoomed.m;
     this.zoomed = small ? null : zoomed;
     this.panels.forEach((panel) => (panel.cursor = null));
     this.picked = null;
@@ -1080,13 +1042,19 @@ class View {
 
   // The arrow keys go from cell to cell; Enter is a click; + and − come closer and go back.
   key(panel, event) {
-    const picture = panel.hasGram ? panel.gram : panel.factor;
+    const picture = panel.gram;
     if (this.header.zoom && ["+", "-", "Escape"].includes(event.key)) {
       const { rows, cols, n, m } = panel.window;
       const at = this.pointed && this.pointed[0] === panel ? picture.cell(this.pointed[2]) : null;
       event.preventDefault();
       if (event.key === "Escape") this.zoom(null);
-      else this.closer(panel, picture, at || { rows, cols, n, m }, event.key === "+" ? ZOOMED_IN : 1 / ZOOMED_IN);
+      else
+        this.closer(
+          panel,
+          picture,
+          at || { rows, cols, n, m },
+          event.key === "+" ? ZOOMED_IN : 1 / ZOOMED_IN,
+        );
       return;
     }
     const { width: columns, height: rows } = picture.canvas;
@@ -1156,22 +1124,10 @@ class View {
       panel.gram.mark([]);
     }
     if (this.picked) this.markAll(...this.picked);
-    else if (this.header && this.header.mark) this.markFixed(this.header.mark);
-  }
-
-  // Outlines a cell that the page has chosen, and in QQᵀ what an entry of Q takes part in.
-  markFixed({ picture, row, col }) {
-    const rows = row < 0 ? null : [row, row + 1];
-    const cols = col < 0 ? null : [col, col + 1];
-    const bands = (ranges) => ranges.filter((range) => range.rows || range.cols);
-    for (const panel of this.panels) {
-      if (picture === "gram") {
-        if (panel.hasGram) panel.gram.mark([{ rows, cols }]);
-        if (panel.hasFactor) panel.factor.mark(bands([{ rows }, { rows: cols }]));
-      } else if (panel.hasFactor) {
-        panel.factor.mark([{ rows, cols }]);
-        if (panel.hasGram) panel.gram.mark(bands([{ rows }, { cols: rows }]));
-      }
+    else if (this.header?.mark) {
+      const { row, col } = this.header.mark;
+      const [rows, cols] = [row, col].map((at) => (at < 0 ? null : [at, at + 1]));
+      this.panels.forEach(({ gram }) => gram.mark([{ rows, cols }]));
     }
   }
 
@@ -1190,46 +1146,26 @@ class View {
     });
   }
 
-  // The current picture on one canvas, at twice the size on screen.
-  picture() {
-    const scale = 2;
-    const { width, height, items } = this.scene();
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    const ctx = canvas.getContext("2d");
-    ctx.scale(scale, scale);
-    ctx.imageSmoothingEnabled = false;
-    ctx.textBaseline = "middle";
-    for (const { kind, x, y, w, h, ...item } of items) {
-      if (kind === "image") ctx.drawImage(item.image, x, y, w, h);
-      if (kind === "line") {
-        ctx.strokeStyle = item.color;
-        ctx.strokeRect(x, y, w, h);
-      }
-      if (kind === "box") {
-        ctx.fillStyle = item.color;
-        ctx.beginPath();
-        ctx.roundRect(x, y, w, h, item.radius);
-        ctx.fill();
-      }
-      if (kind === "text") {
-        ctx.font = `${item.weight} ${item.size} ${item.family}`;
-        ctx.fillStyle = item.color;
-        ctx.globalAlpha = item.opacity;
-        ctx.fillText(item.text, x, y + h / 2);
-        ctx.globalAlpha = 1;
-      }
-    }
-    return canvas;
+  // The current picture at twice the size on screen.
+  async png() {
+    const image = new Image();
+    image.src = `data:image/svg+xml,${encodeURIComponent(this.svg())}`;
+    await image.decode();
+    const canvas = make("canvas");
+    [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => this.download(blob, "png"));
   }
 
-  // The same as SVG: letters are letters, the cells of a matrix are pixels of an image in it.
+  // The current picture: letters are letters, the cells of a matrix are pixels of an image in it.
   svg() {
     const { width, height, items } = this.scene();
     const attributes = (values) =>
       Object.entries(values)
-        .map(([name, value]) => ` ${name}="${escaped(typeof value === "number" ? String(+value.toFixed(2)) : value)}"`)
+        .map(
+          ([name, value]) =>
+            ` ${name}="${escaped(typeof value === "number" ? String(+value.toFixed(2)) : value)}"`,
+        )
         .join("");
     const parts = items.map(({ kind, x, y, w, h, ...item }) => {
       const at = { x, y, width: w, height: h };
@@ -1240,7 +1176,13 @@ class View {
       if (kind === "line") return `<rect${attributes({ ...at, fill: "none", stroke: item.color })}/>`;
       if (kind === "box") return `<rect${attributes({ ...at, rx: item.radius, fill: item.color })}/>`;
       const font = { "font-family": item.family, "font-size": item.size, "font-weight": item.weight };
-      const place = { x, y: y + h / 2, "dominant-baseline": "central", fill: item.color, opacity: item.opacity };
+      const place = {
+        x,
+        y: y + h / 2,
+        "dominant-baseline": "central",
+        fill: item.color,
+        opacity: item.opacity,
+      };
       return `<text${attributes({ ...place, ...font })}>${escaped(item.text)}</text>`;
     });
     const size = attributes({ width, height, viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}` });
@@ -1255,9 +1197,14 @@ class View {
     const footTop = this.foot.getBoundingClientRect().top - base.top;
     const width = base.width + 2 * pad;
     const height = footTop + this.foot.offsetHeight + 2 * pad;
-    const background = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+    const background = style.getPropertyValue("--paper").trim();
     const items = [{ kind: "box", x: 0, y: 0, w: width, h: height, color: background, radius: 0 }];
-    const place = (r) => ({ x: r.left - base.left + pad, y: r.top - base.top + pad, w: r.width, h: r.height });
+    const place = (r) => ({
+      x: r.left - base.left + pad,
+      y: r.top - base.top + pad,
+      w: r.width,
+      h: r.height,
+    });
     const line = getComputedStyle(this.saves.firstChild).borderTopColor;
     for (const element of this.root.querySelectorAll("canvas, .square, .chip, .notice")) {
       const r = element.getBoundingClientRect();
@@ -1282,7 +1229,14 @@ class View {
       const own = getComputedStyle(parent);
       const font = { weight: own.fontWeight, size: own.fontSize, family: own.fontFamily };
       for (const [text, rect] of lines(node, range))
-        items.push({ kind: "text", ...place(rect), ...font, text, color: own.color, opacity: Number(own.opacity) });
+        items.push({
+          kind: "text",
+          ...place(rect),
+          ...font,
+          text,
+          color: own.color,
+          opacity: Number(own.opacity),
+        });
     }
     return { width, height, items };
   }
@@ -1306,7 +1260,6 @@ class View {
   destroy() {
     cancelAnimationFrame(this.asked);
     this.resizer.disconnect();
-    this.resolution.removeEventListener("change", this.onResolution);
     if (this.driver) this.driver.destroy();
     this.root.remove();
     this.panels = [];
@@ -1316,7 +1269,8 @@ class View {
 
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ENTITIES[c]);
-const quoted = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
+const quoted = (value) =>
+  /[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
 
 // The lines into which the browser has wrapped a text node, each [text, rectangle].
 function lines(node, range) {
