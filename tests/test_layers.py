@@ -66,6 +66,11 @@ FLOORS: dict[str, Floor] = {
         ("engine", "metrics", "tables", "lab", "figures", "stage"),
         (*_TABLES, "jinja2", "markupsafe"),
     ),
+    "interactive": Floor(
+        ("fmviz/interactive.py",),
+        ("engine", "metrics", "estimators", "lab", "figures", "stage", "report"),
+        ("anywidget", "numpy", "sklearn", "traitlets"),
+    ),
     "cli": Floor(
         ("fmviz/cli/", "fmviz/__main__.py"),
         ("engine", "names", "metrics", "package", "estimators", "tables", "lab", "figures", "report"),

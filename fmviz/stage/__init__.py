@@ -59,4 +59,4 @@ def module() -> str:
     Its default export called with a component draws it for Streamlit; without one it is what anywidget takes.
     In a page, it draws every payload that stands there as JSON.
     """
-    return f"{''.join(map(read, _SCRIPTS))}\nconst STYLE = {json.dumps(read('stage.css'))};\n"
+    return f"const STYLE = {json.dumps(read('stage.css'))};\n\n{''.join(map(read, _SCRIPTS))}"

@@ -87,10 +87,8 @@ class Chart {
     const { marks } = this.owner;
     const { rows, x, xlog } = this.spec;
     const scale = xlog ? Math.log10 : (value) => value;
-    const ends = rows
-      .flatMap(({ series }) => series.map((one) => this.numbers(one).xs))
-      .flatMap((xs) => [xs[0], xs.at(-1)]);
-    const [first, last] = [Math.min, Math.max].map((end) => end(...ends.filter(finite)));
+    const known = rows.flatMap(({ series }) => series.flatMap((one) => this.numbers(one).xs)).filter(finite);
+    const [first, last] = this.spec.ends || [Math.min(...known), Math.max(...known)];
     const width = this.svg.clientWidth || this.box.clientWidth;
     this.svg.replaceChildren();
     if (!width) return;
@@ -99,7 +97,7 @@ class Chart {
     const inner = width - INSET.left - INSET.right;
     const across = (value) => INSET.left + ((scale(value) - this.first) / this.breadth) * inner;
     [first, x, last].forEach((end, at) =>
-      put(this.ends[at], !x || end === undefined ? "" : at === 1 ? x : short(end)),
+      put(this.ends[at], !x || !finite(first) ? "" : at === 1 ? x : short(end)),
     );
     const each = (CHART_HEIGHT - 6 * (rows.length - 1)) / rows.length;
     rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, across));

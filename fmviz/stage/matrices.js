@@ -325,7 +325,7 @@ class Player {
 
 // The number of a frame by its name: a strength such as 0.01, or an epoch such as "epoch 1,200".
 function numeric(key) {
-  const digits = key.replace(/^epoch |,/g, "").trim();
+  const digits = key.replace(/^(epoch|λ =) |,/gi, "").trim();
   return digits === "" ? NaN : Number(digits);
 }
 

@@ -21,7 +21,7 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 
 if TYPE_CHECKING:
-    from fmviz.report import Outcome
+    pass
 
 SHOWN = 500
 _NAMED = 5
@@ -233,14 +233,14 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
             data={name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
-        widgets.download_report("runs_report", partial(_outcome, run, runs, source), f"report-{run.id}.html")
+        widgets.save_page("runs_report", partial(_page, run, runs, source), f"run-{run.id}")
         widgets.python_block(source)
 
 
-def _outcome(run: StoredRun, runs: RunStore, source: str) -> Outcome:
-    from fmviz.report import of_stored
+def _page(run: StoredRun, runs: RunStore, source: str) -> str:
+    from fmviz.report import html, of_stored
 
-    return of_stored(run, runs, source)
+    return html(of_stored(run, runs, source))
 
 
 def _empty(settings: Settings) -> None:

@@ -1,0 +1,294 @@
+"""Show fitted machines, paths and experiments in a notebook, or save them as a page."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from fmviz.engine.models import MODELS
+from fmviz.estimators import OrdinalRegressor
+from fmviz.estimators.base import ModelEstimator
+from fmviz.figures import training as curves
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab.background.thinned import ThinnedWeights, thin
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+from fmviz.lab.runs.program import program
+from fmviz.lab.store.table import title_of_settings
+from fmviz.paths import PathPoint
+from fmviz.report import Outcome, html, learned, page, picture_of
+from fmviz.stage import Panel, module
+from fmviz.stage.pictures import MOST_FRAMES, Picture, chart_of
+
+_OUTPUTS = 6
+# Seconds between pictures of a run.
+_PAUSE = 0.15
+
+
+def show(x: Any) -> Any:
+    """Show a fitted machine, a path or an experiment in a notebook: Jupyter, marimo or VS Code.
+
+    Parameters
+    ----------
+    x : estimator, DataFrame, sequence of PathPoint or Experiment
+        A fitted estimator; what `fmviz.regularization_path` returns or `fmviz.paths.iterate_path` yields,
+        with a slider for λ; or an experiment, which is trained in a thread and seen live, with a slider for
+        its epochs when it has ended. Closing the widget ends the training.
+
+    Returns
+    -------
+    anywidget.AnyWidget
+        The widget, with the picture in ``payload``.
+
+    Raises
+    ------
+    ImportError
+        If anywidget is not installed.
+    TypeError
+        If `x` is of another kind.
+    """
+    stage = _widget()
+    if not isinstance(x, Experiment):
+        return stage(payload=_picture(x).reduced()[0].payload())
+    widget = stage(payload=Picture(state=("Loading", "", "Loading the data …")).payload())
+    # Under marimo, a thread of its own kind may speak to the browser.
+    kind = getattr(sys.modules.get("marimo"), "Thread", threading.Thread)
+    kind(target=_follow, args=(widget, x), daemon=True).start()
+    return widget
+
+
+def save(x: Any, file: str | Path) -> Path:
+    """Save a fitted machine, a path or an experiment as a page that opens without a server or a network.
+
+    Parameters
+    ----------
+    x : estimator, DataFrame, sequence of PathPoint or Experiment
+        As for `show`; an experiment is trained first.
+    file : str or Path
+        The file of HTML, of at most 2 MB. Of many frames or features some are left out, which the page says.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    TypeError
+        If `x` is of another kind.
+    """
+    file = Path(file)
+    if isinstance(x, Experiment):
+        *_, outcome = _outcomes(x)
+        text = html(outcome)
+    else:
+        text = page(*_words(x), [("", _picture(x))], **_sections(x))
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@cache
+def _widget() -> Any:
+    try:
+        import anywidget
+        import traitlets
+    except ImportError as error:
+        raise ImportError(
+            'fmviz.show draws with anywidget, which is not installed: pip install "fmviz[notebook]". '
+            "fmviz.save needs no such package."
+        ) from error
+
+    class Stage(anywidget.AnyWidget):
+        _esm = module()
+        payload = traitlets.Bytes().tag(sync=True)
+
+    return Stage
+
+
+# ------------------------------------------------------------------------------------- machines and paths
+
+
+def _picture(x: Any) -> Picture:
+    if isinstance(x, OrdinalRegressor):
+        x = x.estimator_
+    if isinstance(x, BaseEstimator):
+        return _of_machine(x)
+    # A part of the table of a path has lost its fits.
+    points = getattr(x, "points", () if hasattr(x, "columns") or not isinstance(x, Iterable) else x)
+    points = [*points]
+    if not points or not all(isinstance(point, PathPoint) for point in points):
+        raise TypeError(
+            f"{type(x).__name__} is neither a fitted machine, a path nor an experiment. Paths are what "
+            "fmviz.regularization_path returns and fmviz.paths.iterate_path yields."
+        )
+    return _of_path(getattr(x, "model", MODELS["fm"]), points)
+
+
+def _of_machine(machine: Any) -> Picture:
+    check_is_fitted(machine)
+    color = regularizer_color(str(getattr(machine, "regularizer", "")))
+    names = [str(name) for name in getattr(machine, "feature_names_in_", range(machine.n_features_in_))]
+    if not isinstance(machine, ModelEstimator):
+        # The mean over samples, of one output.
+        P = np.asarray(machine.P_).reshape(-1, *np.shape(machine.P_)[-2:])
+        W = np.einsum("sik,sjk->ij", P, P, optimize=True) / len(P)
+        panel, features, words = learned(MODELS["fm"], [("", "", ThinnedWeights(W, len(W)))], color)
+        return Picture([panel], [names[j] for j in features], omitted=words)
+    outputs = machine._fitted_target.output_names
+    outputs = outputs if machine._fitted_model.n_outputs_of(machine._parameters) > 1 else [None]
+    panels: list[Panel] = []
+    for output in outputs[:_OUTPUTS]:
+        model, parameters, *_ = machine._fit_of(output)
+        alone = parameters.replace(P=parameters.P[: len(names)], w=parameters.w[: len(names)])
+        title = "Learned" if output is None else str(output)
+        panel, features, words = learned(model, [("", "", alone)], color, title)
+        panels.append(panel)
+    history = machine.history_.to_dict("records")
+    plots = {"Objective": curves.objective(color), "What the model uses": curves.uses()}
+    charts = [chart_of(title, plot) for title, plot in plots.items() if len(history) > 1]
+    return Picture(panels, [names[j] for j in features], charts, history, omitted=words)
+
+
+def _of_path(model: Any, points: Sequence[PathPoint]) -> Picture:
+    rising = sorted(points, key=_strength)
+    orders = {name: [p for p in rising if p.order == name] for name in dict.fromkeys(p.order for p in points)}
+    colors = dict(zip(orders, (curves.ORANGE, curves.BLUE, curves.PURPLE), strict=False))
+    panels = []
+    for order, fits in orders.items():
+        title = "Along λ" if len(orders) == 1 else f"Fits {order}"
+        frames = [(f"λ = {_strength(p):.4g}", "", model.of_output(p.snapshot.parameters, 0)[1]) for p in fits]
+        single = model.of_output(fits[0].snapshot.parameters, 0)[0]
+        panel, features, words = learned(single, frames, colors[order], title)
+        panels.append(panel)
+    fits = next(iter(orders.values()))
+    losses = [point.validation for point in fits]
+    start = len(fits) // 2 if np.isnan(losses).all() else int(np.nanargmin(losses))
+    charts = [
+        {
+            "title": title,
+            "x": "λ",
+            "xlog": _strength(fits[0]) > 0,
+            "rows": [
+                {
+                    "zero": zero,
+                    "log": not zero,
+                    "top": 0.0,
+                    "series": [
+                        {
+                            "name": order if len(orders) > 1 else "",
+                            "color": colors[order],
+                            "x": [*map(_strength, own)],
+                            "y": [point.record()[column] for point in own],
+                        }
+                        for order, own in orders.items()
+                    ],
+                }
+            ],
+        }
+        for column, title, zero in (
+            ("used_interactions", "Interactions", True),
+            ("used_features", "Features", True),
+            ("objective", "Objective", False),
+            ("validation_loss", "Validation loss", False),
+        )
+        if np.isfinite([point.record()[column] for point in fits]).any()
+    ]
+    names = [str(j) for j in features]
+    return Picture(panels, names, charts, along="values of λ", start=start, omitted=words)
+
+
+def _strength(point: PathPoint) -> float:
+    return point.lambda_sparse
+
+
+def _words(x: Any) -> tuple[str, list[str]]:
+    """Return a title, and sentences on what is shown."""
+    if isinstance(x, BaseEstimator):
+        message = getattr(getattr(x, "status_", None), "message", "")
+        return type(x).__name__, [message, "Every cell is the weight of a pair of features."]
+    return "A path along λ", ["Every cell is the weight of a pair of features; the slider moves λ."]
+
+
+def _sections(x: Any) -> dict[str, Any]:
+    """Return the listed pairs and the settings of a machine, and the table of a path."""
+    if not isinstance(x, BaseEstimator):
+        points = getattr(x, "points", x)
+        return {"pairs": [{"output": "", "strongest": "", "words": "", "rows": [p.record() for p in points]}]}
+    settings = {name: value for name, value in x.get_params(deep=False).items() if value is not None}
+    if not hasattr(x, "interactions"):
+        return {"settings": settings}
+    rows = x.interactions(top=20).to_dict("records")
+    first = rows[0] if rows else {}
+    pair = {
+        "output": "",
+        "strongest": ""
+        if "feature_i" not in first
+        else f"{first['feature_i']} and {first['feature_j']}: where both are there, f "
+        f"{'rises' if first['weight'] > 0 else 'falls'} by {abs(first['weight']):.3g}.",
+        "words": "The largest weights are listed.",
+        "rows": rows,
+    }
+    return {"pairs": [pair], "settings": settings}
+
+
+# ------------------------------------------------------------------------------------------------ training
+
+
+def _follow(widget: Any, experiment: Experiment) -> None:
+    """Train, and show the run; what goes wrong is said in the widget."""
+    sent = turn = 0.0
+    try:
+        for outcome in _outcomes(experiment):
+            if widget.comm is None:
+                return
+            ended = outcome.message
+            if not ended and time.monotonic() < sent + _PAUSE:
+                continue
+            turn, sent = turn + 1, time.monotonic()
+            words = f"Epoch {outcome.epoch:,} of at most {experiment.max_epochs:,}."
+            state = ("Ended", "good", ended) if ended else ("Running", "going", words)
+            shown = outcome if ended else replace(outcome, frames=outcome.frames[-1:])
+            pictures = [p for o in shown.each()[:_OUTPUTS] if (p := picture_of(o, state=state)) is not None]
+            panels = [panel for picture in pictures for panel in picture.panels]
+            picture = replace(pictures[0], panels=panels, turn=int(turn)).reduced()[0]
+            widget.payload = picture.payload()
+    except Exception as error:
+        widget.payload = Picture(state=("Failed", "bad", str(error)), turn=-1).payload()
+
+
+def _outcomes(experiment: Experiment) -> Iterator[Outcome]:
+    """Train, and yield how far it is; the last has a message."""
+    run = Run.prepare(experiment)
+    frames: list[tuple[str, str, Any]] = []
+    records: list[dict[str, Any]] = []
+    stride = 1
+    for snapshot in run.snapshots():
+        if len(frames) >= 2 * MOST_FRAMES:
+            del frames[1::2]
+            stride *= 2
+        if frames and len(records) % stride:
+            frames.pop()
+        caption = f"{snapshot.used_interactions:,} interactions"
+        frames.append((f"epoch {snapshot.epoch:,}", caption, thin(snapshot.parameters)))
+        records.append(snapshot.record())
+        yield Outcome(
+            title_of_settings(experiment.to_dict(), snapshot.epoch),
+            experiment,
+            run.problem.model,
+            "" if snapshot.status is None else snapshot.status.message,
+            records,
+            snapshot.parameters,
+            run.dataset,
+            program=program(experiment),
+            frames=[*frames],
+        )
