@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fmviz
+from fmviz.lab.search.arena import arena_fits, arena_plan
+from fmviz.lab.search.strength_path import path_program
+from fmviz.ui import arena
 
 project = "fmviz"
 copyright = "the fmviz developers"
@@ -37,6 +42,19 @@ def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines:
             lines[at] = re.sub(r"(?<!\\)\|", r"\\|", line)
 
 
+def save_pages(app: Any) -> None:
+    """Save the pages that the documents show: the arena of the start page, and a training run."""
+    folder = Path(app.outdir) / "saved"
+    folder.mkdir(parents=True, exist_ok=True)
+    plan = arena_plan()
+    panels = arena.models_along(plan, SimpleNamespace(items=[*arena_fits(plan)]), plan.lambdas)
+    start, program = plan.lambdas.index(0.1), path_program(plan)
+    text = arena.page("Regularizers under one λ", plan.base, panels, start=start, program=program)
+    (folder / "arena.html").write_text(text, encoding="utf-8")
+    fmviz.save(fmviz.Experiment(dataset="planted_interactions", init_scale=0.3), folder / "run.html")
+
+
 def setup(app: Any) -> None:
-    """Escape docstrings before numpydoc reads them."""
+    """Escape docstrings before numpydoc reads them, and save the pages that are shown."""
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
+    app.connect("builder-inited", save_pages)

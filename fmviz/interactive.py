@@ -31,6 +31,7 @@ from fmviz.stage import Panel, module
 from fmviz.stage.pictures import MOST_FRAMES, Picture, chart_of
 
 _OUTPUTS = 6
+_LISTED = 20
 # Seconds between pictures of a run.
 _PAUSE = 0.15
 
@@ -87,7 +88,7 @@ def save(x: Any, file: str | Path) -> Path:
     TypeError
         If `x` is of another kind.
     """
-    file = Path(file)
+    file, x = Path(file), [*x] if isinstance(x, Iterator) else x
     if isinstance(x, Experiment):
         *_, outcome = _outcomes(x)
         text = html(outcome)
@@ -137,7 +138,7 @@ def _picture(x: Any) -> Picture:
 def _of_machine(machine: Any) -> Picture:
     check_is_fitted(machine)
     color = regularizer_color(str(getattr(machine, "regularizer", "")))
-    names = [str(name) for name in getattr(machine, "feature_names_in_", range(machine.n_features_in_))]
+    names = getattr(machine, "feature_names_in_", [f"feature {j}" for j in range(machine.n_features_in_)])
     if not isinstance(machine, ModelEstimator):
         # The mean over samples, of one output.
         P = np.asarray(machine.P_).reshape(-1, *np.shape(machine.P_)[-2:])
@@ -203,7 +204,7 @@ def _of_path(model: Any, points: Sequence[PathPoint]) -> Picture:
         )
         if np.isfinite([point.record()[column] for point in fits]).any()
     ]
-    names = [str(j) for j in features]
+    names = [f"feature {j}" for j in features]
     return Picture(panels, names, charts, along="values of λ", start=start, omitted=words)
 
 
@@ -220,25 +221,17 @@ def _words(x: Any) -> tuple[str, list[str]]:
 
 
 def _sections(x: Any) -> dict[str, Any]:
-    """Return the listed pairs and the settings of a machine, and the table of a path."""
+    """Return the strongest pairs and the settings of a machine, and the table of a path."""
     if not isinstance(x, BaseEstimator):
-        points = getattr(x, "points", x)
-        return {"pairs": [{"output": "", "strongest": "", "words": "", "rows": [p.record() for p in points]}]}
+        return {"tables": [("The fits", [point.record() for point in getattr(x, "points", x)])]}
     settings = {name: value for name, value in x.get_params(deep=False).items() if value is not None}
-    if not hasattr(x, "interactions"):
-        return {"settings": settings}
-    rows = x.interactions(top=20).to_dict("records")
-    first = rows[0] if rows else {}
-    pair = {
-        "output": "",
-        "strongest": ""
-        if "feature_i" not in first
-        else f"{first['feature_i']} and {first['feature_j']}: where both are there, f "
-        f"{'rises' if first['weight'] > 0 else 'falls'} by {abs(first['weight']):.3g}.",
-        "words": "The largest weights are listed.",
-        "rows": rows,
-    }
-    return {"pairs": [pair], "settings": settings}
+    rows = x.interactions(top=_LISTED).to_dict("records") if hasattr(x, "interactions") else []
+    for row in rows:
+        if "feature_i" in row:
+            verb = "rises" if row["weight"] > 0 else "falls"
+            both = f"{row['feature_i']} and {row['feature_j']}"
+            row["in words"] = f"For a unit of each of {both}, f {verb} by {abs(row['weight']):.3g}."
+    return {"tables": [("The largest weights", rows)], "settings": settings}
 
 
 # ------------------------------------------------------------------------------------------------ training

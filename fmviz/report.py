@@ -76,7 +76,7 @@ MOST_BYTES = 2_000_000
 # Of the matrices of a page, until it is small enough.
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
-    **dict.fromkeys(("cards", "pairs", "sets", "bases", "linear", "pictures"), ()),
+    **dict.fromkeys(("cards", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
     **dict.fromkeys(("columns", "data", "settings", "program", "model"), None),
     "more_outputs": 0,
 }

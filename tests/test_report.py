@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import gzip
+import json
 import re
 from html.parser import HTMLParser
+from importlib.util import find_spec
 
 import numpy as np
+import pandas as pd
 import pytest
 from inline_executor import InlineExecutor
+from ui.driving import decode
 
+import fmviz
+from fmviz import report
 from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models import MODELS
+from fmviz.engine.problem import Problem
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
@@ -20,7 +29,10 @@ from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runs.program import with_header
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.table import title_of_settings
+from fmviz.paths import iterate_path
 from fmviz.report import SHOWN_PAIRS, Outcome, html, of_stored
+from fmviz.stage import FactorFrame, Panel, module
+from fmviz.stage.pictures import Picture
 from fmviz.tables.scaling import Scaling
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "validation": 0.2}
@@ -199,6 +211,76 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     w = view.parameters.w[np.argmax(np.abs(view.parameters.w))]
     assert f"<td class=n>{50 * w:.5g}</td>" in page
     assert f"Bias {200 + 50 * view.parameters.intercept:.5g}." in text
+
+
+# ------------------------------------------------------------------------------------------ pages of others
+
+
+def pictures_in(page: str) -> list[tuple[dict, bytes]]:
+    """Return the header and the numbers of every picture of a page."""
+    found = re.findall(r'<script type="application/json" class="fmviz">(.*?)</script>', page)
+    return [decode(gzip.decompress(base64.b64decode(json.loads(text)["payload"]))) for text in found]
+
+
+def of_factors(d: int, frames: int, rank: int = 3) -> Picture:
+    P = np.random.default_rng(0).normal(size=(d, rank)) * (np.arange(d)[:, None] % 3 > 0)
+    panel = Panel("Learned", [FactorFrame(P * (t + 1), f"epoch {t}") for t in range(frames)], color="#123456")
+    return Picture([panel], [f"</script>{j}" for j in range(d)])
+
+
+def test_the_module_has_no_imports_and_a_fallback_for_every_colour():
+    assert not re.search(r"^\s*import\b|import\(|fetch\(|XMLHttpRequest|</script", module(), re.MULTILINE)
+    assert module().count("export default") == 1
+    assert not re.findall(r"var\(--st-[\w-]+\)", module())
+
+
+def test_a_page_is_small_whole_and_says_what_it_leaves_out():
+    page = report.page("T", ["<b>"], [("", of_factors(300, 100, 30))])
+    assert len(page.encode()) <= report.MOST_BYTES
+    assert "&lt;b&gt;" in page
+    assert not re.search(r"(src|href)=", page)
+    assert "Matrices have the 200 strongest of 200 used features; the data have 300." in page
+    kept = int(re.search(r"(\d+) of 100 epochs are here", page)[1])
+    ((header, _),) = pictures_in(page)
+    (panel,) = header["panels"]
+    assert (panel["rows"], len(panel["frames"])) == (200, kept)
+    assert 1 < kept <= 60
+    assert header["names"][0] == "</script>1"
+
+
+def test_exact_zeros_stay_zeros_in_a_page():
+    picture = of_factors(30, 2)
+    ((header, body),) = pictures_in(report.page("T", [], [("", picture)]))
+    for drawn, frame in zip(header["panels"][0]["frames"], picture.panels[0].frames, strict=True):
+        values = np.frombuffer(body, np.float32, 90, drawn["at"]).reshape(30, 3)
+        np.testing.assert_array_equal(values == 0, frame.values == 0)
+
+
+X, Y, _ = fmviz.datasets.make_sparse_interactions(60, d_true=4, b=2, d_noise=2, random_state=0)
+
+
+def test_machines_paths_and_experiments_are_saved(tmp_path):
+    machine = fmviz.FactorizationMachineRegressor(rank=2, lambda_p=0.1, random_state=0).fit(
+        pd.DataFrame(X, columns=list("abcdef")), Y
+    )
+    path = fmviz.regularization_path(X, Y, [0.1, 0.5, 2.0], rank=2, lambda_p=0.1, random_state=0)
+    experiment = Experiment(**SMALL, dataset="balance_scale", lambda_sparse=0.001)
+    for number, (thing, frames) in enumerate(((machine, 1), (path, 3), (path.points, 3), (experiment, 21))):
+        page = fmviz.save(thing, tmp_path / f"{number}.html").read_text(encoding="utf-8")
+        ((header, _),) = pictures_in(page)
+        assert len(header["panels"][0]["frames"]) == frames
+    assert "For a unit of each of " in (tmp_path / "0.html").read_text(encoding="utf-8")
+    with pytest.raises(TypeError, match="neither a fitted machine, a path nor an experiment"):
+        fmviz.save(path[:2], tmp_path / "part.html")
+
+
+def test_a_notebook_shows_what_is_fitted_or_says_what_it_needs():
+    points = [*iterate_path(Problem.build(X, Y), [0.5], random_state=0)]
+    if find_spec("anywidget") is None:
+        with pytest.raises(ImportError, match=r'pip install "fmviz\[notebook\]"'):
+            fmviz.show(points)
+    else:
+        assert fmviz.show(points).payload.startswith(b"FMV1")
 
 
 def test_runs_are_called_by_their_data_and_their_last_strength():

@@ -997,10 +997,12 @@ class View {
     put(this.tipWhere, where);
     put(this.tipValue, value);
     this.tip.classList.add("on");
-    const { offsetWidth: w, offsetHeight: h } = this.tip;
+    // Hosts may have moved what fixed places are counted from.
+    this.tip.style.transform = "none";
+    const { left: x, top: y, width: w, height: h } = this.tip.getBoundingClientRect();
     const left = Math.min(event.clientX + 14, window.innerWidth - w - 8);
     const top = event.clientY + 18 + h > window.innerHeight ? event.clientY - h - 12 : event.clientY + 18;
-    this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    this.tip.style.transform = `translate(${Math.round(left - x)}px, ${Math.round(top - y)}px)`;
     this.markAll(panel, picture, cell);
     return undefined;
   }

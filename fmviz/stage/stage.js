@@ -184,7 +184,9 @@ function shadow(element) {
 
 // A notebook, by anywidget: the trait `payload` is the picture.
 function render({ model, el }) {
-  const parent = shadow(el.appendChild(document.createElement("div")));
+  const place = el.appendChild(document.createElement("div"));
+  place.dataset.lmSuppressShortcuts = "true"; // JupyterLab's, for keys that are pressed here
+  const parent = shadow(place);
   const take = () => {
     const { buffer, byteOffset, byteLength } = model.get("payload");
     mount(parent, new Uint8Array(buffer, byteOffset, byteLength));

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from ui.driving import decode
 
+from fmviz import report
 from fmviz.figures import palette
 from fmviz.stage import (
     MAX_GRAM_FEATURES,
@@ -27,6 +28,7 @@ from fmviz.stage import (
     encode_view,
     module,
 )
+from fmviz.stage.pictures import Picture
 
 APP = "tests/ui/apps/matrix_view_app.py"
 
@@ -522,3 +524,29 @@ def test_the_view_finds_a_slider_that_is_built_anew(open_view, wait_idle):
     slider(page).focus()
     page.keyboard.press("Home")
     wait_frame(page, "λ = 0")
+
+
+@pytest.mark.browser
+def test_a_saved_page_needs_no_network(new_page, tmp_path):
+    frames = [FactorFrame(np.eye(4)[:, :2] + t, f"epoch {t}", f"frame {t}") for t in range(3)]
+    chart = {
+        "title": "Loss",
+        "rows": [{"series": [{"name": "", "color": "#123456", "x": [0, 1, 2], "y": [3, 2, 1]}]}],
+    }
+    text = report.page("Saved", [], [("", Picture([Panel("A", frames)], list("abcd"), [chart]))])
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    page = new_page(apart=True, offline=True, color_scheme="dark")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "page.html").as_uri())
+    view = page.locator(".fmviz-stage")
+    assert view.locator(".caption").text_content() == "frame 2"
+    assert view.locator(".fmviz-matrix-view").get_attribute("data-theme") == "dark"
+    view.locator("input").focus()
+    page.keyboard.press("Home")
+    view.get_by_text("frame 0").wait_for()
+    assert view.locator(".readout b").text_content() == "3"
+    box = view.locator(".gram canvas").bounding_box()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.1 * box["height"])
+    assert view.locator(".tip .where").text_content() == "a × b"
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
