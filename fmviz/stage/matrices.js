@@ -13,7 +13,7 @@ const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
 const PLAYER = "fmviz-player"; // the event of a player that has taken its frames
 const ZOOMED_IN = 3; // how many times closer a double click, or the key +, comes
 
-// ---------------------------------------------------------------------------------------------- payload
+// ---- payload ----
 
 // Returns section(at, count, type): numbers of a payload, by their place after its first bytes.
 function sections(bytes, body) {
@@ -37,7 +37,7 @@ function decode(bytes) {
   return header;
 }
 
-// ----------------------------------------------------------------------------------------------- numbers
+// ---- numbers ----
 
 // Colours go with the square root of the magnitude, `top` at the ends of the scale.
 function level(value, top) {
@@ -128,7 +128,7 @@ function number(value, digits = 4) {
 
 const grouped = (n) => n.toLocaleString("en-US");
 
-// ------------------------------------------------------------------------------------------------ colours
+// ---- colours ----
 
 function rgb(hex) {
   const v = parseInt(hex.slice(1), 16);
@@ -173,9 +173,15 @@ function isDark(element) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
 }
 
-// ------------------------------------------------------------------------------------------------- slider
+// ---- slider ----
 
 const squeeze = (text) => (text || "").replace(/\s+/g, " ").trim();
+
+function position(range) {
+  const [value, low, high] = [range.value, range.min, range.max].map(Number);
+  const text = squeeze(range.getAttribute("aria-valuetext"));
+  return { text, index: Math.round(value - low), count: Math.round(high - low) + 1 };
+}
 
 // Follows the slider of a Streamlit widget, or the player of another view, while it moves. Streamlit sends nothing
 // to Python before the thumb is released, but it keeps the text of aria-valuetext current on each step of a drag
@@ -183,7 +189,6 @@ const squeeze = (text) => (text || "").replace(/\s+/g, " ").trim();
 class Driver {
   constructor(key, listener) {
     this.selector = `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
-    this.key = key;
     this.listener = listener;
     this.thumb = null;
     this.inner = new MutationObserver(() => listener());
@@ -203,30 +208,17 @@ class Driver {
     this.thumb = null;
     for (const box of document.querySelectorAll(this.selector)) {
       const shadow = box.querySelector('[data-testid="stBidiComponentIsolated"]')?.shadowRoot;
-      const thumb = (shadow || box).querySelector('input[type="range"], [role="slider"]');
+      const thumb = (shadow || box).querySelector('input[type="range"]');
       if (thumb) this.thumb = thumb;
     }
     if (!this.thumb) return;
-    this.inner.observe(this.thumb, {
-      attributes: true,
-      attributeFilter: ["aria-valuetext", "aria-valuenow", "value", "min", "max"],
-    });
+    this.inner.observe(this.thumb, { attributes: true });
     this.listener();
   }
 
-  // The position as {text, index, count}, or null while there is no slider.
   read() {
-    const t = this.thumb;
-    if (!t) return null;
-    const get = (own, aria) => Number(own !== undefined && own !== "" ? own : t.getAttribute(aria));
-    const low = get(t.min, "aria-valuemin");
-    const high = get(t.max, "aria-valuemax");
-    return {
-      text: squeeze(t.getAttribute("aria-valuetext")),
-      index: Math.round(get(t.value, "aria-valuenow") - low),
-      count: Math.round(high - low) + 1,
-      nearest: Boolean(t.closest(".player")), // Another view's, which may have more epochs.
-    };
+    // Another view's may have more epochs.
+    return this.thumb && { ...position(this.thumb), nearest: Boolean(this.thumb.closest(".player")) };
   }
 
   destroy() {
@@ -242,16 +234,11 @@ class Player {
     this.listener = listener;
     this.keys = [];
     this.timer = 0;
-    this.box = make("div", "player");
+    this.box = make("div", "player", null, { role: "group" });
     parent.prepend(this.box);
-    this.box.setAttribute("role", "group");
-    this.button = make("button", "play", this.box);
-    this.button.type = "button";
-    this.range = make("input", "", this.box);
-    this.range.type = "range";
-    this.range.min = "0";
+    this.button = button("save play", "", this.box, () => (this.timer ? this.pause() : this.play()));
+    this.range = make("input", "", this.box, { type: "range", min: 0 });
     this.label = make("span", "at", this.box);
-    this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
     this.range.addEventListener("input", () => {
       this.pause();
       this.go(Number(this.range.value));
@@ -288,20 +275,14 @@ class Player {
       },
       (1000 * PLAY_SECONDS) / Math.max(1, this.keys.length - 1),
     );
-    this.says(this.rests ? "❚❚ Pause" : "❚❚", "Pause");
+    put(this.button, "❚❚ Pause");
   }
 
   pause() {
     clearInterval(this.timer);
     this.timer = 0;
-    if (this.rests && Number(this.range.value) >= this.keys.length - 1) this.says("↺ Replay", "Replay");
-    else this.says(this.rests ? "▶ Play" : "▶", "Play");
-  }
-
-  says(sign, words) {
-    put(this.button, sign);
-    this.button.setAttribute("aria-label", words);
-    this.button.title = words;
+    const again = this.rests && Number(this.range.value) >= this.keys.length - 1;
+    put(this.button, again ? "↺ Replay" : "▶ Play");
   }
 
   go(index) {
@@ -313,8 +294,7 @@ class Player {
   }
 
   read() {
-    const index = Number(this.range.value);
-    return { text: squeeze(this.keys[index]), index, count: this.keys.length };
+    return position(this.range);
   }
 
   destroy() {
@@ -342,12 +322,21 @@ function frameAt(frames, position) {
   return position.count === frames.length ? Math.min(last, Math.max(0, position.index)) : -1;
 }
 
-// ------------------------------------------------------------------------------------------------ pictures
+// ---- pictures ----
 
-function make(tag, className, parent) {
+function make(tag, className, parent, attributes = {}) {
   const element = document.createElement(tag);
   if (className) element.className = className;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   if (parent) parent.append(element);
+  return element;
+}
+
+function button(className, text, parent, action, title = "") {
+  const element = make("button", className, parent, { type: "button" });
+  element.textContent = text;
+  element.addEventListener("click", action);
+  if (title) Object.assign(element, { title, ariaLabel: title });
   return element;
 }
 
@@ -374,9 +363,8 @@ class Picture {
     this.grid = make("div", "grid", this.stage);
     this.marks = [0, 1].map(() => make("div", "mark", this.stage));
     this.notice = make("div", "notice", this.stage);
-    this.rowNames = make("div", "names rows", this.stage);
-    this.colNames = make("div", "names cols", this.stage);
-    for (const names of [this.rowNames, this.colNames]) names.setAttribute("aria-hidden", "true");
+    this.rowNames = make("div", "names rows", this.stage, { "aria-hidden": true });
+    this.colNames = make("div", "names cols", this.stage, { "aria-hidden": true });
     this.image = null;
   }
 
@@ -410,10 +398,8 @@ class Picture {
     }
     this.width = cols * this.colPixels;
     this.height = rows * this.rowPixels;
-    this.canvas.style.width = `${this.width}px`;
-    this.canvas.style.height = `${this.height}px`;
-    this.stage.style.width = `${this.width}px`;
-    this.stage.style.height = `${this.height}px`;
+    for (const { style } of [this.canvas, this.stage])
+      Object.assign(style, { width: `${this.width}px`, height: `${this.height}px` });
     this.head.style.maxWidth = this.part === "factor" ? "" : `${Math.max(this.width, 60)}px`;
     const fine = Math.min(this.rowPixels, this.colPixels) >= GRID;
     this.grid.style.display = fine ? "" : "none";
@@ -468,32 +454,29 @@ class Panel {
   constructor(view) {
     this.view = view;
     this.box = make("section", "panel", view.panelsBox);
-    this.heading = make("div", "title", this.box);
-    this.heading.setAttribute("role", "heading");
-    this.heading.setAttribute("aria-level", "4");
-    this.chip = make("span", "chip", this.heading);
-    this.title = make("span", "", this.heading);
-    this.figure = make("div", "figure", this.box);
-    this.figure.setAttribute("role", "img");
-    this.figure.tabIndex = 0;
+    const heading = make("div", "title", this.box, { role: "heading", "aria-level": 4 });
+    this.chip = make("span", "chip", heading);
+    this.title = make("span", "", heading);
+    this.figure = make("div", "figure", this.box, { role: "img", tabindex: 0 });
     this.figure.addEventListener("keydown", (event) => view.key(this, event));
     this.figure.addEventListener("blur", () => view.leave());
     this.factor = new Picture(this.figure, "factor");
     this.gram = new Picture(this.figure, "gram");
-    this.caption = make("div", "caption", this.box);
-    this.caption.setAttribute("aria-hidden", "true"); // it is part of the picture's label
+    this.caption = make("div", "caption", this.box, { "aria-hidden": true }); // it is part of the picture's label
     this.shown = -1;
     this.width = 0;
     for (const picture of [this.factor, this.gram]) {
-      const hover = (event) => view.hover(this, picture, event);
-      picture.canvas.addEventListener("pointermove", hover);
-      picture.canvas.addEventListener("pointerdown", hover);
-      picture.canvas.addEventListener("pointerleave", () => view.leave());
-      picture.canvas.addEventListener("click", (event) => view.click(this, picture, event));
-      picture.canvas.addEventListener("dblclick", (event) => view.closer(this, picture, picture.cell(event)));
-      picture.canvas.addEventListener("pointerdown", (event) => view.press(this, picture, event));
-      picture.canvas.addEventListener("pointerup", (event) => view.release(event));
-      picture.canvas.addEventListener("pointercancel", () => view.drop());
+      const on = (name, listener) => picture.canvas.addEventListener(name, listener);
+      on("pointermove", (event) => view.hover(this, picture, event));
+      on("pointerleave", () => view.leave());
+      on("click", (event) => view.click(this, picture, event));
+      on("dblclick", (event) => view.closer(this, picture, picture.cell(event)));
+      on("pointerdown", (event) => {
+        view.hover(this, picture, event);
+        view.press(this, picture, event);
+      });
+      on("pointerup", (event) => view.release(event));
+      on("pointercancel", () => view.drop());
     }
   }
 
@@ -636,8 +619,7 @@ class Panel {
   }
 
   name(i) {
-    const names = this.view.header.names;
-    return names ? names[i] : `feature ${i}`;
+    return this.view.header.names?.[i] ?? `feature ${i}`;
   }
 
   // The largest cell within the drawn one, as {i, j, value, kind}: kind is "value", "zero" or "skip".
@@ -677,13 +659,7 @@ class Panel {
           const value = this.isClasses
             ? this.spec.classes[code].label
             : Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
-          emit(
-            frame,
-            this.tiles ? "tiles" : gramLabel,
-            rowLabels ? rowLabels[i] : i,
-            colLabels ? colLabels[j] : j,
-            value,
-          );
+          emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels?.[i] ?? i, colLabels?.[j] ?? j, value);
         }
       return;
     }
@@ -707,7 +683,7 @@ class Panel {
       return [where, found.kind === "zero" ? "exact zero" : number(value)];
     }
     if (kind !== "factor") {
-      const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
+      const where = `${rowLabels?.[i] ?? `row ${i}`} × ${colLabels?.[j] ?? `column ${j}`}`;
       if (found.kind === "skip") return [where, "not an interaction"];
       if (kind === "classes") return [where, this.spec.classes[value].label];
       return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}`];
@@ -719,7 +695,7 @@ class Panel {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- view
+// ---- view ----
 
 class View {
   constructor(parent, alone = "") {
@@ -732,24 +708,16 @@ class View {
     this.zero = this.swatch("exact zero");
     this.diagonal = this.swatch("");
     this.classes = [];
-    this.whole = make("button", "save whole", this.foot);
-    this.whole.type = "button";
-    this.whole.textContent = "Whole matrix";
-    this.whole.addEventListener("click", () => this.zoom(null));
-    this.saves = make("div", "saves", this.foot);
-    this.saves.setAttribute("role", "group");
-    this.saves.setAttribute("aria-label", "Download");
-    this.save("CSV", "Download the numbers as CSV: what is not zero", () =>
-      this.download(new Blob([this.csv()], { type: "text/csv" }), "csv"),
-    );
-    this.save("SVG", "Download this picture as SVG", () =>
-      this.download(new Blob([this.svg()], { type: "image/svg+xml" }), "svg"),
-    );
-    this.save("PNG", "Download this picture as PNG", () => this.png());
-    this.tip = make("div", "tip", this.root);
-    this.tip.setAttribute("aria-hidden", "true");
-    this.said = make("div", "said", this.root);
-    this.said.setAttribute("aria-live", "polite");
+    this.whole = button("save whole", "Whole matrix", this.foot, () => this.zoom(null));
+    this.saves = make("div", "saves", this.foot, { role: "group", "aria-label": "Download" });
+    const blob = (text, type) => this.download(new Blob([text], { type }), type.match(/\w+/g)[1]);
+    const save = (name, action, words = "this picture as") =>
+      button("save", name, this.saves, action, `Download ${words} ${name}`);
+    save("CSV", () => blob(this.csv(), "text/csv"), "the numbers that are not zero as");
+    save("SVG", () => blob(this.svg(), "image/svg+xml"));
+    save("PNG", () => this.png());
+    this.tip = make("div", "tip", this.root, { "aria-hidden": true });
+    this.said = make("div", "said", this.root, { "aria-live": "polite" });
     this.tipWhere = make("span", "where", this.tip);
     this.tipValue = make("span", "value", this.tip);
     this.panels = [];
@@ -794,15 +762,6 @@ class View {
     return table;
   }
 
-  save(text, title, action) {
-    const button = make("button", "save", this.saves);
-    button.type = "button";
-    button.textContent = text;
-    button.title = title;
-    button.setAttribute("aria-label", title);
-    button.addEventListener("click", action);
-  }
-
   update(header) {
     const dark = isDark(this.root);
     const same = this.header && this.header.digest === header.digest;
@@ -820,8 +779,7 @@ class View {
       while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
       while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
       this.panels.forEach((panel, at) => panel.set(header.panels[at], header));
-      if (header.mark) this.picked = null;
-      this.keepPick();
+      if (header.mark || !this.panels.includes(this.picked?.[0])) this.picked = null;
       this.root.classList.toggle("clickable", header.clickable);
       this.root.classList.toggle("selectable", header.zoom);
       this.drag = null;
@@ -868,16 +826,6 @@ class View {
       header.panels[0],
     );
     this.driver.take(most ? most.frames.map((frame) => frame.key) : [], header);
-  }
-
-  // A picked cell stays marked while new data still has it.
-  keepPick() {
-    if (!this.picked) return;
-    const [panel, picture, cell] = this.picked;
-    const here = this.panels.includes(panel) && (picture === panel.gram || panel.hasFactor);
-    const wide =
-      here && picture === panel.gram && panel.spec.kind === "factor" ? panel.spec.rows : panel.spec.cols;
-    if (!here || cell.rows[1] > panel.spec.rows || cell.cols[1] > wide) this.picked = null;
   }
 
   scale(part) {
@@ -989,9 +937,9 @@ class View {
   }
 
   hover(panel, picture, event) {
-    if (this.drag) return this.stretch(event);
+    if (this.drag) return void this.stretch(event);
     const cell = picture.cell(event);
-    if (!cell || !this.panels.includes(panel)) return this.leave();
+    if (!cell || !this.panels.includes(panel)) return void this.leave();
     this.pointed = [panel, picture, event];
     const [where, value] = panel.describe(picture, cell);
     put(this.tipWhere, where);
@@ -1004,7 +952,6 @@ class View {
     const top = event.clientY + 18 + h > window.innerHeight ? event.clientY - h - 12 : event.clientY + 18;
     this.tip.style.transform = `translate(${Math.round(left - x)}px, ${Math.round(top - y)}px)`;
     this.markAll(panel, picture, cell);
-    return undefined;
   }
 
   // Outlines the same place in every panel of the same shape.
@@ -1100,7 +1047,6 @@ class View {
     this.drag.picture.mark([box]);
     put(this.tipWhere, `${grouped(box.rows[1] - box.rows[0])} × ${grouped(box.cols[1] - box.cols[0])}`);
     put(this.tipValue, "let go to zoom in");
-    return undefined;
   }
 
   release(event) {

@@ -9,13 +9,10 @@ class Stage {
   constructor(parent) {
     this.root = make("div", "fmviz fmviz-stage", parent);
     this.bar = make("div", "status", this.root);
-    this.badge = make("span", "badge", this.bar);
+    this.badge = make("span", "badge", this.bar, { role: "status" });
     this.sentence = make("span", "sentence", this.bar);
-    this.badge.setAttribute("role", "status");
     this.film = make("div", "film", this.bar);
-    this.picker = make("div", "picker", this.root);
-    this.picker.setAttribute("role", "group");
-    this.picker.setAttribute("aria-label", "Matrix");
+    this.picker = make("div", "picker", this.root, { role: "group", "aria-label": "Matrix" });
     this.view = new View(this.root);
     this.view.onFrame = (key) => this.curves.turnTo(this.played ? numeric(key) : null);
     this.view.playerPlace = this.film;
@@ -98,15 +95,12 @@ class Stage {
     const titles = this.view.header.panels.map((panel) => panel.title);
     this.picked = Math.max(0, Math.min(this.picked, titles.length - 1));
     this.picker.replaceChildren();
-    titles.forEach((title, at) => {
-      const button = make("button", "", this.picker);
-      button.type = "button";
-      button.textContent = title.replace(/ \(.*/, "");
-      button.addEventListener("click", () => {
+    titles.forEach((title, at) =>
+      button("save", title.replace(/ \(.*/, ""), this.picker, () => {
         this.picked = at;
         this.fit();
-      });
-    });
+      }),
+    );
     this.fit();
   }
 
@@ -135,7 +129,7 @@ class Stage {
   }
 }
 
-// ------------------------------------------------------------------------------------------------ hosts
+// ---- hosts ----
 
 const views = new WeakMap();
 

@@ -426,7 +426,7 @@ def test_pictures_and_numbers_download(open_view, tmp_path):
     for ending, name in (
         ("png", "Download this picture as PNG"),
         ("svg", "Download this picture as SVG"),
-        ("csv", "Download the numbers as CSV: what is not zero"),
+        ("csv", "Download the numbers that are not zero as CSV"),
     ):
         with page.expect_download() as download:
             page.get_by_role("button", name=name).click()
