@@ -122,15 +122,15 @@ def _widget() -> Any:
 def _picture(x: Any) -> Picture:
     if isinstance(x, OrdinalRegressor):
         x = x.estimator_
-    if isinstance(x, BaseEstimator):
+    if isinstance(x, BaseEstimator) and hasattr(type(x), "interactions"):
         return _of_machine(x)
     # A part of the table of a path has lost its fits.
     points = getattr(x, "points", () if hasattr(x, "columns") or not isinstance(x, Iterable) else x)
     points = [*points]
     if not points or not all(isinstance(point, PathPoint) for point in points):
         raise TypeError(
-            f"{type(x).__name__} is neither a fitted machine, a path nor an experiment. Paths are what "
-            "fmviz.regularization_path returns and fmviz.paths.iterate_path yields."
+            f"{type(x).__name__} is neither a fitted machine, a path nor an experiment. Take the last "
+            "step of a pipeline; paths come from fmviz.regularization_path and fmviz.paths.iterate_path."
         )
     return _of_path(getattr(x, "model", MODELS["fm"]), points)
 

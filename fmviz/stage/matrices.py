@@ -12,7 +12,7 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -271,27 +271,6 @@ def check_keys(panels: Sequence[Panel]) -> None:
                 f"panels {first!r} and {title!r} have different frame keys; one slider drives both, "
                 "so give them the same keys in the same order."
             )
-
-
-class ViewOptions(TypedDict, total=False):
-    """The keyword arguments of `encode_view`."""
-
-    driver_key: str | None
-    show: Show
-    feature_names: Sequence[str] | None
-    gram_scale: float | None
-    signed: bool
-    columns: int | None
-    min_width: int
-    max_height: int
-    player: bool | Literal["rests"]
-    player_label: str
-    start: int | None
-    clickable: bool
-    mark: Mark | None
-    zoom: bool
-    named: bool
-    empty: str
 
 
 class _Sections:

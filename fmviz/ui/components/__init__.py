@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
-from typing import Any, Unpack
+from typing import Any
 
 import streamlit as st
 
-from fmviz.stage import Cell, Panel, ViewOptions, encode_view, module
+from fmviz.stage import Cell, Panel, encode_view, module
 from fmviz.stage import read as read_stage
 
 
@@ -56,7 +56,7 @@ def matrix_view(
     *,
     key: str,
     on_cell: Callable[[Cell], None] | None = None,
-    **options: Unpack[ViewOptions],
+    **options: Any,
 ) -> None:
     """Draw matrices side by side, switched in the browser while a slider is dragged.
 
