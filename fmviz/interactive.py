@@ -242,7 +242,7 @@ def _follow(widget: Any, experiment: Experiment) -> None:
     sent = turn = 0.0
     try:
         for outcome in _outcomes(experiment):
-            if widget.comm is None:
+            if widget.comm is None or getattr(threading.current_thread(), "should_exit", False):
                 return
             ended = outcome.message
             if not ended and time.monotonic() < sent + _PAUSE:

@@ -22,7 +22,7 @@ function nearest(xs, x) {
   return low > 0 && x - xs[low - 1] < xs[low] - x ? low - 1 : low;
 }
 
-const finite = (x) => x !== null && x !== undefined && Number.isFinite(x);
+const finite = Number.isFinite;
 const short = (x) => (Number.isInteger(x) && Math.abs(x) < 1e9 ? grouped(x).replace("-", "−") : number(x, 4));
 
 // Some curves above each other, on one axis; each has numbers of its own, or columns of its owner.
@@ -33,21 +33,17 @@ class Chart {
     this.box = make("div", "chart", parent);
     this.box.style.setProperty("--wide", spec.rows.length > 1 ? "1.7" : "1");
     const head = make("div", "chart-head", this.box);
-    const title = make("div", "chart-title", head);
-    title.textContent = spec.title;
+    make("div", "chart-title", head).textContent = spec.title;
     this.values = make("div", "values", head);
     this.readouts = spec.rows.flatMap((row) =>
       row.series.map((one) => {
         const entry = make("span", "readout", this.values);
-        const chip = make("span", "dash", entry);
-        chip.style.background = one.color;
-        const name = make("span", "", entry);
-        name.textContent = one.name;
+        make("span", "dash", entry).style.background = one.color;
+        make("span", "", entry).textContent = one.name;
         return { one, row, value: make("b", "", entry), more: make("span", "", entry) };
       }),
     );
-    this.svg = draw("svg", { height: CHART_HEIGHT, role: "img" }, null);
-    this.box.append(this.svg);
+    this.svg = draw("svg", { height: CHART_HEIGHT, role: "img" }, this.box);
     this.foot = make("div", "axis", this.box);
     this.ends = [0, 1, 2].map(() => make("span", "", this.foot));
     this.svg.addEventListener("pointermove", (event) => this.point(event));

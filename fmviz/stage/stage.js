@@ -22,7 +22,6 @@ class Stage {
     this.side.append(this.view.foot);
     this.curves = new Curves(this.root);
     this.turn = 0;
-    this.picked = 0;
     this.resizer = new ResizeObserver(() => this.fit());
     this.resizer.observe(this.root);
   }
@@ -92,10 +91,15 @@ class Stage {
 
   // Offers the matrices one at a time where there is no room for more.
   pick() {
-    const titles = this.view.header.panels.map((panel) => panel.title);
-    this.picked = Math.max(0, Math.min(this.picked, titles.length - 1));
+    const { panels } = this.view.header;
+    // A model before the truth.
+    if (!panels[this.picked])
+      this.picked = Math.max(
+        0,
+        panels.findIndex(({ color }) => color),
+      );
     this.picker.replaceChildren();
-    titles.forEach((title, at) =>
+    panels.forEach(({ title }, at) =>
       button("save", title.replace(/ \(.*/, ""), this.picker, () => {
         this.picked = at;
         this.fit();
