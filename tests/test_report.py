@@ -218,8 +218,8 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
 
 def pictures_in(page: str) -> list[tuple[dict, bytes]]:
     """Return the header and the numbers of every picture of a page."""
-    found = re.findall(r'<script type="application/json" class="fmviz">(.*?)</script>', page)
-    return [decode(gzip.decompress(base64.b64decode(json.loads(text)["payload"]))) for text in found]
+    texts = re.findall(r'<script type="application/json" class="fmviz">(.*?)</script>', page)
+    return [decode(gzip.decompress(base64.b64decode(json.loads(text)["payload"]))) for text in texts]
 
 
 def test_the_module_has_no_imports_and_a_fallback_for_every_colour():
