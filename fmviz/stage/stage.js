@@ -48,7 +48,7 @@ class Stage {
     this.state(state);
     this.count(numbers);
     this.curves.grow(rows, from, marks);
-    this.root.classList.toggle("idle", !this.played && !this.curves.length);
+    this.root.classList.toggle("idle", Boolean(numbers) && !this.curves.length);
   }
 
   receive(head, { rows, from, generation }, body) {
