@@ -57,6 +57,11 @@ def show(x: Any) -> Any:
         If anywidget is not installed.
     TypeError
         If `x` is of another kind.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> fmviz.show(fmviz.Experiment(dataset="planted_interactions"))  # doctest: +SKIP
     """
     stage = _widget()
     if not isinstance(x, Experiment):
@@ -87,6 +92,15 @@ def save(x: Any, file: str | Path) -> Path:
     ------
     TypeError
         If `x` is of another kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import fmviz
+    >>> X, y, _ = fmviz.datasets.make_sparse_interactions(60, d_true=4, b=2, d_noise=2, random_state=0)
+    >>> machine = fmviz.FactorizationMachineRegressor(rank=2, lambda_p=0.1, random_state=0).fit(X, y)
+    >>> fmviz.save(machine, f"{tempfile.mkdtemp()}/machine.html").stat().st_size < 2_000_000
+    True
     """
     file, x = Path(file), [*x] if isinstance(x, Iterator) else x
     if isinstance(x, Experiment):
