@@ -36,10 +36,10 @@ autodoc_typehints = "none"
 
 
 def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Escape the bars of absolute values, which reStructuredText takes for substitutions."""
+    """Escape the bars of absolute values and the line of p_:,s, which mean something in reStructuredText."""
     for at, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
-            lines[at] = re.sub(r"(?<!\\)\|", r"\\|", line)
+            lines[at] = re.sub(r"(?<!\\)(\||_(?=:,))", r"\\\1", line)
 
 
 def save_pages(app: Any) -> None:

@@ -253,7 +253,7 @@ def _sections(x: Any) -> dict[str, Any]:
 
 def _follow(widget: Any, experiment: Experiment) -> None:
     """Train, and show the run; what goes wrong is said in the widget."""
-    sent = turn = 0.0
+    sent = 0.0
     try:
         for outcome in _outcomes(experiment):
             if widget.comm is None or getattr(threading.current_thread(), "should_exit", False):
@@ -261,14 +261,15 @@ def _follow(widget: Any, experiment: Experiment) -> None:
             ended = outcome.message
             if not ended and time.monotonic() < sent + _PAUSE:
                 continue
-            turn, sent = turn + 1, time.monotonic()
             words = f"Epoch {outcome.epoch:,} of at most {experiment.max_epochs:,}."
             state = ("Ended", "good", ended) if ended else ("Running", "going", words)
             shown = outcome if ended else replace(outcome, frames=outcome.frames[-1:])
             pictures = [p for o in shown.each()[:_OUTPUTS] if (p := picture_of(o, state=state)) is not None]
-            panels = [panel for picture in pictures for panel in picture.panels]
-            picture = replace(pictures[0], panels=panels, turn=int(turn)).reduced()[0]
-            widget.payload = picture.payload()
+            if pictures:
+                panels = [panel for picture in pictures for panel in picture.panels]
+                picture = replace(pictures[0], panels=panels, turn=outcome.epoch + 1)
+                widget.payload = picture.reduced()[0].payload()
+            sent = time.monotonic()
     except Exception as error:
         widget.payload = Picture(state=("Failed", "bad", str(error)), turn=-1).payload()
 

@@ -355,7 +355,7 @@ def picture_of(outcome: Outcome, **options: Any) -> Picture | None:
     if not fits and outcome.parameters is not None:
         fits = [("", "", outcome.parameters)]
     try:
-        panel, features, words = learned(outcome.model, fits, color)
+        panel, features, words = learned(outcome.model, fits, color, outcome.output or "Learned")
         panels.append(panel)
     except ValueError:  # It has no pairs.
         if not charts:

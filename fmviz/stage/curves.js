@@ -171,6 +171,9 @@ class Curves {
   set(charts, names, x) {
     this.x = x;
     this.columns = Object.fromEntries(names.map((name) => [name, []]));
+    const drawn = JSON.stringify(charts);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
     this.charts.forEach((chart) => chart.box.remove());
     this.charts = charts.map((spec) => new Chart(this.strip, spec, this));
   }

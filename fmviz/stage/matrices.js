@@ -158,7 +158,7 @@ function lookup(colors) {
   return words;
 }
 
-// Whether an element stands on a dark ground: that of Streamlit's theme, or else the one that is painted behind it.
+// Whether an element stands on a dark ground: Streamlit's, or what is painted behind it.
 function isDark(element) {
   let color = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
   for (let at = element; !color && at; at = at.parentElement || at.getRootNode().host) {
