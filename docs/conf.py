@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import fmviz
+from fmviz.lab.experiment import suggested
 from fmviz.lab.search.arena import arena_fits, arena_plan
 from fmviz.lab.search.strength_path import path_program
 from fmviz.ui import arena
@@ -51,7 +52,7 @@ def save_pages(app: Any) -> None:
     start, program = plan.lambdas.index(0.1), path_program(plan)
     text = arena.page("Regularizers under one λ", plan.base, panels, start=start, program=program)
     (folder / "arena.html").write_text(text, encoding="utf-8")
-    fmviz.save(fmviz.Experiment(dataset="planted_interactions", init_scale=0.3), folder / "run.html")
+    fmviz.save(suggested("planted_interactions"), folder / "run.html")
 
 
 def setup(app: Any) -> None:
