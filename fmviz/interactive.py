@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from fmviz.lab.store.table import title_of_settings
 from fmviz.paths import PathPoint
 from fmviz.report import Outcome, html, learned, page, picture_of
 from fmviz.stage import Panel, module
-from fmviz.stage.pictures import MOST_FRAMES, Picture, chart_of
+from fmviz.stage.pictures import MOST_FRAMES, Picture, chart_of, rounded
 
 _OUTPUTS = 6
 _LISTED = 20
@@ -107,7 +108,7 @@ def save(x: Any, file: str | Path) -> Path:
         *_, outcome = _outcomes(x)
         text = html(outcome)
     else:
-        text = page(*_words(x), [("", _picture(x))], **_sections(x))
+        text = _page(x)
     file.write_text(text, encoding="utf-8")
     return file
 
@@ -153,25 +154,30 @@ def _of_machine(machine: Any) -> Picture:
     check_is_fitted(machine)
     color = regularizer_color(str(getattr(machine, "regularizer", "")))
     names = getattr(machine, "feature_names_in_", [f"feature {j}" for j in range(machine.n_features_in_)])
-    if not isinstance(machine, ModelEstimator):
-        # The mean over samples, of one output.
-        P = np.asarray(machine.P_).reshape(-1, *np.shape(machine.P_)[-2:])
-        W = np.einsum("sik,sjk->ij", P, P, optimize=True) / len(P)
-        panel, features, words = learned(MODELS["fm"], [("", "", ThinnedWeights(W, len(W)))], color)
-        return Picture([panel], [names[j] for j in features], omitted=words)
-    outputs = machine._fitted_target.output_names
-    outputs = outputs if machine._fitted_model.n_outputs_of(machine._parameters) > 1 else [None]
     panels: list[Panel] = []
-    for output in outputs[:_OUTPUTS]:
-        model, parameters, *_ = machine._fit_of(output)
-        alone = parameters.replace(P=parameters.P[: len(names)], w=parameters.w[: len(names)])
-        title = "Learned" if output is None else str(output)
-        panel, features, words = learned(model, [("", "", alone)], color, title)
+    for title, model, weights in islice(_outputs(machine), _OUTPUTS):
+        panel, features, words = learned(model, [("", "", weights)], color, title)
         panels.append(panel)
-    history = machine.history_.to_dict("records")
+    history = machine.history_.to_dict("records") if hasattr(machine, "history_") else []
     plots = {"Objective": curves.objective(color), "What the model uses": curves.uses()}
     charts = [chart_of(title, plot) for title, plot in plots.items() if len(history) > 1]
     return Picture(panels, [names[j] for j in features], charts, history, omitted=words)
+
+
+def _outputs(machine: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the title, the model and the parameters of every output; of samples, their mean weights."""
+    d = machine.n_features_in_
+    if not isinstance(machine, ModelEstimator):
+        P = np.asarray(machine.P_)
+        for c, samples in enumerate(P.reshape(-1, *P.shape[-3:])):
+            W = np.einsum("sik,sjk->ij", samples, samples, optimize=True) / len(samples)
+            yield "Learned" if P.ndim == 3 else f"Output {c + 1}", MODELS["fm"], ThinnedWeights(W, d)
+        return
+    several = machine._fitted_model.n_outputs_of(machine._parameters) > 1
+    for name in machine._fitted_target.output_names if several else [None]:
+        model, parameters, *_ = machine._fit_of(name)
+        alone = parameters.replace(P=parameters.P[:d], w=parameters.w[:d])
+        yield str(name) if several else "Learned", model, alone
 
 
 def _of_path(model: Any, points: Sequence[PathPoint]) -> Picture:
@@ -203,7 +209,7 @@ def _of_path(model: Any, points: Sequence[PathPoint]) -> Picture:
                             "name": order if len(orders) > 1 else "",
                             "color": colors[order],
                             "x": [*map(_strength, own)],
-                            "y": [point.record()[column] for point in own],
+                            "y": [rounded(point.record()[column]) for point in own],
                         }
                         for order, own in orders.items()
                     ],
@@ -226,18 +232,12 @@ def _strength(point: PathPoint) -> float:
     return point.lambda_sparse
 
 
-def _words(x: Any) -> tuple[str, list[str]]:
-    """Return a title, and sentences on what is shown."""
-    if isinstance(x, BaseEstimator):
-        message = getattr(getattr(x, "status_", None), "message", "")
-        return type(x).__name__, [message, "Every cell is the weight of a pair of features."]
-    return "A path along λ", ["Every cell is the weight of a pair of features; the slider moves λ."]
-
-
-def _sections(x: Any) -> dict[str, Any]:
-    """Return the strongest pairs and the settings of a machine, and the table of a path."""
+def _page(x: Any) -> str:
+    """Return the page of a machine, with its largest weights and settings, or of a path, with its table."""
+    picture, cells = ("", _picture(x)), "Every cell is the weight of a pair of features"
     if not isinstance(x, BaseEstimator):
-        return {"tables": [("The fits", [point.record() for point in getattr(x, "points", x)])]}
+        tables = [("The fits", [point.record() for point in getattr(x, "points", x)])]
+        return page("A path along λ", [f"{cells}; the slider moves λ."], [picture], tables=tables)
     settings = {name: value for name, value in x.get_params(deep=False).items() if value is not None}
     rows = x.interactions(top=_LISTED).to_dict("records") if hasattr(x, "interactions") else []
     for row in rows:
@@ -245,7 +245,9 @@ def _sections(x: Any) -> dict[str, Any]:
             verb = "rises" if row["weight"] > 0 else "falls"
             both = f"{row['feature_i']} and {row['feature_j']}"
             row["in words"] = f"For a unit of each of {both}, f {verb} by {abs(row['weight']):.3g}."
-    return {"tables": [("The largest weights", rows)], "settings": settings}
+    messages = [getattr(getattr(x, "status_", None), "message", ""), f"{cells}."]
+    tables = [("The largest weights", rows)]
+    return page(type(x).__name__, messages, [picture], tables=tables, settings=settings)
 
 
 # ------------------------------------------------------------------------------------------------ training
