@@ -405,6 +405,7 @@ def learned(
     if d > EXACT_FEATURES:
         fullest = max(weights, key=lambda pairs: pairs.rows.size)
         features, used = strongest_features(fullest, MOST_FEATURES)
+        features = features if used else np.arange(MOST_FEATURES)
         words = strongest_words(features.size, used, d)
     frames: list[FactorFrame | CodesFrame] = []
     for (key, caption, x), pairs in zip(each, weights, strict=True):

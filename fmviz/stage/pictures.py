@@ -76,9 +76,9 @@ class Picture:
             learned = [panel for panel in panels if panel.color and not panel.classes] or panels
             strength = np.sum([_strength(frame) for panel in learned for frame in panel.frames], axis=0)
             order = np.argsort(-strength, kind="stable")[:MOST_FEATURES]
-            features = np.sort(order[strength[order] > 0])
-            used = np.count_nonzero(strength)
-            words.append(strongest_words(features.size, int(used), len(names)))
+            used = int(np.count_nonzero(strength))
+            features = np.sort(order[strength[order] > 0] if used else order)
+            words.append(strongest_words(features.size, used, len(names)))
             panels = [_restricted(panel, features) for panel in panels]
             names = [names[j] for j in features]
         history = [self.history[at] for at in evenly(len(self.history), _MOST_ROWS)]
@@ -125,6 +125,8 @@ class Picture:
 
 def strongest_words(shown: int, used: int, total: int) -> str:
     """Return the sentence on features that were left out."""
+    if not used:
+        return f"No feature is used; matrices have the first {shown:,} of {total:,}."
     return f"Matrices have the {shown:,} strongest of {used:,} used features; the data have {total:,}."
 
 
