@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-all docs setup setup-dev warmup lint format screenshots results lock clean
+.PHONY: help run test test-all docs notebooks setup setup-dev warmup lint format screenshots results lock clean
 
 ifneq ($(origin PYTHON),undefined)
 export PYTHON
@@ -44,6 +44,10 @@ format: setup-dev ## Let ruff format the code and apply its safe fixes
 docs: ## Build the user guide and the API reference into docs/_build/html
 	@sh tools/setup-venv.sh docs
 	@sh tools/docs.sh
+
+notebooks: ## Execute the notebooks of docs/, for errors only
+	@sh tools/setup-venv.sh docs
+	@.venv/bin/jupyter execute docs/*.ipynb
 
 screenshots: setup-dev ## Photograph every page into screenshots/ (make screenshots DOCS=--docs: the pictures of docs/)
 	@sh tools/warmup.sh

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fmviz
+from fmviz.lab.experiment import suggested
+from fmviz.lab.search.arena import arena_fits, arena_plan
+from fmviz.lab.search.strength_path import path_program
+from fmviz.ui import arena
 
 project = "fmviz"
 copyright = "the fmviz developers"
@@ -31,12 +37,25 @@ autodoc_typehints = "none"
 
 
 def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Escape the bars of absolute values, which reStructuredText takes for substitutions."""
+    """Escape the bars of absolute values and the line of p_:,s, which mean something in reStructuredText."""
     for at, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
-            lines[at] = re.sub(r"(?<!\\)\|", r"\\|", line)
+            lines[at] = re.sub(r"(?<!\\)(\||_(?=:,))", r"\\\1", line)
+
+
+def save_pages(app: Any) -> None:
+    """Save the pages that the documents show: the arena of the start page, and a training run."""
+    folder = Path(app.outdir) / "saved"
+    folder.mkdir(parents=True, exist_ok=True)
+    plan = arena_plan()
+    panels = arena.models_along(plan, SimpleNamespace(items=[*arena_fits(plan)]), plan.lambdas)
+    start, program = plan.lambdas.index(0.1), path_program(plan)
+    text = arena.page("Regularizers under one λ", plan.base, panels, start=start, program=program)
+    (folder / "arena.html").write_text(text, encoding="utf-8")
+    fmviz.save(suggested("planted_interactions"), folder / "run.html")
 
 
 def setup(app: Any) -> None:
-    """Escape docstrings before numpydoc reads them."""
+    """Escape docstrings before numpydoc reads them, and save the pages that are shown."""
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
+    app.connect("builder-inited", save_pages)

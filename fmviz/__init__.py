@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SharedBasisClassifier,
         SharedBasisRegressor,
     )
+    from fmviz.interactive import save, show
     from fmviz.lab.experiment import Experiment
     from fmviz.operators import certificate, prox, regularizer_value
     from fmviz.paths import find_lambda, lambda_max, regularization_path
@@ -71,6 +72,8 @@ __all__ = [
     "prox",
     "regularization_path",
     "regularizer_value",
+    "save",
+    "show",
     "solvers",
     "to_expansion",
     "why_not",
@@ -104,6 +107,8 @@ _LAZY = {
     "prox": "fmviz.operators",
     "regularization_path": "fmviz.paths",
     "regularizer_value": "fmviz.operators",
+    "save": "fmviz.interactive",
+    "show": "fmviz.interactive",
     "to_expansion": "fmviz.engine.interactions.conversion",
     "why_not": "fmviz.choices",
 }

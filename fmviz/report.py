@@ -1,8 +1,11 @@
-"""Render a fit as one self-contained HTML page, without scripts."""
+"""Render fits as one HTML page that opens without a server: pictures to move, sentences, settings."""
 
 from __future__ import annotations
 
 import base64
+import gzip
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,27 +17,25 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from fmviz.engine.interactions.weights import GivenPairs
+from fmviz.engine.interactions.weights import GivenPairs, never_zero, pairs_of
 from fmviz.engine.models import Model, SharedBasis
-from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import effects as effect_figures
-from fmviz.figures import sketch
-from fmviz.figures.sketch import matrix_png
-from fmviz.lab.background.thinned import (
-    EXACT_FEATURES,
-    N_TILES,
-    ThinnedFactors,
-    thin,
-)
+from fmviz.figures import training as curves
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab.background.thinned import EXACT_FEATURES, Thinned, ThinnedFactors, ThinnedWeights, thin
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
-from fmviz.lab.interpretation.comparison import Weights
 from fmviz.lab.interpretation.effects import Effects, Surface, plotted, shown_value
-from fmviz.lab.interpretation.reading import listed_pairs, listed_sets, listed_weights
+from fmviz.lab.interpretation.reading import (
+    listed_pairs,
+    listed_sets,
+    listed_weights,
+    strongest_features,
+)
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runner import load_dataset
+from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.changes import changed_words, changes_listed
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
@@ -43,6 +44,14 @@ from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_r
 from fmviz.lab.typography import cell, with_minus
 from fmviz.lab.uploads import is_upload, library
 from fmviz.metrics import in_units
+from fmviz.stage import CodesFrame, FactorFrame, Panel, encode_codes, module
+from fmviz.stage.pictures import (
+    MOST_FEATURES,
+    Picture,
+    chart_of,
+    chart_of_figure,
+    strongest_words,
+)
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.scaling import Scaling
 from fmviz.tables.source import Source
@@ -56,7 +65,6 @@ _LEFT_OUT = (
 )
 # The number of features in the description of a basis vector.
 _FEATURES = 3
-_WIDTH = 460
 # So many columns, and pairs of them, are drawn.
 _COLUMNS = 12
 _FOLDER = Path(__file__).parent
@@ -64,6 +72,14 @@ _TEMPLATES = Environment(
     loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, undefined=StrictUndefined
 )
 _TEMPLATES.filters["cell"] = cell
+MOST_BYTES = 2_000_000
+# Of the matrices of a page, until it is small enough.
+_FRAMES = (60, 40, 25, 12, 5, 1)
+_EMPTY: dict[str, Any] = {
+    **dict.fromkeys(("cards", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
+    **dict.fromkeys(("columns", "data", "settings", "program", "model"), None),
+    "more_outputs": 0,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +116,8 @@ class Outcome:
         Whether the score of the output has a meaning only relative to those of the other classes.
     by_columns : ByColumns or None
         What the model says of columns, where it can be read by them.
+    frames : sequence of (str, str, object)
+        The name, a caption and the thinned parameters of epochs; by default the last epoch alone.
     """
 
     title: str
@@ -116,6 +134,7 @@ class Outcome:
     output: str = ""
     compared: bool = False
     by_columns: ByColumns | None = None
+    frames: Sequence[tuple[str, str, Any]] = ()
 
     @property
     def epoch(self) -> int:
@@ -149,6 +168,10 @@ class Outcome:
                 compared=self.dataset is not None
                 and self.dataset.task == "class"
                 and self.model.multi_output,
+                frames=[
+                    (key, caption, thinned if isinstance(thinned, Thinned) else thinned.of_output(c))
+                    for key, caption, thinned in self.frames
+                ],
             )
             for c in range(m)
             for model, parameters in [self.model.of_output(self.parameters, c)]
@@ -195,19 +218,56 @@ def file_notes(encoded: Encoded, source: Source | None) -> list[str]:
     ]
 
 
-def html(outcome: Outcome) -> str:
-    """Return the report as one HTML page.
+def page(
+    title: str, messages: Sequence[str], pictures: Sequence[tuple[str, Picture]] = (), **sections: Any
+) -> str:
+    """Return one HTML page of at most `MOST_BYTES` that needs neither a server nor a network.
 
     Parameters
     ----------
-    outcome : Outcome
-        The fit.
+    title : str
+        The heading.
+    messages : sequence of str
+        Sentences below it.
+    pictures : sequence of (str, Picture)
+        What is drawn, each with its heading. Of many frames some are left out, of many features all but the
+        strongest; the page says so.
+    **sections
+        What else the template takes.
 
     Returns
     -------
     str
-        A self-contained page, with all external texts escaped, in the light or dark theme of the reader.
+        The page, with all external texts escaped, in the light or dark theme of the reader.
     """
+    script = Markup(module())
+    for frames in _FRAMES:
+        reduced = [(heading, *picture.reduced(frames)) for heading, picture in pictures]
+        text = _TEMPLATES.get_template("report.html").render(
+            _EMPTY
+            | sections
+            | {
+                "title": title,
+                "style": Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
+                "messages": messages,
+                "pictures": [(heading, packed(picture), words) for heading, picture, words in reduced],
+                "script": script,
+                "hash": base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
+            }
+        )
+        if len(text.encode(errors="replace")) <= MOST_BYTES:
+            break
+    return text
+
+
+def packed(picture: Picture) -> Markup:
+    """Return a picture as JSON that may stand in a script element."""
+    text = base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()
+    return Markup(json.dumps({"payload": text}).replace("<", "\\u003c"))
+
+
+def html(outcome: Outcome) -> str:
+    """Return the report as one HTML page; see `page`."""
     last = outcome.history[-1] if outcome.history else {}
     cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
@@ -215,20 +275,23 @@ def html(outcome: Outcome) -> str:
     # The strengths of the last epoch.
     current = experiment.strengths(outcome.epoch - 1)
     strengths = ", ".join(f"{name_of(name)} = {value:g}" for name, value in current.items())
-    return _TEMPLATES.get_template("report.html").render(
-        title=outcome.title,
-        style=Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
-        messages=[
+    return page(
+        outcome.title,
+        [
             outcome.message,
             changed_words(outcome.experiment, outcome.epoch - 1),
             _units(outcome.dataset),
             *outcome.notes,
         ],
+        [
+            (f"The interactions{': ' if output.output else ''}{output.output}", picture)
+            for output in each[:_OUTPUTS]
+            if (picture := picture_of(output)) is not None
+        ],
         cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, outcome.unit).items()],
         solved=f"{SOLVED:g}",
         columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
         model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}; {strengths}.",
-        heatmaps=[heatmap for output in each[:_OUTPUTS] if (heatmap := _heatmap(output, last)) is not None],
         more_outputs=max(0, len(each) - _OUTPUTS),
         bases=_bases(outcome),
         **_listed(each),
@@ -259,58 +322,113 @@ def _settings(outcome: Outcome) -> dict[str, Any]:
     settings = dict(experiment.to_dict() if outcome.settings is None else outcome.settings)
     if experiment.changes:
         settings["changes"] = changes_listed(experiment, experiment.changes[-1].epoch)
+    return listed_settings(settings)
+
+
+def listed_settings(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings by their labels, in words."""
     return {name_of(name): label_of(name, cell(value)) for name, value in settings.items()}
 
 
 # --------------------------------------------------------------------------------------------- pictures
 
 
-def _heatmap(outcome: Outcome, last: Mapping[str, Any]) -> dict[str, Any] | None:
-    if outcome.parameters is None:
-        return None
-    matrix, exact = _matrix(outcome.model, outcome.parameters)
-    if matrix is None or not np.isfinite(matrix).all():
-        return None
-    # Squares of features are products, too.
-    squares = isinstance(outcome.model, ConvexFM) and outcome.model.diagonal
-    light, dark = (
-        "data:image/png;base64,"
-        + base64.b64encode(matrix_png(matrix, dark=dark, grey_diagonal=exact)).decode()
-        for dark in (False, True)
-    )
-    size = len(matrix)
-    what = f"{size:,} × {size:,} {'features' if exact else 'tiles of features'}"
-    return {
-        "output": outcome.output,
-        "light": light,
-        "dark": dark,
-        "size": size,
-        "alt": f"Heatmap of the interaction weights, {what}; {int(last.get('used_interactions', 0)):,} "
-        "interactions are used.",
-        "caption": f"{outcome.model.notation.weights}, {what}. Orange is positive, blue negative, the colour "
-        "next to that of the page an exact zero"
-        + (
-            "; a tile shows its largest interaction."
-            if not exact
-            else "."
-            if squares
-            else ", grey the diagonal."
-        ),
-    }
-
-
-def _matrix(model: Model, parameters: Parameters) -> tuple[np.ndarray | None, bool]:
-    """Return the pair weights or their tiles, and whether they are exact."""
+def picture_of(outcome: Outcome, **options: Any) -> Picture | None:
+    """Return the matrix of a fit with one output, beside the truth where that is known, and its curves."""
+    experiment, dataset, history = outcome.experiment, outcome.dataset, outcome.history
+    color = regularizer_color(experiment.regularizer.name)
+    truth = None if dataset is None else truth_of(dataset)
+    truth = truth if truth is not None and truth.ndim == 2 else None
+    charts: list[dict[str, Any]] = []
+    known = {} if truth is None else {"used_interactions": int(np.triu(truth != 0, 1).sum())}
+    if len(history) > 1:
+        last = history[-1]
+        plots = {
+            "Objective": curves.objective(color),
+            "What the model uses": curves.uses(true_interactions=known),
+        }
+        for metric in curves.metrics_in(last)[:1]:
+            plots[metric.label] = curves.prediction(metric, f"validation_{metric.name}" in last)
+        charts = [chart_of(name, plot) for name, plot in plots.items() if plot[0].curves[0].column in last]
+    panels, features, words = [], np.arange(0), ""
+    fits = [fit for fit in outcome.frames if not _tiled(fit[2])]
+    if not fits and outcome.parameters is not None:
+        fits = [("", "", outcome.parameters)]
     try:
-        weights = Weights.of(model, parameters)
-    except ValueError:
-        thinned = thin(parameters)
-        plain = isinstance(thinned, ThinnedFactors) and not (model.columnar or model.lifted)
-        return (thinned.tiles(), False) if plain else (None, False)
-    # A used pair whose weight cancels is drawn as non-zero.
-    W = np.where(weights.used & (weights.W == 0), np.nextafter(0, 1), weights.W)
-    exact = len(W) <= EXACT_FEATURES
-    return (W if exact else GivenPairs.of(W).pooled(N_TILES)), exact
+        panel, features, words = learned(outcome.model, fits, color, outcome.output or "Learned")
+        panels.append(panel)
+    except ValueError:  # It has no pairs.
+        if not charts:
+            return None
+    if panels and truth is not None:
+        codes, scale = encode_codes(truth[np.ix_(features, features)], grey_diagonal=True)
+        panels.append(Panel("In truth", [CodesFrame(codes, scale)], gram_label="W"))
+    names = [str(j) for j in features] if dataset is None else [dataset.feature_names[j] for j in features]
+    # On the scale of the first epochs, which overshoot, all later ones would look alike.
+    top = None if dataset is None or dataset.truth is None else 1.25 * float(np.abs(dataset.truth).max())
+    return Picture(panels, names, charts, history, scale=top, omitted=words, **options)
+
+
+def learned(
+    model: Model, fits: Sequence[tuple[str, str, Any]], color: str, title: str = "Learned"
+) -> tuple[Panel, np.ndarray, str]:
+    """Return the matrix of pair weights of one output with a frame for each fit, and its features.
+
+    Parameters
+    ----------
+    model : Model
+        With its own parameters.
+    fits : sequence of (str, str, Parameters or Thinned)
+        The name of a frame, its caption and what was fitted. Without a caption its interactions are counted.
+    color, title : str
+        Of the panel.
+
+    Returns
+    -------
+    (Panel, ndarray, str)
+        Beyond `EXACT_FEATURES` features the strongest are drawn, which the last says.
+
+    Raises
+    ------
+    ValueError
+        If there are no pairs to draw.
+    """
+    thinned = [(key, caption, _thinned(x)) for key, caption, x in fits]
+    each = [fit for fit in thinned if np.isfinite(fit[2].values).all()]
+    if not each:
+        raise ValueError("No epoch has parameters that can be drawn.")
+    weights = [
+        GivenPairs.of(x.values) if isinstance(x, ThinnedWeights) else pairs_of(model, x) for *_, x in each
+    ]
+    d = each[-1][2].n_features
+    features, words = np.arange(d), ""
+    if d > EXACT_FEATURES:
+        fullest = max(weights, key=lambda pairs: pairs.rows.size)
+        features, used = strongest_features(fullest, MOST_FEATURES)
+        features = features if used else np.arange(MOST_FEATURES)
+        words = strongest_words(features.size, used, d)
+    frames: list[FactorFrame | CodesFrame] = []
+    for (key, caption, x), pairs in zip(each, weights, strict=True):
+        weight, used_pairs = pairs.among(features, features)
+        caption = caption or f"{np.count_nonzero(used_pairs) // 2:,} interactions"
+        if isinstance(x, ThinnedFactors) and x.coefficients is None and not (model.columnar or model.lifted):
+            frames.append(FactorFrame(x.dense()[features], key, caption))
+        else:
+            codes, scale = encode_codes(np.where(used_pairs, never_zero(weight), 0.0), grey_diagonal=True)
+            frames.append(CodesFrame(codes, scale, key, caption))
+    panel = Panel(title, frames, color=color, gram_label=model.notation.weights)
+    return panel, features, words
+
+
+def _tiled(x: Any) -> bool:
+    return isinstance(x, ThinnedWeights) and len(x.values) != x.n_features
+
+
+def _thinned(x: Any) -> Any:
+    """Thin parameters of one output, all pair weights kept where they are parameters themselves."""
+    if not isinstance(x, Parameters):
+        return x
+    return thin(x) if x.W is None else ThinnedWeights(x.W, len(x.W))
 
 
 # ---------------------------------------------------------------------------------------------- columns
@@ -346,7 +464,7 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
         own, sentence, curve = effects.columns[column], effects.main_sentence(column), effects.curve(column)
         picture, cells = None, None
         if own.kind == "number":
-            picture = _svg(main_figure(effects, column))
+            picture = _curve(main_figure(effects, column))
         else:
             words = [shown_value(own, word) for word in curve["value"]]
             cells = _cells([""], words, curve["effect"].to_numpy()[None])
@@ -354,7 +472,7 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
     for pair in by.named.head(_COLUMNS).itertuples():
         surface = effects.surface(pair.a, pair.b)
         name, sentence = f"{pair.first} × {pair.second}", effects.pair_sentence(pair.a, pair.b)
-        picture = None if surface.curves is None else _svg(pair_figure(surface, effects.unit))
+        picture = None if surface.curves is None else _curve(pair_figure(surface, effects.unit))
         cells = _cells(surface.first.labels, surface.second.labels, surface.effect)
         pairs.append({"name": name, "sentence": sentence, "picture": picture, "cells": cells})
     return {
@@ -366,8 +484,8 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
     }
 
 
-def _svg(figure: Any) -> Markup:
-    return Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
+def _curve(figure: Any) -> Markup:
+    return packed(Picture(charts=[chart_of_figure("", figure)]))
 
 
 def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:

@@ -59,15 +59,22 @@ FLOORS: dict[str, Floor] = {
     # The public names of what lab has; nothing of ours needs them.
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
     "figures": Floor(("fmviz/figures/",), ("metrics",), (*_TABLES, "plotly", "scipy")),
+    # What the browser draws, and its scripts.
+    "stage": Floor(("fmviz/stage/",), ("figures",), ("numpy",)),
     "report": Floor(
         ("fmviz/report.py",),
-        ("engine", "metrics", "tables", "lab", "figures"),
+        ("engine", "metrics", "tables", "lab", "figures", "stage"),
         (*_TABLES, "jinja2", "markupsafe"),
     ),
     "plot": Floor(
         ("fmviz/plot.py",),
         ("engine", "metrics", "estimators", "tables", "lab", "figures", "report"),
         (*_TABLES, "plotly", "sklearn"),
+    ),
+    "interactive": Floor(
+        ("fmviz/interactive.py",),
+        ("engine", "metrics", "estimators", "lab", "figures", "stage", "report"),
+        ("anywidget", "numpy", "sklearn", "traitlets"),
     ),
     "cli": Floor(
         ("fmviz/cli/", "fmviz/__main__.py"),
@@ -76,7 +83,7 @@ FLOORS: dict[str, Floor] = {
     ),
     "ui": Floor(
         ("fmviz/ui/",),
-        ("engine", "names", "metrics", "estimators", "tables", "lab", "figures", "report", "plot"),
+        ("engine", "names", "metrics", "estimators", "tables", "lab", "figures", "stage", "report", "plot"),
         (*_TABLES, "plotly", "starlette", "streamlit"),
     ),
     "entry": Floor(("app.py", "pages/"), ("ui",), ("streamlit",)),

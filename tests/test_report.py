@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
-import io
+import gzip
+import json
 import re
 from html.parser import HTMLParser
+from importlib.util import find_spec
 
 import numpy as np
+import pandas as pd
 import pytest
 from inline_executor import InlineExecutor
-from PIL import Image
+from ui.driving import decode
 
+import fmviz
+from fmviz import report
 from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models import MODELS
-from fmviz.figures import palette
-from fmviz.figures.sketch import matrix_png
+from fmviz.engine.problem import Problem
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
@@ -24,7 +29,10 @@ from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runs.program import with_header
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.table import title_of_settings
+from fmviz.paths import iterate_path
 from fmviz.report import SHOWN_PAIRS, Outcome, html, of_stored
+from fmviz.stage import FactorFrame, Panel, module
+from fmviz.stage.pictures import Picture
 from fmviz.tables.scaling import Scaling
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "validation": 0.2}
@@ -69,8 +77,8 @@ def test_everything_is_in_it(view):
     parsed = Strict(page)
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     assert headings == [
-        "The model",
         "The interactions",
+        "The model",
         "The strongest interactions",
         "The strongest linear weights",
         "Data",
@@ -82,7 +90,7 @@ def test_everything_is_in_it(view):
     assert "The model uses no pair: its regularizer has set all of them to zero." in parsed.text
     assert f"{view.last['objective']:.5g}" in parsed.text
     assert "http://x/train?seed=1" in parsed.text
-    assert "script" not in names
+    assert names.count("script") == 2  # the picture as JSON, and what draws it
     assert all(
         not value.startswith("http")
         for _, at in parsed.tags
@@ -100,7 +108,9 @@ def test_hostile_names_stay_text(view):
     )
     page = html(outcome)
     parsed = Strict(page)
-    assert not {"script", "iframe", "object", "a"} & {tag for tag, _ in parsed.tags}
+    assert not {"iframe", "object", "a"} & {tag for tag, _ in parsed.tags}
+    kinds = [attributes["type"] for tag, attributes in parsed.tags if tag == "script"]
+    assert kinds == ["application/json", "module"]
     assert not [key for _, attributes in parsed.tags for key in attributes if key.startswith("on")]
     assert all(name in parsed.text for name in HOSTILE)
     assert "default-src 'none'" in page
@@ -120,7 +130,7 @@ def test_a_stored_run_and_one_without_data(store):
     stored = store.get(manager.start(Experiment(**SMALL, dataset="balance_scale")).id)
     page = html(of_stored(stored, store))
     assert stored.message in page
-    assert "<img" in page
+    assert "payload" in page
     other = dataclasses.replace(stored, data_hash="0" * 16)
     assert "The data have changed since" in html(of_stored(other, store))
 
@@ -131,18 +141,6 @@ def test_a_run_that_never_began_has_its_settings(view):
     )
     assert "It failed." in page
     assert re.findall(r"<h2>(.*?)</h2>", page) == ["The model", "Data", "Settings"]
-
-
-def test_the_picture_of_a_matrix():
-    values = np.array([[5.0, 0.0], [1e-300, -4.0]])
-    for dark, colors in ((False, palette.LIGHT), (True, palette.DARK)):
-        picture = Image.open(io.BytesIO(matrix_png(values, dark=dark))).convert("RGB")
-        assert picture.size == (2, 2)
-        drawn = [["#" + bytes(picture.getpixel((j, i))).hex() for j in range(2)] for i in range(2)]
-        assert drawn[0] == [colors.positive[-1], colors.zero]
-        assert drawn[1][0] == colors.positive[0]  # the smallest non-zero is tinted
-        assert drawn[1][1] not in (colors.zero, colors.negative[0])
-    assert matrix_png(values, grey_diagonal=True) != matrix_png(values)
 
 
 def test_a_machine_of_higher_order_tells_of_pairs_and_of_triples():
@@ -213,6 +211,71 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     w = view.parameters.w[np.argmax(np.abs(view.parameters.w))]
     assert f"<td class=n>{50 * w:.5g}</td>" in page
     assert f"Bias {200 + 50 * view.parameters.intercept:.5g}." in text
+
+
+# ------------------------------------------------------------------------------------------ pages of others
+
+
+def pictures_in(page: str) -> list[tuple[dict, bytes]]:
+    """Return the header and the numbers of every picture of a page."""
+    texts = re.findall(r'<script type="application/json" class="fmviz">(.*?)</script>', page)
+    return [decode(gzip.decompress(base64.b64decode(json.loads(text)["payload"]))) for text in texts]
+
+
+def test_the_module_has_no_imports_and_a_fallback_for_every_colour():
+    assert not re.search(r"^\s*import\b|import\(|fetch\(|XMLHttpRequest|</script", module(), re.MULTILINE)
+    assert module().count("export default") == 1
+    assert not re.findall(r"var\(--st-[\w-]+\)", module())
+
+
+def test_a_page_is_small_keeps_exact_zeros_and_says_what_it_leaves_out():
+    P = np.random.default_rng(0).normal(size=(300, 30)) * (np.arange(300)[:, None] % 3 > 0)
+    P[1::3, 5:] = 0.0
+    frames = [FactorFrame(P * (t + 1), f"epoch {t}") for t in range(100)]
+    picture = Picture([Panel("Learned", frames, color="#123456")], [f"</script>{j}" for j in range(300)])
+    page = report.page("T", ["<b>"], [("", picture)])
+    assert len(page.encode()) <= report.MOST_BYTES
+    assert "&lt;b&gt;" in page
+    assert not re.search(r"(src|href)=", page)
+    assert "Matrices have the 200 strongest of 200 used features; the data have 300." in page
+    ((header, body),) = pictures_in(page)
+    assert header["names"][0] == "</script>1"
+    kept = header["panels"][0]["frames"]
+    assert 1 < len(kept) <= 60
+    assert f"{len(kept)} of 100 epochs are here" in page
+    for frame in kept:
+        values = np.frombuffer(body, np.float32, 6_000, frame["at"]).reshape(200, 30)
+        np.testing.assert_array_equal(values == 0, P[P.any(axis=1)] == 0)
+
+
+X, Y, _ = fmviz.datasets.make_sparse_interactions(60, d_true=4, b=2, d_noise=2, random_state=0)
+
+
+def test_machines_paths_and_experiments_are_saved(tmp_path):
+    machine = fmviz.FactorizationMachineRegressor(rank=2, lambda_p=0.1, random_state=0).fit(
+        pd.DataFrame(X, columns=list("abcdef")), Y
+    )
+    path = fmviz.regularization_path(X, Y, [0.1, 0.5, 2.0], rank=2, lambda_p=0.1, random_state=0)
+    experiment = Experiment(**SMALL, dataset="balance_scale", lambda_sparse=0.001)
+    words = "For a unit of each of ", "The fits", "The fits", "Settings"
+    for thing, frames, said in zip(
+        (machine, path, path.points, experiment), (1, 3, 3, 21), words, strict=True
+    ):
+        page = fmviz.save(thing, tmp_path / "page.html").read_text(encoding="utf-8")
+        ((header, _),) = pictures_in(page)
+        assert len(header["panels"][0]["frames"]) == frames
+        assert said in page
+    with pytest.raises(TypeError, match="neither a fitted machine, a path nor an experiment"):
+        fmviz.save(path[:2], tmp_path / "part.html")
+
+
+def test_a_notebook_shows_what_is_fitted_or_says_what_it_needs():
+    points = [*iterate_path(Problem.build(X, Y), [0.5], random_state=0)]
+    if find_spec("anywidget") is None:
+        with pytest.raises(ImportError, match=r'pip install "fmviz\[notebook\]"'):
+            fmviz.show(points)
+    else:
+        assert fmviz.show(points).payload.startswith(b"FMV1")
 
 
 def test_runs_are_called_by_their_data_and_their_last_strength():

@@ -82,7 +82,7 @@ def test_it_holds_all_that_the_package_and_the_pages_are(installed):
 
     package = installed / "fmviz"
     assert files(ROOT / "fmviz") <= files(package)
-    assert {"ui/icon.png", "ui/components/matrix_view/matrix_view.js", "py.typed"} <= files(package)
+    assert {"ui/icon.png", "stage/stage.js", "py.typed"} <= files(package)
     app = files(package / "app")
     assert app == {
         "app.py",

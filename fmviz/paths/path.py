@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -70,6 +70,12 @@ class PathPoint:
             "certificate": end.certificate,
             "status": str(end.status.reason),
         }
+
+
+class Path(pd.DataFrame):
+    """The table of a path, one row a fit, with the fits in ``points`` and their ``model``."""
+
+    _metadata: ClassVar[list[str]] = ["points", "model"]
 
 
 def iterate_path(
@@ -232,7 +238,8 @@ def regularization_path(
     -------
     DataFrame
         One row a fit: ``order``, ``lambda_sparse``, ``objective``, ``loss``, ``used_features``,
-        ``used_interactions``, ``validation_loss``, ``epochs``, ``seconds``, ``certificate``, ``status``.
+        ``used_interactions``, ``validation_loss``, ``epochs``, ``seconds``, ``certificate``, ``status``. The
+        fits, of class `fmviz.paths.PathPoint`, are in its attribute ``points``, which `fmviz.show` draws.
 
     Raises
     ------
@@ -287,7 +294,10 @@ def regularization_path(
         random_state=random_state,
         validation=validation,
     )
-    return pd.DataFrame.from_records([point.record() for point in points])
+    fits = [*points]
+    table = Path(pd.DataFrame.from_records([point.record() for point in fits]))
+    table.points, table.model = fits, described.model
+    return table
 
 
 def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:

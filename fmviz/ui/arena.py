@@ -6,30 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from fmviz import metrics
+from fmviz import metrics, report
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import compare_supports, describe_support
 from fmviz.lab.interpretation.why_zero import why_zero
 from fmviz.lab.runner import Run, load_dataset, truth_of
-from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn
+from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn, path_program
+from fmviz.stage import NOT_AN_INTERACTION, ClassesFrame, FactorFrame, Frame, Panel
+from fmviz.stage.pictures import Picture
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
-from fmviz.ui.components.matrix_view import (
-    NOT_AN_INTERACTION,
-    ClassesFrame,
-    FactorFrame,
-    Frame,
-    Panel,
-    matrix_view,
-)
+from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.matrices import SUPPORT, truth_panel
@@ -120,6 +117,10 @@ def draw(
         st.caption(" ".join(words))
     if pair is not None:
         _draw_why(settings, plan, task.view(), nearest, pair, called)
+    epochs = settings[along] == "epochs"
+    if (_learning(plan, nearest) if epochs else task).state is TaskState.FINISHED:
+        make = partial(_saved, plan, task, nearest, epochs)
+        widgets.save_page(f"{settings.page}_page", make, f"{settings.page}-models")
 
 
 def _draw_why(
@@ -165,11 +166,18 @@ def _draw_path(
         failure(view)
         return
     dataset = _data(plan)
+    shown = plan.lambdas if isinstance(driver, str) else (driver,)
+    panels = models_along(plan, view, shown)
+    draw_panels(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)
+
+
+def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict[str, list[Frame]]:
+    """Return the pictures of every regularizer at some strengths, as far as the fits are there."""
+    dataset = _data(plan)
     matrices: dict[str, dict[float, np.ndarray]] = {name: {} for name in plan.regularizers}
     for fit in view.items:
         if fit.parameters is not None:
             matrices[fit.experiment.regularizer.name][fit.experiment.lambda_sparse] = fit.parameters.P
-    shown = plan.lambdas if isinstance(driver, str) else (driver,)
 
     def frame(name: str, strength: float) -> Frame:
         key, strengths = f"{strength:g}", matrices[name]
@@ -180,8 +188,7 @@ def _draw_path(
         words = f"So far, at λ = {nearest:g}: {picture.caption}"
         return picture if nearest == strength else replace(picture, caption=words)
 
-    panels = {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
-    draw_panels(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)
+    return {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
 
 
 def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None:
@@ -192,20 +199,70 @@ def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None
         if view.state is TaskState.FAILED:
             failure(view)
         elif not view.state.active:
-            last = max(len(factors) for _, factors in view.items)
-            shown = sorted({*range(0, last, -(-last // max(1, most_frames(plan)))), last - 1})
-            panels = {
-                name: [
-                    fitted(factors[min(at, len(factors) - 1)], f"Epoch {EPOCHS[at]:,}", dataset)
-                    for at in shown
-                ]
-                for name, factors in view.items
-            }
+            panels = _epochs(plan, view)
             draw_panels(panels, dataset, key, height, player=True)
             st.caption("From one random start. Along λ, a model begins where that of the λ before has ended.")
 
-    task = shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength))
+    task = _learning(plan, strength)
     watch(task, body, partial(_words, len(plan.regularizers)))
+
+
+def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool) -> str:
+    if epochs:
+        panels = _epochs(plan, _learning(plan, strength).view())
+        return page(f"Epoch by epoch at λ = {strength:g}", plan.base, panels)
+    start, panels = plan.lambdas.index(strength), models_along(plan, task.view(), plan.lambdas)
+    return page("Regularizers under one λ", plan.base, panels, start=start, program=path_program(plan))
+
+
+def _learning(plan: PathPlan, strength: float) -> Task:
+    return shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength))
+
+
+def page(
+    title: str,
+    base: Experiment,
+    panels: Mapping[str, Sequence[Frame]],
+    *,
+    start: int | None = None,
+    charts: Sequence[Any] = (),
+    program: str = "",
+) -> str:
+    """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start."""
+    dataset = load_dataset(base.dataset)
+    if start is not None:
+        panels = {
+            name: [replace(frame, key=f"λ = {frame.key}") for frame in frames]
+            for name, frames in panels.items()
+        }
+    picture = Picture(
+        panels_of(panels, dataset) if panels else (),
+        dataset.feature_names,
+        charts,
+        scale=_scale(dataset),
+        along="epochs" if start is None else "values of λ",
+        start=start,
+    )
+    chosen = [PENALTIES[name] for name in panels]
+    meant = [f"{penalty.label}, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]
+    messages = [
+        f"On {dataset.title}, every cell is the weight of a pair of features, or what it is in truth.",
+        " ".join(meant).replace("*", ""),
+    ]
+    own = {name: value for name, value in base.to_dict().items() if name not in ("lambda_sparse", "solver")}
+    settings = report.listed_settings({**own, "regularizer": ", ".join(each.label for each in chosen)})
+    return report.page(title, messages, [("", picture)], settings=settings, program=program)
+
+
+def _epochs(plan: PathPlan, view: TaskView) -> dict[str, list[Frame]]:
+    last = max(len(factors) for _, factors in view.items)
+    shown = sorted({*range(0, last, -(-last // max(1, most_frames(plan)))), last - 1})
+    return {
+        name: [
+            fitted(factors[min(at, len(factors) - 1)], f"Epoch {EPOCHS[at]:,}", _data(plan)) for at in shown
+        ]
+        for name, factors in view.items
+    }
 
 
 def _words(total: int, view: TaskView) -> tuple[str, float | None]:
@@ -274,7 +331,29 @@ def draw_panels(
     driver: str | None = None,
     player: bool = False,
 ) -> None:
-    """Draw the pictures that `fitted` makes, some for each regularizer; beside weights, those in truth."""
+    """Draw the pictures that `fitted` makes, see `panels_of`."""
+    drawn = panels_of(panels, dataset)
+    matrix_view(
+        drawn,
+        key=key,
+        driver_key=driver,
+        player=player,
+        show="gram",
+        columns=len(drawn),
+        min_width=_LEAST_WIDTH,
+        gram_scale=_scale(dataset),
+        max_height=height,
+        feature_names=dataset.feature_names,
+    )
+
+
+def _scale(dataset: Dataset) -> float | None:
+    # Weights overshoot in the first epochs; on their scale, all later ones would look alike.
+    return None if dataset.truth is None else 2.0 * float(np.abs(dataset.truth).max())
+
+
+def panels_of(panels: Mapping[str, Sequence[Frame]], dataset: Dataset) -> list[Panel]:
+    """Return a panel for each regularizer; beside weights, those in truth."""
     names, truth = dataset.feature_names, truth_of(dataset)
     drawn = []
     for name, frames in panels.items():
@@ -292,16 +371,4 @@ def draw_panels(
         )
     if truth is not None and not all(panel.classes for panel in drawn):
         drawn.insert(0, truth_panel(dataset, truth, dataset.truth is not None, None))
-    matrix_view(
-        drawn,
-        key=key,
-        driver_key=driver,
-        player=player,
-        show="gram",
-        columns=len(drawn),
-        min_width=_LEAST_WIDTH,
-        # Weights overshoot in the first epochs; on their scale, all later ones would look alike.
-        gram_scale=None if dataset.truth is None else 2.0 * float(np.abs(dataset.truth).max()),
-        max_height=height,
-        feature_names=names,
-    )
+    return drawn

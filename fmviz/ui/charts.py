@@ -2,7 +2,7 @@
 
 `st.plotly_chart` names a chart by its data, also where it has a key: at every update the browser throws the
 chart away and builds another, shows nothing in between, and sometimes keeps a wrong width. So while a run
-goes on its curves are drawn as pictures, which are replaced in place; once it rests they are plotly charts.
+goes on its curves are drawn by the stage, in place; once it rests they are plotly charts.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from fmviz.figures import sketch, tabular
-from fmviz.ui.components import picture_buttons
+from fmviz.figures import tabular
+from fmviz.stage.pictures import Picture, chart_of_figure
+from fmviz.ui.components import picture_buttons, stage
 
 # Zoom and pan answer to the mouse. The one button of the toolbar is hidden, and pressed from our own menu.
 _CONFIG = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
@@ -72,7 +73,7 @@ def curves(figure: go.Figure, key: str, alt: str, *, live: bool, place: Any = st
     alt : str
         What there is to see, in a sentence.
     live : bool
-        Whether it is about to change: then it is a picture, else a chart to zoom and to save.
+        Whether it is about to change: then the stage draws it, else it is a chart to zoom and to save.
     place : container
         Where it is drawn.
     """
@@ -80,4 +81,4 @@ def curves(figure: go.Figure, key: str, alt: str, *, live: bool, place: Any = st
         chart(figure, key, alt, place=place)
         return
     with place.container(key=key, gap="small"):
-        st.image(sketch.svg(figure), width="stretch", alt=alt)
+        stage(Picture(charts=[chart_of_figure("", figure)]).payload(), key=f"{key}_live")

@@ -13,7 +13,7 @@ import streamlit as st
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.background.task import TaskView
+from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
@@ -40,6 +40,8 @@ from fmviz.lab.store.table import (
 )
 from fmviz.metrics import COLUMNS, SUPPORT_F1
 from fmviz.paths import accepted_range
+from fmviz.report import page
+from fmviz.stage.pictures import Picture, chart_of_figure
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
@@ -189,13 +191,13 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
             key="compare_duel_chart",
             alt=f"{metric.label} of {', '.join(table['label'])} at about the same number of interactions.",
         )
+    pictures = {
+        name: [arena.fitted(fit.parameters.P, "", dataset, compared=True)]
+        for name, fit in last.items()
+        if drawable and fit.parameters is not None
+    }
     if drawable:
         with right:
-            pictures = {
-                name: [arena.fitted(fit.parameters.P, "", dataset, compared=True)]
-                for name, fit in last.items()
-                if fit.parameters is not None
-            }
             arena.draw_panels(pictures, dataset, "compare_duel_view", _DUEL_HEIGHT)
     if table["nearest"].any():
         low, high = accept
@@ -219,6 +221,9 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
             "Fits": number(width="small"),
         },
     )
+    if view.state is TaskState.FINISHED:
+        make = partial(arena.page, "Regularizers at equal sparsity", experiment, pictures)
+        widgets.save_page("compare_duel_page", make, "equal-sparsity")
     for name, fit in last.items():
         if fit.status == "nearest":
             st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
@@ -571,11 +576,11 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
         curve = widgets.choose_metric(settings, "curve", "Curve", offered, width=260)
         words = {"epoch": "Epochs", "seconds": "Seconds"}
         widgets.param(settings, "x", "Against", labels=words)
-    chart(
-        figures.overlay(histories, curve, settings["x"]),
-        key="compare_curves",
-        alt=f"{curve.label} of {len(histories)} runs against {words[settings['x']].lower()}.",
-    )
+    figure = figures.overlay(histories, curve, settings["x"])
+    alt = f"{curve.label} of {len(histories)} runs against {words[settings['x']].lower()}."
+    chart(figure, key="compare_curves", alt=alt)
+    picture = Picture(charts=[chart_of_figure(curve.label, figure)])
+    widgets.save_page("compare_runs_page", lambda: page("Runs side by side", [alt], [("", picture)]), "runs")
 
 
 def _regularizer(run: StoredRun) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -24,6 +26,7 @@ def draw_exports(view: JobView) -> None:
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
     st.markdown("**Take it with you**")
     with st.container(horizontal=True, key="train_exports"):
+        widgets.save_page("train_page", partial(page, view), f"run-{name}")
         widgets.download(
             "Curves (CSV)",
             lambda: with_strengths(pd.DataFrame(view.history), experiment).to_csv(index=False),
@@ -57,6 +60,29 @@ def draw_exports(view: JobView) -> None:
         source,
         f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
         f"{last['used_features']:.0f}, used interactions {last['used_interactions']:.0f}.",
+    )
+
+
+def page(view: JobView) -> str:
+    """Return the run as a page, with the matrices of its epochs."""
+    from fmviz.report import Outcome, html
+
+    frames = [
+        (frame.key, f"{frame.used_interactions:,} interactions", frame.thinned) for frame in view.frames
+    ]
+    experiment = view.experiment
+    return html(
+        Outcome(
+            title_of_settings(experiment.to_dict(), view.epoch),
+            experiment,
+            view.machine,
+            view.message,
+            view.history,
+            view.parameters,
+            view.dataset,
+            program=script(view),
+            frames=frames,
+        )
     )
 
 

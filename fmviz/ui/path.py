@@ -41,6 +41,7 @@ from fmviz.metrics import (
     USED_INTERACTIONS,
     Metric,
 )
+from fmviz.stage.pictures import chart_of_figure
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.escape import plain
@@ -316,6 +317,26 @@ def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
         _point(settings, plan, table, picked, metrics, d)
     if picked is not None and settings.shows("exports", "Table and downloads"):
         _takeaway(plan, table, metrics)
+        make = partial(_page, plan, view, table, metrics[settings["metric"]], picked["lambda_sparse"])
+        widgets.save_page("path_page", make, f"path-{plan.base.dataset}")
+
+
+def _page(plan: PathPlan, view: TaskView, table: pd.DataFrame, metric: Metric, strength: float) -> str:
+    """Return the path as a page: its matrices, where they can be drawn, and its curves."""
+    each = [fit.parameters for fit in view.items]
+    drawable = all(own is not None and own.P.ndim == 2 and len(own.P) <= EXACT_FEATURES for own in each)
+    charts = [
+        chart_of_figure(shown.label, figures.path(table, shown))
+        for shown in (USED_INTERACTIONS, USED_FEATURES, OBJECTIVE, metric)
+    ]
+    return arena.page(
+        "A path along λ",
+        plan.base,
+        arena.models_along(plan, view, plan.lambdas) if drawable else {},
+        start=plan.lambdas.index(strength),
+        charts=charts,
+        program=path_program(plan),
+    )
 
 
 def _charts(

@@ -9,9 +9,10 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
 from fmviz.plot import counts_figure
+from fmviz.stage import FactorFrame, Panel, encode_view
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
-from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
+from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings, Several, Text

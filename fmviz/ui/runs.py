@@ -230,8 +230,14 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
             data={name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
-        widgets.download_report("runs_report", partial(of_stored, run, runs, source), f"report-{run.id}.html")
+        widgets.save_page("runs_report", partial(_page, run, runs, source), f"run-{run.id}")
         widgets.python_block(source)
+
+
+def _page(run: StoredRun, runs: RunStore, source: str) -> str:
+    from fmviz.report import html
+
+    return html(of_stored(run, runs, source))
 
 
 def _empty(settings: Settings) -> None:

@@ -10,7 +10,7 @@ import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import numpy as np
@@ -26,9 +26,6 @@ from fmviz.lab.runs.program import with_header
 from fmviz.lab.typography import without_markup
 from fmviz.metrics import COLUMNS, METRICS, Metric
 from fmviz.ui.settings.state import Settings, Several, Text
-
-if TYPE_CHECKING:
-    from fmviz.report import Outcome
 
 LOCKED = ":material/lock: Locked by the link of this page."
 MORE = "more"
@@ -429,21 +426,14 @@ def confirm_delete(key: str, sentence: str, delete: Callable[[], None]) -> None:
         st.button("Delete", type="primary", key=key, on_click=delete)
 
 
-def download_report(key: str, make: Callable[[], Outcome], file_name: str) -> None:
-    """Draw the download of a result as one page of HTML."""
-
-    def page() -> str:
-        from fmviz.report import html
-
-        return html(make())
-
+def save_page(key: str, make: Callable[[], str], name: str) -> None:
+    """Draw the download of what is shown as one page of HTML, which is made when the button is pressed."""
     download(
-        "Report (HTML)",
-        page,
-        file_name,
+        "Save as a page",
+        make,
+        f"{name}.html",
         key=key,
-        help="The whole result as one page that needs nothing else: objective, certificate, interactions, "
-        "curves, settings, program. It opens without a network, and prints.",
+        help="Pictures to move, sentences and settings in one file, which needs no server and no network.",
     )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
-
 import pandas as pd
 
-from fmviz.figures import sketch
 from fmviz.figures import strength_path as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.metrics import OBJECTIVE, RMSE, USED_INTERACTIONS
+from fmviz.stage.pictures import chart_of_figure
 
 NAN = float("nan")
 TABLE = pd.DataFrame(
@@ -58,7 +56,8 @@ def test_what_is_missing_is_left_out_and_the_chosen_fit_is_ringed():
 
 
 def test_a_growing_path_is_drawn_over_its_whole_range():
-    text = sketch.svg(figures.path(TABLE.iloc[:1], OBJECTIVE, ends=(0.001, 1000.0)))
-    assert {"0.01", "100"} <= set(ET.fromstring(text).itertext())
-    assert "nan" not in text
-    assert "<circle" in text
+    chart = chart_of_figure("", figures.path(TABLE.iloc[:1], OBJECTIVE, ends=(0.001, 1000.0)))
+    low, high = chart["ends"]
+    assert low < 0.001 < 1000 < high
+    (series,) = chart["rows"][0]["series"]
+    assert (len(series["x"]), chart["xlog"], chart["x"]) == (1, True, "λ")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from ui.driving import decode
 
+from fmviz import report
 from fmviz.figures import palette
-from fmviz.ui.components import read
-from fmviz.ui.components.matrix_view import (
+from fmviz.stage import (
     MAX_GRAM_FEATURES,
     NOT_AN_INTERACTION,
     CellClass,
@@ -26,7 +26,9 @@ from fmviz.ui.components.matrix_view import (
     encode_codes,
     encode_factor,
     encode_view,
+    module,
 )
+from fmviz.stage.pictures import Picture
 
 APP = "tests/ui/apps/matrix_view_app.py"
 
@@ -48,14 +50,14 @@ def test_classes_are_sent_with_their_names_colours_and_counts():
     codes = np.array([[NOT_AN_INTERACTION, 1], [1, NOT_AN_INTERACTION]], dtype=np.int8)
     classes = (CellClass("no", "#ffffff", "#000000"), CellClass("yes", "#00ff00", "#00aa00"))
     panel = Panel("Right or wrong", [ClassesFrame(codes, (0, 1), key="a")], classes=classes, gram_label="W")
-    header, body = decode(encode_view([panel], mark=Mark("gram", 0, 1), clickable=True))
+    header, body = decode(encode_view([panel], mark=Mark(0, 1), clickable=True))
     (drawn,) = header["panels"]
     assert drawn["kind"] == "classes"
     assert [kind["label"] for kind in drawn["classes"]] == ["no", "yes"]
     assert drawn["frames"][0]["counts"] == [0, 1]
     assert np.frombuffer(body, np.int8)[:4].tolist() == codes.ravel().tolist()
     assert header["skipped"]
-    assert header["mark"] == {"picture": "gram", "row": 0, "col": 1}
+    assert header["mark"] == {"row": 0, "col": 1}
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -355,9 +357,8 @@ CALLS = """async ([code, payload]) => {
 @pytest.mark.browser
 def test_only_the_end_of_the_component_ends_the_view(new_page):
     """Streamlit cleans up at once after a call that newer data overtook, which a busy machine sees often."""
-    code = read("matrix_view/matrices.js") + read("matrix_view/matrix_view.js")
     payload = encode_view([Panel("A", [FactorFrame(np.eye(4))])])
-    assert new_page().evaluate(CALLS, [code, list(payload)]) == [True, True, True]
+    assert new_page().evaluate(CALLS, [module(), list(payload)]) == [True, True, True]
 
 
 @pytest.mark.slow
@@ -425,7 +426,7 @@ def test_pictures_and_numbers_download(open_view, tmp_path):
     for ending, name in (
         ("png", "Download this picture as PNG"),
         ("svg", "Download this picture as SVG"),
-        ("csv", "Download the numbers as CSV: what is not zero"),
+        ("csv", "Download the numbers that are not zero as CSV"),
     ):
         with page.expect_download() as download:
             page.get_by_role("button", name=name).click()
@@ -523,3 +524,29 @@ def test_the_view_finds_a_slider_that_is_built_anew(open_view, wait_idle):
     slider(page).focus()
     page.keyboard.press("Home")
     wait_frame(page, "λ = 0")
+
+
+@pytest.mark.browser
+def test_a_saved_page_needs_no_network(new_page, tmp_path):
+    frames = [FactorFrame(np.eye(4)[:, :2] + t, f"epoch {t}", f"frame {t}") for t in range(3)]
+    chart = {
+        "title": "Loss",
+        "rows": [{"series": [{"name": "", "color": "#123456", "x": [0, 1, 2], "y": [3, 2, 1]}]}],
+    }
+    text = report.page("Saved", [], [("", Picture([Panel("A", frames)], list("abcd"), [chart]))])
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    page = new_page(apart=True, offline=True, color_scheme="dark")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "page.html").as_uri())
+    view = page.locator(".fmviz-stage")
+    assert view.locator(".caption").text_content() == "frame 2"
+    assert view.locator(".fmviz-matrix-view").get_attribute("data-theme") == "dark"
+    view.locator("input").focus()
+    page.keyboard.press("Home")
+    view.get_by_text("frame 0").wait_for()
+    assert view.locator(".readout b").text_content() == "3"
+    box = view.locator(".gram canvas").bounding_box()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.1 * box["height"])
+    assert view.locator(".tip .where").text_content() == "a × b"
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import streamlit as st
+
+from fmviz.stage import Cell, Panel, encode_view, module
+from fmviz.stage import read as read_stage
 
 
 def read(name: str) -> str:
@@ -16,14 +19,17 @@ def read(name: str) -> str:
 
 
 @functools.cache
-def component(name: str, *files: str) -> Any:
-    """Register a component whose JavaScript and CSS are files of this folder.
+def component(name: str, js: str, css: str = "") -> Any:
+    """Register a component.
 
     Once a process, not once a session: registering again would only repeat the same definition, and the
     returned callable puts the definition back by itself where a new runtime (AppTest) lacks it.
     """
-    js, css = ("".join(read(file) for file in files if file.endswith(kind)) for kind in (".js", ".css"))
     return st.components.v2.component(f"fmviz.{name}", js=js, css=css or None)
+
+
+def _of_module(name: str) -> Any:
+    return component(name, module(), read_stage("stage.css"))
 
 
 def ignore() -> None:
@@ -42,16 +48,45 @@ def stage(payload: bytes, key: str) -> None:
     key : str
         Unique on the page.
     """
-    draw = component(
-        "stage",
-        "channel.js",
-        "matrix_view/matrices.js",
-        "curves.js",
-        "stage/stage.js",
-        "matrix_view/matrix_view.css",
-        "stage/stage.css",
-    )
-    draw(data=payload, key=key, on_cell_change=ignore, on_phase_change=ignore)
+    _of_module("stage")(data=payload, key=key, on_cell_change=ignore, on_phase_change=ignore)
+
+
+def matrix_view(
+    panels: Sequence[Panel] | bytes,
+    *,
+    key: str,
+    on_cell: Callable[[Cell], None] | None = None,
+    **options: Any,
+) -> None:
+    """Draw matrices side by side, switched in the browser while a slider is dragged.
+
+    Parameters
+    ----------
+    panels : sequence of Panel, or bytes
+        The panels, or the payload that `encode_view` made of them.
+    key : str
+        The widget key.
+    on_cell : callable, optional
+        Called with every cell that is clicked, with ``clickable=True``, before the script runs again. It may
+        be of panels shown before: check its place against the data at hand.
+    **options
+        The keyword arguments of `encode_view`; a payload has its own.
+
+    Examples
+    --------
+    In a page::
+
+        frames = [FactorFrame(Q, key=label, caption=f"{n:,} interactions") for label, Q, n in path]
+        st.select_slider("λ", options=[f.key for f in frames], key="lam")
+        matrix_view([Panel("TI", frames)], driver_key="lam", key="view")
+    """
+
+    def clicked() -> None:
+        if on_cell is not None and (cell := st.session_state[key].get("cell")) is not None:
+            on_cell(Cell(**cell))
+
+    payload = panels if isinstance(panels, bytes) else encode_view(panels, **options)
+    _of_module("matrix_view")(data=payload, key=key, on_cell_change=ignore if on_cell is None else clicked)
 
 
 def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
@@ -70,7 +105,7 @@ def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
     """
     folder = "picture_buttons/picture_buttons"
     # Streamlit refuses keys with two successive underscores, which the id of a run can contain.
-    component("picture_buttons", f"{folder}.js", f"{folder}.css")(
+    component("picture_buttons", read(f"{folder}.js"), read(f"{folder}.css"))(
         data={"chart": chart, "name": file_name}, key=key.replace("__", "_-")
     )
 
@@ -89,7 +124,9 @@ def address(page: str, query: Mapping[str, str], session: str, *, key: str) -> N
     key : str
         Unique on the page.
     """
-    component("address", "address.js")(data={"page": page, "query": dict(query), "session": session}, key=key)
+    component("address", read("address.js"))(
+        data={"page": page, "query": dict(query), "session": session}, key=key
+    )
 
 
 def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:
@@ -104,5 +141,6 @@ def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:
     key : str
         Unique on the page.
     """
-    draw = component("progress", "channel.js", "progress/progress.js", "progress/progress.css")
+    script = read_stage("channel.js") + read("progress/progress.js")
+    draw = component("progress", script, read("progress/progress.css"))
     draw(data={"head": head, "live": live}, key=key.replace("__", "_-"), on_phase_change=ignore)

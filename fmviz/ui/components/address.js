@@ -17,7 +17,8 @@ function write({ page, query }, turns = 20) {
     return;
   }
   const search = asSearch(query);
-  if (location.search !== search) history.replaceState(history.state, "", location.pathname + search + location.hash);
+  if (location.search !== search)
+    history.replaceState(history.state, "", location.pathname + search + location.hash);
 }
 
 // Streamlit labels sliders twice, by themselves and by their group, and has names of icons read aloud.

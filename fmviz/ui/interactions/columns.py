@@ -7,8 +7,9 @@ import streamlit as st
 from fmviz.lab.interpretation.reading import Search
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.report import main_figure, pair_figure
+from fmviz.stage import Cell, CodesFrame, Panel, encode_codes
 from fmviz.ui.charts import chart
-from fmviz.ui.components.matrix_view import Cell, CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, read_samples
 from fmviz.ui.settings.state import Settings, Whole

@@ -17,7 +17,7 @@ from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import title_of_run
 from fmviz.metrics import COLUMNS, in_units, listed
-from fmviz.report import Outcome, of_stored
+from fmviz.report import html, of_stored
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import columns, pairs, row
@@ -188,11 +188,11 @@ def _header(reading: Opened) -> None:
         )
         source = widgets.linked(program(reading.experiment), plain(title_of_run(run)))
 
-        def outcome() -> Outcome:
+        def page() -> str:
             by = latest_by_columns(reading) if reading.by_columns else None
-            return replace(of_stored(run, store(), source), by_columns=by)
+            return html(replace(of_stored(run, store(), source), by_columns=by))
 
-        widgets.download_report("interactions_report", outcome, f"report-{run.id[:6]}.html")
+        widgets.save_page("interactions_report", page, f"interactions-{run.id[:6]}")
     if run.data_hash and data_hash(reading.full_dataset) != run.data_hash:
         st.warning(
             "The data set has other numbers now than when this run was trained: counts and rows below are of "

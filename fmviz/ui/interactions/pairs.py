@@ -14,15 +14,10 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import Search, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.search.averaged import Average
+from fmviz.stage import CodesFrame, Panel, encode_codes, encode_view
 from fmviz.tables.cells import shortened
 from fmviz.ui import widgets
-from fmviz.ui.components.matrix_view import (
-    CodesFrame,
-    Panel,
-    encode_codes,
-    encode_view,
-    matrix_view,
-)
+from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated, read_samples
 from fmviz.ui.settings.state import Settings, Text

@@ -8,7 +8,8 @@ import streamlit as st
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import ThinnedBasis
 from fmviz.lab.datasets import Dataset
-from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.stage import CodesFrame, Panel, encode_codes
+from fmviz.ui.components import matrix_view
 from fmviz.ui.train.matrices import last_frame
 
 # Least number of rows of V, so that the picture does not jump with every new basis.

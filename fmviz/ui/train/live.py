@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,12 +28,13 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
+from fmviz.stage import FactorFrame, encode_frames, encode_view
+from fmviz.stage import Panel as Matrix
+from fmviz.stage.pictures import chart_of, names_in, row_of
 from fmviz.ui import widgets
 from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.charts import chart
 from fmviz.ui.components import stage
-from fmviz.ui.components.matrix_view import FactorFrame, encode_frames, encode_view
-from fmviz.ui.components.matrix_view import Panel as Matrix
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train import PANELS, basis, interactions, matrices, why_zero
@@ -252,7 +252,7 @@ def full_payload(scene: Scene, live: dict[str, str] | None) -> bytes:
     """Encode a scene completely; `live` says where the browser listens to what comes next."""
     shown = _matrices(scene, film=True)
     played = len(shown) > 0 and len(shown[0].frames) > 1
-    names = _names(scene)
+    names = names_in(_charts(scene), scene.x)
     header = {
         **_facts(scene),
         "run": "" if scene.view is None else scene.view.id,
@@ -262,7 +262,7 @@ def full_payload(scene: Scene, live: dict[str, str] | None) -> bytes:
         "charts": _charts(scene),
         "names": names,
         "generation": _generation(scene),
-        "rows": [_row(record, names) for record in scene.history],
+        "rows": [row_of(record, names) for record in scene.history],
     }
     options: dict[str, Any] = {"player": "rests"} if played else {}
     return _encode(scene, shown, header, **options)
@@ -278,7 +278,7 @@ def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: T
         return None
     else:
         chosen = {name: settings[name] for name in _CHOSEN}
-        names = _names(scene)
+        names = names_in(_charts(scene), scene.x)
         news = _News(scene.run.id, experiment, chosen, names)
         topic = channel.topic((scene.run.id, *chosen.items(), *names), news.refresh)
     return {"path": path(), "topic": topic.id}
@@ -319,15 +319,13 @@ class _News:
         self._seen = seen
         # The truth stays as it is.
         shown = _matrices(scene, film=False, beside=scene.compared) if scene.drawn else []
-        pictures, topic.body = encode_frames(
-            dict(enumerate(shown)), show="gram", gram_scale=_gram_scale(scene.dataset)
-        )
+        pictures, topic.body = encode_frames(dict(enumerate(shown)), gram_scale=_gram_scale(scene.dataset))
         topic.head = {**_facts(scene), **pictures}
         same = topic.generation == _generation(scene)
         first = max(0, len(topic.rows) - 1) if same else 0
         topic.generation = _generation(scene)
         topic.rows[first:] = [
-            json.dumps(_row(record, self._names), separators=(",", ":")) for record in scene.history[first:]
+            json.dumps(row_of(record, self._names), separators=(",", ":")) for record in scene.history[first:]
         ]
         return True
 
@@ -449,38 +447,4 @@ def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
 def _charts(scene: Scene) -> list[dict[str, Any]]:
     """Return the charts of the stage: of every panel its curves."""
     drawn = ((panel, panel.plots(scene)) for panel in PANELS if panel.plots)
-    return [
-        {
-            "title": panel.heading(scene),
-            "rows": [
-                {
-                    "series": [asdict(curve) for curve in plot.curves],
-                    "zero": plot.zero,
-                    "log": plot.metric.axis == "log",
-                    "top": plot.metric.limits[1] or 0.0,
-                }
-                for plot in plots
-            ],
-        }
-        for panel, plots in drawn
-        if plots
-    ]
-
-
-def _names(scene: Scene) -> list[str]:
-    """Return the columns of the records that the curves are drawn from."""
-    wanted = {"epoch", scene.x}
-    wanted |= {
-        series["column"] for chart in _charts(scene) for row in chart["rows"] for series in row["series"]
-    }
-    return sorted(wanted)
-
-
-def _row(record: dict[str, Any], names: Sequence[str]) -> list[Any]:
-    return [_rounded(record.get(name)) for name in names]
-
-
-def _rounded(value: Any) -> float | int | None:
-    if isinstance(value, int | np.integer):
-        return int(value)
-    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+    return [chart_of(panel.heading(scene), plots) for panel, plots in drawn if plots]

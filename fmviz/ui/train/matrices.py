@@ -24,7 +24,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import CLASSES, compare_supports
 from fmviz.lab.interpretation.reading import rows_with_all
 from fmviz.lab.runner import pairs_matrix, truth_of
-from fmviz.ui.components.matrix_view import (
+from fmviz.stage import (
     NOT_AN_INTERACTION,
     CellClass,
     ClassesFrame,

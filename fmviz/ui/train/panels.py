@@ -20,8 +20,8 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
 from fmviz.metrics import RMSE, USED_BASES, Metric
+from fmviz.stage import Mark
 from fmviz.ui.charts import chart
-from fmviz.ui.components.matrix_view import Mark
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.matrices import Look, order_name, true_counts

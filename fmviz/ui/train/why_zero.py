@@ -14,9 +14,9 @@ from fmviz.figures import interactions as figures
 from fmviz.lab.background.job import JobView
 from fmviz.lab.interpretation.why_zero import Story, why_zero
 from fmviz.lab.runner import Run
+from fmviz.stage import Cell, Mark
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
-from fmviz.ui.components.matrix_view import Cell, Mark
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train.panels import Panel, Scene
@@ -56,7 +56,7 @@ def take_click(settings: Settings, key: str, d: int) -> None:
 def mark(settings: Values, d: int) -> Mark | None:
     """Return the outline of the chosen cell."""
     pair = chosen(settings, d)
-    return None if pair is None else Mark("gram", *pair)
+    return None if pair is None else Mark(*pair)
 
 
 def _draw(scene: Scene, settings: Settings) -> None:

@@ -6,13 +6,8 @@ import numpy as np
 import streamlit as st
 
 from fmviz.figures.palette import regularizer_color
-from fmviz.ui.components.matrix_view import (
-    CodesFrame,
-    FactorFrame,
-    Panel,
-    encode_codes,
-    matrix_view,
-)
+from fmviz.stage import CodesFrame, FactorFrame, Panel, encode_codes
+from fmviz.ui.components import matrix_view
 
 st.set_page_config(layout="wide")
 query = st.query_params

@@ -12,7 +12,8 @@ function onPaper(node) {
   if (Array.isArray(node) || node === null || typeof node !== "object") return node;
   const out = {};
   for (const [name, value] of Object.entries(node)) {
-    if (typeof value !== "string" || !/color$/i.test(name)) out[name] = /^color(scale|way)$/.test(name) ? value : onPaper(value);
+    if (typeof value !== "string" || !/color$/i.test(name))
+      out[name] = /^color(scale|way)$/.test(name) ? value : onPaper(value);
     else if (/bgcolor/.test(name)) out[name] = "#ffffff";
     else if (/grid|zeroline|tickcolor|linecolor|border/.test(name)) out[name] = "#d5dae5";
     else out[name] = "#31333f";
@@ -52,5 +53,6 @@ export default function (component) {
     }
     parentElement.append(box);
   }
-  for (const button of box.children) button.onclick = () => save(data.chart, data.name, button.dataset.format);
+  for (const button of box.children)
+    button.onclick = () => save(data.chart, data.name, button.dataset.format);
 }

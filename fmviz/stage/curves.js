@@ -11,10 +11,21 @@ function draw(tag, attributes, parent) {
   return element;
 }
 
-const finite = (x) => x !== null && x !== undefined && Number.isFinite(x);
+// The place of the number nearest to x among ascending ones.
+function nearest(xs, x) {
+  let low = 0;
+  for (let high = xs.length - 1; low < high;) {
+    const middle = (low + high) >> 1;
+    if (xs[middle] < x) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && x - xs[low - 1] < xs[low] - x ? low - 1 : low;
+}
+
+const finite = Number.isFinite;
 const short = (x) => (Number.isInteger(x) && Math.abs(x) < 1e9 ? grouped(x).replace("-", "−") : number(x, 4));
 
-// Some curves above each other, on one axis of epochs or seconds.
+// Some curves above each other, on one axis; each has numbers of its own, or columns of its owner.
 class Chart {
   constructor(parent, spec, owner) {
     this.spec = spec;
@@ -22,66 +33,70 @@ class Chart {
     this.box = make("div", "chart", parent);
     this.box.style.setProperty("--wide", spec.rows.length > 1 ? "1.7" : "1");
     const head = make("div", "chart-head", this.box);
-    const title = make("div", "chart-title", head);
-    title.textContent = spec.title;
+    make("div", "chart-title", head).textContent = spec.title;
     this.values = make("div", "values", head);
     this.readouts = spec.rows.flatMap((row) =>
       row.series.map((one) => {
         const entry = make("span", "readout", this.values);
-        const chip = make("span", "dash", entry);
-        chip.style.background = one.color;
-        const name = make("span", "", entry);
-        name.textContent = one.name;
+        make("span", "dash", entry).style.background = one.color;
+        make("span", "", entry).textContent = one.name;
         return { one, row, value: make("b", "", entry), more: make("span", "", entry) };
       }),
     );
-    this.svg = draw("svg", { height: CHART_HEIGHT, role: "img" }, null);
-    this.box.append(this.svg);
+    this.svg = draw("svg", { height: CHART_HEIGHT, role: "img" }, this.box);
+    this.foot = make("div", "axis", this.box);
+    this.ends = [0, 1, 2].map(() => make("span", "", this.foot));
     this.svg.addEventListener("pointermove", (event) => this.point(event));
     this.svg.addEventListener("pointerleave", () => owner.point(null));
+  }
+
+  numbers({ x, y, column }) {
+    const { columns } = this.owner;
+    return { xs: x || columns[this.owner.x] || [], ys: y || columns[column] || [] };
   }
 
   point(event) {
     const rect = this.svg.getBoundingClientRect();
     const part = (event.clientX - rect.left - INSET.left) / (rect.width - INSET.left - INSET.right);
-    const xs = this.owner.columns[this.owner.x] || [];
-    if (!xs.length) return;
-    const x = xs[0] + Math.max(0, Math.min(1, part)) * (xs[xs.length - 1] - xs[0]);
-    let low = 0;
-    for (let high = xs.length - 1; low < high; ) {
-      const middle = (low + high) >> 1;
-      if (xs[middle] < x) low = middle + 1;
-      else high = middle;
-    }
-    if (low > 0 && x - xs[low - 1] < xs[low] - x) low--;
-    this.owner.point(low);
+    const { xs } = this.numbers(this.readouts[0].one);
+    const at = this.first + Math.max(0, Math.min(1, part)) * this.breadth;
+    if (xs.length) this.owner.point(xs[nearest(xs, this.spec.xlog ? 10 ** at : at)]);
   }
 
-  // Writes the values of an epoch, by its place.
-  tell(at) {
-    const { columns } = this.owner;
+  // Writes the values at a place of the axis, the last ones with none, and draws a line there.
+  mark(at) {
     const words = [];
-    for (const { one, row, value, more } of this.readouts) {
-      const x = (columns[one.column] || [])[at];
-      put(value, finite(x) ? short(x) : "–");
+    for (const { one, value, more } of this.readouts) {
+      const { xs, ys } = this.numbers(one);
+      const y = ys[finite(at) ? nearest(xs, at) : xs.length - 1];
+      put(value, finite(y) ? short(y) : "–");
       put(more, finite(one.level) ? ` (true ${grouped(one.level)})` : "");
       words.push(`${one.name} ${value.textContent}${more.textContent}`);
     }
     this.svg.setAttribute("aria-label", `${this.spec.title}: ${words.join(", ")}`);
+    if (!this.cross) return;
+    this.cross.style.display = finite(at) ? "" : "none";
+    if (finite(at)) for (const name of ["x1", "x2"]) this.cross.setAttribute(name, this.across(at));
   }
 
   draw() {
-    const { columns, x, marks } = this.owner;
-    const xs = columns[x] || [];
+    const { marks } = this.owner;
+    const { rows, x, xlog } = this.spec;
+    const scale = xlog ? Math.log10 : (value) => value;
+    const known = rows.flatMap(({ series }) => series.flatMap((one) => this.numbers(one).xs)).filter(finite);
+    const [first, last] = this.spec.ends || [Math.min(...known), Math.max(...known)];
     const width = this.svg.clientWidth || this.box.clientWidth;
     this.svg.replaceChildren();
     if (!width) return;
-    const first = xs.length ? xs[0] : 0;
-    const breadth = xs.length > 1 ? xs[xs.length - 1] - first || 1 : 1;
-    const across = (value) => INSET.left + ((value - first) / breadth) * (width - INSET.left - INSET.right);
-    const rows = this.spec.rows;
+    this.first = finite(first) ? scale(first) : 0;
+    this.breadth = (finite(first) && scale(last) - this.first) || 1;
+    const inner = width - INSET.left - INSET.right;
+    const across = (value) => INSET.left + ((scale(value) - this.first) / this.breadth) * inner;
+    [first, x, last].forEach((end, at) =>
+      put(this.ends[at], !x || !finite(first) ? "" : at === 1 ? x : short(Number(end.toPrecision(2)))),
+    );
     const each = (CHART_HEIGHT - 6 * (rows.length - 1)) / rows.length;
-    rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, xs, across));
+    rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, across));
     for (const epoch of marks) {
       const at = across(this.owner.where(epoch));
       draw("line", { x1: at, x2: at, y1: 0, y2: CHART_HEIGHT, class: "change" }, this.svg);
@@ -90,8 +105,8 @@ class Chart {
     this.across = across;
   }
 
-  row(row, top, height, width, xs, across) {
-    const lines = row.series.map((one) => ({ one, ys: this.owner.columns[one.column] || [] }));
+  row(row, top, height, width, across) {
+    const lines = row.series.map((one) => ({ one, ...this.numbers(one) }));
     const levels = row.series.map((one) => one.level).filter(finite);
     const all = lines.flatMap(({ ys }) => ys.filter(finite)).concat(levels);
     draw("rect", { x: 0, y: top, width, height, class: "ground" }, this.svg);
@@ -111,7 +126,7 @@ class Chart {
         const y = down(10 ** decade);
         draw("line", { x1: 0, x2: width, y1: y, y2: y, class: "decade" }, this.svg);
       }
-    for (const { one, ys } of lines) {
+    for (const { one, xs, ys } of lines) {
       if (finite(one.level)) {
         const y = down(one.level);
         draw("line", { x1: 0, x2: width, y1: y, y2: y, stroke: one.color, class: "level" }, this.svg);
@@ -136,15 +151,6 @@ class Chart {
     edge(high, top + 2, "hanging");
     if (height > 60) edge(low, top + height - 2, "auto");
   }
-
-  // Draws the line of an epoch, or none.
-  mark(at) {
-    if (!this.cross) return;
-    const value = at === null ? null : (this.owner.columns[this.owner.x] || [])[at];
-    this.cross.style.display = finite(value) ? "" : "none";
-    if (!finite(value)) return;
-    for (const name of ["x1", "x2"]) this.cross.setAttribute(name, this.across(value));
-  }
 }
 
 // Charts over the same rows: columns of numbers, to which rows are added.
@@ -165,6 +171,9 @@ class Curves {
   set(charts, names, x) {
     this.x = x;
     this.columns = Object.fromEntries(names.map((name) => [name, []]));
+    const drawn = JSON.stringify(charts);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
     this.charts.forEach((chart) => chart.box.remove());
     this.charts = charts.map((spec) => new Chart(this.strip, spec, this));
   }
@@ -195,14 +204,9 @@ class Curves {
     this.mark();
   }
 
-  // Marks the row under the pointer, else the one that is looked back to, and writes its values, else the last ones.
+  // Marks the place under the pointer, else the one that is looked back to, and writes its values, else the last ones.
   mark() {
-    const last = this.length - 1;
-    const at = this.pointed !== null && this.pointed <= last ? this.pointed : this.back;
-    for (const chart of this.charts) {
-      chart.tell(at === null ? last : at);
-      chart.mark(at);
-    }
+    for (const chart of this.charts) chart.mark(this.pointed ?? this.back);
   }
 
   point(at) {
@@ -210,10 +214,11 @@ class Curves {
     this.mark();
   }
 
-  // Looks back to the row of an epoch; to none with the last one, or one that is not there.
-  turnTo(epoch) {
-    const at = (this.columns.epoch || []).indexOf(epoch);
-    this.back = at < 0 || at === this.length - 1 ? null : at;
+  // Looks back to an epoch, or to a place of another axis; to none with the last epoch, or one that is not there.
+  turnTo(at) {
+    const { epoch } = this.columns;
+    if (!epoch) this.back = at;
+    else this.back = epoch.includes(at) && at !== epoch.at(-1) ? this.where(at) : null;
     this.mark();
   }
 

@@ -81,7 +81,9 @@ class Channel {
 
   take(data) {
     const size = new DataView(data).getUint32(0, true);
-    const { topic, number, generation, from, head, rows } = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, size)));
+    const { topic, number, generation, from, head, rows } = JSON.parse(
+      new TextDecoder().decode(new Uint8Array(data, 4, size)),
+    );
     const listener = this.listeners.get(topic);
     if (!listener) return;
     if (head.gone) {

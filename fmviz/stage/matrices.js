@@ -1,9 +1,4 @@
-// Draws matrices as heatmaps and switches their frames while a Streamlit slider is dragged.
-//
-// A component puts its own script below these classes. Streamlit calls its default export anew whenever the data or
-// the theme changes, so there is one View per parent element, updated in place. Cleanup functions are called when
-// the component goes, but also at once where newer data came while a call was on its way: only the former ends the
-// view, else the picture would vanish in mid-run.
+// Draws matrices as heatmaps and switches their frames while a slider is dragged.
 
 const LEVELS = 127;
 const SKIP = -128; // the code of a cell that is not an interaction
@@ -18,7 +13,7 @@ const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
 const PLAYER = "fmviz-player"; // the event of a player that has taken its frames
 const ZOOMED_IN = 3; // how many times closer a double click, or the key +, comes
 
-// ---------------------------------------------------------------------------------------------- payload
+// ---- payload ----
 
 // Returns section(at, count, type): numbers of a payload, by their place after its first bytes.
 function sections(bytes, body) {
@@ -42,7 +37,7 @@ function decode(bytes) {
   return header;
 }
 
-// ----------------------------------------------------------------------------------------------- numbers
+// ---- numbers ----
 
 // Colours go with the square root of the magnitude, `top` at the ends of the scale.
 function level(value, top) {
@@ -61,8 +56,7 @@ function supports(q, n, k) {
   const words = Math.ceil(k / 31);
   const bits = new Int32Array(n * words);
   for (let i = 0; i < n; i++)
-    for (let s = 0; s < k; s++)
-      if (q[i * k + s] !== 0) bits[i * words + ((s / 31) | 0)] |= 1 << s % 31;
+    for (let s = 0; s < k; s++) if (q[i * k + s] !== 0) bits[i * words + ((s / 31) | 0)] |= 1 << (s % 31);
   return { bits, words };
 }
 
@@ -127,13 +121,14 @@ function nonzero(codes) {
 function number(value, digits = 4) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  const text = size >= 1e-3 && size < 1e5 ? String(Number(value.toPrecision(digits))) : value.toExponential(2);
+  const text =
+    size >= 1e-3 && size < 1e5 ? String(Number(value.toPrecision(digits))) : value.toExponential(2);
   return text.replaceAll("-", "−").replace("e+", "e");
 }
 
 const grouped = (n) => n.toLocaleString("en-US");
 
-// ------------------------------------------------------------------------------------------------ colours
+// ---- colours ----
 
 function rgb(hex) {
   const v = parseInt(hex.slice(1), 16);
@@ -163,23 +158,30 @@ function lookup(colors) {
   return words;
 }
 
+// Whether an element stands on a dark ground: Streamlit's, or what is painted behind it.
 function isDark(element) {
-  const style = getComputedStyle(element);
-  const color = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = 1;
-  const ctx = canvas.getContext("2d");
-  ctx.fillStyle = "#ffffff";
-  ctx.fillRect(0, 0, 1, 1);
-  ctx.fillStyle = color;
-  ctx.fillRect(0, 0, 1, 1);
-  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  let color = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
+  for (let at = element; !color && at; at = at.parentElement || at.getRootNode().host) {
+    const ground = getComputedStyle(at).backgroundColor;
+    if (!/, 0\)$/.test(ground)) color = ground;
+  }
+  if (!color) return matchMedia("(prefers-color-scheme: dark)").matches;
+  const context = make("canvas").getContext("2d");
+  context.fillStyle = color;
+  context.fillRect(0, 0, 1, 1);
+  const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
   return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
 }
 
-// ------------------------------------------------------------------------------------------------- slider
+// ---- slider ----
 
 const squeeze = (text) => (text || "").replace(/\s+/g, " ").trim();
+
+function position(range) {
+  const [value, low, high] = [range.value, range.min, range.max].map(Number);
+  const text = squeeze(range.getAttribute("aria-valuetext"));
+  return { text, index: Math.round(value - low), count: Math.round(high - low) + 1 };
+}
 
 // Follows the slider of a Streamlit widget, or the player of another view, while it moves. Streamlit sends nothing
 // to Python before the thumb is released, but it keeps the text of aria-valuetext current on each step of a drag
@@ -187,7 +189,6 @@ const squeeze = (text) => (text || "").replace(/\s+/g, " ").trim();
 class Driver {
   constructor(key, listener) {
     this.selector = `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
-    this.key = key;
     this.listener = listener;
     this.thumb = null;
     this.inner = new MutationObserver(() => listener());
@@ -207,30 +208,17 @@ class Driver {
     this.thumb = null;
     for (const box of document.querySelectorAll(this.selector)) {
       const shadow = box.querySelector('[data-testid="stBidiComponentIsolated"]')?.shadowRoot;
-      const thumb = (shadow || box).querySelector('input[type="range"], [role="slider"]');
+      const thumb = (shadow || box).querySelector('input[type="range"]');
       if (thumb) this.thumb = thumb;
     }
     if (!this.thumb) return;
-    this.inner.observe(this.thumb, {
-      attributes: true,
-      attributeFilter: ["aria-valuetext", "aria-valuenow", "value", "min", "max"],
-    });
+    this.inner.observe(this.thumb, { attributes: true });
     this.listener();
   }
 
-  // The position as {text, index, count}, or null while there is no slider.
   read() {
-    const t = this.thumb;
-    if (!t) return null;
-    const get = (own, aria) => Number(own !== undefined && own !== "" ? own : t.getAttribute(aria));
-    const low = get(t.min, "aria-valuemin");
-    const high = get(t.max, "aria-valuemax");
-    return {
-      text: squeeze(t.getAttribute("aria-valuetext")),
-      index: Math.round(get(t.value, "aria-valuenow") - low),
-      count: Math.round(high - low) + 1,
-      nearest: Boolean(t.closest(".player")), // Another view's, which may have more epochs.
-    };
+    // Another view's may have more epochs.
+    return this.thumb && { ...position(this.thumb), nearest: Boolean(this.thumb.closest(".player")) };
   }
 
   destroy() {
@@ -246,17 +234,11 @@ class Player {
     this.listener = listener;
     this.keys = [];
     this.timer = 0;
-    this.box = make("div", "player");
+    this.box = make("div", "player", null, { role: "group" });
     parent.prepend(this.box);
-    this.box.setAttribute("role", "group");
-    this.button = make("button", "play", this.box);
-    this.button.type = "button";
-    this.range = make("input", "", this.box);
-    this.range.type = "range";
-    this.range.min = "0";
-    this.range.setAttribute("aria-label", "Look back: the matrix at an earlier epoch");
+    this.button = button("save play", "", this.box, () => (this.timer ? this.pause() : this.play()));
+    this.range = make("input", "", this.box, { type: "range", min: 0 });
     this.label = make("span", "at", this.box);
-    this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
     this.range.addEventListener("input", () => {
       this.pause();
       this.go(Number(this.range.value));
@@ -264,15 +246,16 @@ class Player {
     this.pause();
   }
 
-  // Takes the names of the frames; goes through them once, or waits at the last one.
-  take(keys, rests) {
+  // Takes the names of the frames; goes through them once, or waits at the last one or at another.
+  take(keys, { player, playerLabel, start }) {
     const same = String(keys) === String(this.keys);
     this.keys = keys;
     this.range.max = String(keys.length - 1);
-    this.rests = rests;
-    if (rests) {
+    this.range.setAttribute("aria-label", playerLabel);
+    this.rests = player === "rests";
+    if (this.rests) {
+      if (!same) this.go(start ?? keys.length - 1);
       if (!this.timer) this.pause();
-      if (!same) this.go(keys.length - 1);
     } else {
       this.range.value = "0";
       this.play();
@@ -292,20 +275,14 @@ class Player {
       },
       (1000 * PLAY_SECONDS) / Math.max(1, this.keys.length - 1),
     );
-    this.says(this.rests ? "❚❚ Pause" : "❚❚", "Pause");
+    put(this.button, "❚❚ Pause");
   }
 
   pause() {
     clearInterval(this.timer);
     this.timer = 0;
-    if (this.rests) this.says("↺ Replay", "Replay");
-    else this.says("▶", "Play");
-  }
-
-  says(sign, words) {
-    put(this.button, sign);
-    this.button.setAttribute("aria-label", words);
-    this.button.title = words;
+    const again = this.rests && Number(this.range.value) >= this.keys.length - 1;
+    put(this.button, again ? "↺ Replay" : "▶ Play");
   }
 
   go(index) {
@@ -317,8 +294,7 @@ class Player {
   }
 
   read() {
-    const index = Number(this.range.value);
-    return { text: squeeze(this.keys[index]), index, count: this.keys.length };
+    return position(this.range);
   }
 
   destroy() {
@@ -329,30 +305,38 @@ class Player {
 
 // The number of a frame by its name: a strength such as 0.01, or an epoch such as "epoch 1,200".
 function numeric(key) {
-  const digits = key.replace(/^epoch |,/g, "").trim();
+  const digits = key.replace(/^(epoch|λ =) |,/gi, "").trim();
   return digits === "" ? NaN : Number(digits);
 }
 
 function frameAt(frames, position) {
-  if (frames.length === 1 || !position) return frames.length - 1;
-  const byText = frames.findIndex((f) => squeeze(f.key) === position.text);
+  const last = frames.length - 1;
+  if (!last || !position) return last;
+  const byText = frames.findIndex(({ key }) => squeeze(key) === position.text);
   if (byText >= 0) return byText;
-  const value = numeric(position.text);
-  if (Number.isFinite(value)) {
-    const byValue = frames.findIndex((f) => numeric(f.key) === value);
-    if (byValue >= 0) return byValue;
-    if (position.nearest) return Math.max(0, frames.filter((f) => numeric(f.key) <= value).length - 1);
-  }
-  if (position.count === frames.length) return Math.min(frames.length - 1, Math.max(0, position.index));
-  return -1;
+  const wanted = numeric(position.text);
+  const numbers = frames.map(({ key }) => numeric(key));
+  if (numbers.includes(wanted) && wanted === wanted) return numbers.indexOf(wanted);
+  if (position.nearest && wanted === wanted)
+    return Math.max(0, numbers.filter((x) => x <= wanted).length - 1);
+  return position.count === frames.length ? Math.min(last, Math.max(0, position.index)) : -1;
 }
 
-// ------------------------------------------------------------------------------------------------ pictures
+// ---- pictures ----
 
-function make(tag, className, parent) {
+function make(tag, className, parent, attributes = {}) {
   const element = document.createElement(tag);
   if (className) element.className = className;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   if (parent) parent.append(element);
+  return element;
+}
+
+function button(className, text, parent, action, title = "") {
+  const element = make("button", className, parent, { type: "button" });
+  element.textContent = text;
+  element.addEventListener("click", action);
+  if (title) Object.assign(element, { title, ariaLabel: title });
   return element;
 }
 
@@ -379,9 +363,8 @@ class Picture {
     this.grid = make("div", "grid", this.stage);
     this.marks = [0, 1].map(() => make("div", "mark", this.stage));
     this.notice = make("div", "notice", this.stage);
-    this.rowNames = make("div", "names rows", this.stage);
-    this.colNames = make("div", "names cols", this.stage);
-    for (const names of [this.rowNames, this.colNames]) names.setAttribute("aria-hidden", "true");
+    this.rowNames = make("div", "names rows", this.stage, { "aria-hidden": true });
+    this.colNames = make("div", "names cols", this.stage, { "aria-hidden": true });
     this.image = null;
   }
 
@@ -415,10 +398,8 @@ class Picture {
     }
     this.width = cols * this.colPixels;
     this.height = rows * this.rowPixels;
-    this.canvas.style.width = `${this.width}px`;
-    this.canvas.style.height = `${this.height}px`;
-    this.stage.style.width = `${this.width}px`;
-    this.stage.style.height = `${this.height}px`;
+    for (const { style } of [this.canvas, this.stage])
+      Object.assign(style, { width: `${this.width}px`, height: `${this.height}px` });
     this.head.style.maxWidth = this.part === "factor" ? "" : `${Math.max(this.width, 60)}px`;
     const fine = Math.min(this.rowPixels, this.colPixels) >= GRID;
     this.grid.style.display = fine ? "" : "none";
@@ -473,32 +454,29 @@ class Panel {
   constructor(view) {
     this.view = view;
     this.box = make("section", "panel", view.panelsBox);
-    this.heading = make("div", "title", this.box);
-    this.heading.setAttribute("role", "heading");
-    this.heading.setAttribute("aria-level", "4");
-    this.chip = make("span", "chip", this.heading);
-    this.title = make("span", "", this.heading);
-    this.figure = make("div", "figure", this.box);
-    this.figure.setAttribute("role", "img");
-    this.figure.tabIndex = 0;
+    const heading = make("div", "title", this.box, { role: "heading", "aria-level": 4 });
+    this.chip = make("span", "chip", heading);
+    this.title = make("span", "", heading);
+    this.figure = make("div", "figure", this.box, { role: "img", tabindex: 0 });
     this.figure.addEventListener("keydown", (event) => view.key(this, event));
     this.figure.addEventListener("blur", () => view.leave());
     this.factor = new Picture(this.figure, "factor");
     this.gram = new Picture(this.figure, "gram");
-    this.caption = make("div", "caption", this.box);
-    this.caption.setAttribute("aria-hidden", "true"); // it is part of the picture's label
+    this.caption = make("div", "caption", this.box, { "aria-hidden": true }); // it is part of the picture's label
     this.shown = -1;
     this.width = 0;
     for (const picture of [this.factor, this.gram]) {
-      const hover = (event) => view.hover(this, picture, event);
-      picture.canvas.addEventListener("pointermove", hover);
-      picture.canvas.addEventListener("pointerdown", hover);
-      picture.canvas.addEventListener("pointerleave", () => view.leave());
-      picture.canvas.addEventListener("click", (event) => view.click(this, picture, event));
-      picture.canvas.addEventListener("dblclick", (event) => view.closer(this, picture, picture.cell(event)));
-      picture.canvas.addEventListener("pointerdown", (event) => view.press(this, picture, event));
-      picture.canvas.addEventListener("pointerup", (event) => view.release(event));
-      picture.canvas.addEventListener("pointercancel", () => view.drop());
+      const on = (name, listener) => picture.canvas.addEventListener(name, listener);
+      on("pointermove", (event) => view.hover(this, picture, event));
+      on("pointerleave", () => view.leave());
+      on("click", (event) => view.click(this, picture, event));
+      on("dblclick", (event) => view.closer(this, picture, picture.cell(event)));
+      on("pointerdown", (event) => {
+        view.hover(this, picture, event);
+        view.press(this, picture, event);
+      });
+      on("pointerup", (event) => view.release(event));
+      on("pointercancel", () => view.drop());
     }
   }
 
@@ -511,14 +489,10 @@ class Panel {
     this.chip.style.display = spec.color ? "" : "none";
     this.chip.style.background = spec.color || "";
     const isFactor = spec.kind === "factor";
-    const show = this.view.header.show;
     this.isClasses = spec.kind === "classes";
-    this.hasFactor = isFactor && show !== "gram";
-    this.hasGram = !isFactor || show !== "factor";
+    this.hasFactor = isFactor && this.view.header.show === "both";
     this.factor.box.style.display = this.hasFactor ? "" : "none";
-    this.gram.box.style.display = this.hasGram ? "" : "none";
     put(this.factor.name, spec.factorLabel);
-    put(this.factor.size, "");
     // Codes are tiles unless their panel names them otherwise.
     this.tiles = !isFactor && spec.gramLabel === "QQᵀ";
     put(this.gram.name, this.tiles ? "" : spec.gramLabel);
@@ -537,29 +511,22 @@ class Panel {
   // Cells as large as a width in CSS pixels has room for: of n and n + 1 device pixels, or, where they have a grid, of
   // equal size.
   layout(width, dpr) {
-    const { rows: n, cols: k, kind } = this.spec;
+    const { kind } = this.spec;
     let wide = Math.floor(width * dpr);
     let tall = Math.floor(this.view.header.maxHeight * dpr);
     this.width = width;
-    if (!this.hasGram) {
-      const rowPool = Math.ceil(n / tall);
-      const colPool = Math.ceil(k / wide);
-      const height = Math.max(1, Math.floor(tall / Math.ceil(n / rowPool)));
-      const room = Math.floor(wide / Math.ceil(k / colPool));
-      const least = Math.ceil((90 * dpr) / k);
-      this.factor.place(n, k, rowPool, colPool, height, Math.max(1, Math.min(room, Math.max(height, least))), dpr);
-      return;
-    }
     if (this.hasFactor) {
-      this.around(n, n, wide, tall, dpr);
+      this.around(wide, tall, dpr);
       return;
     }
     const { rows, cols } = this.window;
     const high = rows[1] - rows[0];
     const broad = cols[1] - cols[0];
     const names = this.view.header.names;
-    const [acrossNames, downNames] = kind === "factor" ? [names, names] : [this.spec.rowLabels, this.spec.colLabels];
-    let named = this.view.header.named && acrossNames && downNames && Math.max(high, broad) * MIN_NAMED <= width;
+    const [acrossNames, downNames] =
+      kind === "factor" ? [names, names] : [this.spec.rowLabels, this.spec.colLabels];
+    let named =
+      this.view.header.named && acrossNames && downNames && Math.max(high, broad) * MIN_NAMED <= width;
     const [rowNames, colNames] = named ? [acrossNames.slice(...rows), downNames.slice(...cols)] : [[], []];
     if (named) {
       const room = wide - Math.ceil((nameWidth(rowNames) + 8) * dpr);
@@ -571,35 +538,32 @@ class Panel {
     const across = () => Math.ceil(broad / pool);
     const most = () => Math.min(wide / across(), tall / Math.ceil(high / pool));
     while (most() < 1 && pool < Math.max(high, broad)) pool++;
-    const cell = Math.max(1, most() >= GRID * dpr ? Math.floor(most()) : Math.floor(most() * across()) / across());
+    const cell = Math.max(
+      1,
+      most() >= GRID * dpr ? Math.floor(most()) : Math.floor(most() * across()) / across(),
+    );
     this.gram.place(high, broad, pool, pool, cell, cell, dpr, rows[0], cols[0]);
     this.gram.label(named ? rowNames : [], named ? colNames : []);
   }
 
   // The same of Q with its Gram matrix beside it.
-  around(n, m, wide, tall, dpr) {
-    const k = this.spec.cols;
-    const gap = Math.round(CELL_GAP * dpr);
-    let pool = 1;
-    let cell = 0;
-    let factorWidth = 0;
-    let colPool = 1;
-    for (; ; pool++) {
-      const most = Math.ceil(Math.max(n, m) / pool);
-      cell = Math.min(Math.floor(wide / Math.ceil(m / pool)), Math.floor(tall / Math.ceil(n / pool)));
-      for (; cell >= 1; cell--) {
+  around(wide, tall, dpr) {
+    const { rows: n, cols: k } = this.spec;
+    for (let pool = 1; ; pool++) {
+      const side = Math.ceil(n / pool);
+      for (let cell = Math.max(side > 1 ? 0 : 1, Math.floor(Math.min(wide, tall) / side)); cell; cell--) {
         const target = Math.max(MIN_FACTOR * dpr, Math.min(k * cell, 0.3 * wide));
-        colPool = Math.ceil(k / target);
-        factorWidth = Math.max(1, Math.min(Math.floor(target / Math.ceil(k / colPool)), 4 * cell + 24));
-        const used = gap + factorWidth * Math.ceil(k / colPool);
-        if (used + cell * Math.ceil(m / pool) <= wide) break;
+        const colPool = Math.ceil(k / target);
+        const columns = Math.ceil(k / colPool);
+        const broad = Math.max(1, Math.min(Math.floor(target / columns), 4 * cell + 24));
+        const used = Math.round(CELL_GAP * dpr) + broad * columns + cell * side;
+        if (used > wide && (cell > 1 || side > 1)) continue;
+        this.factor.place(n, k, pool, colPool, cell, broad, dpr);
+        this.gram.place(n, n, pool, pool, cell, cell, dpr);
+        this.gram.label([], []);
+        return;
       }
-      if (cell >= 1 || most <= 1) break;
     }
-    cell = Math.max(1, cell);
-    this.factor.place(n, k, pool, colPool, cell, factorWidth, dpr);
-    this.gram.place(n, m, pool, pool, cell, cell, dpr);
-    this.gram.label([], []);
   }
 
   numbers() {
@@ -615,38 +579,29 @@ class Panel {
     const { table } = this.view;
     const frame = frames[index];
     const numbers = this.numbers();
-    let gramEmpty = false;
-    let factorEmpty = false;
+    let empty = false;
     this.beyond = false;
     if (kind === "factor") {
-      const codes = factorCodes(numbers, this.view.scale("factor"));
-      factorEmpty = !nonzero(codes);
-      if (this.hasFactor) this.factor.draw(codes, table);
-      if (this.hasGram) {
-        const gram = gramCodes(numbers, n, k, this.view.scale("gram"), () => (this.beyond = true));
-        gramEmpty = !nonzero(gram);
-        this.gram.draw(this.cut(gram, n), table);
-      }
+      if (this.hasFactor) this.factor.draw(factorCodes(numbers, this.view.scale("factor")), table);
+      const gram = gramCodes(numbers, n, k, this.view.scale("gram"), () => (this.beyond = true));
+      empty = !numbers.some(Boolean) ? "All zero" : !nonzero(gram) && "No interactions";
+      this.gram.draw(this.cut(gram, n), table);
     } else if (kind === "classes") {
       this.gram.draw(this.cut(numbers, k), this.view.classTable(this.spec.classes));
     } else {
       const codes = rescaled(numbers, frame.scale, this.view.scale("gram"));
       this.beyond = frame.scale > ROUNDED * this.view.scale("gram");
-      gramEmpty = !nonzero(codes);
-      factorEmpty = gramEmpty;
+      empty = !nonzero(codes) && "All zero";
       this.gram.draw(this.cut(codes, k), table);
     }
-    const empty = frame.notice || (factorEmpty ? "All zero" : gramEmpty ? "No interactions" : "");
-    put(this.gram.notice, empty);
-    put(this.factor.notice, this.hasGram ? "" : factorEmpty ? "All zero" : "");
+    const notice = frame.notice || empty || "";
+    put(this.gram.notice, notice);
     put(this.caption, frame.caption);
-    const what = [];
-    if (this.hasFactor) what.push(`${factorLabel}, ${n} by ${k}`);
-    if (this.hasGram)
-      what.push(
-        this.tiles ? `matrix of ${n} by ${k} tiles` : `${gramLabel}, ${n} by ${kind === "factor" ? n : k}`,
-      );
-    const parts = [`${title}: heatmap of ${what.join(" and ")}`, frame.caption, empty].filter(Boolean);
+    const size = this.tiles
+      ? `matrix of ${n} by ${k} tiles`
+      : `${gramLabel}, ${n} by ${kind === "factor" ? n : k}`;
+    const what = this.hasFactor ? `${factorLabel}, ${n} by ${k} and ${size}` : size;
+    const parts = [`${title}: heatmap of ${what}`, frame.caption, notice].filter(Boolean);
     const label = parts.map((part) => part.replace(/\.$/, "")).join(". ");
     if (this.figure.getAttribute("aria-label") !== label) this.figure.setAttribute("aria-label", label);
     return true;
@@ -656,16 +611,15 @@ class Panel {
   cut(codes, stride) {
     const { rows, cols, n, m } = this.window;
     if (rows[1] - rows[0] === n && cols[1] - cols[0] === m) return codes;
-    const out = [];
-    for (let i = rows[0]; i < rows[1]; i++) out.push(codes.subarray(i * stride + cols[0], i * stride + cols[1]));
-    const whole = new Int8Array((rows[1] - rows[0]) * (cols[1] - cols[0]));
-    out.forEach((row, at) => whole.set(row, at * row.length));
-    return whole;
+    const width = cols[1] - cols[0];
+    const out = new Int8Array((rows[1] - rows[0]) * width);
+    for (let i = rows[0]; i < rows[1]; i++)
+      out.set(codes.subarray(i * stride + cols[0], i * stride + cols[1]), (i - rows[0]) * width);
+    return out;
   }
 
   name(i) {
-    const names = this.view.header.names;
-    return names ? names[i] : `feature ${i}`;
+    return this.view.header.names?.[i] ?? `feature ${i}`;
   }
 
   // The largest cell within the drawn one, as {i, j, value, kind}: kind is "value", "zero" or "skip".
@@ -681,7 +635,8 @@ class Panel {
         const zero = gram ? !meet(support, i, j) : numbers[i * k + j] === 0;
         let value = 0;
         if (gram && !zero) value = dot(numbers, k, i, j);
-        else if (!gram) value = numbers[i * k + j] * (kind === "codes" ? frames[this.shown].scale / LEVELS : 1);
+        else if (!gram)
+          value = numbers[i * k + j] * (kind === "codes" ? frames[this.shown].scale / LEVELS : 1);
         const better =
           best.kind === "skip" || (best.kind === "zero" && !zero) || Math.abs(value) > Math.abs(best.value);
         if (better) best = { i, j, value, kind: zero ? "zero" : "value" };
@@ -704,15 +659,15 @@ class Panel {
           const value = this.isClasses
             ? this.spec.classes[code].label
             : Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
-          emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels ? rowLabels[i] : i, colLabels ? colLabels[j] : j, value);
+          emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels?.[i] ?? i, colLabels?.[j] ?? j, value);
         }
       return;
     }
     for (let i = 0; this.hasFactor && i < n; i++)
       for (let s = 0; s < k; s++)
         if (numbers[i * k + s] !== 0) emit(frame, factorLabel, this.name(i), s, numbers[i * k + s]);
-    const support = this.hasGram ? supports(numbers, n, k) : null;
-    for (let i = 0; this.hasGram && i < n; i++)
+    const support = supports(numbers, n, k);
+    for (let i = 0; i < n; i++)
       for (let j = i + 1; j < n; j++)
         if (meet(support, i, j)) emit(frame, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
   }
@@ -728,7 +683,7 @@ class Panel {
       return [where, found.kind === "zero" ? "exact zero" : number(value)];
     }
     if (kind !== "factor") {
-      const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
+      const where = `${rowLabels?.[i] ?? `row ${i}`} × ${colLabels?.[j] ?? `column ${j}`}`;
       if (found.kind === "skip") return [where, "not an interaction"];
       if (kind === "classes") return [where, this.spec.classes[value].label];
       return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}`];
@@ -740,11 +695,11 @@ class Panel {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- view
+// ---- view ----
 
 class View {
-  constructor(parent) {
-    this.root = make("div", "fmviz-matrix-view", parent);
+  constructor(parent, alone = "") {
+    this.root = make("div", `${alone} fmviz-matrix-view`.trim(), parent);
     this.panelsBox = make("div", "panels", this.root);
     this.emptyBox = make("div", "empty", this.root);
     this.foot = make("div", "foot", this.root);
@@ -753,26 +708,16 @@ class View {
     this.zero = this.swatch("exact zero");
     this.diagonal = this.swatch("");
     this.classes = [];
-    this.whole = make("button", "save whole", this.foot);
-    this.whole.type = "button";
-    this.whole.textContent = "Whole matrix";
-    this.whole.addEventListener("click", () => this.zoom(null));
-    this.saves = make("div", "saves", this.foot);
-    this.saves.setAttribute("role", "group");
-    this.saves.setAttribute("aria-label", "Download");
-    this.save("CSV", "Download the numbers as CSV: what is not zero", () =>
-      this.download(new Blob([this.csv()], { type: "text/csv" }), "csv"),
-    );
-    this.save("SVG", "Download this picture as SVG", () =>
-      this.download(new Blob([this.svg()], { type: "image/svg+xml" }), "svg"),
-    );
-    this.save("PNG", "Download this picture as PNG", () =>
-      this.picture().toBlob((blob) => this.download(blob, "png")),
-    );
-    this.tip = make("div", "tip", this.root);
-    this.tip.setAttribute("aria-hidden", "true");
-    this.said = make("div", "said", this.root);
-    this.said.setAttribute("aria-live", "polite");
+    this.whole = button("save whole", "Whole matrix", this.foot, () => this.zoom(null));
+    this.saves = make("div", "saves", this.foot, { role: "group", "aria-label": "Download" });
+    const blob = (text, type) => this.download(new Blob([text], { type }), type.match(/\w+/g)[1]);
+    const save = (name, action, words = "this picture as") =>
+      button("save", name, this.saves, action, `Download ${words} ${name}`);
+    save("CSV", () => blob(this.csv(), "text/csv"), "the numbers that are not zero as");
+    save("SVG", () => blob(this.svg(), "image/svg+xml"));
+    save("PNG", () => this.png());
+    this.tip = make("div", "tip", this.root, { "aria-hidden": true });
+    this.said = make("div", "said", this.root, { "aria-live": "polite" });
     this.tipWhere = make("span", "where", this.tip);
     this.tipValue = make("span", "value", this.tip);
     this.panels = [];
@@ -784,8 +729,6 @@ class View {
     this.asked = 0;
     this.resizer = new ResizeObserver(() => this.layout());
     this.resizer.observe(this.root);
-    this.onResolution = () => this.watchResolution();
-    this.watchResolution();
   }
 
   bar() {
@@ -813,24 +756,10 @@ class View {
   classTable(classes) {
     const table = lookup(this.colors);
     const bytes = new Uint8ClampedArray(table.buffer);
-    classes.forEach((one, code) => bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)));
+    classes.forEach((one, code) =>
+      bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)),
+    );
     return table;
-  }
-
-  save(text, title, action) {
-    const button = make("button", "save", this.saves);
-    button.type = "button";
-    button.textContent = text;
-    button.title = title;
-    button.setAttribute("aria-label", title);
-    button.addEventListener("click", action);
-  }
-
-  watchResolution() {
-    if (this.resolution) this.resolution.removeEventListener("change", this.onResolution);
-    this.resolution = matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
-    this.resolution.addEventListener("change", this.onResolution);
-    if (this.header) this.layout();
   }
 
   update(header) {
@@ -844,13 +773,13 @@ class View {
       if (!header.signed) this.colors.positive = this.colors.magnitude;
       this.table = lookup(this.colors);
       this.root.dataset.theme = dark ? "dark" : "light";
+      this.root.closest(".fmviz").classList.toggle("dark", dark);
     }
     if (!same) {
       while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
       while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
       this.panels.forEach((panel, at) => panel.set(header.panels[at], header));
-      if (header.mark) this.picked = null;
-      this.keepPick();
+      if (header.mark || !this.panels.includes(this.picked?.[0])) this.picked = null;
       this.root.classList.toggle("clickable", header.clickable);
       this.root.classList.toggle("selectable", header.zoom);
       this.drag = null;
@@ -892,17 +821,11 @@ class View {
       this.steering = wanted;
     }
     if (!header.player) return;
-    const most = header.panels.reduce((a, b) => (b.frames.length > a.frames.length ? b : a), header.panels[0]);
-    this.driver.take(most ? most.frames.map((frame) => frame.key) : [], header.player === "rests");
-  }
-
-  // A picked cell stays marked while new data still has it.
-  keepPick() {
-    if (!this.picked) return;
-    const [panel, picture, cell] = this.picked;
-    const here = this.panels.includes(panel) && (picture === panel.gram ? panel.hasGram : panel.hasFactor);
-    const wide = here && picture === panel.gram && panel.spec.kind === "factor" ? panel.spec.rows : panel.spec.cols;
-    if (!here || cell.rows[1] > panel.spec.rows || cell.cols[1] > wide) this.picked = null;
+    const most = header.panels.reduce(
+      (a, b) => (b.frames.length > a.frames.length ? b : a),
+      header.panels[0],
+    );
+    this.driver.take(most ? most.frames.map((frame) => frame.key) : [], header);
   }
 
   scale(part) {
@@ -910,18 +833,11 @@ class View {
   }
 
   legend() {
-    const used = {
-      factor: this.panels.some((p) => p.hasFactor),
-      gram: this.panels.some((p) => p.hasGram),
-    };
     for (const part of ["factor", "gram"]) {
       const { box, name, ramp, ticks } = this.bars[part];
-      box.style.display = used[part] ? "" : "none";
-      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram && !p.isClasses));
-      if (!shown.length) box.style.display = "none";
-      const labels = shown
-        .filter((p) => p.spec.kind === "factor")
-        .map((p) => (part === "factor" ? p.spec.factorLabel : p.spec.gramLabel));
+      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : !p.isClasses));
+      box.style.display = shown.length ? "" : "none";
+      const labels = shown.filter((p) => p.spec.kind === "factor").map((p) => p.spec[`${part}Label`]);
       put(name, [...new Set(labels)].join(", "));
       const top = this.header.scales[part];
       const signed = this.header.signed;
@@ -1021,44 +937,39 @@ class View {
   }
 
   hover(panel, picture, event) {
-    if (this.drag) return this.stretch(event);
+    if (this.drag) return void this.stretch(event);
     const cell = picture.cell(event);
-    if (!cell || !this.panels.includes(panel)) return this.leave();
+    if (!cell || !this.panels.includes(panel)) return void this.leave();
     this.pointed = [panel, picture, event];
     const [where, value] = panel.describe(picture, cell);
     put(this.tipWhere, where);
     put(this.tipValue, value);
     this.tip.classList.add("on");
-    const { offsetWidth: w, offsetHeight: h } = this.tip;
+    // Hosts may have moved what fixed places are counted from.
+    this.tip.style.transform = "none";
+    const { left: x, top: y, width: w, height: h } = this.tip.getBoundingClientRect();
     const left = Math.min(event.clientX + 14, window.innerWidth - w - 8);
     const top = event.clientY + 18 + h > window.innerHeight ? event.clientY - h - 12 : event.clientY + 18;
-    this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    this.tip.style.transform = `translate(${Math.round(left - x)}px, ${Math.round(top - y)}px)`;
     this.markAll(panel, picture, cell);
-    return undefined;
   }
 
   // Outlines the same place in every panel of the same shape.
-  markAll(panel, picture, cell) {
-    const { rows, cols, kind } = panel.spec;
+  markAll(panel, { part, n, m }, { rows, cols }) {
+    const gram = part === "gram";
     for (const other of this.panels) {
-      const same = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
-      const { n, m } = other.gram;
-      const alike = picture === panel.gram ? other.hasGram && n === picture.n && m === picture.m : same;
-      const both = alike && other.hasFactor && other.hasGram;
-      const bands = [{ rows: cell.rows }, { rows: cell.cols }];
-      if (picture === panel.gram) {
-        other.gram.mark(alike ? [cell] : []);
-        other.factor.mark(both ? bands : []);
-      } else {
-        other.factor.mark(alike ? [cell] : []);
-        other.gram.mark(both ? [{ rows: cell.rows }] : []);
-      }
+      const alike = (gram || other.hasFactor) && other[part].n === n && other[part].m === m;
+      other.gram.mark(alike ? [gram ? { rows, cols } : { rows }] : []);
+      other.factor.mark(
+        !alike || !other.hasFactor ? [] : gram ? [{ rows }, { rows: cols }] : [{ rows, cols }],
+      );
     }
   }
 
   // Draws some rows and columns alone, or all of them again; the picture is laid out anew.
   zoom(zoomed) {
-    const small = zoomed && zoomed.rows[1] - zoomed.rows[0] >= zoomed.n && zoomed.cols[1] - zoomed.cols[0] >= zoomed.m;
+    const small =
+      zoomed && zoomed.rows[1] - zoomed.rows[0] >= zoomed.n && zoomed.cols[1] - zoomed.cols[0] >= zoomed.m;
     this.zoomed = small ? null : zoomed;
     this.panels.forEach((panel) => (panel.cursor = null));
     this.picked = null;
@@ -1080,13 +991,19 @@ class View {
 
   // The arrow keys go from cell to cell; Enter is a click; + and − come closer and go back.
   key(panel, event) {
-    const picture = panel.hasGram ? panel.gram : panel.factor;
+    const picture = panel.gram;
     if (this.header.zoom && ["+", "-", "Escape"].includes(event.key)) {
       const { rows, cols, n, m } = panel.window;
       const at = this.pointed && this.pointed[0] === panel ? picture.cell(this.pointed[2]) : null;
       event.preventDefault();
       if (event.key === "Escape") this.zoom(null);
-      else this.closer(panel, picture, at || { rows, cols, n, m }, event.key === "+" ? ZOOMED_IN : 1 / ZOOMED_IN);
+      else
+        this.closer(
+          panel,
+          picture,
+          at || { rows, cols, n, m },
+          event.key === "+" ? ZOOMED_IN : 1 / ZOOMED_IN,
+        );
       return;
     }
     const { width: columns, height: rows } = picture.canvas;
@@ -1130,7 +1047,6 @@ class View {
     this.drag.picture.mark([box]);
     put(this.tipWhere, `${grouped(box.rows[1] - box.rows[0])} × ${grouped(box.cols[1] - box.cols[0])}`);
     put(this.tipValue, "let go to zoom in");
-    return undefined;
   }
 
   release(event) {
@@ -1156,22 +1072,10 @@ class View {
       panel.gram.mark([]);
     }
     if (this.picked) this.markAll(...this.picked);
-    else if (this.header && this.header.mark) this.markFixed(this.header.mark);
-  }
-
-  // Outlines a cell that the page has chosen, and in QQᵀ what an entry of Q takes part in.
-  markFixed({ picture, row, col }) {
-    const rows = row < 0 ? null : [row, row + 1];
-    const cols = col < 0 ? null : [col, col + 1];
-    const bands = (ranges) => ranges.filter((range) => range.rows || range.cols);
-    for (const panel of this.panels) {
-      if (picture === "gram") {
-        if (panel.hasGram) panel.gram.mark([{ rows, cols }]);
-        if (panel.hasFactor) panel.factor.mark(bands([{ rows }, { rows: cols }]));
-      } else if (panel.hasFactor) {
-        panel.factor.mark([{ rows, cols }]);
-        if (panel.hasGram) panel.gram.mark(bands([{ rows }, { cols: rows }]));
-      }
+    else if (this.header?.mark) {
+      const { row, col } = this.header.mark;
+      const [rows, cols] = [row, col].map((at) => (at < 0 ? null : [at, at + 1]));
+      this.panels.forEach(({ gram }) => gram.mark([{ rows, cols }]));
     }
   }
 
@@ -1190,46 +1094,26 @@ class View {
     });
   }
 
-  // The current picture on one canvas, at twice the size on screen.
-  picture() {
-    const scale = 2;
-    const { width, height, items } = this.scene();
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    const ctx = canvas.getContext("2d");
-    ctx.scale(scale, scale);
-    ctx.imageSmoothingEnabled = false;
-    ctx.textBaseline = "middle";
-    for (const { kind, x, y, w, h, ...item } of items) {
-      if (kind === "image") ctx.drawImage(item.image, x, y, w, h);
-      if (kind === "line") {
-        ctx.strokeStyle = item.color;
-        ctx.strokeRect(x, y, w, h);
-      }
-      if (kind === "box") {
-        ctx.fillStyle = item.color;
-        ctx.beginPath();
-        ctx.roundRect(x, y, w, h, item.radius);
-        ctx.fill();
-      }
-      if (kind === "text") {
-        ctx.font = `${item.weight} ${item.size} ${item.family}`;
-        ctx.fillStyle = item.color;
-        ctx.globalAlpha = item.opacity;
-        ctx.fillText(item.text, x, y + h / 2);
-        ctx.globalAlpha = 1;
-      }
-    }
-    return canvas;
+  // The current picture at twice the size on screen.
+  async png() {
+    const image = new Image();
+    image.src = `data:image/svg+xml,${encodeURIComponent(this.svg())}`;
+    await image.decode();
+    const canvas = make("canvas");
+    [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => this.download(blob, "png"));
   }
 
-  // The same as SVG: letters are letters, the cells of a matrix are pixels of an image in it.
+  // The current picture: letters are letters, the cells of a matrix are pixels of an image in it.
   svg() {
     const { width, height, items } = this.scene();
     const attributes = (values) =>
       Object.entries(values)
-        .map(([name, value]) => ` ${name}="${escaped(typeof value === "number" ? String(+value.toFixed(2)) : value)}"`)
+        .map(
+          ([name, value]) =>
+            ` ${name}="${escaped(typeof value === "number" ? String(+value.toFixed(2)) : value)}"`,
+        )
         .join("");
     const parts = items.map(({ kind, x, y, w, h, ...item }) => {
       const at = { x, y, width: w, height: h };
@@ -1240,7 +1124,13 @@ class View {
       if (kind === "line") return `<rect${attributes({ ...at, fill: "none", stroke: item.color })}/>`;
       if (kind === "box") return `<rect${attributes({ ...at, rx: item.radius, fill: item.color })}/>`;
       const font = { "font-family": item.family, "font-size": item.size, "font-weight": item.weight };
-      const place = { x, y: y + h / 2, "dominant-baseline": "central", fill: item.color, opacity: item.opacity };
+      const place = {
+        x,
+        y: y + h / 2,
+        "dominant-baseline": "central",
+        fill: item.color,
+        opacity: item.opacity,
+      };
       return `<text${attributes({ ...place, ...font })}>${escaped(item.text)}</text>`;
     });
     const size = attributes({ width, height, viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}` });
@@ -1255,9 +1145,14 @@ class View {
     const footTop = this.foot.getBoundingClientRect().top - base.top;
     const width = base.width + 2 * pad;
     const height = footTop + this.foot.offsetHeight + 2 * pad;
-    const background = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+    const background = style.getPropertyValue("--paper").trim();
     const items = [{ kind: "box", x: 0, y: 0, w: width, h: height, color: background, radius: 0 }];
-    const place = (r) => ({ x: r.left - base.left + pad, y: r.top - base.top + pad, w: r.width, h: r.height });
+    const place = (r) => ({
+      x: r.left - base.left + pad,
+      y: r.top - base.top + pad,
+      w: r.width,
+      h: r.height,
+    });
     const line = getComputedStyle(this.saves.firstChild).borderTopColor;
     for (const element of this.root.querySelectorAll("canvas, .square, .chip, .notice")) {
       const r = element.getBoundingClientRect();
@@ -1282,7 +1177,14 @@ class View {
       const own = getComputedStyle(parent);
       const font = { weight: own.fontWeight, size: own.fontSize, family: own.fontFamily };
       for (const [text, rect] of lines(node, range))
-        items.push({ kind: "text", ...place(rect), ...font, text, color: own.color, opacity: Number(own.opacity) });
+        items.push({
+          kind: "text",
+          ...place(rect),
+          ...font,
+          text,
+          color: own.color,
+          opacity: Number(own.opacity),
+        });
     }
     return { width, height, items };
   }
@@ -1306,7 +1208,6 @@ class View {
   destroy() {
     cancelAnimationFrame(this.asked);
     this.resizer.disconnect();
-    this.resolution.removeEventListener("change", this.onResolution);
     if (this.driver) this.driver.destroy();
     this.root.remove();
     this.panels = [];
@@ -1316,7 +1217,8 @@ class View {
 
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ENTITIES[c]);
-const quoted = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
+const quoted = (value) =>
+  /[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
 
 // The lines into which the browser has wrapped a text node, each [text, rectangle].
 function lines(node, range) {

@@ -1,0 +1,60 @@
+"""The stage: matrices, numbers and curves by one ES module, for Streamlit, notebooks and saved pages."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+from fmviz.stage.matrices import (
+    MAX_GRAM_FEATURES,
+    NOT_AN_INTERACTION,
+    Cell,
+    CellClass,
+    ClassesFrame,
+    CodesFrame,
+    FactorFrame,
+    Frame,
+    Mark,
+    Panel,
+    encode_codes,
+    encode_factor,
+    encode_frames,
+    encode_view,
+)
+
+__all__ = [
+    "MAX_GRAM_FEATURES",
+    "NOT_AN_INTERACTION",
+    "Cell",
+    "CellClass",
+    "ClassesFrame",
+    "CodesFrame",
+    "FactorFrame",
+    "Frame",
+    "Mark",
+    "Panel",
+    "encode_codes",
+    "encode_factor",
+    "encode_frames",
+    "encode_view",
+    "module",
+    "read",
+]
+
+_SCRIPTS = ("channel.js", "matrices.js", "curves.js", "stage.js")
+
+
+def read(name: str) -> str:
+    """Return a file of this folder."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+@cache
+def module() -> str:
+    """Return the ES module, which imports nothing and brings its styles.
+
+    Its default export called with a component draws it for Streamlit; without one it is what anywidget takes.
+    In a page, it draws every payload that stands there as JSON.
+    """
+    return f"const STYLE = {json.dumps(read('stage.css'))};\n\n{''.join(map(read, _SCRIPTS))}"

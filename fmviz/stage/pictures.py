@@ -1,0 +1,211 @@
+"""Pictures for the stage: matrices with a frame for each λ or epoch, and curves, of limited size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fmviz.figures.training import Plot, evenly
+from fmviz.stage.matrices import NOT_AN_INTERACTION, FactorFrame, Frame, Panel, encode_view
+
+MOST_FEATURES = 200
+"""A picture that is taken along has so many features in its matrices, the strongest that are used."""
+MOST_FRAMES = 60
+_MOST_ROWS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What is drawn of a model, a path or a run.
+
+    Attributes
+    ----------
+    panels : sequence of Panel
+        Matrices of features, with the same frames.
+    names : sequence of str
+        The features.
+    charts : sequence of dict
+        Of `chart_of` and `chart_of_figure`.
+    history : sequence of mapping
+        Records of epochs, for the former.
+    x : str
+        Their axis, a column of the history.
+    scale : float, optional
+        The magnitude at the ends of the colour scale.
+    along : str
+        What the slider goes along, "epochs" or "values of λ".
+    start : int, optional
+        The frame that is shown first; the last by default.
+    state : (str, str, str)
+        A word, its tone and a sentence on a run.
+    turn : int
+        Rises with every picture in the place of another.
+    omitted : str
+        What has been left out already.
+    """
+
+    panels: Sequence[Panel] = ()
+    names: Sequence[str] = ()
+    charts: Sequence[Mapping[str, Any]] = ()
+    history: Sequence[Mapping[str, Any]] = ()
+    x: str = "epoch"
+    scale: float | None = None
+    along: str = "epochs"
+    start: int | None = None
+    state: tuple[str, str, str] = ("", "", "")
+    turn: int = 0
+    omitted: str = ""
+
+    def reduced(self, frames: int = MOST_FRAMES) -> tuple[Picture, str]:
+        """Return the picture with the strongest features and some of the frames, and what was left out."""
+        panels, names, words = list(self.panels), list(self.names), [self.omitted]
+        most = max((len(panel.frames) for panel in panels), default=0)
+        kept = evenly(most, frames)
+        start = None if self.start is None else int(np.abs(kept - self.start).argmin())
+        if most > frames:
+            panels = [
+                replace(panel, frames=[panel.frames[at] for at in kept]) if len(panel.frames) > 1 else panel
+                for panel in panels
+            ]
+            words.append(f"{len(kept):,} of {most:,} {self.along} are here, evenly spread.")
+        if len(names) > MOST_FEATURES and panels:
+            learned = [panel for panel in panels if panel.color and not panel.classes] or panels
+            strength = np.sum([_strength(frame) for panel in learned for frame in panel.frames], axis=0)
+            order = np.argsort(-strength, kind="stable")[:MOST_FEATURES]
+            used = int(np.count_nonzero(strength))
+            features = np.sort(order[strength[order] > 0] if used else order)
+            words.append(strongest_words(features.size, used, len(names)))
+            panels = [_restricted(panel, features) for panel in panels]
+            names = [names[j] for j in features]
+        history = [self.history[at] for at in evenly(len(self.history), _MOST_ROWS)]
+        picture = replace(self, panels=panels, names=names, history=history, start=start)
+        return picture, " ".join(filter(None, words))
+
+    def payload(self) -> bytes:
+        """Encode the picture for the module."""
+        played = any(len(panel.frames) > 1 for panel in self.panels)
+        columns = names_in(self.charts, self.x) if self.history else []
+        word, tone, sentence = self.state
+        stage = {
+            "state": {"word": word, "tone": tone, "sentence": sentence},
+            "numbers": None,
+            "marks": [],
+            "turn": self.turn,
+            "phase": "",
+            "run": "",
+            "live": None,
+            "x": self.x,
+            "film": played,
+            "charts": self.charts,
+            "names": columns,
+            "generation": "",
+            "rows": [row_of(record, columns) for record in self.history],
+        }
+        return encode_view(
+            self.panels,
+            show="gram",
+            feature_names=self.names or None,
+            gram_scale=self.scale,
+            columns=len(self.panels) or None,
+            min_width=170,
+            max_height=420,
+            player="rests" if played else False,
+            player_label=f"Go along {self.along}",
+            start=self.start,
+            zoom=True,
+            named=True,
+            empty="",
+            more={"stage": stage},
+        )
+
+
+def strongest_words(shown: int, used: int, total: int) -> str:
+    """Return the sentence on features that were left out."""
+    if not used:
+        return f"No feature is used; matrices have the first {shown:,} of {total:,}."
+    return f"Matrices have the {shown:,} strongest of {used:,} used features; the data have {total:,}."
+
+
+def _strength(frame: Frame) -> np.ndarray:
+    """Return how much there is of every feature, as a share of the most."""
+    if isinstance(frame, FactorFrame):
+        size = np.square(np.asarray(frame.values)).sum(axis=1)
+    else:
+        codes = np.asarray(frame.codes, dtype=float)
+        size = np.where(codes == NOT_AN_INTERACTION, 0.0, np.abs(codes)).sum(axis=1)
+    return np.asarray(size / (size.max(initial=0.0) or 1.0))
+
+
+def _restricted(panel: Panel, features: np.ndarray) -> Panel:
+    def cut(frame: Frame) -> Frame:
+        if isinstance(frame, FactorFrame):
+            return replace(frame, values=np.asarray(frame.values)[features])
+        return replace(frame, codes=np.asarray(frame.codes)[np.ix_(features, features)])
+
+    labels = None if panel.row_labels is None else [panel.row_labels[j] for j in features]
+    return replace(panel, frames=[*map(cut, panel.frames)], row_labels=labels, col_labels=labels)
+
+
+# ------------------------------------------------------------------------------------------------- curves
+
+
+def chart_of(title: str, plots: Iterable[Plot]) -> dict[str, Any]:
+    """Describe curves of the columns of a history."""
+    rows = [
+        {
+            "series": [asdict(curve) for curve in plot.curves],
+            "zero": plot.zero,
+            "log": plot.metric.axis == "log",
+            "top": plot.metric.limits[1] or 0.0,
+        }
+        for plot in plots
+    ]
+    return {"title": title, "rows": rows}
+
+
+def chart_of_figure(title: str, figure: Any) -> dict[str, Any]:
+    """Describe the lines of a Plotly figure with one pair of axes."""
+    across, down = figure.layout.xaxis, figure.layout.yaxis
+    series = [
+        {
+            "name": trace.name if trace.showlegend is not False else "",
+            "color": trace.line.color,
+            "dash": bool(trace.line.dash),
+            "x": [rounded(value) for value in trace.x],
+            "y": [rounded(value) for value in trace.y],
+        }
+        for trace in figure.data
+        if "lines" in (trace.mode or "") and trace.hoverinfo != "skip"
+    ]
+    row = {
+        "series": series,
+        "zero": down.rangemode == "tozero",
+        "log": down.type == "log",
+        "top": down.maxallowed or 0.0,
+    }
+    log, ends = across.type == "log", across.range
+    if ends is not None and log:
+        ends = [10.0**end for end in ends]
+    return {"title": title, "rows": [row], "x": across.title.text or "", "xlog": log, "ends": ends}
+
+
+def names_in(charts: Iterable[Mapping[str, Any]], x: str) -> list[str]:
+    """Return the columns that curves are drawn from."""
+    columns = {series["column"] for chart in charts for row in chart["rows"] for series in row["series"]}
+    return sorted({"epoch", x} | columns)
+
+
+def row_of(record: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+    """Return some values of a record, to six digits."""
+    return [rounded(record.get(name)) for name in names]
+
+
+def rounded(value: Any) -> float | int | None:
+    """Return a number to six digits; None for what is not finite."""
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
