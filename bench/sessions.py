@@ -272,14 +272,14 @@ async def measure(url: str, n: int, seconds: float) -> None:
     print(f"{n} pages opened one after another, median {np.median(opened):.2f} s")
     print(f"first epoch: {len(seen)} of {n}; seconds " + " ".join(f"{seconds:.1f}" for seconds in seen))
     print(f"{clicks.size} clicks: " + quantiles(clicks))
-    reached = np.array(
+    epochs = np.array(
         [
             max((epoch for at, epoch in session.epochs if at <= session.played + _UNDISTURBED), default=0)
             for session in sessions
         ]
     )
     print(
-        f"epochs in {_UNDISTURBED:g} s: median {np.median(reached):.0f}, least {reached.min()}, {jain(reached)}"
+        f"epochs in {_UNDISTURBED:g} s: median {np.median(epochs):.0f}, least {epochs.min()}, {jain(epochs)}"
     )
     print(f"pictures a second: median {np.median(pictures):.1f}, least {pictures.min():.1f}")
     print(f"{(busy.processor - idle.processor) / took:.2f} cores; then {busy}; load {os.getloadavg()[0]:.1f}")
