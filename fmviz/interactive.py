@@ -21,7 +21,7 @@ from fmviz.estimators import OrdinalRegressor
 from fmviz.estimators.base import ModelEstimator
 from fmviz.figures import training as curves
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.thinned import ThinnedWeights, thin
+from fmviz.lab.background.thinned import Frame, ThinnedWeights
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
@@ -279,7 +279,7 @@ def _follow(widget: Any, experiment: Experiment) -> None:
 def _outcomes(experiment: Experiment) -> Iterator[Outcome]:
     """Train, and yield how far it is; the last has a message."""
     run = Run.prepare(experiment)
-    frames: list[tuple[str, str, Any]] = []
+    frames: list[Frame] = []
     records: list[dict[str, Any]] = []
     stride = 1
     for snapshot in run.snapshots():
@@ -288,8 +288,7 @@ def _outcomes(experiment: Experiment) -> Iterator[Outcome]:
             stride *= 2
         if frames and len(records) % stride:
             frames.pop()
-        caption = f"{snapshot.used_interactions:,} interactions"
-        frames.append((f"epoch {snapshot.epoch:,}", caption, thin(snapshot.parameters)))
+        frames.append(Frame.of(snapshot))
         records.append(snapshot.record())
         yield Outcome(
             title_of_settings(experiment.to_dict(), snapshot.epoch),

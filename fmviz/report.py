@@ -23,7 +23,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.figures import effects as effect_figures
 from fmviz.figures import training as curves
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.thinned import EXACT_FEATURES, Thinned, ThinnedFactors, ThinnedWeights, thin
+from fmviz.lab.background.thinned import EXACT_FEATURES, Frame, ThinnedFactors, ThinnedWeights, thin
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
@@ -116,8 +116,8 @@ class Outcome:
         Whether the score of the output has a meaning only relative to those of the other classes.
     by_columns : ByColumns or None
         What the model says of columns, where it can be read by them.
-    frames : sequence of (str, str, object)
-        The name, a caption and the thinned parameters of epochs; by default the last epoch alone.
+    frames : sequence of Frame
+        The pictures of epochs; by default that of the parameters alone.
     """
 
     title: str
@@ -134,7 +134,7 @@ class Outcome:
     output: str = ""
     compared: bool = False
     by_columns: ByColumns | None = None
-    frames: Sequence[tuple[str, str, Any]] = ()
+    frames: Sequence[Frame] = ()
 
     @property
     def epoch(self) -> int:
@@ -168,10 +168,7 @@ class Outcome:
                 compared=self.dataset is not None
                 and self.dataset.task == "class"
                 and self.model.multi_output,
-                frames=[
-                    (key, caption, thinned if isinstance(thinned, Thinned) else thinned.of_output(c))
-                    for key, caption, thinned in self.frames
-                ],
+                frames=[frame.of_output(c) for frame in self.frames] if m > 1 else self.frames,
             )
             for c in range(m)
             for model, parameters in [self.model.of_output(self.parameters, c)]
@@ -351,7 +348,11 @@ def picture_of(outcome: Outcome, **options: Any) -> Picture | None:
             plots[metric.label] = curves.prediction(metric, f"validation_{metric.name}" in last)
         charts = [chart_of(name, plot) for name, plot in plots.items() if plot[0].curves[0].column in last]
     panels, features, words = [], np.arange(0), ""
-    fits = [fit for fit in outcome.frames if not _tiled(fit[2])]
+    fits: list[tuple[str, str, Any]] = [
+        (frame.key, f"{frame.used_interactions:,} interactions", frame.thinned)
+        for frame in outcome.frames
+        if not _tiled(frame.thinned)
+    ]
     if not fits and outcome.parameters is not None:
         fits = [("", "", outcome.parameters)]
     try:

@@ -93,7 +93,7 @@ class Chart {
     const inner = width - INSET.left - INSET.right;
     const across = (value) => INSET.left + ((scale(value) - this.first) / this.breadth) * inner;
     [first, x, last].forEach((end, at) =>
-      put(this.ends[at], !x || !finite(first) ? "" : at === 1 ? x : short(Number(end.toPrecision(2)))),
+      put(this.ends[at], !x || !finite(first) ? "" : at === 1 ? x : short(Number(end.toPrecision(3)))),
     );
     const each = (CHART_HEIGHT - 6 * (rows.length - 1)) / rows.length;
     rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, across));

@@ -127,7 +127,8 @@ def strongest_words(shown: int, used: int, total: int) -> str:
     """Return the sentence on features that were left out."""
     if not used:
         return f"No feature is used; matrices have the first {shown:,} of {total:,}."
-    return f"Matrices have the {shown:,} strongest of {used:,} used features; the data have {total:,}."
+    which = f"{shown:,} strongest of {used:,}" if shown < used else f"{used:,}"
+    return f"Matrices have the {which} used features; the data have {total:,}."
 
 
 def _strength(frame: Frame) -> np.ndarray:

@@ -67,9 +67,6 @@ def page(view: JobView) -> str:
     """Return the run as a page, with the matrices of its epochs."""
     from fmviz.report import Outcome, html
 
-    frames = [
-        (frame.key, f"{frame.used_interactions:,} interactions", frame.thinned) for frame in view.frames
-    ]
     experiment = view.experiment
     return html(
         Outcome(
@@ -81,7 +78,7 @@ def page(view: JobView) -> str:
             view.parameters,
             view.dataset,
             program=script(view),
-            frames=frames,
+            frames=view.frames,
         )
     )
 
