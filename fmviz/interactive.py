@@ -175,7 +175,7 @@ def _outputs(machine: Any) -> Iterator[tuple[str, Any, Any]]:
         return
     several = machine._fitted_model.n_outputs_of(machine._parameters) > 1
     for name in machine._fitted_target.output_names if several else [None]:
-        model, parameters, *_ = machine._fit_of(name)
+        model, parameters, *_ = machine.fit_of(name)
         alone = parameters.replace(P=parameters.P[:d], w=parameters.w[:d])
         yield str(name) if several else "Learned", model, alone
 
