@@ -24,7 +24,6 @@ from fmviz.figures.sketch import matrix_png
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
     N_TILES,
-    ThinnedFactors,
     thin,
 )
 from fmviz.lab.datasets import Dataset
@@ -305,7 +304,7 @@ def _matrix(model: Model, parameters: Parameters) -> tuple[np.ndarray | None, bo
         weights = Weights.of(model, parameters)
     except ValueError:
         thinned = thin(parameters)
-        plain = isinstance(thinned, ThinnedFactors) and not (model.columnar or model.lifted)
+        plain = thinned.factors and not (model.columnar or model.lifted)
         return (thinned.tiles(), False) if plain else (None, False)
     # A used pair whose weight cancels is drawn as non-zero.
     W = np.where(weights.used & (weights.W == 0), np.nextafter(0, 1), weights.W)

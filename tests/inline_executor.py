@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from fmviz.lab.background.task import Task
+from fmviz.lab.background.pool import Slice as Task
 
 
 class InlineExecutor:

@@ -12,11 +12,9 @@ import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.typography import duration
-from fmviz.ui import session_uploads
 from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.components import progress
 from fmviz.ui.escape import plain
@@ -93,11 +91,6 @@ def connected() -> Callable[[], bool]:
         return lambda: False
     runtime, session = Runtime.instance(), context.session_id
     return lambda: runtime.is_active_session(session)
-
-
-def watched(job: Job) -> bool:
-    """Return whether a training run goes on that another browser has started: here it is looked at only."""
-    return not job.state.ended and job.browser not in ("", session_uploads.owner())
 
 
 def shared_task(key: str, make: Make, *, again: bool = True) -> Task:

@@ -11,6 +11,7 @@ from inline_executor import InlineExecutor
 from programs import run_afresh
 
 from fmviz.engine.schedule import Change
+from fmviz.engine.solvers import PSGD
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
@@ -27,6 +28,13 @@ SHORT = Experiment(
 
 def without_times(record):
     return json.dumps({name: value for name, value in record.items() if name != "seconds"})
+
+
+def assert_repeated(view):
+    """Compare a run with what its experiment gives."""
+    expected = list(Run.prepare(view.experiment).snapshots())
+    assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
+    assert np.array_equal(view.parameters.P, expected[-1].parameters.P)
 
 
 def stepped(manager: TaskManager, experiment: Experiment = SHORT):
@@ -87,13 +95,59 @@ def test_a_run_changed_on_the_way_is_repeated_by_its_experiment(store):
     view = job.view()
     assert view.state is TaskState.FINISHED
     assert view.experiment == dataclasses.replace(SHORT, changes=CHANGES)
-    expected = list(Run.prepare(view.experiment).snapshots())
-    assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
-    assert np.array_equal(view.parameters.P, expected[-1].parameters.P)
-    opened = TaskManager(InlineExecutor(), open_store=lambda: store).reopen(job.id).view()
+    assert_repeated(view)
+    opened = TaskManager(InlineExecutor(), open_store=lambda: store).open(job.id).view()
     assert opened.experiment == view.experiment
     assert [without_times(r) for r in opened.history] == [without_times(r) for r in view.history]
     assert f"objective {view.last['objective']:.10g}" in run_afresh("-c", program(view.experiment))
+
+
+def cut_off(store):
+    """Make runs look like those of a process that has ended."""
+    with store.database.write() as connection:
+        connection.execute("UPDATE runs SET owner = ''")
+
+
+def test_strengths_act_after_the_end_and_are_repeated(store):
+    """From one server to the next, and in a process that is gone before it made an epoch more."""
+    manager = TaskManager(InlineExecutor(), open_store=lambda: store)
+    job = manager.start(dataclasses.replace(SHORT, tol=1e-3, max_epochs=300))
+    first = job.view()
+    assert first.converged
+    job.change(lambda_sparse=0.02)
+    second = job.view()
+    assert second.converged
+    assert second.experiment.changes == (Change(first.epoch, "lambda_sparse", 0.02),)
+    assert second.experiment.max_epochs == first.epoch + 300
+    assert second.history[: first.epoch + 1] == first.history
+    opened = TaskManager(InlineExecutor(), open_store=lambda: store).open(job.id)
+    opened.change(lambda_sparse=0.02)  # which it is
+    assert (opened.state, opened.view().epoch) == (TaskState.FINISHED, second.epoch)
+    opened._line.executor = InlineExecutor(hold=True)
+    opened.change(lambda_sparse=0.001, lambda_p=0.01)
+    assert store.get(job.id).status == "running"
+    cut_off(store)
+    last = TaskManager(InlineExecutor(), open_store=lambda: store).open(job.id)
+    last.play()
+    view = last.view()
+    assert view.epoch > second.epoch
+    assert [change.epoch for change in view.experiment.changes] == [first.epoch, *[second.epoch] * 2]
+    assert_repeated(view)
+
+
+def test_a_run_that_was_stopped_goes_on_and_one_that_diverged_does_not():
+    manager = TaskManager(InlineExecutor())
+    job = manager.start(SHORT, steps=9)
+    job.stop()
+    assert (job.state, job.goes_on) == (TaskState.STOPPED, True)
+    job.change(lambda_p=0.02)
+    view = job.view()
+    assert view.epoch == view.experiment.max_epochs == 49
+    assert_repeated(view)
+    wild = manager.start(dataclasses.replace(SHORT, solver=PSGD(eta0=1e6)))
+    assert (wild.state, wild.goes_on) == (TaskState.DIVERGED, False)
+    wild.change(lambda_p=0.02)
+    assert wild.state is TaskState.DIVERGED
 
 
 @pytest.mark.parametrize("lost_at", [12, 25, 33])
@@ -107,10 +161,9 @@ def test_an_interrupted_run_goes_on_with_its_changes(store, monkeypatch, lost_at
         for _ in range(lost_at - 21):
             job.step()
     expected = list(Run.prepare(job.experiment).snapshots())
-    # Whoever wrote it is gone.
-    with store.database.write() as connection:
-        connection.execute("UPDATE runs SET owner = ''")
-    other = TaskManager(InlineExecutor(), open_store=lambda: store).resume(job.id)
+    cut_off(store)
+    other = TaskManager(InlineExecutor(), open_store=lambda: store).open(job.id)
+    other.play()
     view = other.view()
     assert view.state is TaskState.FINISHED
     assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
@@ -128,6 +181,3 @@ def test_a_change_while_an_epoch_is_made_takes_effect_after_it():
     assert job.experiment.changes == (Change(0, "lambda_sparse", 0.5),)
     with pytest.raises(ValueError, match="lambda_sparse"):
         manager.start(SHORT, steps=1).change(lambda_sparse=-1.0)
-    ended = job.view().experiment
-    job.change(lambda_sparse=0.7)
-    assert job.experiment == ended

@@ -23,6 +23,7 @@ from fmviz.lab.background.tasks import Limits, TaskManager, TooManyJobsError
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
+from fmviz.lab.runner import Run
 
 # Loaded before any slice of 0.1 seconds begins.
 DATA = DATASETS["balance_scale"]()
@@ -75,26 +76,45 @@ class Fake:
             self.closed = True
 
 
-def paused_executor(fake: Fake | None = None, **limits: Any) -> tuple[TaskManager, InlineExecutor]:
-    executor = InlineExecutor(hold=True)
-    prepare = {} if fake is None else {"prepare": lambda experiment: fake}
-    return TaskManager(executor, **prepare, limits=Limits(**limits)), executor  # type: ignore[arg-type]
-
-
-def run(fake: Fake) -> JobView:
-    """Return the view of a job at its end."""
-    manager, executor = paused_executor(fake)
-    job = manager.start(SHORT)
-    executor.run()
-    return job.view()
+@pytest.fixture
+def faked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+    """Return a function that has all runs made by a `Fake`, or by what makes one of an experiment."""
+    return lambda make: monkeypatch.setattr(
+        Run, "loaded", lambda experiment: make if isinstance(make, Fake) else make(experiment)
+    )
 
 
 @pytest.fixture
-def threaded() -> Iterator[Callable[..., TaskManager]]:
+def paused_executor(faked) -> Callable[..., tuple[TaskManager, InlineExecutor]]:
+    def make(fake: Any, **limits: Any) -> tuple[TaskManager, InlineExecutor]:
+        executor = InlineExecutor(hold=True)
+        faked(fake)
+        return TaskManager(executor, limits=Limits(**limits)), executor  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def run(paused_executor) -> Callable[[Fake], JobView]:
+    """Return the view of a job at its end."""
+
+    def view_of(fake: Fake) -> JobView:
+        manager, executor = paused_executor(fake)
+        job = manager.start(SHORT)
+        executor.run()
+        return job.view()
+
+    return view_of
+
+
+@pytest.fixture
+def threaded(faked) -> Iterator[Callable[..., TaskManager]]:
     created: list[TaskManager] = []
 
-    def make(workers: int = 2, **options: object) -> TaskManager:
-        created.append(TaskManager(ThreadPool(workers), **options))  # type: ignore[arg-type]
+    def make(workers: int = 2, fake: Any = None) -> TaskManager:
+        if fake is not None:
+            faked(lambda _: fake())
+        created.append(TaskManager(ThreadPool(workers)))
         return created[-1]
 
     before = threading.active_count()
@@ -139,7 +159,7 @@ def test_a_job_can_begin_with_its_start_alone():
     assert job.view().epoch == 1
 
 
-def test_steps_add_up_while_they_wait():
+def test_steps_add_up_while_they_wait(paused_executor):
     manager, executor = paused_executor(Fake())
     job = manager.start(SHORT, steps=1)
     job.step()
@@ -149,7 +169,7 @@ def test_steps_add_up_while_they_wait():
     assert job.view().message == "Paused after 3 epochs."
 
 
-def test_a_paused_job_gives_its_place_back_and_goes_on():
+def test_a_paused_job_gives_its_place_back_and_goes_on(paused_executor):
     manager, executor = paused_executor(Fake(seconds=0.02))
     job = manager.start(SHORT)
     assert job.state is TaskState.QUEUED
@@ -166,7 +186,7 @@ def test_a_paused_job_gives_its_place_back_and_goes_on():
     assert job.state is TaskState.RUNNING
 
 
-def test_pause_and_play_before_the_first_slice_runs_it_once():
+def test_pause_and_play_before_the_first_slice_runs_it_once(paused_executor):
     manager, executor = paused_executor(Fake(epochs=4))
     job = manager.start(SHORT)
     job.pause()
@@ -176,7 +196,7 @@ def test_pause_and_play_before_the_first_slice_runs_it_once():
 
 
 @pytest.mark.parametrize("how", ["queued", "running", "paused"])
-def test_stop_ends_a_job_from_every_state(how):
+def test_stop_ends_a_job_from_every_state(how, paused_executor):
     fake = Fake(seconds=0.02)
     manager, executor = paused_executor(fake)
     job = manager.start(SHORT)
@@ -185,9 +205,9 @@ def test_stop_ends_a_job_from_every_state(how):
     if how == "paused":
         job.pause()
     job.stop()
+    executor.run()
     assert job.state is TaskState.STOPPED
     assert fake.closed == (how != "queued")
-    executor.run()
     assert not executor.waiting
     epoch = job.view().epoch
     for action in (job.play, job.step, job.pause, job.stop):
@@ -204,7 +224,7 @@ def test_stop_ends_a_job_from_every_state(how):
         (MemoryError(), "not enough memory", True),
     ],
 )
-def test_a_failure_is_a_state_with_a_sentence(error, sentence, folded):
+def test_a_failure_is_a_state_with_a_sentence(error, sentence, folded, run):
     view = run(Fake(fail=error))
     assert view.state is TaskState.FAILED
     assert sentence in view.message
@@ -219,7 +239,7 @@ def test_settings_that_cannot_run_fail_with_the_reason():
     assert view.message.startswith("CD takes plain gradient steps")
 
 
-def test_divergence_is_a_state_and_repeats_no_epoch():
+def test_divergence_is_a_state_and_repeats_no_epoch(run):
     class Diverging(Fake):
         def snapshots(self, should_stop, **checkpoints):
             yield snapshot(0)
@@ -231,7 +251,7 @@ def test_divergence_is_a_state_and_repeats_no_epoch():
     assert [record["epoch"] for record in view.history] == [0, 1]
 
 
-def test_long_histories_are_thinned_and_keep_both_ends():
+def test_long_histories_are_thinned_and_keep_both_ends(run):
     view = run(Fake(epochs=9_001))
     epochs = [record["epoch"] for record in view.history]
     assert len(epochs) <= MOST_RECORDS
@@ -244,7 +264,7 @@ def test_long_histories_are_thinned_and_keep_both_ends():
 
 
 def test_a_pace_slows_down(threaded):
-    manager = threaded(prepare=lambda experiment: Fake())
+    manager = threaded(fake=Fake)
     job = manager.start(SHORT, pace=50.0)
     time.sleep(0.5)
     assert 5 <= job.view().epoch <= 30
@@ -256,7 +276,7 @@ def test_a_pace_slows_down(threaded):
 
 
 def test_two_jobs_share_a_worker_until_one_pauses(threaded):
-    manager = threaded(1, prepare=lambda experiment: Fake(seconds=0.001))
+    manager = threaded(1, lambda: Fake(seconds=0.001))
     first, other = (manager.start(SHORT, owner=name) for name in "ab")
     wait_for(lambda: min(first.view().epoch, other.view().epoch) > 20)
     assert manager.running() == [first, other]
@@ -269,14 +289,14 @@ def test_two_jobs_share_a_worker_until_one_pauses(threaded):
 
 def test_many_jobs_take_no_more_threads_than_workers(threaded):
     before = threading.active_count()
-    manager = threaded(2, prepare=lambda experiment: Fake(epochs=50))
+    manager = threaded(2, lambda: Fake(epochs=50))
     started = [manager.start(SHORT, owner=str(n)) for n in range(20)]
-    assert threading.active_count() <= before + 3  # and a timer
+    assert threading.active_count() <= before + 3
     wait_for(lambda: all(job.state is TaskState.FINISHED for job in started))
 
 
 def test_controls_from_many_threads_lose_nothing(threaded):
-    manager = threaded(2, prepare=lambda experiment: Fake(seconds=0.0002))
+    manager = threaded(2, lambda: Fake(seconds=0.0002))
     job = manager.start(SHORT)
 
     def press() -> None:
@@ -296,7 +316,7 @@ def test_controls_from_many_threads_lose_nothing(threaded):
     assert epochs == sorted(set(epochs))
 
 
-def test_a_third_run_of_a_session_stops_its_oldest():
+def test_a_third_run_of_a_session_stops_its_oldest(paused_executor):
     manager, _ = paused_executor(Fake())
     first, second, third = (manager.start(SHORT, owner="me") for _ in range(3))
     other = manager.start(SHORT, owner="you")
@@ -308,7 +328,7 @@ def test_a_third_run_of_a_session_stops_its_oldest():
     ]
 
 
-def test_who_comes_late_waits_in_line():
+def test_who_comes_late_waits_in_line(paused_executor):
     manager, executor = paused_executor(Fake(), active=2, waiting=2)
     first, second, third, fourth = (manager.start(SHORT, owner=str(n)) for n in range(4))
     assert [job.view().message for job in (third, fourth)] == [
@@ -347,7 +367,7 @@ def test_long_epochs_of_some_do_not_hold_up_others(threaded):
     go.set()
 
 
-def test_jobs_are_found_by_id_and_handed_over():
+def test_jobs_are_found_by_id_and_handed_over(paused_executor):
     manager, _ = paused_executor(Fake())
     job = manager.start(SHORT, owner="before the reload")
     assert manager.job(job.id) is job
@@ -357,7 +377,7 @@ def test_jobs_are_found_by_id_and_handed_over():
     assert manager.job(None) is None
 
 
-def test_the_least_looked_at_are_dropped():
+def test_the_least_looked_at_are_dropped(paused_executor):
     manager, executor = paused_executor(Fake(epochs=2), jobs=3)
     started = []
     for n in range(5):
@@ -370,7 +390,7 @@ def test_the_least_looked_at_are_dropped():
 
 
 @pytest.mark.parametrize(("shared", "kept"), [(False, 2), (True, 9)])
-def test_the_data_of_ended_runs_are_bounded(monkeypatch, shared, kept):
+def test_the_data_of_ended_runs_are_bounded(monkeypatch, shared, kept, paused_executor):
     """Those of each are counted, once where several have the same, and the oldest leave first."""
     monkeypatch.setenv("FMVIZ_MEMORY", "20 MB")
     sets = [replace(DATA, X=np.zeros((1_000, 1_000))) for _ in range(1 if shared else 9)]
@@ -384,8 +404,7 @@ def test_the_data_of_ended_runs_are_bounded(monkeypatch, shared, kept):
         def dataset(self) -> Dataset:
             return self.data
 
-    executor = InlineExecutor(hold=True)
-    manager = TaskManager(executor, prepare=Large)
+    manager, executor = paused_executor(Large)
     for n in range(9):
         manager.start(replace(SHORT, seed=n), owner=str(n))
         executor.run()
@@ -396,11 +415,11 @@ def test_the_data_of_ended_runs_are_bounded(monkeypatch, shared, kept):
 def test_a_run_gives_the_copies_of_its_data_back():
     job = TaskManager(InlineExecutor()).start(replace(SHORT, solver="apgd"), steps=3)
     view = job.view()
-    copies = job.n_bytes - view.dataset.n_bytes
+    copies = sum(job.weights().values()) - view.dataset.n_bytes
     assert copies > view.dataset.n_bytes > 8 * view.dataset.X.size
     job.stop()
     assert job.state is TaskState.STOPPED
-    assert job.n_bytes - view.dataset.n_bytes < copies / 2
+    assert sum(job.weights().values()) - view.dataset.n_bytes < copies / 2
 
 
 def test_caches_are_bounded_by_weight(monkeypatch):
@@ -418,7 +437,7 @@ def test_caches_are_bounded_by_weight(monkeypatch):
         Limits()
 
 
-def test_an_orphan_pauses_and_is_dropped_later():
+def test_an_orphan_pauses_and_is_dropped_later(paused_executor):
     manager, executor = paused_executor(Fake(seconds=0.01), orphan_seconds=0.02, forget_seconds=0.05)
     job: Job = manager.start(SHORT)
     time.sleep(0.03)
