@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 
 from fmviz.engine.errors import StoppedError
-from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.experiment import Experiment, suggested
@@ -83,13 +83,11 @@ def test_a_search_for_caps_ends_when_it_is_stopped():
         run.with_caps(lambda: next(asked))
 
 
-def test_a_job_that_is_stopped_while_caps_are_searched_says_so():
-    slices = []
-    executor = SimpleNamespace(submit=lambda work, delay=0.0: slices.append(work))
-    job = Job(replace(ROBUST, seed=1), "", executor)
-    job._prepare = lambda experiment: (job.stop(), Run.loaded(experiment))[1]
-    job.play()
-    slices.pop()()
+def test_a_job_that_is_stopped_while_caps_are_searched_says_so(monkeypatch):
+    executor, loaded = InlineExecutor(hold=True), Run.loaded
+    job = TaskManager(executor).start(replace(ROBUST, seed=1))
+    monkeypatch.setattr(Run, "loaded", lambda experiment: (job.stop(), loaded(experiment))[1])
+    executor.run()
     assert job.state is TaskState.STOPPED
     assert job.view().message == "Stopped on request."
 

@@ -410,7 +410,7 @@ def test_a_killed_process_leaves_whole_runs_behind(tmp_path, request):
     request.addfinalizer(victim.kill)
     wait_for(path.exists, 60.0)
     store = RunStore(path)
-    wait_for(lambda: len(store.database.read("SELECT run FROM checkpoints JOIN runs ON run = id")) == 3, 60.0)
+    wait_for(lambda: len(store.database.read("SELECT run FROM checkpoints JOIN runs ON run = id")) == 4, 60.0)
     wait_for(lambda: store.runs(text='"max_epochs": 3,')[0].status == "epochs", 60.0)
     victim.kill()
     victim.communicate()

@@ -11,7 +11,7 @@ from fmviz.engine.memory import array_bytes
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Reason, Snapshot, Status
-from fmviz.lab.background.pool import Line
+from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.thinned import Frame, thin
 from fmviz.lab.datasets import Dataset
@@ -130,10 +130,10 @@ class Job(Task):
     """
 
     slice_seconds = 0.1
-    _loading, _working = "Loading the data.", "Training."
+    _loading, _working, _waits = "Loading the data.", "Training.", True
 
-    def __init__(self, recorder: Recorder, line: Line, owner: str = "", browser: str = "") -> None:
-        super().__init__(recorder.id, self._snapshots, line, owner=owner)
+    def __init__(self, recorder: Recorder, pool: ThreadPool, owner: str = "", browser: str = "") -> None:
+        super().__init__(recorder.id, self._snapshots, pool, owner=owner)
         self.experiment, self.browser = recorder.experiment, browser
         self._recorder = recorder
         self._state, self._message = TaskState.PAUSED, "Ready."
@@ -215,8 +215,9 @@ class Job(Task):
         """Return what there is to see, and note that somebody looks."""
         with self._lock:
             last, now = self._last, self._now()
-            if self._state.active and (place := self._line.place(self._slice)):
-                now |= {"state": TaskState.QUEUED, "message": f"Waiting: {ordinal(place)} in line."}
+            if self._slice in (line := self._pool.line()):
+                words = f"Waiting: {ordinal(line.index(self._slice) + 1)} in line."
+                now |= {"state": TaskState.QUEUED, "message": words}
             return JobView(
                 **now,
                 experiment=self.experiment,

@@ -5,7 +5,6 @@ Those of `concurrent.futures` know no due times, and Ctrl-C would take as long a
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 import os
@@ -30,30 +29,44 @@ _MOST_THREADS = 4  # for each worker
 class ThreadPool:
     """Daemon threads, by default one a core, that run slices in the order in which they fall due.
 
-    Where nothing has been taken for half a second while something waits, as where one epoch takes long,
-    another thread joins in for one slice. From the first pool on, the process's matrix products take one core
-    each, since runs share the cores already, and its threads shorter turns.
+    Of slices that wait in line, only the first `most` are run, until they `leave`. Where nothing has been
+    taken for half a second while something is due, as where one epoch takes long, another thread joins in for
+    one slice. From the first pool on, the process's matrix products take one core each, since runs share the
+    cores already, and its threads shorter turns.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
-        threadpool_limits(1, user_api="blas")
-        sys.setswitchinterval(_TURN)
-        self._most = _MOST_THREADS * (workers := workers or os.cpu_count() or 1)
-        self._waiting: list[tuple[float, int, Slice]] = []
-        self._numbers = itertools.count()
+    def __init__(self, workers: int | None = None, most: int = sys.maxsize) -> None:
+        workers = (os.cpu_count() or 1) if workers is None else workers
+        self.most, self._most_threads = most, _MOST_THREADS * workers
+        # When each is due, never while it is run, and whether it waits in line, in the order of that.
+        self._slices: dict[Slice, tuple[float, bool]] = {}
         self._changed = threading.Condition()
         self._closed = threading.Event()
         self._taken = time.monotonic()
         self._threads: set[threading.Thread] = set()
-        for work in (self._watch, *[self._work] * workers):
-            self._add(work)
+        if workers:
+            threadpool_limits(1, user_api="blas")
+            sys.setswitchinterval(_TURN)
+            for work in (self._watch, *[self._work] * workers):
+                self._add(work)
 
-    def submit(self, task: Slice, delay: float = 0.0) -> None:
-        """Run a slice once, not before `delay` seconds have passed, unless the pool was shut down."""
+    def submit(self, task: Slice, delay: float = 0.0, *, waits: bool = False) -> None:
+        """Run a slice once, not before `delay` seconds have passed; with `waits`, when it is its turn."""
         with self._changed:
-            if not self._closed.is_set():
-                heapq.heappush(self._waiting, (time.monotonic() + delay, next(self._numbers), task))
-                self._changed.notify()
+            self._slices[task] = time.monotonic() + delay, waits
+            self._changed.notify()
+
+    def leave(self, task: Slice) -> bool:
+        """Forget a slice and give up its place; return whether it was not yet run."""
+        with self._changed:
+            due, _ = self._slices.pop(task, (math.inf, False))
+            self._changed.notify()
+            return due < math.inf
+
+    def line(self) -> list[Slice]:
+        """Return what waits in line for its turn, the next one first."""
+        with self._changed:
+            return [task for task, (_, waits) in self._slices.items() if waits][self.most :]
 
     def shutdown(self, wait: float = 5.0) -> None:
         """Drop what waits, and give the running slices `wait` seconds to end."""
@@ -70,65 +83,39 @@ class ThreadPool:
         self._threads.add(thread)
         thread.start()
 
+    def _first(self) -> tuple[float, Slice]:
+        """Return when something is due, and what."""
+        places = itertools.count()
+        due = [
+            (due, n, task)
+            for n, (task, (due, waits)) in enumerate(self._slices.items())
+            if not waits or next(places) < self.most
+        ]
+        when, _, task = min(due, default=(math.inf, 0, self._watch))
+        return when, task
+
+    def _take(self) -> Slice:
+        self._taken, (_, task) = time.monotonic(), self._first()
+        self._slices[task] = math.inf, self._slices[task][1]
+        return task
+
     def _work(self, spare: bool = False) -> None:
-        while (task := self._next()) is not None:
+        while not self._closed.is_set():
+            with self._changed:
+                wait = self._first()[0] - time.monotonic()
+                if wait > 0.0:
+                    self._changed.wait(None if wait == math.inf else wait)
+                    continue
+                task = self._take()
             task()
             if spare:
                 break
         with self._changed:
             self._threads.discard(threading.current_thread())
 
-    def _next(self) -> Slice | None:
-        with self._changed:
-            while not self._closed.is_set():
-                now = time.monotonic()
-                if self._waiting and self._waiting[0][0] <= now:
-                    self._taken = now
-                    return heapq.heappop(self._waiting)[2]
-                self._changed.wait(self._waiting[0][0] - now if self._waiting else None)
-        return None
-
     def _watch(self) -> None:
         while not self._closed.wait(_STUCK / 2):
             with self._changed:
-                since = max(self._taken, self._waiting[0][0]) if self._waiting else math.inf
-                if time.monotonic() - since >= _STUCK and len(self._threads) <= self._most:
+                since = max(self._taken, self._first()[0])
+                if time.monotonic() - since >= _STUCK and len(self._threads) <= self._most_threads:
                     self._add(lambda: self._work(spare=True))
-
-
-class Line:
-    """Tasks in their order, of which the first `most` share the workers, until they end or pause."""
-
-    def __init__(self, executor: ThreadPool, most: int = sys.maxsize) -> None:
-        self.executor, self.most = executor, most
-        self._lock = threading.Lock()
-        self._order: list[Slice] = []
-
-    def enter(self, task: Slice) -> None:
-        """Run a slice once, before those that are at work, or as soon as it is its turn."""
-        with self._lock:
-            if task not in self._order:
-                self._order.append(task)
-        if not self.place(task):
-            self.executor.submit(task, FIRST)
-
-    def leave(self, task: Slice) -> bool:
-        """Give up a place, if there is one; return whether the slice was not yet submitted."""
-        with self._lock:
-            if task not in self._order:
-                return False
-            at = self._order.index(task)
-            del self._order[at]
-            following = self._order[self.most - 1 : self.most] if at < self.most else []
-        for slice_ in following:
-            self.executor.submit(slice_, FIRST)
-        return at >= self.most
-
-    def place(self, task: Slice) -> int:
-        """Return the place in line, 1 for the next one, 0 where a task does not wait."""
-        with self._lock:
-            return max(0, self._order.index(task) + 1 - self.most) if task in self._order else 0
-
-    def __len__(self) -> int:
-        """Return how many wait."""
-        return max(0, len(self._order) - self.most)

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from fmviz.engine.errors import StoppedError
-from fmviz.lab.background.pool import FIRST, Line
+from fmviz.lab.background.pool import FIRST, ThreadPool
 from fmviz.lab.failure import in_words
 
 Make = Callable[[Callable[[], bool]], Iterator[Any]]
@@ -67,19 +67,21 @@ class TaskView:
 class Task:
     """An iterator that is drawn from in the background, from `play` on; the last `most` results are kept.
 
-    It is made by a worker, when it is its turn in the `line`, and counts for the session `owner`.
+    It is made by a worker of the `pool`, and counts for the session `owner`.
     """
 
     slice_seconds = 0.0
     """A worker draws for so long, but one result at least."""
     orphan_seconds = math.inf
     """It pauses when nobody has looked for so long, nor attends it."""
-    _loading, _working = "At work.", "At work."
+    _loading, _working, _waits = "At work.", "At work.", False
 
-    def __init__(self, id: str, make: Make, line: Line, most: int | None = None, owner: str = "") -> None:
+    def __init__(
+        self, id: str, make: Make, pool: ThreadPool, most: int | None = None, owner: str = ""
+    ) -> None:
         self.id, self.owner = id, owner
         self._make: Make | None = make
-        self._line = line
+        self._pool = pool
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._state, self._message, self._details = TaskState.QUEUED, "Waiting for a free worker.", ""
@@ -124,11 +126,11 @@ class Task:
             self._stop.set()
             if not self._inside and self._may_go_on():
                 # It learns of the stop by itself, and may have something to say at its end.
-                submitted = self._scheduled and not self._line.leave(self._slice)
+                running = self._scheduled and not self._pool.leave(self._slice)
                 self._set(TaskState.RUNNING, self._working)
-                if not submitted:
+                if not running:
                     self._scheduled = True
-                    self._line.executor.submit(self._slice, FIRST)
+                    self._pool.submit(self._slice, FIRST)
 
     def set_pace(self, results_per_second: float) -> None:
         """Slow down to so many results a second, for watching; 0 is full speed."""
@@ -166,7 +168,7 @@ class Task:
         self._version += 1
         if state.ended:
             self._ended, self._stream = time.monotonic(), None
-        if not state.active and self._line.leave(self._slice):
+        if not state.active and self._pool.leave(self._slice):
             self._scheduled = False
 
     def _paused(self) -> str:
@@ -184,7 +186,7 @@ class Task:
             self.look()
             if not self._scheduled:
                 self._scheduled = True
-                self._line.enter(self._slice)
+                self._pool.submit(self._slice, FIRST, waits=self._waits)
 
     def _may_go_on(self) -> bool:
         """Return whether another result is to be drawn; if not, the state says why."""
@@ -230,7 +232,8 @@ class Task:
             now = time.monotonic()
             if pace or now >= deadline:
                 # Behind the tasks that wait.
-                self._line.executor.submit(self._slice, max(0.0, began + 1 / pace - now) if pace else 0.0)
+                delay = max(0.0, began + 1 / pace - now) if pace else 0.0
+                self._pool.submit(self._slice, delay, waits=self._waits)
                 return
         self._halted()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fmviz.lab.background.job import Job
-from fmviz.lab.background.pool import Line, ThreadPool
+from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import Make, Task
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import memory_limit
@@ -67,9 +67,8 @@ class TaskManager:
     ) -> None:
         self.executor = executor or ThreadPool()
         self.limits = limits or Limits()
+        self.executor.most = self.limits.active
         self._open_store = open_store
-        # Other tasks need not wait: there are few.
-        self._line, self._other = Line(self.executor, self.limits.active), Line(self.executor)
         self._lock = threading.RLock()
         self._tasks: OrderedDict[str, Task] = OrderedDict()
 
@@ -78,7 +77,7 @@ class TaskManager:
         with self._lock:
             if (old := self._tasks.get(id)) is not None:
                 old.stop()
-            task = self._enter(Task(id, make, self._other, most))
+            task = self._enter(Task(id, make, self.executor, most))
         task.play()
         return task
 
@@ -188,7 +187,7 @@ class TaskManager:
             data = load_dataset(stored.experiment.dataset) if not stored.resumable else None
             recorder = Recorder(self._open_store, stored.experiment, stored=stored)
             if data is not None:
-                job = self._enter(Job(recorder, self._line, owner))
+                job = self._enter(Job(recorder, self.executor, owner))
                 job.show(stored, runs.parameters(run), data)
                 return job
             job = self._train(recorder, owner, browser)
@@ -216,12 +215,12 @@ class TaskManager:
         mine = [job for job in self.jobs(owner) if not job.state.ended]
         for job in mine[: max(0, len(mine) - self.limits.per_owner + 1)]:
             job.stop()
-        if len(self._line) >= self.limits.waiting:
+        if len(self.executor.line()) >= self.limits.waiting:
             raise TooManyJobsError(
                 f"{self.limits.waiting} runs wait for this server already, which is all it takes. Wait until "
                 "some have ended, and press Play again."
             )
-        return self._enter(Job(recorder, self._line, owner, browser))
+        return self._enter(Job(recorder, self.executor, owner, browser))
 
 
 _manager: TaskManager | None = None

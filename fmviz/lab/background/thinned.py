@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.interactions.weights import GivenPairs, interactions_of, tile_edges
+from fmviz.engine.interactions.weights import GivenPairs, interactions_of
 from fmviz.engine.models import MODELS
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
@@ -22,20 +21,9 @@ N_TILES = 128
 class Thinned:
     """The non-zero rows of P, at most a few hundred, or the pair weights W. Exact zeros stay exact zeros.
 
-    Attributes
-    ----------
-    values : (m, rank) or (t, t) float64 ndarray
-        The rows of P, or W without its diagonal; of many features, as tiles.
-    n_features : int
-        The number of rows of the full P or W.
-    rows : (m,) int ndarray or None
-        The kept rows of P, ascending; None for W.
-    n_dropped : int
-        Non-zero rows left out, those of least norm.
-    coefficients : (rank,) float64 ndarray or None
-        What the columns are multiplied by, where that is not 1.
-    V : (rank, outputs) ndarray or None
-        What each of several outputs takes of the columns, where they share them.
+    `values` are these `rows` of P, shape (m, rank), with `n_dropped` of least norm left out; or, where `rows`
+    are None, W without its diagonal, of many features as tiles. The columns are multiplied by `coefficients`,
+    where these are given, and V, shape (rank, outputs), is what several outputs take of them.
     """
 
     values: np.ndarray
@@ -59,15 +47,6 @@ class Thinned:
     def tiles(self) -> np.ndarray:
         """Return PPᵀ as tiles, each with its largest interaction."""
         return interactions_of(MODELS["fm"], replace(self, coefficients=None)).pooled(N_TILES)
-
-
-def tile_labels(n_features: int, n_tiles: int = N_TILES) -> list[str]:
-    """Return "features 1–20" and so on for the tiles of all features, counted from 1."""
-    edges = tile_edges(n_features, n_tiles)
-    return [
-        f"feature {a + 1:,}" if b - a == 1 else f"features {a + 1:,}–{b:,}"
-        for a, b in itertools.pairwise(edges)
-    ]
 
 
 def thin(parameters: Parameters, most: int = EXACT_FEATURES) -> Any:

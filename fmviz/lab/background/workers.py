@@ -30,23 +30,13 @@ def stream(
     n_jobs: int = -1,
     backend: str | None = "loky",
 ) -> Generator[tuple[int, Result]]:
-    """Call `function` on every item and yield (index, result) as soon as it is there.
+    """Call `function`, importable by name, on every item; yield (index, result) as soon as it is there.
 
-    Every call has one thread: the matrix products of a worker, and the kernels, take one core. Closing the
-    generator, or an exception in its consumer, ends the workers. What `function` raises ends the whole.
-
-    Parameters
-    ----------
-    function : callable
-        Takes an item and returns a small result; importable by name.
-    items : sequence
-        What to call it on; begun in this order.
-    lost : callable
-        ``lost(item)`` is the result for an item whose worker process died, for lack of memory for instance.
-    n_jobs : int
-        Workers; -1 for one a core.
-    backend : str, optional
-        A backend of joblib, or None for the one that an enclosing `joblib.parallel_config` chose.
+    Items are begun in their order, by so many workers, or one a core for -1. Each call has one thread: the
+    matrix products of a worker, and the kernels, take one core. Closing the generator, or an exception in its
+    consumer, ends the workers; what `function` raises ends the whole. ``lost(item)`` is the result for an
+    item whose worker died, for lack of memory for instance. `backend` is one of joblib, or None for that of
+    an enclosing `joblib.parallel_config`.
     """
     waiting = dict(enumerate(items))
     while waiting:

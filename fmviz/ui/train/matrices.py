@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.counting import used_mask
-from fmviz.engine.interactions.weights import GivenPairs, Interactions, interactions_of, orders_of
+from fmviz.engine.interactions.weights import GivenPairs, Interactions, interactions_of, orders_of, tile_edges
 from fmviz.engine.models import Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
@@ -18,7 +19,7 @@ from fmviz.figures.operators import superscript
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
-from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, tile_labels
+from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import CLASSES, compare_supports
@@ -174,6 +175,15 @@ def sets_table(sets: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.Dat
     if true is not None:
         table["In truth"] = [tuple(features) in true for features in sets.tolist()]
     return table
+
+
+def tile_labels(n_features: int, n_tiles: int = N_TILES) -> list[str]:
+    """Return "features 1–20" and so on for the tiles of all features, counted from 1."""
+    edges = tile_edges(n_features, n_tiles)
+    return [
+        f"feature {a + 1:,}" if b - a == 1 else f"features {a + 1:,}–{b:,}"
+        for a, b in itertools.pairwise(edges)
+    ]
 
 
 # Blue and orange mark errors and differ for all kinds of colour vision; green, for hits, has a lightness
