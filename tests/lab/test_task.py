@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-import threading
+import itertools
 
 from inline_executor import InlineExecutor
+from programs import wait_for
 
 from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import TaskState
@@ -32,29 +33,18 @@ def test_failures_are_told_and_keep_what_was_found():
 
 
 def test_a_task_is_watched_and_stopped_from_another_thread():
-    pool = ThreadPool(1)
-    seen, go = threading.Event(), threading.Event()
-
-    def endless(stop):
-        n = 0
-        while not stop():
-            yield n
-            n += 1
-            seen.set()
-            go.wait(0.01)
-
-    manager = TaskManager(pool)
-    task = manager.submit("endless", endless)
-    assert seen.wait(10)
+    manager = TaskManager(ThreadPool(1))
+    task = manager.submit(
+        "endless", lambda stop: itertools.takewhile(lambda _: not stop(), itertools.count())
+    )
+    wait_for(lambda: task.view().items)
     assert manager.running() == [task]
     task.stop()
-    while not task.state.ended:
-        go.wait(0.01)
+    wait_for(lambda: task.state.ended)
     view = task.view()
     assert (view.state, view.message) == (TaskState.STOPPED, "Stopped on request.")
     assert list(view.items) == list(range(len(view.items)))
-    assert manager.running() == []
-    pool.shutdown()
+    manager.shutdown()
 
 
 def test_runs_and_other_tasks_are_kept_by_one_manager():

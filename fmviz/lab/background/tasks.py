@@ -152,7 +152,9 @@ class TaskManager:
             If as many wait for their turn as may.
         """
         with self._lock:
-            job = self._train(Recorder(self._open_store, experiment, "page"), owner, browser)
+            self._make_room(owner)
+            recorder = Recorder(self._open_store, experiment, "page")
+            job = self._enter(Job(recorder, self.executor, owner, browser))
         job.set_pace(pace)
         if steps is None:
             job.play()
@@ -184,13 +186,15 @@ class TaskManager:
             stored = next(iter(runs.get_many([run])), None)
             if stored is None:
                 return None
-            data = load_dataset(stored.experiment.dataset) if not stored.resumable else None
+            data = None
+            if stored.resumable:
+                self._make_room(owner)
+            else:
+                data = load_dataset(stored.experiment.dataset)
             recorder = Recorder(self._open_store, stored.experiment, stored=stored)
+            job = self._enter(Job(recorder, self.executor, owner, browser if data is None else ""))
             if data is not None:
-                job = self._enter(Job(recorder, self.executor, owner))
                 job.show(stored, runs.parameters(run), data)
-                return job
-            job = self._train(recorder, owner, browser)
         job.begin()
         return job
 
@@ -210,8 +214,8 @@ class TaskManager:
             jobs = [task for task in self._tasks.values() if isinstance(task, Job)]
             return [job for job in jobs if owner is None or job.owner == owner]
 
-    def _train(self, recorder: Recorder, owner: str, browser: str) -> Job:
-        """Return a new job of a session, which has its oldest ones stopped if it has too many."""
+    def _make_room(self, owner: str) -> None:
+        """Stop the oldest jobs of a session that has too many, or refuse another one."""
         mine = [job for job in self.jobs(owner) if not job.state.ended]
         for job in mine[: max(0, len(mine) - self.limits.per_owner + 1)]:
             job.stop()
@@ -220,7 +224,6 @@ class TaskManager:
                 f"{self.limits.waiting} runs wait for this server already, which is all it takes. Wait until "
                 "some have ended, and press Play again."
             )
-        return self._enter(Job(recorder, self.executor, owner, browser))
 
 
 _manager: TaskManager | None = None

@@ -41,8 +41,8 @@ _KNOWN = "fmviz:train:known_changes"
 def adopt(settings: Settings, job: Job) -> bool:
     """Copy changes of the run's strengths, and its budget then, into the settings; return whether any."""
     new = {name: getattr(job.experiment, name) for name in ("changes", "max_epochs")}
-    run, old = st.session_state.get(_KNOWN, ("", {}))
-    st.session_state[_KNOWN] = (job.id, new)
+    run, old, budget = st.session_state.get(_KNOWN, ("", {}, 0))
+    st.session_state[_KNOWN] = job.id, new, budget if run == job.id else new["max_epochs"]
     # Keep settings that already differed from those of the run.
     if run != job.id or old == new or settings.as_dict(*old) != old:
         return False
@@ -52,7 +52,7 @@ def adopt(settings: Settings, job: Job) -> bool:
 
 def draw_now(settings: Settings, job: Job, name: str) -> None:
     """Draw the slider of a strength that changes the current run."""
-    if not settings.shows(f"now_{name}"):
+    if not (settings.shows(f"now_{name}") and settings.shows(name)):
         return
     present = job.strengths[name]
     if settings[f"now_{name}"] != present:
@@ -69,7 +69,16 @@ def draw_now(settings: Settings, job: Job, name: str) -> None:
         job.change(**{name: settings[f"now_{name}"]})
         adopt(settings, job)
 
-    widgets.scale(settings, f"now_{name}", f"${symbols[name]}$ from now on", then=change)
+    widgets.scale(
+        settings, f"now_{name}", f"${symbols[name]}$ from now on", disabled=settings.locks(name), then=change
+    )
+
+
+def _forget(settings: Settings) -> None:
+    """Drop the changes, and what they added to the budget of epochs."""
+    _, known, budget = st.session_state.get(_KNOWN, ("", {}, 0))
+    most = budget if settings["max_epochs"] == known.get("max_epochs") else settings["max_epochs"]
+    settings.set(changes=(), max_epochs=most)
 
 
 def draw_schedule(settings: Settings, experiment: Experiment) -> None:
@@ -89,8 +98,8 @@ def draw_schedule(settings: Settings, experiment: Experiment) -> None:
             "Forget these changes",
             icon=":material/timeline:",
             type="tertiary",
-            on_click=settings.reset,
-            args=("changes",),
+            on_click=_forget,
+            args=(settings,),
             help="The next run keeps its strengths from beginning to end.",
         )
 
