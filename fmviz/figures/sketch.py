@@ -100,8 +100,8 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
         for shape in figure.layout.shapes
     ]
     out += [
-        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
-        f"{escape(note.text)}</text>"
+        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}" '
+        f'text-anchor="{"end" if note.xanchor == "right" else "start"}">{escape(note.text)}</text>'
         for note in figure.layout.annotations
     ]
     for tick in _ticks(x_low, x_high, 5, log_x):

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from inline_executor import InlineExecutor
 from programs import wait_for
@@ -123,23 +122,11 @@ def test_a_job_plays_to_its_end():
     assert view.elapsed == job.view().elapsed
 
 
-def test_stepping_gives_what_playing_gives():
-    played = TaskManager(InlineExecutor()).start(SHORT).view()
-    job = TaskManager(InlineExecutor()).start(SHORT, steps=1)
-    for _ in range(11):
-        job.step()
-    stepped = job.view()
-    assert stepped.state is TaskState.FINISHED
-    tables = [pd.DataFrame(view.history).drop(columns="seconds") for view in (stepped, played)]
-    pd.testing.assert_frame_equal(*tables, check_exact=True)
-    np.testing.assert_array_equal(stepped.parameters.P, played.parameters.P)
-
-
 def test_a_job_can_begin_with_its_start_alone():
     job = TaskManager(InlineExecutor()).start(SHORT, steps=0)
     assert (job.state, job.view().epoch) == (TaskState.PAUSED, 0)
     assert len(job.view().history) == 1
-    job.begin()
+    job.step(0)
     assert len(job.view().history) == 1
     job.step()
     assert job.view().epoch == 1
@@ -246,7 +233,7 @@ def test_a_pace_slows_down(threaded):
     job = manager.start(SHORT, pace=50.0)
     time.sleep(0.5)
     assert 5 <= job.view().epoch <= 30
-    job.set_pace(0)
+    job.pace = 0
     wait_for(lambda: job.view().epoch > 1000)
 
 

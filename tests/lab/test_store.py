@@ -340,7 +340,7 @@ def test_runs_are_opened_again_as_they_ended(store):
     assert np.array_equal(again.parameters.P, view.parameters.P)
     assert again.saved
     assert not again.converged
-    assert again.owner == "me"
+    assert job.owner == "me"
     job.play()
     assert job.state is TaskState.FINISHED
     assert managed(store).open("unknown") is None

@@ -17,21 +17,6 @@ def test_results_are_there_one_after_the_other():
     assert (view.state, view.message, view.id) == (TaskState.FINISHED, "Done.", "squares")
 
 
-def test_failures_are_told_and_keep_what_was_found():
-    def broken(stop):
-        yield 1
-        raise ValueError("The data are gone.")
-
-    manager = TaskManager(InlineExecutor())
-    view = manager.submit("a", broken).view()
-    assert (view.state, view.message, view.details, view.items) == (
-        TaskState.FAILED,
-        "The data are gone.",
-        "",
-        (1,),
-    )
-
-
 def test_a_task_is_watched_and_stopped_from_another_thread():
     manager = TaskManager(ThreadPool(1))
     task = manager.submit(

@@ -24,8 +24,8 @@ def test_thinning_keeps_the_largest_rows():
     assert (np.diff(result.rows) > 0).all()
 
 
-def test_few_factors_are_kept_whole():
-    P = np.random.default_rng(0).normal(size=(20, 3)) * (np.arange(20) % 2)[:, None]
+def test_few_factors_are_kept_whole(rng):
+    P = rng.normal(size=(20, 3)) * (np.arange(20) % 2)[:, None]
     result = thin(Parameters(P, np.zeros(20), 0.0))
     assert np.array_equal(result.dense(), P)
     assert np.array_equal(result.tiles() != 0, (P @ P.T != 0) & ~np.eye(20, dtype=bool))

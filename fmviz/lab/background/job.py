@@ -125,16 +125,16 @@ class JobView(TaskView):
 class Job(Task):
     """One training run; made by `fmviz.lab.background.tasks.TaskManager`.
 
-    It is made and written by its `recorder`, and `browser` says who may steer it besides those who only
-    watch: everybody where that is empty.
+    It is made and written by its `recorder`, counts for the session `owner`, and is steered by one `browser`,
+    or by everybody where that is empty.
     """
 
     slice_seconds = 0.1
     _loading, _working, _waits = "Loading the data.", "Training.", True
 
     def __init__(self, recorder: Recorder, pool: ThreadPool, owner: str = "", browser: str = "") -> None:
-        super().__init__(recorder.id, self._snapshots, pool, owner=owner)
-        self.experiment, self.browser = recorder.experiment, browser
+        super().__init__(recorder.id, self._snapshots, pool)
+        self.experiment, self.owner, self.browser = recorder.experiment, owner, browser
         self._recorder = recorder
         self._state, self._message = TaskState.PAUSED, "Ready."
         self._budget = self.experiment.max_epochs
@@ -159,13 +159,8 @@ class Job(Task):
         self._set(_ENDS.get(run.status, TaskState.FINISHED), run.message)
         self._ended = self._started
 
-    def begin(self) -> None:
-        """Make epoch 0, the start, if there is none yet; then pause."""
-        if not self._has_started and self._wanted == 0:
-            super().step()
-
     def step(self, results: int = 1) -> None:
-        """Make so many epochs more, then pause; the first step of a new run also makes epoch 0."""
+        """Make so many epochs more, then pause; in a new run after epoch 0, the start."""
         self._want(self._wanted + results + (not self._has_started and self._wanted == 0))
 
     @property

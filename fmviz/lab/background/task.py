@@ -55,7 +55,6 @@ class TaskView:
     """
 
     id: str
-    owner: str
     state: TaskState
     message: str
     details: str
@@ -67,7 +66,7 @@ class TaskView:
 class Task:
     """An iterator that is drawn from in the background, from `play` on; the last `most` results are kept.
 
-    It is made by a worker of the `pool`, and counts for the session `owner`.
+    It is made by a worker of the `pool`.
     """
 
     slice_seconds = 0.0
@@ -76,10 +75,8 @@ class Task:
     """It pauses when nobody has looked for so long, nor attends it."""
     _loading, _working, _waits = "At work.", "At work.", False
 
-    def __init__(
-        self, id: str, make: Make, pool: ThreadPool, most: int | None = None, owner: str = ""
-    ) -> None:
-        self.id, self.owner = id, owner
+    def __init__(self, id: str, make: Make, pool: ThreadPool, most: int | None = None) -> None:
+        self.id = id
         self._make: Make | None = make
         self._pool = pool
         self._lock = threading.RLock()
@@ -89,12 +86,13 @@ class Task:
         self._stream: Iterator[Any] | None = None
         self._version = 0
         self._wanted = 0.0  # how many results may still be drawn
-        self._pace = 0.0
         self._has_started = self._scheduled = self._inside = False
         self._started = self._seen = time.monotonic()
         self._ended: float | None = None
         self.attended: Callable[[], bool] = lambda: False
         """Whether somebody looks at it, be the page hidden or not."""
+        self.pace = 0.0
+        """Results a second, to slow it down for watching; 0 is full speed."""
 
     @property
     def state(self) -> TaskState:
@@ -132,11 +130,6 @@ class Task:
                     self._scheduled = True
                     self._pool.submit(self._slice, FIRST)
 
-    def set_pace(self, results_per_second: float) -> None:
-        """Slow down to so many results a second, for watching; 0 is full speed."""
-        with self._lock:
-            self._pace = max(0.0, float(results_per_second))
-
     def view(self) -> TaskView:
         """Return what there is to see, and note that somebody looks."""
         with self._lock:
@@ -159,7 +152,7 @@ class Task:
 
     def _now(self) -> dict[str, Any]:
         self.look()
-        names = ("id", "owner", "_state", "_message", "_details", "_version")
+        names = ("id", "_state", "_message", "_details", "_version")
         elapsed = (self._ended or time.monotonic()) - self._started
         return {"elapsed": elapsed, **{name.lstrip("_"): getattr(self, name) for name in names}}
 
@@ -226,10 +219,9 @@ class Task:
                 self._inside = False
                 self._take(*drawn)
                 self._scheduled = go_on = self._may_go_on()
-                pace = self._pace
             if not go_on:
                 break
-            now = time.monotonic()
+            now, pace = time.monotonic(), self.pace
             if pace or now >= deadline:
                 # Behind the tasks that wait.
                 delay = max(0.0, began + 1 / pace - now) if pace else 0.0

@@ -155,13 +155,11 @@ class TaskManager:
             self._make_room(owner)
             recorder = Recorder(self._open_store, experiment, "page")
             job = self._enter(Job(recorder, self.executor, owner, browser))
-        job.set_pace(pace)
+        job.pace = pace
         if steps is None:
             job.play()
-        elif steps:
-            job.step(steps)
         else:
-            job.begin()
+            job.step(steps)
         return job
 
     def open(self, run: str, owner: str = "", browser: str = "") -> Job | None:
@@ -195,7 +193,7 @@ class TaskManager:
             job = self._enter(Job(recorder, self.executor, owner, browser if data is None else ""))
             if data is not None:
                 job.show(stored, runs.parameters(run), data)
-        job.begin()
+        job.step(0)
         return job
 
     def job(self, id: str | None, owner: str | None = None) -> Job | None:

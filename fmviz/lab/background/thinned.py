@@ -76,13 +76,12 @@ class Frame:
 
     epoch: int
     used_interactions: int
-    objective: float
     thinned: Any
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Frame:
         """Return the frame of a snapshot."""
-        return cls(snapshot.epoch, snapshot.used_interactions, snapshot.objective, thin(snapshot.parameters))
+        return cls(snapshot.epoch, snapshot.used_interactions, thin(snapshot.parameters))
 
     def of_output(self, c: int) -> Frame:
         """Return the frame with the picture of one of several outputs; its counts are those of all."""

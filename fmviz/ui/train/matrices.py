@@ -209,7 +209,7 @@ _FILM_BYTES = 2_500_000
 def last_frame(view: JobView) -> Frame:
     """Return the frame of the last epoch."""
     assert view.thinned is not None
-    return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
+    return Frame(view.epoch, view.last["used_interactions"], view.thinned)
 
 
 def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:

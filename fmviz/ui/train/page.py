@@ -79,7 +79,7 @@ def draw_controls(
 
     def set_speed() -> None:
         if job is not None and not others:
-            job.set_pace(SPEEDS[settings["speed"]][1])
+            job.pace = SPEEDS[settings["speed"]][1]
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_controls"):
         widgets.action(
@@ -334,7 +334,7 @@ def _open_from_store(run: str, pace: float) -> bool:
         return False
     if job is None:
         return False
-    job.set_pace(pace)
+    job.pace = pace
     if job.state.ended:
         st.session_state.pop(_LOST, None)
         return True
