@@ -136,7 +136,7 @@ class Job(Task):
         super().__init__(recorder.id, self._snapshots, pool)
         self.experiment, self.owner, self.browser = recorder.experiment, owner, browser
         self._recorder = recorder
-        self._state, self._message = TaskState.PAUSED, "Ready."
+        self.state, self._message = TaskState.PAUSED, "Ready."
         self._budget = self.experiment.max_epochs
         self._run: Run | None = None
         self._wishes: dict[str, float] = {}
@@ -173,9 +173,9 @@ class Job(Task):
     @property
     def goes_on(self) -> bool:
         """Whether other strengths act on it from its present parameters, be it at its end."""
-        if not self._state.ended:
-            return self._state.active or self._epoch > 0
-        lost = self._state in (TaskState.FAILED, TaskState.DIVERGED) or self._recorder.resume is None
+        if not self.state.ended:
+            return self.state.active or self._epoch > 0
+        lost = self.state in (TaskState.FAILED, TaskState.DIVERGED) or self._recorder.resume is None
         return not lost and 0 < self._epoch < MOST_EPOCHS
 
     def change(self, **strengths: float) -> None:
@@ -191,7 +191,7 @@ class Job(Task):
         """
         with self._lock:
             changed = self.experiment.changed(max(0, self._epoch), **self._wishes | strengths)
-            if not self._state.ended:
+            if not self.state.ended:
                 self._wishes |= strengths
                 self._version += 1
                 if not self._inside:
@@ -232,7 +232,7 @@ class Job(Task):
             arrays = [array for frame in self._frames.items() for array in frame.arrays]
             if self._last is not None:
                 # Twice where it can go on with other strengths.
-                arrays += [*self._last.parameters.values()] * (1 + self._state.ended)
+                arrays += [*self._last.parameters.values()] * (1 + self.state.ended)
             results = array_bytes(*arrays) + 1_500 * len(self._history.items())
             data = (self._dataset, *(() if self._run is None else self._run.designs))
             return {id(self): results} | {id(array): array.n_bytes for array in data if array is not None}
@@ -281,7 +281,7 @@ class Job(Task):
             self._set(_ENDS.get(status.reason, TaskState.FINISHED), status.message)
             return
         self._take_wishes()
-        self._message = self._paused() if self._state is TaskState.PAUSED else self._working
+        self._message = self._paused() if self.state is TaskState.PAUSED else self._working
 
     def _snapshots(self, should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
         def prepare() -> Run:
@@ -292,5 +292,5 @@ class Job(Task):
         return self._recorder.snapshots(prepare, should_stop)
 
     def _halted(self) -> None:
-        if self._state is TaskState.PAUSED:
-            self._recorder.note(self._state, self._message)
+        if self.state is TaskState.PAUSED:
+            self._recorder.note(self.state, self._message)

@@ -81,7 +81,7 @@ class Task:
         self._pool = pool
         self._lock = threading.RLock()
         self._stop = threading.Event()
-        self._state, self._message, self._details = TaskState.QUEUED, "Waiting for a free worker.", ""
+        self.state, self._message, self._details = TaskState.QUEUED, "Waiting for a free worker.", ""
         self._items: deque[Any] = deque(maxlen=most)
         self._stream: Iterator[Any] | None = None
         self._version = 0
@@ -93,11 +93,6 @@ class Task:
         """Whether somebody looks at it, be the page hidden or not."""
         self.pace = 0.0
         """Results a second, to slow it down for watching; 0 is full speed."""
-
-    @property
-    def state(self) -> TaskState:
-        """Where the task is."""
-        return self._state
 
     def play(self) -> None:
         """Start, or go on after a pause; nothing happens to a task that has ended."""
@@ -111,7 +106,7 @@ class Task:
     def pause(self) -> None:
         """Pause after the present result and give the worker back."""
         with self._lock:
-            if self._state.active:
+            if self.state.active:
                 self._wanted = 0
                 self._set(TaskState.PAUSED, self._paused())
             inside = self._inside
@@ -152,12 +147,12 @@ class Task:
 
     def _now(self) -> dict[str, Any]:
         self.look()
-        names = ("id", "_state", "_message", "_details", "_version")
+        names = ("id", "state", "_message", "_details", "_version")
         elapsed = (self._ended or time.monotonic()) - self._started
         return {"elapsed": elapsed, **{name.lstrip("_"): getattr(self, name) for name in names}}
 
     def _set(self, state: TaskState, message: str) -> None:
-        self._state, self._message = state, message
+        self.state, self._message = state, message
         self._version += 1
         if state.ended:
             self._ended, self._stream = time.monotonic(), None
@@ -169,7 +164,7 @@ class Task:
 
     def _want(self, results: float) -> None:
         with self._lock:
-            if self._state.ended:
+            if self.state.ended:
                 return
             self._wanted = results
             if self._has_started:
@@ -183,15 +178,15 @@ class Task:
 
     def _may_go_on(self) -> bool:
         """Return whether another result is to be drawn; if not, the state says why."""
-        if self._stop.is_set() and not self._has_started and not self._state.ended:
+        if self._stop.is_set() and not self._has_started and not self.state.ended:
             self._set(TaskState.STOPPED, "Stopped on request.")
-        if self._state.ended or self._stop.is_set():
-            return not self._state.ended
+        if self.state.ended or self._stop.is_set():
+            return not self.state.ended
         if self.idle_seconds > self.orphan_seconds and not self.attended():
             self._wanted = 0
             why = f"because nobody had looked at this run for {self.orphan_seconds:g} seconds"
             self._set(TaskState.PAUSED, f"{self._paused()[:-1]}, {why}. Press Play to go on.")
-        elif self._wanted < 1 and self._state is not TaskState.PAUSED:
+        elif self._wanted < 1 and self.state is not TaskState.PAUSED:
             self._set(TaskState.PAUSED, self._paused())
         return self._wanted >= 1
 
@@ -213,11 +208,19 @@ class Task:
     def _slice(self) -> None:
         deadline = time.monotonic() + self.slice_seconds
         while self._enter():
-            began = time.monotonic()
-            drawn = self._draw()
+            began, result, failure = time.monotonic(), None, None
+            try:
+                if self._stream is None:
+                    # Once: it may hold a file.
+                    make, self._make = self._make, None
+                    assert make is not None
+                    self._stream = iter(make(self._stop.is_set))
+                result = next(self._stream)
+            except Exception as error:  # shown to the user, whatever it is
+                failure = error
             with self._lock:
                 self._inside = False
-                self._take(*drawn)
+                self._take(result, failure)
                 self._scheduled = go_on = self._may_go_on()
             if not go_on:
                 break
@@ -238,17 +241,6 @@ class Task:
                     self._has_started = True
                     self._set(TaskState.RUNNING, self._loading)
             return go_on
-
-    def _draw(self) -> tuple[Any, Exception | None]:
-        try:
-            if self._stream is None:
-                # Once: it may hold a file.
-                make, self._make = self._make, None
-                assert make is not None
-                self._stream = iter(make(self._stop.is_set))
-            return next(self._stream), None
-        except Exception as error:  # shown to the user, whatever it is
-            return None, error
 
     def _halted(self) -> None:
         """Do what there is to do where nothing more is drawn for now."""

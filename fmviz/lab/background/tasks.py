@@ -48,14 +48,7 @@ class Limits:
 class TaskManager:
     """Training runs, and all other tasks, of a server.
 
-    Parameters
-    ----------
-    executor : ThreadPool, optional
-        Where slices run.
-    open_store : callable, optional
-        Returns the store that every training run is written to; without it none is.
-    limits : Limits, optional
-        How much is taken on, and kept.
+    Their slices are run by the `executor`, and runs are written to the store that `open_store` returns.
     """
 
     def __init__(
@@ -176,7 +169,7 @@ class TaskManager:
         TooManyJobsError
             If it was cut off, and as many wait for their turn as may.
         """
-        # Two pages may ask at once: both get the one job.
+        # Two pages may ask at once, and get the same job.
         with self._lock:
             if (job := self.job(run, owner)) is not None or self._open_store is None:
                 return job
