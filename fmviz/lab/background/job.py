@@ -161,7 +161,8 @@ class Job(Task):
 
     def step(self, results: int = 1) -> None:
         """Make so many epochs more, then pause; in a new run after epoch 0, the start."""
-        self._want(self._wanted + results + (not self._has_started and self._wanted == 0))
+        with self._lock:
+            self._want(self._wanted + results + (not self._has_started and self._wanted == 0))
 
     @property
     def strengths(self) -> dict[str, float]:
