@@ -21,7 +21,7 @@ from fmviz.estimators import OrdinalRegressor
 from fmviz.estimators.base import ModelEstimator
 from fmviz.figures import training as curves
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.thinned import Frame, ThinnedWeights
+from fmviz.lab.background.thinned import Frame, Thinned
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
@@ -171,7 +171,7 @@ def _outputs(machine: Any) -> Iterator[tuple[str, Any, Any]]:
         P = np.asarray(machine.P_)
         for c, samples in enumerate(P.reshape(-1, *P.shape[-3:])):
             W = np.einsum("sik,sjk->ij", samples, samples, optimize=True) / len(samples)
-            yield "Learned" if P.ndim == 3 else f"Output {c + 1}", MODELS["fm"], ThinnedWeights(W, d)
+            yield "Learned" if P.ndim == 3 else f"Output {c + 1}", MODELS["fm"], Thinned(W, d)
         return
     several = machine._fitted_model.n_outputs_of(machine._parameters) > 1
     for name in machine._fitted_target.output_names if several else [None]:

@@ -23,7 +23,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.figures import effects as effect_figures
 from fmviz.figures import training as curves
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.thinned import EXACT_FEATURES, Frame, ThinnedFactors, ThinnedWeights, thin
+from fmviz.lab.background.thinned import EXACT_FEATURES, Frame, Thinned, thin
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
@@ -398,9 +398,7 @@ def learned(
     each = [fit for fit in thinned if np.isfinite(fit[2].values).all()]
     if not each:
         raise ValueError("No epoch has parameters that can be drawn.")
-    weights = [
-        GivenPairs.of(x.values) if isinstance(x, ThinnedWeights) else pairs_of(model, x) for *_, x in each
-    ]
+    weights = [pairs_of(model, x) if x.factors else GivenPairs.of(x.values) for *_, x in each]
     d = each[-1][2].n_features
     features, words = np.arange(d), ""
     if d > EXACT_FEATURES:
@@ -412,7 +410,7 @@ def learned(
     for (key, caption, x), pairs in zip(each, weights, strict=True):
         weight, used_pairs = pairs.among(features, features)
         caption = caption or f"{np.count_nonzero(used_pairs) // 2:,} interactions"
-        if isinstance(x, ThinnedFactors) and x.coefficients is None and not (model.columnar or model.lifted):
+        if x.factors and x.coefficients is None and not (model.columnar or model.lifted):
             frames.append(FactorFrame(x.dense()[features], key, caption))
         else:
             codes, scale = encode_codes(np.where(used_pairs, never_zero(weight), 0.0), grey_diagonal=True)
@@ -422,14 +420,14 @@ def learned(
 
 
 def _tiled(x: Any) -> bool:
-    return isinstance(x, ThinnedWeights) and len(x.values) != x.n_features
+    return not x.factors and len(x.values) != x.n_features
 
 
 def _thinned(x: Any) -> Any:
     """Thin parameters of one output, all pair weights kept where they are parameters themselves."""
     if not isinstance(x, Parameters):
         return x
-    return thin(x) if x.W is None else ThinnedWeights(x.W, len(x.W))
+    return thin(x) if x.W is None else Thinned(x.W, len(x.W))
 
 
 # ---------------------------------------------------------------------------------------------- columns

@@ -108,7 +108,7 @@ def test_a_fit_whose_files_or_store_cannot_be_written_is_printed(monkeypatch, fi
     def fail(recorder, *_given):
         recorder.trouble = "The disk is full."
 
-    monkeypatch.setattr(Recorder, "end", fail)
+    monkeypatch.setattr(Recorder, "note", fail)
     said = command("fit", "balance_scale", *FIT[2:], "--store", tmp_path / "runs.sqlite", code=1)
     assert "certificate" in said.out
     assert said.err == "The disk is full.\n"

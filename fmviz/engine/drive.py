@@ -32,6 +32,8 @@ from .target import Target
 from .warmup import make_ready
 
 _MACHINES = "machines"
+# The memory of a run at rest: from its parameters it goes on with other strengths.
+_REST, _DRAWS = "parameters at rest", "generators"
 
 
 def never() -> bool:
@@ -70,7 +72,7 @@ def iterate(
     rng: np.random.Generator | None = None,
     resume: Checkpoint | None = None,
     keep: Keep | None = None,
-    leave: Callable[[Mapping[str, Any]], Any] | None = None,
+    leave: Callable[[Mapping[str, Any], Callable[[], Checkpoint]], Any] | None = None,
     schedule: Schedule | None = None,
 ) -> Generator[Snapshot, None, None]:
     """Run a solver and yield snapshots.
@@ -104,8 +106,10 @@ def iterate(
         epoch is yielded; ``take()``, called at once, returns the `Checkpoint`. Solvers with an empty `memory`
         have none.
     leave : callable, optional
-        ``leave(memory)`` is called with the solver's state when the run has ended or is closed. A checkpoint
-        of it continues with the same iterates, up to rounding, whatever the epoch.
+        ``leave(memory, take)`` is called when the run has ended or is closed. A checkpoint of the solver's
+        state `memory` continues with the same iterates, up to rounding, whatever the epoch. ``take()``,
+        called at once, returns a `Checkpoint` from which the run goes on with strengths that the `schedule`
+        changes after this epoch, as it would have if the change had been known.
     schedule : Schedule, optional
         Changes of the strengths during the run. At each the solver restarts from the present parameters,
         with the generator as it is; the objective of an epoch is computed with the strengths of that epoch.
@@ -127,7 +131,10 @@ def iterate(
     budget, schedule = budget or Budget(), schedule or Schedule()
     method = chosen_solver(problem, solver)
     rng = rng if rng is not None else np.random.default_rng()
-    if start is None:
+    rested = resume if resume is not None and _REST in resume.memory else None
+    if rested is not None:
+        start, resume = Parameters(**rested.memory[_REST]), None
+    elif start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     _check_start(problem, start)
     draws, states = [rng], [None if resume is None else vars(resume)]
@@ -136,7 +143,11 @@ def iterate(
         states = [None] * m if resume is None else resume.memory[_MACHINES]
         if budget.seconds is not None:
             budget = replace(budget, seconds=budget.seconds / m)
-    each = zip(problem.machines, problem.split(start), draws, states, strict=True)
+    if rested is not None:
+        for draw, state in zip(draws, rested.memory.get(_DRAWS, ()), strict=False):
+            draw.bit_generator.state = state
+    done = (0, 0.0) if rested is None else (rested.epoch, rested.seconds / len(draws))
+    each = zip(problem.machines, problem.split(start), draws, states, [done] * len(draws), strict=True)
     machines = [_Machine(part, method, schedule, *own) for part, *own in each]
     return _together(problem, machines, budget, should_stop, keep, leave)
 
@@ -147,7 +158,7 @@ def _together(
     budget: Budget,
     should_stop: Callable[[], bool],
     keep: Keep | None,
-    leave: Callable[[Mapping[str, Any]], Any] | None,
+    leave: Callable[[Mapping[str, Any], Callable[[], Checkpoint]], Any] | None,
 ) -> Generator[Snapshot, None, None]:
     # Between reports machines need not wait for each other, unless their common state is to be kept.
     each = [machine.epochs(budget, should_stop, keep is not None) for machine in machines]
@@ -165,7 +176,8 @@ def _together(
     finally:
         if leave is not None:
             begins = [_resumption(machine.method) for machine in machines]
-            leave(begins[0]["memory"] if problem.n_machines is None else {_MACHINES: tuple(begins)})
+            memory = begins[0]["memory"] if problem.n_machines is None else {_MACHINES: tuple(begins)}
+            leave(memory, partial(_at_rest, problem, machines))
         for machine in machines:
             machine.method.close()
 
@@ -191,19 +203,23 @@ class _Machine:
         start: Parameters,
         rng: np.random.Generator,
         state: Mapping[str, Any] | None,
+        done: tuple[int, float],
     ) -> None:
         self._solver, self._schedule, self._start, self._rng = solver, schedule, start, rng
-        self._epoch, self._seconds, self._change = 0, 0.0, float("nan")
+        (self._epoch, self._seconds), self._change = done, float("nan")
         self._resumes, self._has_moved = state is not None, False
         self.report: Snapshot | None = None
         if state is not None:
             head = state["end"]["record"] if "end" in state else state
             self._epoch, self._seconds, self._change = head["epoch"], head["seconds"], head["change"]
             problem = problem.at(**schedule.after(self._epoch - 1))
+        elif self._epoch:
+            problem = problem.at(**schedule.after(self._epoch))
         self.problem, self.method = problem, solver.on(problem)
         if state is not None and "end" in state:
             record, arrays, status = (state["end"][name] for name in ("record", "parameters", "status"))
             self.report = Snapshot.of_record(record, Parameters(**arrays), Status.of(*status))
+            self._start = self.report.parameters
         elif state is not None:
             self.method.start(start, rng)
             recall(self.method, state["memory"])
@@ -226,6 +242,11 @@ class _Machine:
             status = end.status.reason.value, end.status.message
             return {"end": {"record": end.record(), "parameters": end.parameters, "status": status}}
         return _resumption(self.method, self._epoch, self._seconds, self._change)
+
+    def present(self) -> tuple[Parameters, np.random.Generator, int, float]:
+        """Return the present parameters and the generator, and the epochs and seconds so far."""
+        here = self.method.parameters() if self._has_moved else self._start
+        return here, self._rng, self._epoch, self._seconds
 
     def _begin(self, parameters: Parameters) -> None:
         """Start the solver."""
@@ -351,6 +372,13 @@ def _checkpoint(problem: Problem, machines: Sequence[_Machine]) -> Checkpoint:
     running = next(state for state in each if "end" not in state)
     several = {} if problem.n_machines is None else {"memory": {_MACHINES: each}}
     return Checkpoint(**{**running, **several})
+
+
+def _at_rest(problem: Problem, machines: Sequence[_Machine]) -> Checkpoint:
+    each, draws, epochs, seconds = zip(*(machine.present() for machine in machines), strict=True)
+    joint = each[0] if problem.n_machines is None else Parameters.stacked(each)
+    memory = {_REST: dict(joint), _DRAWS: tuple(draw.bit_generator.state for draw in draws)}
+    return Checkpoint(max(epochs), sum(seconds), float("nan"), memory)
 
 
 def _joined(problem: Problem, each: Sequence[Any]) -> Snapshot:

@@ -240,7 +240,15 @@ class ModelEstimator(SparseInput, ABC):
         # The generator may be the user's, and a solver that resumes sets its state.
         rng = rng if memory is None else deepcopy(rng)
         final: dict[str, Any] = {}
-        snapshots = iterate(problem, solver, budget, start=start, rng=rng, resume=resume, leave=final.update)
+        snapshots = iterate(
+            problem,
+            solver,
+            budget,
+            start=start,
+            rng=rng,
+            resume=resume,
+            leave=lambda memory, _: final.update(memory),
+        )
         records = []
         for snapshot in snapshots:
             enough = None

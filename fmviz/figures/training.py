@@ -7,6 +7,7 @@ names the columns); their figures keep the zoom while rows are added.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -255,6 +256,10 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
     )
 
 
+# Words beside lines stand on so many lines, a letter takes such a part of a narrow axis.
+_LINES, _BREADTH = 3, 0.022
+
+
 def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping[int, str]) -> go.Figure:
     """Draw a labelled vertical line over all panels at some epochs; return the figure.
 
@@ -269,8 +274,14 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
     words : mapping of int to str
         What to write beside the line of an epoch.
     """
-    for number, (epoch, text) in enumerate(words.items()):
+    ends, lines = history[x].iloc[[0, -1]].to_numpy(dtype=float), [-math.inf] * _LINES
+    for epoch, text in words.items():
         place = float(np.interp(epoch, history["epoch"], history[x]))
+        part = (place - ends[0]) / max(ends[1] - ends[0], 1e-12)
+        # On the first line that is free here; without words where there is none.
+        line = next((at for at, end in enumerate(lines) if end < part), None)
+        if line is not None:
+            lines[line] = part + _BREADTH * len(text)
         figure.add_shape(
             type="line",
             x0=place,
@@ -281,19 +292,20 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
             yref="paper",
             line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"},
         )
-        figure.add_annotation(
-            x=place,
-            y=1.0,
-            xref="x",
-            yref="paper",
-            xanchor="left",
-            yanchor="top",
-            xshift=3,
-            yshift=-13 * (number % 3),  # three lines of 13 pixels
-            text=text,
-            showarrow=False,
-            font={"size": 11, "color": palette.NEUTRAL},
-        )
+        if line is not None:
+            figure.add_annotation(
+                x=place,
+                y=1.0,
+                xref="x",
+                yref="paper",
+                xanchor="left" if part < 0.8 else "right",
+                yanchor="top",
+                xshift=3 if part < 0.8 else -3,
+                yshift=-13 * line,  # lines of 13 pixels
+                text=text,
+                showarrow=False,
+                font={"size": 11, "color": palette.NEUTRAL},
+            )
     return figure
 
 

@@ -62,6 +62,9 @@ def changed_of(value: Any) -> dict[str, Any]:
 _OPTIONAL = ("start", "caps")
 
 
+MOST_EPOCHS = 100_000
+
+
 @dataclass(frozen=True)
 class Experiment:
     """The settings of a training run.
@@ -121,7 +124,7 @@ class Experiment:
         symbol=r"\sigma",
         help=r"The entries of P start as draws from $\mathcal N(0,\sigma^2)$.",
     )
-    max_epochs: int = setting(300, low=1, high=100_000, help="The run ends here at the latest.")
+    max_epochs: int = setting(300, low=1, high=MOST_EPOCHS, help="The run ends here at the latest.")
     tol: float = setting(
         1e-4,
         low=0,

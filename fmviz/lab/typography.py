@@ -59,3 +59,9 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.5g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def ordinal(n: int) -> str:
+    """Return a number as in 1st, 2nd, 3rd and 4th."""
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n:,}{ending}"

@@ -97,9 +97,17 @@ class Chart {
     );
     const each = (CHART_HEIGHT - 6 * (rows.length - 1)) / rows.length;
     rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, across));
-    for (const epoch of marks) {
+    // Words stand at the bottom, on the first line that is free there; the least value is on the lowest.
+    const free = [44, 0];
+    for (const [epoch, words] of marks) {
       const at = across(this.owner.where(epoch));
       draw("line", { x1: at, x2: at, y1: 0, y2: CHART_HEIGHT, class: "change" }, this.svg);
+      const wide = 6 * words.length;
+      const left = at + wide > width ? at - wide : at + 3;
+      const line = free.findIndex((end) => end <= left);
+      if (line < 0) continue;
+      free[line] = left + wide;
+      draw("text", { x: left, y: CHART_HEIGHT - 3 - 12 * line, class: "edge" }, this.svg).textContent = words;
     }
     this.cross = draw("line", { y1: 0, y2: CHART_HEIGHT, class: "cross" }, this.svg);
     this.across = across;

@@ -12,20 +12,15 @@ import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.typography import duration
-from fmviz.ui import session_uploads
 from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.components import progress
 from fmviz.ui.escape import plain
 
-# What is ready so soon is not seen to load.
-_PATIENCE = 0.5
-# A result that comes so soon is drawn at once.
-_FIRST_RESULT = 0.15
-
+# What is ready so soon is not seen to load, and a first result that comes so soon is drawn at once.
+_PATIENCE, _FIRST_RESULT = 0.5, 0.15
 
 Words = Callable[[TaskView], tuple[str, float | None]]
 """What is said of a task at work, and which part of it is done, where that is known."""
@@ -39,77 +34,6 @@ def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[s
 
 def _fits(done: int, total: int) -> str:
     return f"{done:,} of {total:,} fits" if total else f"{done:,} fits"
-
-
-def watch(
-    task: Task,
-    draw: Callable[[Any], Any],
-    words: Words,
-    parts: Callable[[TaskView], int] = lambda view: 0,
-) -> None:
-    """Draw a task, and while it is at work how far it is; when it ends the page is drawn again.
-
-    Parameters
-    ----------
-    task : Task
-        What to look at.
-    draw : callable
-        ``draw(view)`` draws what there is to see.
-    words : callable
-        What is said while it is at work.
-    parts : callable
-        ``parts(view)`` counts the parts of the result that are there; the page is drawn with every new one.
-    """
-    until = time.monotonic() + _FIRST_RESULT
-    while task.state.active and not task.view().items and time.monotonic() < until:
-        time.sleep(0.01)
-    view = task.view()
-    if view.state.active:
-        _follow(view, task, lambda view: _head(view, words, parts(view)))
-    draw(view)
-
-
-def _follow(view: TaskView, task: Task, head: Callable[[TaskView], dict[str, Any]]) -> None:
-    topic = channel.topic(("task", task.id), partial(_refresh, weakref.ref(task), head))
-    progress(head(view), {"path": path(), "topic": topic.id}, key=f"progress_{task.id}")
-
-
-def _refresh(known: weakref.ref[Task], head: Callable[[TaskView], dict[str, Any]], topic: Topic) -> bool:
-    task = known()
-    now = {"gone": True} if task is None else head(task.view())
-    changed, topic.head = now != topic.head, now
-    return changed
-
-
-def _head(view: TaskView, words: Words, parts: int = 0) -> dict[str, Any]:
-    sentence, done = words(view)
-    return {"phase": f"{view.state} {parts}", "sentence": sentence, "done": done}
-
-
-def connected() -> Callable[[], bool]:
-    """Return a function that tells whether the browser of this session is there, its tab hidden or not."""
-    context = get_script_run_ctx()
-    if context is None or not Runtime.exists():
-        return lambda: False
-    runtime, session = Runtime.instance(), context.session_id
-    return lambda: runtime.is_active_session(session)
-
-
-def watched(job: Job) -> bool:
-    """Return whether a training run goes on that another browser has started: here it is looked at only."""
-    return not job.state.ended and job.browser not in ("", session_uploads.owner())
-
-
-def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
-    """Return the task of a name, which all sessions share; whoever comes first starts it.
-
-    One that was stopped, and with `again` one that failed, is started anew.
-    """
-    tasks = manager()
-    task = tasks.get(key)
-    if task is None or task.state is TaskState.STOPPED or (again and task.state is TaskState.FAILED):
-        task = tasks.submit(key, make)
-    return task
 
 
 def pace(view: TaskView, done: int, total: int) -> str:
@@ -137,6 +61,61 @@ def failure(view: TaskView) -> None:
             st.code(view.details, language=None, wrap_lines=True)
 
 
+def watch(
+    task: Task,
+    draw: Callable[[Any], Any],
+    words: Words,
+    parts: Callable[[TaskView], int] = lambda view: 0,
+) -> None:
+    """Draw the view of a task and, while it is at work, how far it is.
+
+    The page is drawn again at its end, and with every new one of the `parts` that are counted.
+    """
+    until = time.monotonic() + _FIRST_RESULT
+    while task.state.active and not task.view().items and time.monotonic() < until:
+        time.sleep(0.01)
+    view = task.view()
+    if view.state.active:
+        _follow(view, task, words, parts)
+    draw(view)
+
+
+def _follow(view: TaskView, task: Task, words: Words, parts: Callable[[TaskView], int]) -> None:
+    known = weakref.ref(task)
+
+    def head(view: TaskView) -> dict[str, Any]:
+        sentence, done = words(view)
+        return {"phase": f"{view.state} {parts(view)}", "sentence": sentence, "done": done}
+
+    def refresh(topic: Topic) -> bool:
+        task = known()
+        now = {"gone": True} if task is None else head(task.view())
+        changed, topic.head = now != topic.head, now
+        return changed
+
+    topic = channel.topic(("task", task.id), refresh)
+    progress(head(view), {"path": path(), "topic": topic.id}, key=f"progress_{task.id}")
+
+
+def connected() -> Callable[[], bool]:
+    """Return a function that tells whether the browser of this session is there, its tab hidden or not."""
+    context = get_script_run_ctx()
+    if context is None or not Runtime.exists():
+        return lambda: False
+    return partial(Runtime.instance().is_active_session, context.session_id)
+
+
+def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
+    """Return the task of a name, which all sessions share; whoever comes first starts it.
+
+    One that was stopped, and with `again` one that failed, is started anew.
+    """
+    task = manager().get(key)
+    if task is None or task.state is TaskState.STOPPED or (again and task.state is TaskState.FAILED):
+        task = manager().submit(key, make)
+    return task
+
+
 def done(
     key: str,
     make: Callable[[Callable[[], bool]], Any],
@@ -145,17 +124,8 @@ def done(
 ) -> bool:
     """Return whether some work has been done; until then draw that it goes on, or why it failed.
 
-    Parameters
-    ----------
-    key : str
-        Names the work: it is done once.
-    make : callable
-        ``make(should_stop)`` does it, and remembers the result by itself. If it is a generator, what it
-        yields says how far it is.
-    words : str
-        What is going on.
-    failed : callable
-        ``failed(view)`` draws a failure.
+    ``make(should_stop)`` does it, once for a key, and remembers the result by itself. If it is a generator,
+    what it yields says how far it is.
     """
     tasks = manager()
 
@@ -175,7 +145,7 @@ def done(
     view = task.view()
     if view.state.active:
         with st.container(border=True, key="data_loading"):
-            _follow(view, task, lambda view: _head(view, loading))
+            _follow(view, task, loading, lambda view: 0)
             st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
     elif view.state is TaskState.FAILED:
         failed(view)

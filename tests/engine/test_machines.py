@@ -98,7 +98,9 @@ def test_checkpoints_resume_exactly(solver, strengths):
 
 def test_runs_that_are_left_are_closed_and_tell_what_they_remember():
     messages = []
-    run = iterate(three_classes(), "psgd", leave=messages.append, rng=np.random.default_rng(0))
+    run = iterate(
+        three_classes(), "psgd", leave=lambda memory, _: messages.append(memory), rng=np.random.default_rng(0)
+    )
     [*islice(run, 3)]
     run.close()
     assert len(messages[0]["machines"]) == 3

@@ -29,6 +29,13 @@ def without_times(record):
     return json.dumps({name: value for name, value in record.items() if name != "seconds"})
 
 
+def assert_repeated(view):
+    """Compare a run with what its experiment gives."""
+    expected = list(Run.prepare(view.experiment).snapshots())
+    assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
+    assert np.array_equal(view.parameters.P, expected[-1].parameters.P)
+
+
 def stepped(manager: TaskManager, experiment: Experiment = SHORT):
     """Return a paused job whose strengths were changed twice."""
     job = manager.start(experiment, steps=7)
@@ -87,13 +94,54 @@ def test_a_run_changed_on_the_way_is_repeated_by_its_experiment(store):
     view = job.view()
     assert view.state is TaskState.FINISHED
     assert view.experiment == dataclasses.replace(SHORT, changes=CHANGES)
-    expected = list(Run.prepare(view.experiment).snapshots())
-    assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
-    assert np.array_equal(view.parameters.P, expected[-1].parameters.P)
-    opened = TaskManager(InlineExecutor(), open_store=lambda: store).reopen(job.id).view()
+    assert_repeated(view)
+    opened = TaskManager(InlineExecutor(), open_store=lambda: store).open(job.id).view()
     assert opened.experiment == view.experiment
     assert [without_times(r) for r in opened.history] == [without_times(r) for r in view.history]
     assert f"objective {view.last['objective']:.10g}" in run_afresh("-c", program(view.experiment))
+
+
+def cut_off(store):
+    """Make runs look like those of a process that has ended."""
+    with store.database.write() as connection:
+        connection.execute("UPDATE runs SET owner = ''")
+
+
+def test_strengths_act_after_the_end_and_are_repeated(store):
+    """From one server to the next, and in a process that is gone before it made an epoch more."""
+    manager = TaskManager(InlineExecutor(), open_store=lambda: store)
+    job = manager.start(dataclasses.replace(SHORT, tol=1e-3, max_epochs=300))
+    first = job.view()
+    assert first.converged
+    job.change(lambda_sparse=0.02)
+    second = job.view()
+    assert second.converged
+    assert second.experiment.changes == (Change(first.epoch, "lambda_sparse", 0.02),)
+    assert second.experiment.max_epochs == first.epoch + 300
+    assert second.history[: first.epoch + 1] == first.history
+    opened = TaskManager(InlineExecutor(), open_store=lambda: store).open(job.id)
+    opened.change(lambda_sparse=0.02)  # which it is
+    assert (opened.state, opened.view().epoch) == (TaskState.FINISHED, second.epoch)
+    opened._pool = InlineExecutor(hold=True)
+    opened.change(lambda_sparse=0.001, lambda_p=0.01)
+    assert store.get(job.id).status == "running"
+    cut_off(store)
+    last = TaskManager(InlineExecutor(), open_store=lambda: store).open(job.id)
+    last.play()
+    view = last.view()
+    assert view.epoch > second.epoch
+    assert [change.epoch for change in view.experiment.changes] == [first.epoch, *[second.epoch] * 2]
+    assert_repeated(view)
+
+
+def test_a_run_that_was_stopped_goes_on():
+    job = TaskManager(InlineExecutor()).start(SHORT, steps=9)
+    job.stop()
+    assert (job.state, job.goes_on) == (TaskState.STOPPED, True)
+    job.change(lambda_p=0.02)
+    view = job.view()
+    assert view.epoch == view.experiment.max_epochs == 49
+    assert_repeated(view)
 
 
 @pytest.mark.parametrize("lost_at", [12, 25, 33])
@@ -107,10 +155,9 @@ def test_an_interrupted_run_goes_on_with_its_changes(store, monkeypatch, lost_at
         for _ in range(lost_at - 21):
             job.step()
     expected = list(Run.prepare(job.experiment).snapshots())
-    # Whoever wrote it is gone.
-    with store.database.write() as connection:
-        connection.execute("UPDATE runs SET owner = ''")
-    other = TaskManager(InlineExecutor(), open_store=lambda: store).resume(job.id)
+    cut_off(store)
+    other = TaskManager(InlineExecutor(), open_store=lambda: store).open(job.id)
+    other.play()
     view = other.view()
     assert view.state is TaskState.FINISHED
     assert [without_times(r) for r in view.history] == [without_times(s.record()) for s in expected]
@@ -128,6 +175,3 @@ def test_a_change_while_an_epoch_is_made_takes_effect_after_it():
     assert job.experiment.changes == (Change(0, "lambda_sparse", 0.5),)
     with pytest.raises(ValueError, match="lambda_sparse"):
         manager.start(SHORT, steps=1).change(lambda_sparse=-1.0)
-    ended = job.view().experiment
-    job.change(lambda_sparse=0.7)
-    assert job.experiment == ended

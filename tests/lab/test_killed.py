@@ -78,7 +78,7 @@ def test_nothing_is_lost_and_all_goes_on(tmp_path, request, kill):
     manager = TaskManager(InlineExecutor(), open_store=lambda: store)
     for run in runs:
         if run.resumable:
-            manager.resume(run.id)
+            manager.open(run.id).play()
         assert not store.get(run.id).resumable
         trace = store.trace(run.id)
         expected = list(Run.prepare(run.experiment).snapshots())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from inline_executor import InlineExecutor
 
-from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.experiment import Experiment, suggested
@@ -75,13 +75,11 @@ def test_caps_from_the_data_travel_in_links_programs_and_records():
     assert all(cell.finds_caps for cell in plan.cells)
 
 
-def test_a_job_that_is_stopped_while_caps_are_searched_says_so():
-    slices = []
-    executor = SimpleNamespace(submit=lambda work, delay=0.0: slices.append(work))
-    job = Job(replace(ROBUST, seed=1), "", executor)
-    job._prepare = lambda experiment: (job.stop(), Run.loaded(experiment))[1]
-    job.play()
-    slices.pop()()
+def test_a_job_that_is_stopped_while_caps_are_searched_says_so(monkeypatch):
+    executor, loaded = InlineExecutor(hold=True), Run.loaded
+    job = TaskManager(executor).start(replace(ROBUST, seed=1))
+    monkeypatch.setattr(Run, "loaded", lambda experiment: (job.stop(), loaded(experiment))[1])
+    executor.run()
     assert job.state is TaskState.STOPPED
     assert job.view().message == "Stopped on request."
 

@@ -27,6 +27,7 @@ from fmviz.lab.runs.provenance import array_hash, data_hash, versions
 from fmviz.lab.store import (
     INTERRUPTED,
     PAUSED,
+    AtWorkError,
     Growth,
     RunStore,
     StoreError,
@@ -136,8 +137,7 @@ def test_only_one_resumes_a_run_that_was_cut_off(store):
     cut_off(store, run)
     assert store.get(run).status == INTERRUPTED
     assert store.get(run).message.startswith("Cut off after 3 epochs")
-    claimed, trace, checkpoint = store.claim(run)
-    assert claimed.id == run
+    trace, checkpoint = store.claim(run)
     assert checkpoint.epoch == 2
     assert [r["epoch"] for r in trace] == [r["epoch"] for r in store.trace(run)] == [0, 1, 2]
     with pytest.raises(ValueError, match="is running"):
@@ -280,11 +280,12 @@ def test_jobs_that_only_show_their_start_leave_nothing(store):
     assert store.get(run.id).status == "stopped"
 
 
-def test_failed_runs_are_kept_with_their_sentence(store):
+def test_failed_runs_are_kept_with_their_sentence(store, monkeypatch):
     def broken(experiment):
         raise ValueError("The data are gone.")
 
-    managed(store, prepare=broken).start(SMALL)
+    monkeypatch.setattr(Run, "loaded", broken)
+    managed(store).start(SMALL)
     (run,) = store.runs()
     assert (run.status, run.message, run.details) == ("failed", "The data are gone.", "")
 
@@ -307,7 +308,8 @@ def test_a_run_that_was_cut_off_goes_on_with_the_same_iterates(store, monkeypatc
     job = manager.start(experiment, steps=23)
     cut_off(store, job.id)
     assert store.get(job.id).resumable
-    resumed = managed(store).resume(job.id)
+    resumed = managed(store).open(job.id)
+    resumed.play()
     view = resumed.view()
     assert view.id == job.id
     assert view.state is TaskState.FINISHED
@@ -322,38 +324,27 @@ def test_two_pages_that_resume_a_run_get_one_job(store):
     name = manager.start(SMALL, steps=2).id
     cut_off(store, name)
     other = managed(store)
-    job = other.resume(name, "one", play=False)
-    assert other.resume(name, "two") is job
-    assert job.state is TaskState.FINISHED
-    assert not other.made_elsewhere(name)
-
-
-def test_a_run_of_another_process_is_known_as_such(store):
-    name = managed(store).start(SMALL, steps=2).id
-    assert managed(store).made_elsewhere(name)
-    assert not managed(store).made_elsewhere("unknown")
-    assert not TaskManager(InlineExecutor()).made_elsewhere(name)
+    job = other.open(name, "one")
+    assert other.open(name, "two") is job
+    assert job.owner == "two"
+    with pytest.raises(AtWorkError):
+        managed(store).open(name)
 
 
 def test_runs_are_opened_again_as_they_ended(store):
     view = managed(store).start(SMALL).view()
-    job = managed(store).reopen(view.id, "me")
+    job = managed(store).open(view.id, "me")
     again = job.view()
     assert (again.id, again.state, again.message) == (view.id, view.state, view.message)
     assert json.dumps(again.history) == json.dumps(view.history)
     assert np.array_equal(again.parameters.P, view.parameters.P)
     assert again.saved
     assert not again.converged
-    assert again.owner == "me"
+    assert job.owner == "me"
     job.play()
     assert job.state is TaskState.FINISHED
-    assert managed(store).reopen("unknown") is None
-    assert managed(store).reopen(managed(store).start(SMALL, steps=2).id) is None
-
-
-def test_without_a_store_nothing_is_resumed():
-    with pytest.raises(ValueError, match="Runs are not saved here"):
-        TaskManager(InlineExecutor()).resume("any")
+    assert managed(store).open("unknown") is None
+    assert TaskManager(InlineExecutor()).open(view.id) is None
 
 
 # ------------------------------------------------------------------------------------- several processes
@@ -419,7 +410,7 @@ def test_a_killed_process_leaves_whole_runs_behind(tmp_path, request):
     request.addfinalizer(victim.kill)
     wait_for(path.exists, 60.0)
     store = RunStore(path)
-    wait_for(lambda: len(store.database.read("SELECT run FROM checkpoints JOIN runs ON run = id")) == 3, 60.0)
+    wait_for(lambda: len(store.database.read("SELECT run FROM checkpoints JOIN runs ON run = id")) == 4, 60.0)
     wait_for(lambda: store.runs(text='"max_epochs": 3,')[0].status == "epochs", 60.0)
     victim.kill()
     victim.communicate()

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-import threading
+import itertools
 
 from inline_executor import InlineExecutor
+from programs import wait_for
 
 from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import TaskState
@@ -16,51 +17,19 @@ def test_results_are_there_one_after_the_other():
     assert (view.state, view.message, view.id) == (TaskState.FINISHED, "Done.", "squares")
 
 
-def test_failures_are_told_and_keep_what_was_found():
-    def broken(stop):
-        yield 1
-        raise ValueError("The data are gone.")
-
-    def worse(stop):
-        raise KeyError("x")
-
-    manager = TaskManager(InlineExecutor())
-    view = manager.submit("a", broken).view()
-    assert (view.state, view.message, view.details, view.items) == (
-        TaskState.FAILED,
-        "The data are gone.",
-        "",
-        (1,),
-    )
-    view = manager.submit("b", worse).view()
-    assert view.message == "Unexpected KeyError: 'x'"
-    assert "worse" in view.details
-
-
 def test_a_task_is_watched_and_stopped_from_another_thread():
-    pool = ThreadPool(1)
-    seen, go = threading.Event(), threading.Event()
-
-    def endless(stop):
-        n = 0
-        while not stop():
-            yield n
-            n += 1
-            seen.set()
-            go.wait(0.01)
-
-    manager = TaskManager(pool)
-    task = manager.submit("endless", endless)
-    assert seen.wait(10)
+    manager = TaskManager(ThreadPool(1))
+    task = manager.submit(
+        "endless", lambda stop: itertools.takewhile(lambda _: not stop(), itertools.count())
+    )
+    wait_for(lambda: task.view().items)
     assert manager.running() == [task]
     task.stop()
-    while not task.state.ended:
-        go.wait(0.01)
+    wait_for(lambda: task.state.ended)
     view = task.view()
     assert (view.state, view.message) == (TaskState.STOPPED, "Stopped on request.")
     assert list(view.items) == list(range(len(view.items)))
-    assert manager.running() == []
-    pool.shutdown()
+    manager.shutdown()
 
 
 def test_runs_and_other_tasks_are_kept_by_one_manager():
@@ -81,3 +50,5 @@ def test_runs_and_other_tasks_are_kept_by_one_manager():
     again = manager.submit("next", lambda stop: iter(""))
     assert manager.get("next") is again
     assert manager.jobs("me") == [job]
+    assert manager.job(job.id, owner="after a reload") is job
+    assert (manager.jobs("me"), manager.job("no such"), manager.job(None)) == ([], None, None)

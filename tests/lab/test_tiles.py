@@ -7,7 +7,7 @@ import pytest
 
 from fmviz.engine.counting import used_mask
 from fmviz.engine.interactions.weights import GivenPairs, Interactions, tile_edges
-from fmviz.lab.background.thinned import tile_labels
+from fmviz.ui.train.matrices import tile_labels
 
 
 @pytest.mark.parametrize(("d", "tiles"), [(37, 5), (600, 128), (7, 128), (1, 3)])

@@ -286,7 +286,7 @@ def test_runs_on_own_data_are_kept_and_reopened(here, request):
     assert title_of_run(run).startswith("my table.csv · TI")
     assert len(run.data_hash) == 16
     tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))  # as after a restart
-    again = tasks.manager().reopen(job.id, "somebody").view()
+    again = tasks.manager().open(job.id, "somebody").view()
     assert again.dataset.feature_names == load(upload.name).feature_names
     assert again.last["objective"] == job.view().last["objective"]
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 
@@ -120,15 +119,6 @@ def test_results_come_as_they_are_ready(tmp_path):
 def test_a_worker_that_dies_takes_its_own_item_only():
     results = workers.stream(partial(killed_at, 2), range(7), is_lost, n_jobs=2)
     assert dict(results) == {i: f"{i} lost" if i == 2 else f"{i} done" for i in range(7)}
-
-
-def test_a_lost_item_has_a_result(monkeypatch):
-    def dies(_function, waiting, started, *_remaining):
-        started.extend(waiting)
-        raise BrokenProcessPool
-
-    monkeypatch.setattr(workers, "_results", dies)
-    assert list(workers.stream(abs, [1, 2], is_lost, n_jobs=1)) == [(0, "1 lost"), (1, "2 lost")]
 
 
 # Loky's own thread may look for a piece of work that it has just been told to drop.

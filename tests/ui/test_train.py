@@ -105,6 +105,8 @@ def test_a_running_job_can_be_paused_and_stopped(open_train, sentences):
     press(app, "train_pause")
     assert enabled(app) == {"play", "step", "stop", "reset", "reseed"}
     press(app, "train_play", "train_stop")
+    executor.run()
+    app.run()
     assert enabled(app) == {"play", "reset", "reseed"}
     assert "Stopped on request" in words(app)
 
@@ -223,11 +225,11 @@ def test_data_that_cannot_be_made_is_a_sentence(open_train):
     assert "Traceback" not in words(app)
 
 
-def test_an_unexpected_error_is_a_sentence_with_folded_details(open_train):
+def test_an_unexpected_error_is_a_sentence_with_folded_details(open_train, monkeypatch):
     def broken(experiment: Experiment) -> Any:
         raise KeyError("oops")
 
-    tasks.install(TaskManager(InlineExecutor(), broken))
+    monkeypatch.setattr(Run, "loaded", broken)
     app = press(open_train(**SMALL), "train_play")
     assert "Unexpected KeyError" in words(app)
     assert any("Traceback" in code.value for code in app.code)

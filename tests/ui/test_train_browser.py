@@ -99,6 +99,21 @@ def test_play_draws_live_and_ends(server, page, shoot):
     shoot(page, "train-finished")
 
 
+def test_a_strength_moved_at_the_end_goes_on_and_moves_no_picture(server, page, shoot):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=40&speed=full&play=1")
+    wait_for_state(page, LIMIT)
+    pictures = page.locator(".st-key-train_matrix").locator("canvas:visible, .chart svg")
+    before = [pictures.nth(n).bounding_box() for n in range(pictures.count())]
+    page.locator(".st-key-train_strength").get_by_role("slider").press("ArrowRight")
+    wait_for_epoch(page, 80)
+    wait_for_state(page, LIMIT)
+    assert asked(page, "changes") == "40:lambda_sparse:0.002"
+    charts = page.locator(".st-key-train_matrix .chart svg")
+    assert charts.get_by_text("λ = 0.002").count() == charts.count()
+    assert [pictures.nth(n).bounding_box() for n in range(pictures.count())] == before
+    shoot(page, "train-moved")
+
+
 @pytest.mark.slow
 def test_a_hidden_tab_asks_for_nothing_and_goes_on_where_it_is(server, new_page):
     page = new_page(apart=True)

@@ -57,6 +57,20 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     sentences(opened, "train", "changes forgotten")
 
 
+def test_a_strength_moved_after_the_end_goes_on_there(store):
+    app = press(page("train", **SMALL), "train_play")
+    job = the_job()
+    choose(app, train_now_lambda_sparse=0.02)
+    assert (the_job(), figures(app)["Epoch"], job.view().epoch) == (job, "24", 24)
+    assert (address(app)["changes"], address(app)["max_epochs"]) == ("12:lambda_sparse:0.02", "24")
+    # What another browser has started is not changed from here.
+    job.browser = "another"
+    choose(app.run(), train_lambda_sparse=0.05)
+    assert "Settings changed since this run" in words(app)
+    finish(app, "train_forget")
+    assert (address(app)["max_epochs"], job.view().epoch) == ("12", 24)
+
+
 def test_a_link_with_changes_that_cannot_be_says_so(store):
     app = page("train", **SMALL, changes="4:rank:3")
     assert "name of a change" in words(app)

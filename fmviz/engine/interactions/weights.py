@@ -465,7 +465,7 @@ def interactions_of(model: Model, parameters: Any, order: int = 2, *, entries: b
     ----------
     model : Model
         A model with this order among its `orders_of`.
-    parameters : Parameters or fmviz.lab.background.thinned.ThinnedFactors
+    parameters : Parameters or fmviz.lab.background.thinned.Thinned
         Its parameters, or the `values` of some `rows` of P.
     order : int
         m.

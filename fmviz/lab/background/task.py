@@ -1,4 +1,4 @@
-"""Background tasks that run in time slices and can be watched and stopped from any thread.
+"""Background tasks that run in time slices, and can be watched, paused and stopped from any thread.
 
 A task is an iterator. A worker draws from it for a moment and puts it behind the others that wait, so that
 more tasks than workers all progress, and one that waits holds no worker. Pages read `Task.view`, which never
@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from fmviz.engine.errors import StoppedError
-from fmviz.lab.background.pool import FIRST, Executor
+from fmviz.lab.background.pool import FIRST, ThreadPool
 from fmviz.lab.failure import in_words
 
 Make = Callable[[Callable[[], bool]], Iterator[Any]]
@@ -42,32 +42,19 @@ class TaskState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether nothing more will happen by itself."""
         return not self.active and self is not TaskState.PAUSED
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TaskView:
-    """What a task looks like at one moment. Nothing in it changes any more.
+    """What a task looks like at one moment: nothing in it changes any more.
 
-    Attributes
-    ----------
-    id, owner : str
-        Its name, and the session that it counts for.
-    state : TaskState
-        Where it is.
-    message, details : str
-        A sentence for people; the traceback of an unexpected error, else empty.
-    items : tuple
-        The results so far, in order.
-    elapsed : float
-        Seconds since the start, up to the end.
-    version : int
-        Grows with every change.
+    `items` are the results so far, `message` is a sentence for people, `details` the traceback of an
+    unexpected error, `elapsed` the seconds since the start, and `version` grows with every change.
     """
 
     id: str
-    owner: str
     state: TaskState
     message: str
     details: str
@@ -77,70 +64,71 @@ class TaskView:
 
 
 class Task:
-    """An iterator that is drawn from in the background, from `play` on.
+    """An iterator that is drawn from in the background, from `play` on; the last `most` results are kept.
 
-    Parameters
-    ----------
-    id : str
-        Its name.
-    make : callable
-        Returns the results; called in the executor.
-    executor : Executor
-        Where it runs.
-    most : int, optional
-        So many of the last results are kept; all of them by default.
-    owner : str
-        The session that it counts for.
-
-    Attributes
-    ----------
-    slice_seconds : float
-        A worker draws for so long, but one result at least.
+    It is made by a worker of the `pool`.
     """
 
     slice_seconds = 0.0
-    _loading, _working = "At work.", "At work."
+    """A worker draws for so long, but one result at least."""
+    orphan_seconds = math.inf
+    """It pauses when nobody has looked for so long, nor attends it."""
+    _loading, _working, _waits = "At work.", "At work.", False
 
-    def __init__(
-        self, id: str, make: Make, executor: Executor, most: int | None = None, owner: str = ""
-    ) -> None:
-        self.id, self.owner = id, owner
+    def __init__(self, id: str, make: Make, pool: ThreadPool, most: int | None = None) -> None:
+        self.id = id
         self._make: Make | None = make
-        self._executor = executor
+        self._pool = pool
         self._lock = threading.RLock()
         self._stop = threading.Event()
-        self._state, self._message, self._details = TaskState.QUEUED, "Waiting for a free worker.", ""
+        self.state, self._message, self._details = TaskState.QUEUED, "Waiting for a free worker.", ""
         self._items: deque[Any] = deque(maxlen=most)
         self._stream: Iterator[Any] | None = None
         self._version = 0
         self._wanted = 0.0  # how many results may still be drawn
-        self._pace = 0.0
         self._has_started = self._scheduled = self._inside = False
         self._started = self._seen = time.monotonic()
         self._ended: float | None = None
-
-    # -------------------------------------------------------------------------------------- for any thread
-
-    @property
-    def state(self) -> TaskState:
-        """Where the task is."""
-        return self._state
+        self.attended: Callable[[], bool] = lambda: False
+        """Whether somebody looks at it, be the page hidden or not."""
+        self.pace = 0.0
+        """Results a second, to slow it down for watching; 0 is full speed."""
 
     def play(self) -> None:
         """Start, or go on after a pause; nothing happens to a task that has ended."""
         self._want(math.inf)
 
+    def step(self, results: int = 1) -> None:
+        """Draw so many results more, then pause."""
+        with self._lock:
+            self._want(self._wanted + results)
+
+    def pause(self) -> None:
+        """Pause after the present result and give the worker back."""
+        with self._lock:
+            if self.state.active:
+                self._wanted = 0
+                self._set(TaskState.PAUSED, self._paused())
+            inside = self._inside
+        if not inside:
+            self._halted()
+
     def stop(self) -> None:
-        """End it for good; the result that is being made is still taken in."""
+        """End it; the result that is being made is still taken in."""
         with self._lock:
             self._stop.set()
-            if not self._inside:
-                self._may_go_on()
+            if not self._inside and self._may_go_on():
+                # It learns of the stop by itself, and may have something to say at its end.
+                running = self._scheduled and not self._pool.leave(self._slice)
+                self._set(TaskState.RUNNING, self._working)
+                if not running:
+                    self._scheduled = True
+                    self._pool.submit(self._slice, FIRST)
 
     def view(self) -> TaskView:
         """Return what there is to see, and note that somebody looks."""
         with self._lock:
-            return TaskView(**self._seen_now(), items=tuple(self._items))
+            return TaskView(**self._now(), items=tuple(self._items))
 
     def look(self) -> None:
         """Note that somebody looks."""
@@ -152,39 +140,31 @@ class Task:
         return time.monotonic() - self._seen
 
     def weights(self) -> dict[int, int]:
-        """Return about how much memory it keeps, by the ids of what may be shared with others."""
+        """Return about how many bytes it keeps, by the ids of what may be shared with others."""
         return {id(item): item.n_bytes for item in self._items if hasattr(item, "n_bytes")}
 
-    @property
-    def n_bytes(self) -> int:
-        """About how much memory is kept in all."""
-        return sum(self.weights().values())
+    # What follows is called under the lock.
 
-    # -------------------------------------------------------------------------------------- under the lock
-
-    def _seen_now(self) -> dict[str, Any]:
+    def _now(self) -> dict[str, Any]:
         self.look()
-        return {
-            "id": self.id,
-            "owner": self.owner,
-            "state": self._state,
-            "message": self._message,
-            "details": self._details,
-            "elapsed": (self._ended or time.monotonic()) - self._started,
-            "version": self._version,
-        }
+        names = ("id", "state", "_message", "_details", "_version")
+        elapsed = (self._ended or time.monotonic()) - self._started
+        return {"elapsed": elapsed, **{name.lstrip("_"): getattr(self, name) for name in names}}
 
     def _set(self, state: TaskState, message: str) -> None:
-        self._state = state
-        self._message = message
+        self.state, self._message = state, message
         self._version += 1
         if state.ended:
-            self._ended = time.monotonic()
-            self._stream = None
+            self._ended, self._stream = time.monotonic(), None
+        if not state.active and self._pool.leave(self._slice):
+            self._scheduled = False
+
+    def _paused(self) -> str:
+        return "Paused."
 
     def _want(self, results: float) -> None:
         with self._lock:
-            if self._state.ended:
+            if self.state.ended:
                 return
             self._wanted = results
             if self._has_started:
@@ -192,24 +172,23 @@ class Task:
             else:
                 self._set(TaskState.QUEUED, "Waiting for a free worker.")
             self.look()
-            if self._scheduled:
-                return
-            self._scheduled = True
-            self._begin()
-
-    def _begin(self) -> None:
-        """Have a worker draw soon: somebody has just asked for it."""
-        self._executor.submit(self._slice, FIRST)
+            if not self._scheduled:
+                self._scheduled = True
+                self._pool.submit(self._slice, FIRST, waits=self._waits)
 
     def _may_go_on(self) -> bool:
         """Return whether another result is to be drawn; if not, the state says why."""
-        if self._state.ended:
-            return False
-        # What has begun learns of the stop by itself, and may have something to say at its end.
-        if self._stop.is_set() and not self._has_started:
+        if self._stop.is_set() and not self._has_started and not self.state.ended:
             self._set(TaskState.STOPPED, "Stopped on request.")
-            return False
-        return True
+        if self.state.ended or self._stop.is_set():
+            return not self.state.ended
+        if self.idle_seconds > self.orphan_seconds and not self.attended():
+            self._wanted = 0
+            why = f"because nobody had looked at this run for {self.orphan_seconds:g} seconds"
+            self._set(TaskState.PAUSED, f"{self._paused()[:-1]}, {why}. Press Play to go on.")
+        elif self._wanted < 1 and self.state is not TaskState.PAUSED:
+            self._set(TaskState.PAUSED, self._paused())
+        return self._wanted >= 1
 
     def _take(self, result: Any, failure: Exception | None) -> None:
         """Take in what was drawn."""
@@ -224,28 +203,34 @@ class Task:
         else:
             self._set(TaskState.FINISHED, "Done.")
 
-    # ----------------------------------------------------------------------------------------- in a worker
+    # What follows is called by a worker.
 
     def _slice(self) -> None:
         deadline = time.monotonic() + self.slice_seconds
         while self._enter():
-            began = time.monotonic()
-            drawn = self._draw()
-            # Outside the lock, where it holds nobody up, and before anybody is told of the end.
-            self._record(*drawn)
+            began, result, failure = time.monotonic(), None, None
+            try:
+                if self._stream is None:
+                    # Once: it may hold a file.
+                    make, self._make = self._make, None
+                    assert make is not None
+                    self._stream = iter(make(self._stop.is_set))
+                result = next(self._stream)
+            except Exception as error:  # shown to the user, whatever it is
+                failure = error
             with self._lock:
                 self._inside = False
-                self._take(*drawn)
+                self._take(result, failure)
                 self._scheduled = go_on = self._may_go_on()
-                pace = self._pace
             if not go_on:
                 break
-            now = time.monotonic()
+            now, pace = time.monotonic(), self.pace
             if pace or now >= deadline:
                 # Behind the tasks that wait.
-                self._executor.submit(self._slice, max(0.0, began + 1 / pace - now) if pace else 0.0)
+                delay = max(0.0, began + 1 / pace - now) if pace else 0.0
+                self._pool.submit(self._slice, delay, waits=self._waits)
                 return
-        self._record_pause()
+        self._halted()
 
     def _enter(self) -> bool:
         with self._lock:
@@ -257,19 +242,5 @@ class Task:
                     self._set(TaskState.RUNNING, self._loading)
             return go_on
 
-    def _draw(self) -> tuple[Any, Exception | None]:
-        try:
-            if self._stream is None:
-                # Once: it may hold a file.
-                make, self._make = self._make, None
-                assert make is not None
-                self._stream = iter(make(self._stop.is_set))
-            return next(self._stream), None
-        except Exception as error:  # shown to the user, whatever it is
-            return None, error
-
-    def _record(self, result: Any, failure: Exception | None) -> None:
-        """Write down what was drawn, for those that keep a record."""
-
-    def _record_pause(self) -> None:
-        """Write down that nothing more is to be drawn for now."""
+    def _halted(self) -> None:
+        """Do what there is to do where nothing more is drawn for now."""

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
@@ -17,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Numbered = tuple[int, Result]
 
 _WATCH_SECONDS = 0.5
 
@@ -29,36 +29,20 @@ def stream(
     *,
     n_jobs: int = -1,
     backend: str | None = "loky",
-) -> Generator[Numbered[Result]]:
-    """Call `function` on every item and yield each result as soon as it is there.
+) -> Generator[tuple[int, Result]]:
+    """Call `function`, importable by name, on every item; yield (index, result) as soon as it is there.
 
-    Every call has one thread: the matrix products of a worker, and the kernels, take one core. Closing the
-    generator, or an exception in its consumer, ends the workers.
-
-    Parameters
-    ----------
-    function : callable
-        Takes an item and returns a small result; importable by name. It must not raise: what it raises ends
-        the whole.
-    items : sequence
-        What to call it on; begun in this order.
-    lost : callable
-        ``lost(item)`` is the result for an item whose worker process died, for lack of memory for instance.
-    n_jobs : int
-        Workers; -1 for one a core.
-    backend : str, optional
-        A backend of joblib, or None for the one that an enclosing `joblib.parallel_config` chose.
-
-    Yields
-    ------
-    (int, result)
-        The place among the items, and what `function` returned; in the order of completion.
+    Items are begun in their order, by so many workers, or one a core for -1. Each call has one thread: the
+    matrix products of a worker, and the kernels, take one core. Closing the generator, or an exception in its
+    consumer, ends the workers; what `function` raises ends the whole. ``lost(item)`` is the result for an
+    item whose worker died, for lack of memory for instance. `backend` is one of joblib, or None for that of
+    an enclosing `joblib.parallel_config`.
     """
     waiting = dict(enumerate(items))
     while waiting:
         started: list[int] = []
         try:
-            for index, result in _results(function, waiting, started, n_jobs, backend):
+            for index, result in _results(function, dict(waiting), started, n_jobs, backend):
                 del waiting[index]
                 yield index, result
         except BrokenProcessPool:
@@ -67,36 +51,30 @@ def stream(
             for index in [i for i in started if i in waiting]:
                 item = waiting.pop(index)
                 try:
-                    (pair,) = _results(function, {index: item}, [], 2, backend)
+                    yield from _results(function, {index: item}, [], 2, backend)
                 except BrokenProcessPool:
-                    pair = (index, lost(item))
-                yield pair
+                    yield index, lost(item)
 
 
 def _results(
     function: Callable[[Item], Result],
-    waiting: dict[int, Item],
+    tasks: dict[int, Item],
     started: list[int],
     n_jobs: int,
     backend: str | None,
-) -> Generator[Numbered[Result]]:
-    tasks = list(waiting.items())
-
+) -> Generator[tuple[int, Result]]:
     def calls() -> Iterator[Any]:
         # joblib draws from here in threads of its own.
-        for index, item in tasks:
+        for index, item in tasks.items():
             started.append(index)
             yield delayed(_on_one_thread)(function, index, item, os.getpid())
 
-    if backend is None:
-        parallel = _parallel(n_jobs)
-    else:
-        own: dict[str, Any] = {}
-        if backend == "loky":
-            own = {"inner_max_num_threads": 1, "initializer": _end_with, "initargs": (os.getpid(),)}
-        with parallel_config(backend, n_jobs=n_jobs, **own):
-            parallel = _parallel(n_jobs)
-    results = parallel(calls())
+    own: dict[str, Any] = {}
+    if backend == "loky":
+        own = {"inner_max_num_threads": 1, "initializer": _end_with, "initargs": (os.getpid(),)}
+    with nullcontext() if backend is None else parallel_config(backend, n_jobs=n_jobs, **own):
+        # Batches would hold finished results back.
+        results = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)(calls())
     try:
         # Not `yield from`, which would hand a close on outside the guard below.
         for result in results:  # noqa: UP028
@@ -108,23 +86,11 @@ def _results(
             results.close()
 
 
-def _parallel(n_jobs: int) -> Any:
-    # Batches would hold finished results back.
-    return Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-
-
 def checked_jobs(n_jobs: int) -> int:
     """Return the number of workers, or raise ValueError with a sentence."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or (n_jobs < 1 and n_jobs != -1):
         raise ValueError(f"n_jobs = {n_jobs!r}; give a number of workers from 1, or -1 for one a core.")
     return n_jobs
-
-
-@cache
-def _settle() -> None:
-    # A worker collects garbage every second, which need not go through all that was imported each time.
-    gc.collect()
-    gc.freeze()
 
 
 def _end_with(home: int) -> None:
@@ -138,7 +104,16 @@ def _end_with(home: int) -> None:
     threading.Thread(target=watch, name="fmviz-parent", daemon=True).start()
 
 
-def _on_one_thread(function: Callable[[Item], Result], index: int, item: Item, home: int) -> Numbered[Result]:
+@cache
+def _settle() -> None:
+    # A worker collects garbage every second, which need not go through all that was imported each time.
+    gc.collect()
+    gc.freeze()
+
+
+def _on_one_thread(
+    function: Callable[[Item], Result], index: int, item: Item, home: int
+) -> tuple[int, Result]:
     # Workers of this machine are started with one thread; other backends, and this process itself, are not.
     with threadpool_limits(1, user_api="blas"):
         result = function(item)

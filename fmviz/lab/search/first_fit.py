@@ -159,8 +159,8 @@ def first_fit(
         return
     words = _words(search.get("message", ""), end)
     fit = FirstFit(prepared.experiment, run, end, history, words, search)
-    if recorder is not None:
-        fit = replace(fit, stored="" if recorder.trouble else recorder.run, trouble=recorder.trouble)
+    stored = recorder.id if recorder.stored and not recorder.trouble else ""
+    fit = replace(fit, stored=stored, trouble=recorder.trouble)
     yield fit
     if validation is None:
         return
@@ -192,30 +192,24 @@ def _words(before: str, end: Snapshot) -> str:
 
 def _fitted(
     run: Run, store: RunStore | None, origin: str, should_stop: Callable[[], bool]
-) -> Generator[Message, None, tuple[Any, list[dict[str, Any]], Recorder | None]]:
+) -> Generator[Message, None, tuple[Any, list[dict[str, Any]], Recorder]]:
     """Fit, into the store if there is one; return the end, all records, and what wrote them.
 
     The fit goes on if it cannot be stored.
     """
-    recorder, checkpoints = None, {}
-    if store is not None:
-        recorder = Recorder(lambda: store, run.experiment, origin=origin)
-        recorder.prepared(run.dataset)
-        checkpoints = {"keep": recorder.keep}
+    recorder = Recorder(None if store is None else lambda: store, run.experiment, origin)
     history, status, epochs = [], None, run.experiment.max_epochs
     try:
-        for end in run.snapshots(should_stop, **checkpoints):
+        for end in recorder.snapshots(lambda: run, should_stop):
             history.append(end.record())
             status = end.status
-            if recorder is not None:
-                recorder.add(end)
             yield Message(
                 f"Epoch {end.epoch:,} of at most {epochs:,}: objective {cell(end.objective)}, "
                 f"{end.used_interactions:,} interactions."
             )
     finally:
-        if recorder is not None:
-            recorder.end(*(("stopped", "Stopped.") if status is None else (status.reason, status.message)))
+        if status is None:
+            recorder.note("stopped", "Stopped.")
     return end, history, recorder
 
 

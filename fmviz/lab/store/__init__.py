@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fmviz.lab.places import default_path
 from fmviz.lab.store.database import StoreError
-from fmviz.lab.store.runs import RunStore, new_id, store
+from fmviz.lab.store.runs import AtWorkError, RunStore, new_id, store
 from fmviz.lab.store.stored_run import (
     INTERRUPTED,
     PAUSED,
@@ -17,6 +17,7 @@ __all__ = [
     "INTERRUPTED",
     "PAUSED",
     "RUNNING",
+    "AtWorkError",
     "Growth",
     "RunStore",
     "StoreError",

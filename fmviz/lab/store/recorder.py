@@ -1,152 +1,135 @@
-"""Write a run to the store during training."""
+"""Make a run and write it to the store meanwhile."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.datasets import Dataset
+from fmviz.engine.errors import StoppedError
+from fmviz.engine.snapshot import Reason, Snapshot, Status
+from fmviz.engine.stopping import epochs_in_words
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.failure import in_words
+from fmviz.lab.runner import Run
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.store import PAUSED, RUNNING, Growth, RunStore, StoreError, new_id
+from fmviz.lab.store import RUNNING, Growth, RunStore, StoredRun, StoreError, new_id
 
 FLUSH_SECONDS = 1.0
 CHECKPOINT_SECONDS = 2.0
 
 
 class Recorder:
-    """Writes a run: its trace about once a second, a checkpoint every few seconds, and its end.
+    """Makes a run and writes its trace about once a second, a checkpoint every few seconds, and its end.
 
-    A run is stored only after its first epoch, or if it fails. Errors of the store never end a run: `trouble`
-    holds the message, and the next write includes everything missing. Thread-safe.
-
-    Parameters
-    ----------
-    open_store : callable
-        Returns the store; called on the first write.
-    experiment : Experiment
-        The settings of the run.
-    origin : str
-        Where it was started, see `fmviz.lab.store.StoredRun`.
-    sweep : str, optional
-        The id of its sweep.
+    A run is stored only after its first epoch, or if it fails; without `open_store`, which is called on the
+    first write, not at all. Errors of the store never end a run: `trouble` holds the message, and the next
+    write includes everything missing. A `stored` run goes on from `resume`: where it was cut off or,
+    with other strengths, where it ended. Thread-safe.
     """
 
     def __init__(
         self,
-        open_store: Callable[[], RunStore],
+        open_store: Callable[[], RunStore] | None,
         experiment: Experiment,
-        *,
         origin: str = "python",
-        sweep: str | None = None,
+        stored: StoredRun | None = None,
     ) -> None:
-        self._open_store = open_store
+        self._open_store, self._origin, self.stored = open_store, origin, stored is not None
         self.experiment = experiment
-        self._labels: dict[str, Any] = {"origin": origin, "sweep": sweep}
-        self._lock = threading.RLock()
-        self._records: list[dict[str, Any]] = []
-        self._objectives: list[float] = []
-        self._pending: Checkpoint | None = None
-        self._last: Snapshot | None = None
-        self._hash: str | None = None
-        self._flushed = self._kept = time.monotonic()
-        self.run = new_id()
-        self.stored = False
-        self._amended = False
+        self.id = new_id() if stored is None else stored.id
         self.trace: list[dict[str, Any]] = []
         self.resume: Checkpoint | None = None
         self.trouble = ""
+        if stored is not None and open_store is not None:
+            self.trace, self.resume = open_store().claim(stored.id)
+        self._lock = threading.RLock()
+        self._pending: dict[str, Any] = {}
+        self._records: list[dict[str, Any]] = []
+        self._objectives = [record["objective"] for record in self.trace]
+        self._reached = self.trace[-1]["epoch"] if self.trace else -1
+        self._last: Snapshot | None = None
+        self._flushed = self._kept = time.monotonic()
 
-    @classmethod
-    def resumed(cls, store: RunStore, run: str) -> Recorder:
-        """Return the recorder of an interrupted run, with its `trace`, and its checkpoint as `resume`.
-
-        Raises
-        ------
-        ValueError
-            If the run cannot be resumed, see `RunStore.claim`.
-        """
-        experiment = store.get(run).experiment
-        stored, trace, checkpoint = store.claim(run)
-        recorder = cls(lambda: store, experiment, origin=stored.origin, sweep=stored.sweep)
-        recorder.run, recorder.stored = stored.id, True
-        recorder.trace, recorder.resume = trace, checkpoint
-        recorder._objectives = [record["objective"] for record in trace]
-        return recorder
-
-    def prepared(self, dataset: Dataset) -> None:
-        """Set the data of the run."""
-        self._hash = data_hash(dataset)
+    def snapshots(self, prepare: Callable[[], Run], should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
+        """Yield the snapshots of a run, each when it is written down; the last one has its status."""
+        try:
+            run = prepare()
+            self._pending["data_hash"] = self._open_store and data_hash(run.dataset)
+            checkpoints = {"resume": self.resume, "keep": self._keep, "leave": self._leave}
+            with closing(run.snapshots(should_stop, **checkpoints)) as snapshots:  # type: ignore[type-var]
+                for snapshot in snapshots:
+                    if snapshot.status is not None:
+                        break
+                    self._add(snapshot)
+                    yield snapshot
+                    if should_stop():
+                        words = f"Stopped on request after {epochs_in_words(snapshot.epoch)}."
+                        snapshot = replace(snapshot, status=Status(Reason.STOPPED, words))
+                        break
+            # Closed, so that `resume` is set.
+            self._add(snapshot)
+            assert snapshot.status is not None
+            self.note(snapshot.status.reason, snapshot.status.message)
+        except Exception as error:
+            if not isinstance(error, StoppedError):
+                self.note("failed", *in_words(error))
+            raise
+        yield snapshot
 
     def amend(self, experiment: Experiment) -> None:
         """Set changed settings, to be written with the next records."""
         with self._lock:
-            self.experiment, self._amended = experiment, True
+            self.experiment = self._pending["experiment"] = experiment
 
-    def keep(self, take: Callable[[], Checkpoint]) -> None:
-        """Take a checkpoint if the last one is old enough; for `fmviz.engine.drive.iterate`."""
+    def note(self, status: str, message: str, details: str = "") -> None:
+        """Write the present state of a run that has made an epoch, has ended or has failed."""
+        with self._lock:
+            last = self._last
+            if self.stored or status == "failed" or (last is not None and (last.epoch or last.status)):
+                self._write(status, message, details, last and last.parameters)
+
+    def _keep(self, take: Callable[[], Checkpoint]) -> None:
         if time.monotonic() - self._kept >= CHECKPOINT_SECONDS:
             with self._lock:
-                self._pending = take()
+                self._pending["checkpoint"] = take()
             self._kept = time.monotonic()
 
-    def add(self, snapshot: Snapshot) -> None:
-        """Add a snapshot, and write to the store if the last write is old enough."""
+    def _leave(self, _: object, take: Callable[[], Checkpoint]) -> None:
         with self._lock:
-            before = self._last or self.resume
-            if before is None or snapshot.epoch > before.epoch:
+            self.resume = self._pending["checkpoint"] = take()
+
+    def _add(self, snapshot: Snapshot) -> None:
+        with self._lock:
+            if snapshot.epoch > self._reached:
+                self._reached = snapshot.epoch
                 self._records.append(snapshot.record())
                 self._objectives.append(snapshot.objective)
             self._last = snapshot
             if snapshot.epoch and time.monotonic() - self._flushed >= FLUSH_SECONDS:
-                self._write(RUNNING, "Training.")
+                kept = "checkpoint" in self._pending
+                self._write(RUNNING, "Training.", parameters=snapshot.parameters if kept else None)
 
-    def pause(self, message: str) -> None:
-        """Write the state of a paused run."""
-        with self._lock:
-            if self._last is not None and self._last.epoch:
-                self._write(PAUSED, message, thorough=True)
-
-    def end(self, status: str, message: str, details: str = "") -> None:
-        """Write the end of the run."""
-        with self._lock:
-            if status == "failed" or (self._last is not None and (self._last.epoch or self._last.status)):
-                self._write(status, message, details, thorough=True)
-
-    def _write(self, status: str, message: str, details: str = "", thorough: bool = False) -> None:
+    def _write(self, status: str, message: str, details: str = "", parameters: Any = None) -> None:
         self._flushed = time.monotonic()
-        last, records, checkpoint = self._last, self._records, self._pending
+        if self._open_store is None:
+            return
+        said = {"status": status, "message": message, "details": details, "parameters": parameters}
         try:
             store = self._open_store()
             if not self.stored:
-                store.begin(self.experiment, run=self.run, **self._labels)
+                store.begin(self.experiment, run=self.id, origin=self._origin)
                 self.stored = True
-            store.grow(
-                self.run,
-                Growth(
-                    records,
-                    objectives=self._objectives,
-                    checkpoint=checkpoint,
-                    parameters=last.parameters if last is not None and (thorough or checkpoint) else None,
-                    status=status,
-                    message=message,
-                    details=details,
-                    data_hash=self._hash,
-                    experiment=self.experiment if self._amended else None,
-                ),
-            )
-        except (StoreError, sqlite3.Error, OSError) as error:
-            self.trouble = (
-                str(error)
-                if isinstance(error, StoreError)
-                else f"This run could not be saved ({error}). Make room on the disk, or name another store "
-                "with FMVIZ_STORE."
-            )
-            return
-        self.trouble = ""
-        self._records, self._pending, self._amended = [], None, False
+            store.grow(self.id, Growth(self._records, self._objectives, **said, **self._pending))
+        except StoreError as error:
+            self.trouble = str(error)
+        except (sqlite3.Error, OSError) as error:
+            way = "Make room on the disk, or name another store with FMVIZ_STORE."
+            self.trouble = f"This run could not be saved ({error}). {way}"
+        else:
+            self.trouble, self._records, self._pending = "", [], {}

@@ -38,6 +38,10 @@ from fmviz.lab.store.stored_run import (
 _LISTED = "(SELECT value FROM json_each(?))"
 
 
+class AtWorkError(ValueError):
+    """A process is at work on a run."""
+
+
 class RunStore:
     """The runs of one file. Safe to use from many threads and processes.
 
@@ -152,26 +156,29 @@ class RunStore:
                         f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)",
                         (run, int(when or row["epoch"]), data),
                     )
-            if status not in (RUNNING, PAUSED):
+            if state is None and status not in (RUNNING, PAUSED):
                 connection.execute("DELETE FROM checkpoints WHERE run = ?", (run,))
 
-    def claim(self, run: str) -> tuple[StoredRun, list[Record], Checkpoint | None]:
-        """Take over an interrupted run; return it, its trace up to the checkpoint, and the checkpoint.
+    def claim(self, run: str) -> tuple[list[Record], Checkpoint | None]:
+        """Take over a run; return its trace up to its checkpoint, and the checkpoint.
 
-        Records beyond the checkpoint, or all without one, are removed, since they will be computed again.
+        One that has ended stays as it is. Of one that was cut off the records beyond the checkpoint, or all
+        without one, are removed, since they will be computed again.
 
         Raises
         ------
-        ValueError
-            If the run is unknown or not interrupted, for instance because another process has resumed it.
+        AtWorkError
+            If a process is at work on it.
         """
         with self.database.write() as connection:
             # Under the lock, so that no other process changes it.
             stored = next(iter(self.get_many([run])), None)
-            if stored is None or not stored.resumable:
+            if stored is None or not stored.ended:
                 state = "unknown" if stored is None else stored.status
-                raise ValueError(f"Run {run} is {state}; runs that are interrupted can be resumed.")
+                raise AtWorkError(f"Run {run} is {state}; runs that are interrupted can be resumed.")
             checkpoint = self.checkpoint(run)
+            if not stored.resumable:
+                return self.trace(run), checkpoint
             reached = checkpoint.epoch if checkpoint is not None else -1
             trace = [record for record in self.trace(run) if record["epoch"] <= reached]
             connection.execute("DELETE FROM traces WHERE run = ?", (run,))
@@ -192,7 +199,7 @@ class RunStore:
                     run,
                 ),
             )
-        return stored, trace, checkpoint
+        return trace, checkpoint
 
     def rename(self, run: str, title: str) -> None:
         """Set the title of a run; an empty one removes it."""
@@ -298,7 +305,7 @@ class RunStore:
         return unpack_parameters(rows[0]["data"]) if rows else None
 
     def checkpoint(self, run: str) -> Checkpoint | None:
-        """Return the checkpoint of an unfinished run, or None."""
+        """Return the checkpoint of a run, or None."""
         rows = self.database.read("SELECT data FROM checkpoints WHERE run = ?", (run,))
         return Checkpoint.from_bytes(rows[0]["data"]) if rows else None
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from fmviz.lab.background.job import JobView
-from fmviz.lab.background.thinned import ThinnedBasis
+from fmviz.lab.background.thinned import Thinned
 from fmviz.lab.datasets import Dataset
 from fmviz.stage import CodesFrame, Panel, encode_codes
 from fmviz.ui.components import matrix_view
@@ -24,7 +24,7 @@ def draw(view: JobView) -> None:
     # A resumed run has only its last epoch.
     frames = [frame for frame in view.frames if frame.finite] or [last_frame(view)]
     frames = frames[-1:] if view.state.active else frames
-    last: ThinnedBasis = frames[-1].thinned
+    last: Thinned = frames[-1].thinned
     st.markdown("**The bases they share**: the rows of V")
     rows = max(_LEAST_ROWS, *(len(frame.thinned.V) for frame in frames))
     drawn = []
@@ -44,14 +44,14 @@ def draw(view: JobView) -> None:
     )
 
 
-def basis_labels(basis: ThinnedBasis, dataset: Dataset, rows: int) -> list[str]:
+def basis_labels(basis: Thinned, dataset: Dataset, rows: int) -> list[str]:
     """Return a label for every row of V: its number and the features with the largest entries."""
     labels = []
     for r in range(rows):
         name = f"basis {r + 1}"
         if r < len(basis.V):
-            h = basis.factors.values[:, r]
+            h = basis.values[:, r]
             top = np.argsort(-np.abs(h), kind="stable")[:2]
-            name += ": " + ", ".join(dataset.feature_names[basis.factors.rows[j]] for j in top if h[j])
+            name += ": " + ", ".join(dataset.feature_names[basis.rows[j]] for j in top if h[j])
         labels.append(name)
     return labels

@@ -23,7 +23,6 @@ from fmviz.ui.starts import START_LABELS, draw_thresholds
 from fmviz.ui.train.settings import (
     LINEAR,
     MORE,
-    acts_now,
     draw_now,
     load_suggested,
     loss_suited,
@@ -54,13 +53,13 @@ def main_settings(settings: Settings, job: Job | None, now: Experiment) -> None:
     settings : Settings
         The page's.
     job : Job or None
-        The run that has these settings: λ acts on it from now on, unless it has ended or not begun.
+        The run that has these settings: λ acts on it from now on where it `goes_on`.
     now : Experiment
         What the settings describe.
     """
     model = now.model
     if not settings.shows("settings", "All settings"):
-        if job is not None and acts_now(job) and not takes_no_penalty(model):
+        if job is not None and job.goes_on and not takes_no_penalty(model):
             draw_now(settings, job, "lambda_sparse")
         return
     with st.container(key="train_main", horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -98,7 +97,7 @@ def _strength(settings: Settings, job: Job | None, name: str, symbol: str, term:
     """Draw the slider of a strength, which acts on a run that goes on; nothing where there is no term."""
     if not term:
         return
-    if job is not None and acts_now(job):
+    if job is not None and job.goes_on:
         draw_now(settings, job, name)
         return
     words = f"The objective holds {term}, without a ½ in front."
@@ -160,7 +159,7 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
             st.markdown("**Loss and linear term**")
             _loss(settings, now)
             widgets.param(settings, "fit_linear", "Linear term ⟨w, x⟩")
-            if job is not None and acts_now(job) and job.experiment.fit_linear:
+            if job is not None and job.goes_on and job.experiment.fit_linear:
                 draw_now(settings, job, "lambda_w")
             else:
                 label = r"Strength $\lambda_w$ of $\|w\|^2$"

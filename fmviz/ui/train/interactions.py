@@ -9,7 +9,7 @@ from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.training import metrics_in
 from fmviz.lab.background.job import JobView
-from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
+from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
@@ -25,7 +25,7 @@ def looked_at(view: JobView, settings: Values) -> Look | None:
     """Return the order that is shown, beyond 2 of the strongest slice; None for models with pairs only."""
     model = view.machine
     several = model.columnar or model.lifted
-    if not several or not isinstance(view.thinned, ThinnedFactors):
+    if not several or view.thinned is None or not view.thinned.factors:
         return None
     orders = orders_of(model)
     order = settings["order"] if settings["order"] in orders else orders[0]
@@ -141,7 +141,7 @@ def draw_notes(view: JobView) -> None:
             text += f" The {thinned.n_dropped:,} rows of least norm are left out of the picture."
         st.caption(text)
     largest = np.abs(thinned.values).max(initial=0.0)
-    if view.machine.convex or not isinstance(thinned, ThinnedFactors):
+    if view.machine.convex or not thinned.factors:
         if largest == 0.0 and view.epoch > 0:
             st.info(
                 "**W has no interaction.** Its penalties outweigh what any pair would gain. Lower λ or "
@@ -170,7 +170,7 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
     """Draw the table of the strongest pairs, or of the strongest sets of the chosen order."""
     view, look, name = scene.fit, scene.look, _kind(scene)
     thinned, notes = view.thinned, []
-    if look is None or not isinstance(thinned, ThinnedFactors):
+    if look is None or not thinned.factors:
         ranking = pairs_of(view.machine, view.parameters).ranked(_TOP)
     else:
         every = interactions_of(look.model, thinned, look.order)

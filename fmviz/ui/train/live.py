@@ -120,21 +120,19 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
             st.markdown(f"**{plain(panel.heading(scene))}**")
             panel.draw(scene, settings)
     if settings.shows("curves", PARTS["curves"]):
-        if changes := changed_words(view.experiment, view.epoch):
-            # This applies to the small curves above, too.
-            st.caption(plain(changes))
         # Half of the cost of the page, so only on demand.
         box = st.expander(
             "Curves, large", icon=":material/show_chart:", key="train_curves", on_change="rerun"
         )
         if box.open:
             with box:
-                _curves(replace(scene, parts=settings["parts"]), settings, changes)
+                _curves(replace(scene, parts=settings["parts"]), settings)
 
 
-def _curves(scene: Scene, settings: Settings, changes: str) -> None:
+def _curves(scene: Scene, settings: Settings) -> None:
     """Draw the curves of the stage, large."""
     view, history = scene.fit, pd.DataFrame(scene.history)
+    changes = changed_words(view.experiment, view.epoch)
     widgets.param(settings, "parts", "Parts of the objective")
     course, marks = with_jumps(history, view.experiment), change_words(view.experiment, view.epoch)
     places = itertools.cycle(st.columns(2))
@@ -338,7 +336,7 @@ def _facts(scene: Scene) -> dict[str, Any]:
         "phase": "" if view is None else f"{view.state} {bool(view.history)} {view.experiment.changes}",
         "state": _state(scene),
         "numbers": _numbers(scene),
-        "marks": [] if view is None else [int(epoch) for epoch in change_words(view.experiment, view.epoch)],
+        "marks": [] if view is None else list(change_words(view.experiment, view.epoch).items()),
     }
 
 

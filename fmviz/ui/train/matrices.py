@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.counting import used_mask
-from fmviz.engine.interactions.weights import GivenPairs, Interactions, interactions_of, orders_of
+from fmviz.engine.interactions.weights import GivenPairs, Interactions, interactions_of, orders_of, tile_edges
 from fmviz.engine.models import Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
@@ -18,7 +19,7 @@ from fmviz.figures.operators import superscript
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
-from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors, tile_labels
+from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import CLASSES, compare_supports
@@ -60,7 +61,7 @@ class Look:
     order: int
     at: tuple[int, ...] = ()
 
-    def interactions(self, parameters: Parameters | ThinnedFactors) -> Interactions:
+    def interactions(self, parameters: Parameters | Thinned) -> Interactions:
         """Return all interactions of the order, or those of the slice."""
         every = interactions_of(self.model, parameters, self.order, entries=True)
         return every.at(self.at) if self.at else every
@@ -78,7 +79,7 @@ class Look:
             return f"P{mark}P{mark}ᵀ"
         return self.model.notation.weights
 
-    def picture(self, thinned: ThinnedFactors, key: str, caption: str) -> CodesFrame:
+    def picture(self, thinned: Thinned, key: str, caption: str) -> CodesFrame:
         """Return the matrix as codes, or as tiles for many features."""
         shown = self.interactions(thinned)
         if shown.n_features > EXACT_FEATURES:
@@ -176,6 +177,15 @@ def sets_table(sets: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.Dat
     return table
 
 
+def tile_labels(n_features: int, n_tiles: int = N_TILES) -> list[str]:
+    """Return "features 1–20" and so on for the tiles of all features, counted from 1."""
+    edges = tile_edges(n_features, n_tiles)
+    return [
+        f"feature {a + 1:,}" if b - a == 1 else f"features {a + 1:,}–{b:,}"
+        for a, b in itertools.pairwise(edges)
+    ]
+
+
 # Blue and orange mark errors and differ for all kinds of colour vision; green, for hits, has a lightness
 # between them.
 SUPPORT = tuple(
@@ -199,7 +209,7 @@ _FILM_BYTES = 2_500_000
 def last_frame(view: JobView) -> Frame:
     """Return the frame of the last epoch."""
     assert view.thinned is not None
-    return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
+    return Frame(view.epoch, view.last["used_interactions"], view.thinned)
 
 
 def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
@@ -208,7 +218,7 @@ def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
     if not frames or view.dataset is None:
         return ()
     d = view.dataset.X.shape[1]
-    if look is None and isinstance(frames[0].thinned, ThinnedFactors) and d <= EXACT_FEATURES:
+    if look is None and frames[0].thinned.factors and d <= EXACT_FEATURES:
         weight = 4 * d * view.experiment.rank
     else:
         weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
@@ -282,10 +292,10 @@ def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...]
 
 def learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
     """Return which pairs are used."""
-    if look is not None and isinstance(thinned, ThinnedFactors):
+    if look is not None and thinned.factors:
         codes = np.asarray(look.picture(thinned, "", "").codes)
         return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
-    return used_mask(thinned.dense()) if isinstance(thinned, ThinnedFactors) else thinned.values != 0
+    return used_mask(thinned.dense()) if thinned.factors else thinned.values != 0
 
 
 def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None, view: JobView) -> str:
@@ -300,9 +310,9 @@ def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None
 def picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) -> FactorFrame | CodesFrame:
     """Return the frame of an epoch's thinned parameters."""
     exact = thinned.n_features <= EXACT_FEATURES
-    if look is not None and isinstance(thinned, ThinnedFactors):
+    if look is not None and thinned.factors:
         return look.picture(thinned, key, caption)
-    if isinstance(thinned, ThinnedFactors):
+    if thinned.factors:
         if exact:
             return FactorFrame(thinned.dense(), key=key, caption=caption)
         codes, scale = encode_codes(thinned.tiles())

@@ -14,7 +14,7 @@ from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.store import StoreError
+from fmviz.lab.store import AtWorkError, StoreError
 from fmviz.metrics import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
@@ -35,7 +35,7 @@ from fmviz.ui.train.settings import (
     suggest,
     unavailable,
 )
-from fmviz.ui.watching import connected, watched
+from fmviz.ui.watching import connected
 
 SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Normal", 30.0), "full": ("Full speed", 0.0)}
 """Words and epochs a second, 0 without a limit."""
@@ -79,7 +79,7 @@ def draw_controls(
 
     def set_speed() -> None:
         if job is not None and not others:
-            job.set_pace(SPEEDS[settings["speed"]][1])
+            job.pace = SPEEDS[settings["speed"]][1]
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_controls"):
         widgets.action(
@@ -272,15 +272,20 @@ def _owner() -> str:
     return str(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
 
 
+def _steers(job: Job) -> bool:
+    """Return whether this browser has started a training run; those of others it only watches."""
+    return job.browser in ("", session_uploads.owner())
+
+
 def _job(settings: Settings) -> Job | None:
     job = manager().job(settings["run"])
-    return job if job is None or watched(job) else manager().job(job.id, owner=_owner())
+    return job if job is None or not _steers(job) else manager().job(job.id, owner=_owner())
 
 
 def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None:
     """Start a run with the present settings and some changes, and show it."""
     old = _job(settings)
-    if old is not None and not old.state.ended and not watched(old):
+    if old is not None and _steers(old):
         old.stop()
     pace = SPEEDS[settings["speed"]][1]
     experiment = experiment_of(settings, **changes)
@@ -316,22 +321,23 @@ def _autostart(settings: Settings, reason: str | None) -> None:
 
 def _open_from_store(run: str, pace: float) -> bool:
     """Open the run of a link from the store, to go on at a pace; return whether it is there."""
-    tasks = manager()
     try:
-        if tasks.reopen(run, _owner()) is not None:
-            st.session_state.pop(_LOST, None)
-            return True
-        if tasks.made_elsewhere(run):
-            words = "This run is being made by another program. The Runs page shows how far it has come."
-            st.session_state[_LOST] = ("info", words)
-            return True
-        job = tasks.resume(run, _owner(), play=False, browser=session_uploads.owner())
+        job = manager().open(run, _owner(), session_uploads.owner())
+    except AtWorkError:
+        words = "This run is being made by another program. The Runs page shows how far it has come."
+        st.session_state[_LOST] = ("info", words)
+        return True
     except TooManyJobsError as error:
         st.session_state[_LOST] = ("warning", str(error))
         return False
     except (ValueError, StoreError):
         return False
-    job.set_pace(pace)
+    if job is None:
+        return False
+    job.pace = pace
+    if job.state.ended:
+        st.session_state.pop(_LOST, None)
+        return True
     reached = job.view().epoch
     st.session_state[_LOST] = (
         "info",
@@ -345,19 +351,19 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
     job = _job(settings)
     if job is not None and adopt(settings, job):
         st.rerun()
-    others = job is not None and watched(job)
+    others = job is not None and not job.state.ended and not _steers(job)
     stale = job is not None and job.experiment != experiment
     # Once, so that buttons and stage are of one state: if it changes meanwhile, the stage hears of it.
     view = state = None
     if job is not None:
-        job.attend(connected())
+        job.attended = connected()
         view = job.view()
         state = view.state
     draw_controls(settings, job, state, stale, reason is None, _start, others=others)
-    main_settings(settings, None if stale or others else job, experiment)
+    live_job = job if job is not None and _steers(job) and not stale and reason is None else None
+    main_settings(settings, live_job, experiment)
     # Always one element: a fragment that changed its position would lose clicks.
     with st.container(key="train_above", gap="small"):
-        draw_schedule(settings, experiment)
         draw_suggested(settings)
         if reason is not None:
             _impossible(settings, reason, experiment)
@@ -372,6 +378,8 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
     started = view is not None and (view.state.active or bool(view.epoch))
     words = _stale_words(job, experiment) if stale and started and job is not None else None
     live.show(view, experiment, settings, stale=words)
+    # Below the stage, which a change must not move.
+    draw_schedule(settings, experiment)
     if view is not None and not view.state.active and settings.shows("exports", "Downloads and code"):
         if view.state.ended and view.saved and view.parameters is not None:
             navigation.page_link(

@@ -19,15 +19,15 @@ from fmviz.lab.interpretation.threshold import following_data, under_loss
 from fmviz.lab.runner import too_large
 from fmviz.lab.runs.changes import change_words
 from fmviz.lab.values import to_query
-from fmviz.ui import widgets
+from fmviz.ui import session_uploads, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Changes, Follower, Settings
 
 CHANGES = Changes("changes", help="Strengths that change on the way: epoch:name:value, separated by commas.")
 """The setting of a run's declared changes."""
 _NOW_HELP = (
-    "Takes effect with the next epoch: the solver goes on from the present P, and the change is marked on "
-    "every curve. It becomes part of the run: its link, its program and its record repeat it."
+    "Takes effect with the next epoch, also after the end: the solver goes on from the present P, and the "
+    "change is marked on every curve. It becomes part of the run: its link, program and record repeat it."
 )
 NOW = tuple(
     Follower(**vars(spec) | {"name": f"now_{spec.name}", "help": _NOW_HELP})
@@ -39,25 +39,20 @@ _KNOWN = "fmviz:train:known_changes"
 
 
 def adopt(settings: Settings, job: Job) -> bool:
-    """Copy changes of strengths during the run into the settings; return whether there were any."""
-    new = job.experiment.changes
-    run, old = st.session_state.get(_KNOWN, ("", ()))
-    st.session_state[_KNOWN] = (job.id, new)
+    """Copy changes of the run's strengths, and its budget then, into the settings; return whether any."""
+    new = {name: getattr(job.experiment, name) for name in ("changes", "max_epochs")}
+    run, old, budget = st.session_state.get(_KNOWN, ("", {}, 0))
+    st.session_state[_KNOWN] = job.id, new, budget if run == job.id else new["max_epochs"]
     # Keep settings that already differed from those of the run.
-    if run != job.id or old == new or settings["changes"] != old:
+    if run != job.id or old == new or settings.as_dict(*old) != old:
         return False
-    settings.set(changes=new)
+    settings.set(**new)
     return True
-
-
-def acts_now(job: Job) -> bool:
-    """Return whether changed strengths apply to the run at once: it has started and not ended."""
-    return not job.state.ended and (job.state.active or job.view().epoch > 0)
 
 
 def draw_now(settings: Settings, job: Job, name: str) -> None:
     """Draw the slider of a strength that changes the current run."""
-    if not settings.shows(f"now_{name}"):
+    if not (settings.shows(f"now_{name}") and settings.shows(name)):
         return
     present = job.strengths[name]
     if settings[f"now_{name}"] != present:
@@ -69,10 +64,21 @@ def draw_now(settings: Settings, job: Job, name: str) -> None:
     }
 
     def change() -> None:
+        # Of the store, and so of whoever goes on with it first.
+        job.browser = job.browser or session_uploads.owner()
         job.change(**{name: settings[f"now_{name}"]})
         adopt(settings, job)
 
-    widgets.scale(settings, f"now_{name}", f"${symbols[name]}$ from now on", then=change)
+    widgets.scale(
+        settings, f"now_{name}", f"${symbols[name]}$ from now on", disabled=settings.locks(name), then=change
+    )
+
+
+def _forget(settings: Settings) -> None:
+    """Drop the changes, and what they added to the budget of epochs."""
+    _, known, budget = st.session_state.get(_KNOWN, ("", {}, 0))
+    most = budget if settings["max_epochs"] == known.get("max_epochs") else settings["max_epochs"]
+    settings.set(changes=(), max_epochs=most)
 
 
 def draw_schedule(settings: Settings, experiment: Experiment) -> None:
@@ -82,15 +88,18 @@ def draw_schedule(settings: Settings, experiment: Experiment) -> None:
     with st.container(key="train_schedule", gap="xsmall"):
         words = change_words(experiment, experiment.changes[-1].epoch)
         said = " · ".join(f"after epoch {epoch:,}: {plain(text)}" for epoch, text in words.items())
-        st.caption(f":material/timeline: Changes on the way: {said}.")
+        st.caption(
+            f":material/timeline: Changes on the way: {said}. The objective of an epoch belongs to the "
+            "strengths of that epoch."
+        )
         widgets.action(
             settings,
             "forget",
             "Forget these changes",
             icon=":material/timeline:",
             type="tertiary",
-            on_click=settings.reset,
-            args=("changes",),
+            on_click=_forget,
+            args=(settings,),
             help="The next run keeps its strengths from beginning to end.",
         )
 
