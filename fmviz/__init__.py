@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from fmviz.engine import losses, models, penalties, solvers
     from fmviz.engine.design import augmented
     from fmviz.engine.errors import CollapseWarning
-    from fmviz.engine.interactions.conversion import to_expansion
-    from fmviz.engine.interactions.weights import Interactions, interactions_of
+    from fmviz.engine.interactions.weights import Interactions, interactions_of, to_expansion
     from fmviz.estimators import (
         BayesianFMClassifier,
         BayesianFMRegressor,
@@ -109,7 +108,7 @@ _LAZY = {
     "regularizer_value": "fmviz.operators",
     "save": "fmviz.interactive",
     "show": "fmviz.interactive",
-    "to_expansion": "fmviz.engine.interactions.conversion",
+    "to_expansion": "fmviz.engine.interactions.weights",
     "why_not": "fmviz.choices",
 }
 

@@ -126,7 +126,7 @@ def test_a_pipe_is_read_up_to_the_limit(monkeypatch, command):
 
 
 def test_without_limits_the_free_memory_is_the_limit(file, monkeypatch, command):
-    monkeypatch.setattr("fmviz.lab.input_files.available_bytes", lambda: 1000.0)
+    monkeypatch.setattr("fmviz.lab.files.available_bytes", lambda: 1000.0)
     sentence = (
         f"'{file}' has {file.stat().st_size / 1000:.3g} kB, more than half of the free memory, 500 bytes."
     )

@@ -185,7 +185,7 @@ def test_modules_are_imported_by_name_alone():
 # ------------------------------------------------------------------------------------------- rooms of the lab
 
 ROOMS = (
-    *("values", "typography", "failure", "input_files", "places", "quotas", "confined", "contamination"),
+    *("values", "typography", "failure", "files", "quotas", "confined", "contamination"),
     *("datasets", "untrusted", "uploads", "catalog", "experiment", "runs", "runner", "store", "saved_model"),
     *("background", "interpretation", "search", "importing", "operators", "lessons", "papers"),
 )

@@ -113,7 +113,7 @@ def open_store(arguments: argparse.Namespace) -> RunStore:
 
 def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
     """Return a file of one's own as it was read, and its name; raises ValueError with a sentence."""
-    from fmviz.lab.input_files import STANDARD_INPUT, read_input
+    from fmviz.lab.files import STANDARD_INPUT, read_input
     from fmviz.lab.untrusted import read_confined
     from fmviz.tables.files import read
     from fmviz.tables.limits import LOCAL, SMALLER, UPLOADS

@@ -104,7 +104,7 @@ def _export(arguments: argparse.Namespace, store: RunStore) -> int:
 
 
 def _import(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.input_files import read_input
+    from fmviz.lab.files import read_input
     from fmviz.lab.store.archive import MOST_BYTES, import_runs
 
     new, known = import_runs(store, read_input(arguments.file, MOST_BYTES, "Export fewer runs at a time."))

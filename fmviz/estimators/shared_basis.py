@@ -15,7 +15,7 @@ from fmviz.engine.models import Model, get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.shared_basis.path import largest_strength
+from fmviz.engine.shared_basis.output_layer import largest_strength
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from fmviz.engine.target import Target

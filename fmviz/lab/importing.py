@@ -14,8 +14,7 @@ from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.starts.strengths import fill_strengths
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.input_files import read_input
-from fmviz.lab.places import data_folder
+from fmviz.lab.files import data_folder, read_input
 from fmviz.lab.runner import prepare
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Upload

@@ -17,7 +17,7 @@ from fmviz.engine.losses import get_loss, loss_of_outputs
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
-from fmviz.lab.input_files import read_input
+from fmviz.lab.files import read_input
 from fmviz.lab.store.packing import UNREADABLE, parameters_of
 from fmviz.tables.encoded import applied
 from fmviz.tables.encoder import TableEncoder

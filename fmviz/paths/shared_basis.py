@@ -9,7 +9,7 @@ import numpy as np
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.shared_basis.path import largest_strength
+from fmviz.engine.shared_basis.output_layer import largest_strength
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 

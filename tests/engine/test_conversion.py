@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 import fmviz
 from fmviz.engine.design import Design
-from fmviz.engine.interactions.conversion import to_expansion
-from fmviz.engine.interactions.weights import interactions_of
+from fmviz.engine.interactions.weights import interactions_of, to_expansion
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 

@@ -29,7 +29,7 @@ from fmviz.engine.penalties.operators import squared_norm
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import SOLVERS, _sweeping, pbcd, pcd
 from fmviz.engine.solvers.kernels import coefficients, entry_sweep
-from fmviz.engine.solvers.kernels.sample_weights import unit_weight
+from fmviz.engine.solvers.kernels.sweeps import unit_weight
 from fmviz.engine.solvers.stochastic import katyusha, monotone, psgd
 
 pytestmark = pytest.mark.needs_jit

@@ -26,11 +26,11 @@ from fmviz.engine.shared_basis.output_layer import (
     OutputLayer,
     descend,
     fista,
+    largest_strength,
     project,
     risk_and_slopes,
     whitened,
 )
-from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.shared_basis.selection import METHODS, random_directions, refined, select
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.target import Target

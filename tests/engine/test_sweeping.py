@@ -21,7 +21,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._anderson import Extrapolation, combine, note
 from fmviz.engine.solvers._sweeping import SweepingSolver
-from fmviz.engine.solvers.kernels.repeated import end_sweep
+from fmviz.engine.solvers.kernels.sweeps import end_sweep
 from fmviz.engine.solvers.pcd import PCD
 
 X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)

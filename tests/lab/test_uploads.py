@@ -24,7 +24,7 @@ from fmviz.lab.background import tasks
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.places import data_folder
+from fmviz.lab.files import data_folder
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
 from fmviz.lab.search.sweep_plan import SweepPlan

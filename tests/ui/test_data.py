@@ -13,8 +13,8 @@ from ui.driving import address, choose, click, metrics, page, press, run_here, w
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
+from fmviz.lab.files import data_folder
 from fmviz.lab.importing import import_upload
-from fmviz.lab.places import data_folder
 from fmviz.lab.search import averaged
 from fmviz.lab.uploads import library
 from fmviz.tables.limits import MOST_LEVELS

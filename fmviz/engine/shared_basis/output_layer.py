@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -20,7 +21,8 @@ from .._jit import cached_factory
 from ..losses import Separate, VectorLoss
 from ..penalties import Penalty
 from ..problem import Problem
-from .gradients import BasisGradient, activations, dual_vectors
+from .gradients import DUAL_ORDER, BasisGradient, activations, dual_vectors
+from .selection import select
 
 # Past steps that Anderson's acceleration combines.
 _PAST = 8
@@ -29,6 +31,8 @@ _PAST = 8
 _SWEEPS, _ROUGH, _KEPT = 100, 1e-3, 12
 # The sufficient share of a step's predicted decrease.
 _SHARE = 0.1
+# Of the fit with V = 0.
+_LARGEST_ACCURACY = 1e-9
 # The most steps, and those in one metric; the least curvature of a row there as a share of the mean, and the
 # regularisation.
 _STEPS, _AGE, _FLOOR, _JITTER = 500, 20, 0.1, 1e-10
@@ -378,3 +382,23 @@ def refit_output_layer(
             break
         before = now
     return T, w
+
+
+def largest_strength(problem: Problem) -> float:
+    """Return λ_max: the largest ‖g_h‖ found at the fit with V = 0.
+
+    From there on V = 0 is the optimum: exactly for ℓ1, for ℓ1/ℓ2 and ℓ1/ℓ∞ up to the search for h.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem of the model "shared_basis", with a penalty that makes rows of V zero; its λ is ignored.
+    """
+    w = np.zeros((problem.design.n_features, problem.target.n_outputs))
+    layer = OutputLayer(problem, w[:, :0], w)
+    start = np.zeros((layer.Z.shape[1], w.shape[1]))
+    T, _ = refit_output_layer(layer, start, w, partial(whitened, tol=_LARGEST_ACCURACY), _LARGEST_ACCURACY)
+    slopes = risk_and_slopes(problem, layer.Z @ T + layer.offset)[1]
+    gradient = BasisGradient(problem.design, slopes, layer.diagonal)
+    norms = select(gradient, DUAL_ORDER[problem.penalty.row_norm], "eigen", 1, np.random.default_rng(0))[1]
+    return float(norms.max(initial=0.0))

@@ -21,7 +21,7 @@ from ._saddle_escape import ESCAPE, SaddleEscape
 from .base import Solver, second_moments, working_loss
 from .kernels.coefficients import CoefficientStep, coefficient_change
 from .kernels.matrix_factorization import predict_pairs
-from .kernels.sample_weights import sample_weight, unit_weight
+from .kernels.sweeps import sample_weight, unit_weight
 
 
 @cached_factory()

@@ -10,7 +10,7 @@ from fmviz.engine.losses import LOSSES
 from fmviz.engine.losses.majoriser import typical_size
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.schedule import STRENGTHS
-from fmviz.engine.shared_basis.path import largest_strength
+from fmviz.engine.shared_basis.output_layer import largest_strength
 from fmviz.engine.starts.strengths import References
 from fmviz.engine.starts.zero_threshold import why_no_threshold, zero_threshold
 from fmviz.lab.experiment import Experiment

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
-from fmviz.engine.interactions.conversion import to_expansion
+from fmviz.engine.interactions.weights import to_expansion
 from fmviz.engine.models import Lifted, PolynomialNetwork
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem

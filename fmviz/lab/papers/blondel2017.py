@@ -18,7 +18,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.gradients import BasisGradient
-from fmviz.engine.shared_basis.path import largest_strength
+from fmviz.engine.shared_basis.output_layer import largest_strength
 from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target

@@ -16,7 +16,7 @@ import numpy as np
 
 from fmviz.engine.models import get_model
 from fmviz.lab.experiment import SPECS, Experiment, suggested
-from fmviz.lab.input_files import read_input
+from fmviz.lab.files import read_input
 from fmviz.lab.runs.program import opening
 from fmviz.lab.values import plain, to_python, to_toml
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fmviz.lab.places import default_path
+from fmviz.lab.files import default_path
 from fmviz.lab.store.database import StoreError
 from fmviz.lab.store.runs import AtWorkError, RunStore, new_id, store
 from fmviz.lab.store.stored_run import (

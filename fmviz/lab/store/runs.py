@@ -14,7 +14,7 @@ from pathlib import Path
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment, name_of
-from fmviz.lab.places import default_path
+from fmviz.lab.files import default_path
 from fmviz.lab.runs.provenance import versions
 from fmviz.lab.store.database import Database, StoreError, insert
 from fmviz.lab.store.packing import (

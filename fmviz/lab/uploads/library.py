@@ -25,7 +25,7 @@ from fmviz.engine.drive import never
 from fmviz.engine.memory import array_bytes
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.readers import Files
-from fmviz.lab.places import data_folder
+from fmviz.lab.files import data_folder
 from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.untrusted import describe_confined, encode_confined
 from fmviz.lab.uploads import is_upload

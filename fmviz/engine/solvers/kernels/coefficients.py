@@ -12,7 +12,7 @@ from ...parameters import Parameters
 from ...penalties.operators.thresholds import soft
 from ...problem import Problem
 from ..base import working_loss
-from .sample_weights import sample_weight, unit_weight
+from .sweeps import sample_weight, unit_weight
 
 # The square of a relative rounding error, with a margin for long sums.
 NOISE = 1e-28

@@ -18,7 +18,7 @@ from ...losses import ScalarLoss
 from ...models.columns import EntryColumnView
 from ...penalties import EntryView
 from .coefficients import NOISE
-from .repeated import end_sweep
+from .sweeps import end_sweep
 
 _MOST_STEPS = 500
 

@@ -17,8 +17,8 @@ from ...memory import aligned_copy
 from ...penalties import EntryView, RowView
 from ...penalties.operators.thresholds import norm
 from .coefficients import NOISE
-from .repeated import end_sweep
 from .row_sweep import row_minimum
+from .sweeps import end_sweep
 
 _FOUR = 4
 # The number of derivatives computed together.

@@ -11,7 +11,7 @@ from ...models.columns import RowColumnsView
 from ...penalties import RowView
 from ...penalties.operators.thresholds import norm
 from .coefficients import BEYOND, NOISE
-from .repeated import end_sweep
+from .sweeps import end_sweep
 
 # Numbers in a cache line.
 _LINE = 8

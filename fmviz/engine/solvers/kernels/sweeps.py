@@ -1,4 +1,4 @@
-"""The common protocol of kernels that make several sweeps in one call.
+"""Parts of all kernels of sweeps: sample weights, and the end of one of several sweeps in a call.
 
 With several sweeps a call, threads seldom wait for the interpreter's lock. Each kernel of sweeps has the loop
 in its own source, since a sweep that a loop calls would be compiled twice. Its first arguments are the
@@ -31,3 +31,13 @@ def end_sweep(outcomes, sweep, P, moved):
     for i in range(P.size):
         bits = max(bits, size_bits(P[i]))
     return moved / max(from_bits(bits), moved) if moved > 0.0 else 0.0
+
+
+@jitable
+def unit_weight(weights, n):
+    return 1.0
+
+
+@jitable
+def sample_weight(weights, n):
+    return weights[n]

@@ -1,4 +1,4 @@
-"""Read files and pipes up to a size limit, and refuse devices."""
+"""Where runs and uploads are kept; files and pipes read up to a size limit, devices refused."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import stat
 import sys
 from pathlib import Path
+
+import platformdirs
 
 from fmviz.engine.memory import available_bytes, in_words
 
@@ -54,3 +56,16 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
         memory = "half of the free memory, " if limit == room else ""
         raise ValueError(f"{name} has {size}more than {memory}{in_words(limit)}. {advice}".rstrip())
     return bytes(data)
+
+
+def default_path() -> Path:
+    """Return the path of the run store: ``FMVIZ_STORE``, or a file in the user's data directory."""
+    named = os.environ.get("FMVIZ_STORE")
+    usual = Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
+    return Path(named).expanduser() if named else usual
+
+
+def data_folder() -> Path:
+    """Return the folder of uploads, ``runs-data`` beside ``runs.sqlite``; it may not exist yet."""
+    store = default_path()
+    return store.with_name(f"{store.stem}-data")
