@@ -75,14 +75,14 @@ class Topic:
         self.generation = ""
         self.body = b""
         self._sent: tuple[int, str, str, tuple[str, ...], bytes] = (0, "", "{}", (), b"")
-        self._refreshed = -float("inf")
+        self.refreshed = -float("inf")
         self.asking: dict[_Browser, Asked] = {}
 
     def update(self, now: float) -> None:
         """Bring it up to date, if the last time is long enough ago."""
-        if now - self._refreshed < PERIOD:
+        if now - self.refreshed < PERIOD:
             return
-        self._refreshed = now
+        self.refreshed = now
         try:
             changed = self._refresh(self)
         except Exception:
@@ -177,8 +177,10 @@ class Channel:
                         if asked.number != topic.number:
                             del topic.asking[browser]
                             browser.notify(topic, asked)
+            # Until the next of them is due, or somebody asks.
+            due = min(topic.refreshed for topic in watched) + PERIOD - time.monotonic()
             with self._changed:
-                self._changed.wait(PERIOD / 4)
+                self._changed.wait(max(0.001, due))
 
     async def serve(self, socket: WebSocket) -> None:
         """Send a browser what it asks for, until it leaves."""

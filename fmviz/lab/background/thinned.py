@@ -67,7 +67,7 @@ def thin(parameters: Parameters, most: int = EXACT_FEATURES) -> Any:
     dropped = max(0, rows.size - most)
     if dropped:
         rows = np.sort(rows[np.argsort(-np.abs(P[rows]).max(axis=1), kind="stable")[:most]])
-    return Thinned(P[rows].copy(), P.shape[0], rows, dropped, parameters.coefficients, V)
+    return Thinned(P[rows], P.shape[0], rows, dropped, parameters.coefficients, V)
 
 
 @dataclass(frozen=True, eq=False)

@@ -228,7 +228,7 @@ def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
 
 def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
     """Return the panel of learned weights, with a frame for each epoch."""
-    records = {record["epoch"]: record for record in view.history}
+    records = {} if look is None else {record["epoch"]: record for record in view.history}
     drawn = [
         picture(frame.thinned, frame.key, _caption(frame, records, look, view), look) for frame in frames
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class Scene:
     mark: Mark | None = None
     clickable: bool = False
 
-    @property
+    @cached_property
     def drawn(self) -> bool:
         """Whether the run has parameters that can be drawn."""
         view = self.view
