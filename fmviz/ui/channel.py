@@ -177,10 +177,9 @@ class Channel:
                         if asked.number != topic.number:
                             del topic.asking[browser]
                             browser.notify(topic, asked)
-            # Until the next of them is due, or somebody asks.
-            due = min(topic.refreshed for topic in watched) + PERIOD - time.monotonic()
             with self._changed:
-                self._changed.wait(max(0.001, due))
+                # Until the next of them is due, or somebody asks.
+                self._changed.wait(max(0.001, min(t.refreshed for t in watched) + PERIOD - time.monotonic()))
 
     async def serve(self, socket: WebSocket) -> None:
         """Send a browser what it asks for, until it leaves."""
