@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import fmviz
+from fmviz.engine.drive import never
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.runner import Run
 from fmviz.lab.store import store
@@ -84,14 +85,9 @@ def stored():
         lambda_p=1e-4,
         lambda_sparse=1e-5,
     )
-    run = Run.prepare(experiment)
-    snapshots = [*run.snapshots()]
     recorder = Recorder(store, experiment)
-    recorder.prepared(run.dataset)
-    for snapshot in snapshots:
-        recorder.add(snapshot)
-    recorder.end("epochs", "Stopped at the limit.")
-    return store().get(recorder.run), snapshots
+    snapshots = [*recorder.snapshots(lambda: Run.prepare(experiment), never)]
+    return store().get(recorder.id), snapshots
 
 
 def test_runs_are_drawn_from_estimators_snapshots_records_and_the_store(machine, stored):
@@ -173,6 +169,12 @@ def test_several_outputs_and_samples_have_their_strongest_pairs():
 def test_runs_and_snapshots_have_a_table(stored):
     run, snapshots = stored
     shown = replace(run, title="<b>mine</b>")._repr_html_()
-    for words in ("&lt;b&gt;mine&lt;/b&gt;", "flights", "rank 3", "TI; λ = 1e-05", "Stopped at the limit."):
+    for words in (
+        "&lt;b&gt;mine&lt;/b&gt;",
+        "flights",
+        "rank 3",
+        "TI; λ = 1e-05",
+        "Stopped at the limit of 5 epochs",
+    ):
         assert words in shown
     assert f"{snapshots[-1].objective:.6g}" in snapshots[-1]._repr_html_()

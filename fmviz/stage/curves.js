@@ -59,7 +59,7 @@ class Chart {
     const rect = this.svg.getBoundingClientRect();
     const part = (event.clientX - rect.left - INSET.left) / (rect.width - INSET.left - INSET.right);
     const { xs } = this.numbers(this.readouts[0].one);
-    const at = this.first + Math.max(0, Math.min(1, part)) * this.breadth;
+    const at = this.first + within(part, 1) * this.breadth;
     if (xs.length) this.owner.point(xs[nearest(xs, this.spec.xlog ? 10 ** at : at)]);
   }
 

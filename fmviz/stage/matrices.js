@@ -46,9 +46,7 @@ function level(value, top) {
 }
 
 function factorCodes(q, scale) {
-  const out = new Int8Array(q.length);
-  for (let i = 0; i < q.length; i++) if (q[i] !== 0) out[i] = level(q[i], scale);
-  return out;
+  return Int8Array.from(q, (value) => (value === 0 ? 0 : level(value, scale)));
 }
 
 // Which columns each row uses, as words of 31 bits: two rows interact iff their words meet.
@@ -90,33 +88,24 @@ function gramCodes(q, n, k, scale, beyond) {
 }
 
 function rescaled(codes, own, scale) {
-  const out = new Int8Array(codes.length);
-  for (let i = 0; i < codes.length; i++) {
-    const c = codes[i];
-    out[i] = c === 0 || c === SKIP ? c : level((c / LEVELS) * own, scale);
-  }
-  return out;
+  return codes.map((c) => (c === 0 || c === SKIP ? c : level((c / LEVELS) * own, scale)));
 }
 
 // Where cells are smaller than a pixel a tile shows its largest magnitude: no non-zero is ever dropped.
 function pooled(codes, n, m, fr, fc) {
-  if (fr === 1 && fc === 1) return { codes, n, m };
-  const rows = Math.ceil(n / fr);
+  if (fr === 1 && fc === 1) return codes;
   const cols = Math.ceil(m / fc);
-  const out = new Int8Array(rows * cols).fill(SKIP);
+  const out = new Int8Array(Math.ceil(n / fr) * cols).fill(SKIP);
   for (let i = 0; i < n; i++)
     for (let j = 0; j < m; j++) {
       const at = ((i / fr) | 0) * cols + ((j / fc) | 0);
       const c = codes[i * m + j];
       if (c !== SKIP && (out[at] === SKIP || Math.abs(c) > Math.abs(out[at]))) out[at] = c;
     }
-  return { codes: out, n: rows, m: cols };
+  return out;
 }
 
-function nonzero(codes) {
-  for (let i = 0; i < codes.length; i++) if (codes[i] !== 0 && codes[i] !== SKIP) return true;
-  return false;
-}
+const nonzero = (codes) => codes.some((c) => c !== 0 && c !== SKIP);
 
 function number(value, digits = 4) {
   if (value === 0) return "0";
@@ -127,6 +116,7 @@ function number(value, digits = 4) {
 }
 
 const grouped = (n) => n.toLocaleString("en-US");
+const within = (x, most) => Math.max(0, Math.min(most, x));
 
 // ---- colours ----
 
@@ -316,10 +306,10 @@ function frameAt(frames, position) {
   if (byText >= 0) return byText;
   const wanted = numeric(position.text);
   const numbers = frames.map(({ key }) => numeric(key));
-  if (numbers.includes(wanted) && wanted === wanted) return numbers.indexOf(wanted);
+  if (numbers.includes(wanted)) return numbers.indexOf(wanted);
   if (position.nearest && wanted === wanted)
     return Math.max(0, numbers.filter((x) => x <= wanted).length - 1);
-  return position.count === frames.length ? Math.min(last, Math.max(0, position.index)) : -1;
+  return position.count === frames.length ? within(position.index, last) : -1;
 }
 
 // ---- pictures ----
@@ -409,20 +399,18 @@ class Picture {
   draw(codes, table) {
     const small = pooled(codes, this.n, this.m, this.rowPool, this.colPool);
     const words = new Uint32Array(this.image.data.buffer);
-    for (let i = 0; i < words.length; i++) words[i] = table[small.codes[i] + 128];
+    for (let i = 0; i < words.length; i++) words[i] = table[small[i] + 128];
     this.context.putImageData(this.image, 0, 0);
   }
 
   // The cell under a pointer as half-open ranges of rows and columns; the nearest one with `near`.
   cell(event, near = false) {
     const rect = this.canvas.getBoundingClientRect();
-    let col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
-    let row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
-    if (near) {
-      col = Math.min(this.canvas.width - 1, Math.max(0, col));
-      row = Math.min(this.canvas.height - 1, Math.max(0, row));
-    }
-    if (col < 0 || row < 0 || col >= this.canvas.width || row >= this.canvas.height) return null;
+    const { width, height } = this.canvas;
+    let col = Math.floor(((event.clientX - rect.left) / rect.width) * width);
+    let row = Math.floor(((event.clientY - rect.top) / rect.height) * height);
+    if (near) [col, row] = [within(col, width - 1), within(row, height - 1)];
+    if (col < 0 || row < 0 || col >= width || row >= height) return null;
     const range = (at, pool, first, size) => [first + at * pool, first + Math.min(size, (at + 1) * pool)];
     return {
       rows: range(row, this.rowPool, this.top, this.n),
@@ -438,7 +426,7 @@ class Picture {
       if (!range) return;
       const place = (given, first, size, pool, pixels) =>
         (given || [first, first + size])
-          .map((x) => Math.max(0, Math.min(size, x - first)))
+          .map((x) => within(x - first, size))
           .map((x) => Math.ceil(x / pool) * pixels);
       const [top, bottom] = place(range.rows, this.top, this.n, this.rowPool, this.rowPixels);
       const [left, right] = place(range.cols, this.left, this.m, this.colPool, this.colPixels);
@@ -983,7 +971,7 @@ class View {
     const { rows, cols, n, m } = panel.window;
     const around = ([low, high], at, size) => {
       const length = Math.max(2, Math.min(size, Math.ceil((high - low) / factor)));
-      const first = Math.max(0, Math.min(size - length, Math.round((at[0] + at[1] - length) / 2)));
+      const first = within(Math.round((at[0] + at[1] - length) / 2), size - length);
       return [first, first + length];
     };
     this.zoom({ rows: around(rows, cell.rows, n), cols: around(cols, cell.cols, m), n, m });
@@ -1013,9 +1001,8 @@ class View {
     if (!move && event.key !== "Enter") return;
     event.preventDefault();
     const [row, column] = panel.cursor || [0, 0];
-    const within = (at, count) => Math.max(0, Math.min(count - 1, at));
     const [down, right] = panel.cursor && move ? move : [0, 0];
-    panel.cursor = [within(row + down, rows), within(column + right, columns)];
+    panel.cursor = [within(row + down, rows - 1), within(column + right, columns - 1)];
     const rect = picture.canvas.getBoundingClientRect();
     const point = {
       clientX: rect.left + ((panel.cursor[1] + 0.5) / columns) * rect.width,

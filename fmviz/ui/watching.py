@@ -28,8 +28,10 @@ Words = Callable[[TaskView], tuple[str, float | None]]
 
 def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
     """Say how many fits of a task there are, of a total where that is known, and what goes on now."""
-    words = f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}"
-    return words, done / total if total else None
+    return (
+        f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}",
+        done / total if total else None,
+    )
 
 
 def _fits(done: int, total: int) -> str:
@@ -38,10 +40,9 @@ def _fits(done: int, total: int) -> str:
 
 def pace(view: TaskView, done: int, total: int) -> str:
     """Return how long a task has been at work, and how long the rest takes at the pace so far."""
-    spent = f"{view.elapsed:.0f} s"
     if not 0 < done < total or view.elapsed < _PATIENCE:
-        return spent
-    return f"{spent}, {duration(view.elapsed * (total - done) / done)} left"
+        return f"{view.elapsed:.0f} s"
+    return f"{view.elapsed:.0f} s, {duration(view.elapsed * (total - done) / done)} left"
 
 
 def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
@@ -49,8 +50,8 @@ def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
     if view.state is TaskState.FAILED:
         failure(view)
     elif not view.state.active:
-        stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
-        st.caption(f"{stopped}{_fits(done, total)} in {view.elapsed:.0f} s.{end}")
+        words = f"{_fits(done, total)} in {view.elapsed:.0f} s.{end}"
+        st.caption(f"Stopped: {words}" if view.state is TaskState.STOPPED else words)
 
 
 def failure(view: TaskView) -> None:
@@ -71,12 +72,15 @@ def watch(
 
     The page is drawn again at its end, and with every new one of the `parts` that are counted.
     """
-    until = time.monotonic() + _FIRST_RESULT
+    active, until = task.state.active, time.monotonic() + _FIRST_RESULT
     while task.state.active and not task.view().items and time.monotonic() < until:
         time.sleep(0.01)
     view = task.view()
     if view.state.active:
         _follow(view, task, words, parts)
+    elif active:
+        # Buttons above were drawn while it was at work.
+        st.rerun()
     draw(view)
 
 
