@@ -246,7 +246,7 @@ class _Machine:
     def present(self) -> tuple[Parameters, np.random.Generator, int, float]:
         """Return the present parameters and the generator, and the epochs and seconds so far."""
         here = self.method.parameters() if self._has_moved else self._start
-        return here, self._rng, self._epoch, self._seconds
+        return without_rounding(self.problem, here), self._rng, self._epoch, self._seconds
 
     def _begin(self, parameters: Parameters) -> None:
         """Start the solver."""
@@ -259,7 +259,8 @@ class _Machine:
         strengths = self._schedule.after(self._epoch)
         if all(getattr(self.problem, name) == value for name, value in strengths.items()):
             return
-        here = self.method.parameters()
+        # As at an end, from which a run goes on with other strengths.
+        here = without_rounding(self.problem, self.method.parameters())
         self.method.close()
         self.problem = self.problem.at(**strengths)
         self.method = self._solver.on(self.problem)
