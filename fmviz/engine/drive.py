@@ -414,8 +414,10 @@ def _status(target: Target, each: Sequence[Status | None], epoch: int) -> Status
         return worst
     message = f"All {len(each)} outputs converged, the last one after {epochs_in_words(epoch)}."
     if not worst.converged:
-        which = target.in_words([c for c, status in enumerate(ends) if not status.converged])
-        message = f"{which} of {len(each)} did not converge. {worst.message}"
+        failed = [c for c, status in enumerate(ends) if not status.converged]
+        some = f"{target.in_words(failed)} of {len(each)} did not converge."
+        none = f"None of the {len(each)} outputs converged."
+        message = f"{some if len(failed) < len(each) else none} {worst.message}"
     return replace(worst, message=message)
 
 

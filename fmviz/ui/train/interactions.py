@@ -153,8 +153,12 @@ def draw_notes(view: JobView) -> None:
         letter = view.machine.notation.matrix
         st.info(
             f"**{letter} is {how} zero.** That is a stationary point of every factorization machine, and a "
-            "strong regularizer drives a small start into it for good. Lower λ or λₚ, or raise the scale of "
-            "the start, and press Play.",
+            "strong regularizer drives a small start into it for good. "
+            + (
+                "Forget the changes of λ, below the curves, and press Play."
+                if view.experiment.changes
+                else "Lower λ or λₚ, or raise the scale of the start, and press Play."
+            ),
             icon=":material/lightbulb:",
         )
 

@@ -272,7 +272,7 @@ def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: T
         if loading is None or not loading.state.active:
             return None
         topic = channel.topic(("loading", loading.id), partial(_loads, loading.id))
-    elif not scene.run.state.active:
+    elif scene.run.state.ended:
         return None
     else:
         chosen = {name: settings[name] for name in _CHOSEN}

@@ -409,5 +409,8 @@ def _impossible(settings: Settings, reason: str, experiment: Experiment) -> None
 def _stale_words(job: Job, experiment: Experiment) -> str:
     old, new = job.experiment.to_dict(), experiment.to_dict()
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    shown = ", ".join(f"`{plain(name)}`" for name in changed[:4]) + (" …" if len(changed) > 4 else "")
+    shown = ", ".join(
+        ["the changes of λ" if name == "changes" else f"`{plain(name)}`" for name in changed[:4]]
+        + ["…"] * (len(changed) > 4)
+    )
     return f"Settings changed since this run: {shown}. Press **Play** or **Reset** to take them over."

@@ -86,11 +86,13 @@ def draw_schedule(settings: Settings, experiment: Experiment) -> None:
     if not experiment.changes:
         return
     with st.container(key="train_schedule", gap="xsmall"):
-        words = change_words(experiment, experiment.changes[-1].epoch)
-        said = " · ".join(f"after epoch {epoch:,}: {plain(text)}" for epoch, text in words.items())
         st.caption(
-            f":material/timeline: Changes on the way: {said}. The objective of an epoch belongs to the "
-            "strengths of that epoch."
+            ":material/timeline: Changes on the way: "
+            + " · ".join(
+                f"after epoch {epoch:,}: {plain(text)}"
+                for epoch, text in change_words(experiment, experiment.changes[-1].epoch).items()
+            )
+            + ". The objective of an epoch belongs to the strengths of that epoch."
         )
         widgets.action(
             settings,
