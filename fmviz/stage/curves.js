@@ -99,9 +99,10 @@ class Chart {
     rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, across));
     // Words stand at the bottom, on the first line that is free there; the least value is on the lowest.
     const free = [44, 0];
-    for (const [epoch, words] of marks) {
-      const at = across(this.owner.where(epoch));
-      draw("line", { x1: at, x2: at, y1: 0, y2: CHART_HEIGHT, class: "change" }, this.svg);
+    const places = marks.map(([epoch]) => across(this.owner.where(epoch)));
+    for (const x1 of places) draw("line", { x1, x2: x1, y1: 0, y2: CHART_HEIGHT, class: "change" }, this.svg);
+    for (const [i, at] of places.entries()) {
+      const words = marks[i][1];
       const wide = 6 * words.length;
       const left = at + wide > width ? at - wide : at + 3;
       const line = free.findIndex((end) => end <= left);
