@@ -226,6 +226,7 @@ def page(
     *,
     start: int | None = None,
     charts: Sequence[Any] = (),
+    notes: Sequence[str] = (),
     program: str = "",
 ) -> str:
     """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start."""
@@ -244,13 +245,19 @@ def page(
         start=start,
     )
     chosen = [PENALTIES[name] for name in panels]
-    meant = [f"{penalty.label}, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]
+    compared = any(isinstance(frame, ClassesFrame) for frames in panels.values() for frame in frames)
     messages = [
-        f"On {dataset.title}, every cell is the weight of a pair of features, or what it is in truth.",
-        " ".join(meant).replace("*", ""),
+        f"On {dataset.title}, every cell is "
+        + ("whether the model uses a pair, and whether the truth does." if compared else "a pair's weight."),
+        *notes,
+        " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for).replace("*", ""),
     ]
-    own = {name: value for name, value in base.to_dict().items() if name not in ("lambda_sparse", "solver")}
-    settings = report.listed_settings({**own, "regularizer": ", ".join(each.label for each in chosen)})
+    settings = report.listed_settings(
+        {
+            **{n: value for n, value in base.to_dict().items() if n not in ("lambda_sparse", "solver")},
+            "regularizer": ", ".join(each.label for each in chosen),
+        }
+    )
     return report.page(title, messages, [("", picture)], settings=settings, program=program)
 
 

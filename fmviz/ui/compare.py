@@ -202,7 +202,7 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
     if table["nearest"].any():
         low, high = accept
         st.caption(
-            f"Hatched: {plain(' and '.join(table['label'][table['nearest']]))} cannot use {low:,} to "
+            f"Hatched: {plain(', '.join(table['label'][table['nearest']]))} cannot use {low:,} to "
             f"{high:,} interactions here. The nearest number that was reached is shown."
         )
     shown = ["label", "λ", "interactions", "Features", "value", "F1", "Fits"]
@@ -222,7 +222,15 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
         },
     )
     if view.state is TaskState.FINISHED:
-        make = partial(arena.page, "Regularizers at equal sparsity", experiment, pictures)
+        notes = [
+            *(
+                f"{row['label']}: {row['interactions']:,} interactions at λ = {row['λ']:.4g}, {metric.label} "
+                f"{row['value']:.4g}" + (f", F1 of pairs {row['F1']:.3f}." if row["F1"] == row["F1"] else ".")
+                for row in table.to_dict("records")
+            ),
+            *(f"{PENALTIES[n].label}: {fit.message}" for n, fit in last.items() if fit.status == "nearest"),
+        ]
+        make = partial(arena.page, "Regularizers at equal sparsity", experiment, pictures, notes=notes)
         widgets.save_page("compare_duel_page", make, "equal-sparsity")
     for name, fit in last.items():
         if fit.status == "nearest":
