@@ -247,8 +247,9 @@ def page(
     chosen = [PENALTIES[name] for name in panels]
     compared = any(isinstance(frame, ClassesFrame) for frames in panels.values() for frame in frames)
     messages = [
-        f"On {dataset.title}, every cell is "
-        + ("whether the model uses a pair, and whether the truth does." if compared else "a pair's weight."),
+        f"On {dataset.title}, every cell is the weight of a pair of features."
+        if not compared
+        else f"On {dataset.title}, every cell tells whether model and truth use a pair.",
         *notes,
         " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for).replace("*", ""),
     ]
