@@ -100,8 +100,13 @@ def _strength(settings: Settings, job: Job | None, name: str, symbol: str, term:
     if job is not None and job.goes_on:
         draw_now(settings, job, name)
         return
-    words = f"The objective holds {term}, without a ½ in front."
-    widgets.scale(settings, name, f"Strength ${symbol}$ of {of or term.partition(' ')[2]}", help=words)
+    first = ", at first" * any(change.name == name for change in settings["changes"])
+    widgets.scale(
+        settings,
+        name,
+        f"Strength ${symbol}$ of {of or term.partition(' ')[2]}{first}",
+        help=f"The objective holds {term}, without a ½ in front.",
+    )
 
 
 def _sparsity(settings: Settings, job: Job | None, model: Model) -> None:
