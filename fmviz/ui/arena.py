@@ -245,10 +245,9 @@ def page(
         start=start,
     )
     chosen = [PENALTIES[name] for name in panels]
-    compared = any(isinstance(frame, ClassesFrame) for frames in panels.values() for frame in frames)
     messages = [
         f"On {dataset.title}, every cell is the weight of a pair of features."
-        if not compared
+        if not any(isinstance(frame, ClassesFrame) for frames in panels.values() for frame in frames)
         else f"On {dataset.title}, every cell tells whether model and truth use a pair.",
         *notes,
         " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for).replace("*", ""),

@@ -200,15 +200,16 @@ def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, 
         with right:
             arena.draw_panels(pictures, dataset, "compare_duel_view", _DUEL_HEIGHT)
     if table["nearest"].any():
-        low, high = accept
         st.caption(
-            f"Hatched: {plain(', '.join(table['label'][table['nearest']]))} cannot use {low:,} to "
-            f"{high:,} interactions here. The nearest number that was reached is shown."
+            f"Hatched: {plain(', '.join(table['label'][table['nearest']]))} cannot use {accept[0]:,} to "
+            f"{accept[1]:,} interactions here. The nearest number that was reached is shown."
         )
-    shown = ["label", "λ", "interactions", "Features", "value", "F1", "Fits"]
     number = st.column_config.NumberColumn
     st.dataframe(
-        table[[c for c in shown if c != "F1" or table["F1"].notna().any()]],
+        table,
+        column_order=["label", "λ", "interactions", "Features", "value"]
+        + ["F1"] * bool(table["F1"].notna().any())
+        + ["Fits"],
         hide_index=True,
         key="compare_duel_table",
         column_config={

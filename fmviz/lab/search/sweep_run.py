@@ -95,9 +95,13 @@ def carry_out(
     sweep = sweep or secrets.token_urlsafe(6)
     with store.database.write() as connection:
         if connection.execute("SELECT id FROM sweeps WHERE id = ?", (sweep,)).fetchone() is None:
-            declaration = json.dumps(plan.to_dict())
             insert(
-                connection, "sweeps", id=sweep, created=time.time(), title=plan.title, declaration=declaration
+                connection,
+                "sweeps",
+                id=sweep,
+                created=time.time(),
+                title=plan.title,
+                declaration=json.dumps(plan.to_dict()),
             )
     known = results(plan, store)
     for index, run in known.items():
@@ -115,8 +119,10 @@ def carry_out(
         # Closed here and not by the collector of garbage: that ends the workers.
         with closing(ends):
             for i, end in ends:
-                name = store.begin(cells[i], origin="sweep", sweep=sweep)
-                store.grow(name, end)
+                # Together: where the process is killed, all of a run is there or nothing.
+                with store.database.write():
+                    name = store.begin(cells[i], origin="sweep", sweep=sweep)
+                    store.grow(name, end)
                 yield Fitted(todo[i], store.get(name), fresh=True)
                 if should_stop():
                     return

@@ -152,9 +152,12 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Enter an exclusive write transaction; commit at the end, or roll back on an error."""
+        """Enter an exclusive write transaction, which the outermost commits, or rolls back on an error."""
         with self._lock, self._in_words():
             connection = self._connection("writing")
+            if connection.in_transaction:
+                yield connection
+                return
             self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
             try:
                 yield connection
