@@ -89,7 +89,7 @@ class Picture:
         """Encode the picture for the module."""
         played = any(len(panel.frames) > 1 for panel in self.panels)
         columns = names_in(self.charts, self.x) if self.history else []
-        word, tone, sentence = self.state
+        (word, tone, sentence), names = self.state, self.names or None
         stage = {
             "state": {"word": word, "tone": tone, "sentence": sentence},
             "numbers": None,
@@ -106,9 +106,10 @@ class Picture:
             "rows": [row_of(record, columns) for record in self.history],
         }
         return encode_view(
-            self.panels,
+            # Rows and columns of codes are features, as well.
+            [replace(panel, row_labels=names, col_labels=names) for panel in self.panels],
             show="gram",
-            feature_names=self.names or None,
+            feature_names=names,
             gram_scale=self.scale,
             columns=len(self.panels) or None,
             min_width=170,
@@ -137,7 +138,7 @@ def _strength(frame: Frame) -> np.ndarray:
         size = np.square(np.asarray(frame.values)).sum(axis=1)
     else:
         codes = np.asarray(frame.codes, dtype=float)
-        size = np.where(codes == NOT_AN_INTERACTION, 0.0, np.abs(codes)).sum(axis=1)
+        size = np.where(codes == NOT_AN_INTERACTION, 0.0, np.square(codes)).sum(axis=1)
     return np.asarray(size / (size.max(initial=0.0) or 1.0))
 
 
@@ -147,8 +148,7 @@ def _restricted(panel: Panel, features: np.ndarray) -> Panel:
             return replace(frame, values=np.asarray(frame.values)[features])
         return replace(frame, codes=np.asarray(frame.codes)[np.ix_(features, features)])
 
-    labels = None if panel.row_labels is None else [panel.row_labels[j] for j in features]
-    return replace(panel, frames=[*map(cut, panel.frames)], row_labels=labels, col_labels=labels)
+    return replace(panel, frames=[*map(cut, panel.frames)])
 
 
 # ------------------------------------------------------------------------------------------------- curves
