@@ -44,6 +44,8 @@ class Picture:
         A word, its tone and a sentence on a run.
     turn : int
         Rises with every picture in the place of another.
+    total : int
+        How many frames there were, if not all are in the panels.
     omitted : str
         What has been left out already.
     """
@@ -58,6 +60,7 @@ class Picture:
     start: int | None = None
     state: tuple[str, str, str] = ("", "", "")
     turn: int = 0
+    total: int = 0
     omitted: str = ""
 
     def reduced(self, frames: int = MOST_FRAMES) -> tuple[Picture, str]:
@@ -71,7 +74,8 @@ class Picture:
                 replace(panel, frames=[panel.frames[at] for at in kept]) if len(panel.frames) > 1 else panel
                 for panel in panels
             ]
-            words.append(f"{len(kept):,} of {most:,} {self.along} are here, evenly spread.")
+        if len(kept) < (total := max(most, self.total)) and most > 1:
+            words.append(f"{len(kept):,} of {total:,} {self.along} are here, evenly spread.")
         if len(names) > MOST_FEATURES and panels:
             learned = [panel for panel in panels if panel.color and not panel.classes] or panels
             strength = np.sum([_strength(frame) for panel in learned for frame in panel.frames], axis=0)
@@ -79,7 +83,10 @@ class Picture:
             used = int(np.count_nonzero(strength))
             features = np.sort(order[strength[order] > 0] if used else order)
             words.append(strongest_words(features.size, used, len(names)))
-            panels = [_restricted(panel, features) for panel in panels]
+            panels = [
+                replace(panel, frames=[_restricted(frame, features) for frame in panel.frames])
+                for panel in panels
+            ]
             names = [names[j] for j in features]
         history = [self.history[at] for at in evenly(len(self.history), _MOST_ROWS)]
         picture = replace(self, panels=panels, names=names, history=history, start=start)
@@ -142,13 +149,10 @@ def _strength(frame: Frame) -> np.ndarray:
     return np.asarray(size / (size.max(initial=0.0) or 1.0))
 
 
-def _restricted(panel: Panel, features: np.ndarray) -> Panel:
-    def cut(frame: Frame) -> Frame:
-        if isinstance(frame, FactorFrame):
-            return replace(frame, values=np.asarray(frame.values)[features])
-        return replace(frame, codes=np.asarray(frame.codes)[np.ix_(features, features)])
-
-    return replace(panel, frames=[*map(cut, panel.frames)])
+def _restricted(frame: Frame, features: np.ndarray) -> Frame:
+    if isinstance(frame, FactorFrame):
+        return replace(frame, values=np.asarray(frame.values)[features])
+    return replace(frame, codes=np.asarray(frame.codes)[np.ix_(features, features)])
 
 
 # ------------------------------------------------------------------------------------------------- curves
