@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from fmviz.engine.interactions.weights import Interactions
 from fmviz.engine.models import MODELS
 from fmviz.estimators import OrdinalRegressor
 from fmviz.estimators.bayesian import BayesianFM
@@ -178,10 +179,10 @@ def _of_machine(machine: Any) -> Picture:
 
 def _fit_of(machine: Any, output: Any) -> tuple[Any, list[tuple[str, Any, int]]]:
     """Return the model and the fit of an output; of samples, their mean weights."""
-    d = machine.n_features_in_
     if isinstance(machine, BayesianFM):
-        return MODELS["fm"], [("", Thinned(machine.pair_weights(output).matrix(), d), 0)]
-    model, parameters, *_ = machine.fit_of(output)
+        W = Interactions.of(machine.posterior_of(output).mean_factors()).matrix()
+        return MODELS["fm"], [("", Thinned(W, len(W)), 0)]
+    (model, parameters, *_), d = machine.fit_of(output), machine.n_features_in_
     return model, [("", parameters.replace(P=parameters.P[:d], w=parameters.w[:d]), 0)]
 
 

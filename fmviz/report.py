@@ -351,7 +351,7 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
         for metric in curves.metrics_in(last)[:1]:
             plots[metric.label] = curves.prediction(metric, f"validation_{metric.name}" in last)
         charts = [chart_of(name, plot) for name, plot in plots.items() if plot[0].curves[0].column in last]
-    panels, features, words = [], np.arange(0), ""
+    panels, features, words = list[Panel](), np.arange(0), ""
     drawn = [
         (
             each.output or "Learned",
@@ -436,9 +436,9 @@ def learned(
         frames: list[FactorFrame | CodesFrame] = []
         for key, x, count, pairs in fits:
             weight, used_pairs = pairs.among(features, features)
-            shown = total = np.count_nonzero(used_pairs) // 2
+            shown = total = int(np.count_nonzero(used_pairs)) // 2
             if features.size < d:
-                total = sum(np.count_nonzero(used) for *_, used in pairs.upper())
+                total = sum(int(np.count_nonzero(used)) for *_, used in pairs.upper())
             caption = counted(max(total, count if x.n_dropped and not larger else 0), kind)
             if shown < total:
                 caption += f", {shown:,} of them among the {features.size} features shown"

@@ -94,7 +94,7 @@ class Shown(BaseEstimator):
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return what notebooks show: scikit-learn's diagram, and after a fit a table of what was fitted."""
         bundle = super()._repr_mimebundle_(**kwargs)
-        machine = getattr(self, "estimator_", self)
+        machine: Any = getattr(self, "estimator_", self)
         if "text/html" in bundle and getattr(machine, "_described", None):
             bundle["text/html"] += html_table(
                 {
