@@ -47,8 +47,9 @@ def show(x: Any) -> Any:
 
     Parameters
     ----------
-    x : estimator, DataFrame, sequence of PathPoint or Experiment
-        A fitted estimator; what `fmviz.regularization_path` returns or `fmviz.paths.iterate_path` yields,
+    x : estimator, Pipeline, DataFrame, sequence of PathPoint or Experiment
+        A fitted estimator, also as the last step of a pipeline; what
+        `fmviz.regularization_path` returns or `fmviz.paths.iterate_path` yields,
         with a slider for λ; or an experiment, which is trained in a thread and seen live, with a slider for
         its epochs when it has ended. Closing the widget ends the training.
 
@@ -97,7 +98,7 @@ def save(x: Any, file: str | Path) -> Path:
 
     Parameters
     ----------
-    x : estimator, DataFrame, sequence of PathPoint or Experiment
+    x : estimator, Pipeline, DataFrame, sequence of PathPoint or Experiment
         As for `show`; an experiment is trained first.
     file : str or Path
         The file of HTML, of at most 2 MB. Of many frames or features some are left out, which the page says.
