@@ -5,20 +5,24 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
-from functools import cache
-from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from fmviz.engine.interactions.weights import Interactions
 from fmviz.engine.models import MODELS
 from fmviz.estimators import OrdinalRegressor
-from fmviz.estimators.base import ModelEstimator
+from fmviz.estimators.bayesian import BayesianFM
+from fmviz.estimators.fitting import added
 from fmviz.figures import training as curves
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.thinned import Frame, Thinned
@@ -27,14 +31,15 @@ from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
 from fmviz.lab.store.table import title_of_settings
 from fmviz.paths import PathPoint
-from fmviz.report import Outcome, html, learned, page, picture_of
-from fmviz.stage import Panel, module
+from fmviz.report import UNION, USED, Outcome, html, learned, page, picture_of
+from fmviz.stage import module
 from fmviz.stage.pictures import MOST_FRAMES, Picture, chart_of, rounded
 
 _OUTPUTS = 6
 _LISTED = 20
 # Seconds between pictures of a run.
 _PAUSE = 0.15
+_strength = attrgetter("lambda_sparse")
 
 
 def show(x: Any) -> Any:
@@ -42,8 +47,9 @@ def show(x: Any) -> Any:
 
     Parameters
     ----------
-    x : estimator, DataFrame, sequence of PathPoint or Experiment
-        A fitted estimator; what `fmviz.regularization_path` returns or `fmviz.paths.iterate_path` yields,
+    x : estimator, Pipeline, DataFrame, sequence of PathPoint or Experiment
+        A fitted estimator, also as the last step of a pipeline; what
+        `fmviz.regularization_path` returns or `fmviz.paths.iterate_path` yields,
         with a slider for λ; or an experiment, which is trained in a thread and seen live, with a slider for
         its epochs when it has ended. Closing the widget ends the training.
 
@@ -64,57 +70,6 @@ def show(x: Any) -> Any:
     >>> import fmviz
     >>> fmviz.show(fmviz.Experiment(dataset="planted_interactions"))  # doctest: +SKIP
     """
-    stage = _widget()
-    if not isinstance(x, Experiment):
-        return stage(payload=_picture(x).reduced()[0].payload())
-    widget = stage(payload=Picture(state=("Loading", "", "Loading the data …")).payload())
-    # Under marimo, a thread of its own kind may speak to the browser.
-    kind = getattr(sys.modules.get("marimo"), "Thread", threading.Thread)
-    kind(target=_follow, args=(widget, x), daemon=True).start()
-    return widget
-
-
-def save(x: Any, file: str | Path) -> Path:
-    """Save a fitted machine, a path or an experiment as a page that opens without a server or a network.
-
-    Parameters
-    ----------
-    x : estimator, DataFrame, sequence of PathPoint or Experiment
-        As for `show`; an experiment is trained first.
-    file : str or Path
-        The file of HTML, of at most 2 MB. Of many frames or features some are left out, which the page says.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    TypeError
-        If `x` is of another kind.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import fmviz
-    >>> X, y, _ = fmviz.datasets.make_sparse_interactions(60, d_true=4, b=2, d_noise=2, random_state=0)
-    >>> machine = fmviz.FactorizationMachineRegressor(rank=2, lambda_p=0.1, random_state=0).fit(X, y)
-    >>> fmviz.save(machine, f"{tempfile.mkdtemp()}/machine.html").stat().st_size < 2_000_000
-    True
-    """
-    file, x = Path(file), [*x] if isinstance(x, Iterator) else x
-    if isinstance(x, Experiment):
-        *_, outcome = _outcomes(x)
-        text = html(outcome)
-    else:
-        text = _page(x)
-    file.write_text(text, encoding="utf-8")
-    return file
-
-
-@cache
-def _widget() -> Any:
     try:
         import anywidget
         import traitlets
@@ -128,70 +83,131 @@ def _widget() -> Any:
         _esm = module()
         payload = traitlets.Bytes().tag(sync=True)
 
-    return Stage
+    if not isinstance(x, Experiment):
+        picture, words = _picture(_unwrapped(x)).reduced()
+        return Stage(payload=replace(picture, state=("", "", words)).payload())
+    widget = Stage(payload=Picture(state=("Loading", "", "Loading the data …")).payload())
+    # Under marimo, a thread of its own kind may speak to the browser.
+    kind = getattr(sys.modules.get("marimo"), "Thread", threading.Thread)
+    kind(target=_follow, args=(widget, x), daemon=True).start()
+    return widget
+
+
+def save(x: Any, file: str | Path) -> Path:
+    """Save a fitted machine, a path or an experiment as a page that opens without a server or a network.
+
+    Parameters
+    ----------
+    x : estimator, Pipeline, DataFrame, sequence of PathPoint or Experiment
+        As for `show`; an experiment is trained first.
+    file : str or Path
+        The file of HTML, of at most 2 MB. Of many frames or features some are left out, which the page says.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    TypeError
+        If `x` is of another kind.
+    FileNotFoundError
+        If there is no such folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import fmviz
+    >>> X, y, _ = fmviz.datasets.make_sparse_interactions(60, d_true=4, b=2, d_noise=2, random_state=0)
+    >>> machine = fmviz.FactorizationMachineRegressor(rank=2, lambda_p=0.1, random_state=0).fit(X, y)
+    >>> fmviz.save(machine, f"{tempfile.mkdtemp()}/machine.html").stat().st_size < 2_000_000
+    True
+    """
+    file, x = Path(file), [*x] if isinstance(x, Iterator) else x
+    if not file.parent.is_dir():
+        raise FileNotFoundError(
+            f"file = {str(file)!r} is in no folder that exists: create {file.parent} first."
+        )
+    text = html(deque(_outcomes(x), maxlen=1)[0]) if isinstance(x, Experiment) else _page(x)
+    file.write_text(text, encoding="utf-8")
+    return file
 
 
 # ------------------------------------------------------------------------------------- machines and paths
 
 
+def _unwrapped(x: Any) -> Any:
+    """Return the machine in a pipeline, with the names of its features, or in an ordinal regressor."""
+    before, machine = (x[:-1] if len(x) > 1 else None, x[-1]) if isinstance(x, Pipeline) else (None, x)
+    if isinstance(machine, OrdinalRegressor):
+        check_is_fitted(machine)
+        machine = machine.estimator_
+    if before is not None and hasattr(type(machine), "interactions"):
+        machine = copy(machine)
+        machine.feature_names_in_ = before.get_feature_names_out()
+    return machine
+
+
 def _picture(x: Any) -> Picture:
-    if isinstance(x, OrdinalRegressor):
-        x = x.estimator_
     if isinstance(x, BaseEstimator) and hasattr(type(x), "interactions"):
         return _of_machine(x)
     # A part of the table of a path has lost its fits.
-    points = getattr(x, "points", () if hasattr(x, "columns") or not isinstance(x, Iterable) else x)
-    points = [*points]
+    points = [*getattr(x, "points", () if hasattr(x, "columns") or not isinstance(x, Iterable) else x)]
     if not points or not all(isinstance(point, PathPoint) for point in points):
         raise TypeError(
-            f"{type(x).__name__} is neither a fitted machine, a path nor an experiment. Take the last "
-            "step of a pipeline; paths come from fmviz.regularization_path and fmviz.paths.iterate_path."
+            f"{type(x).__name__} is neither a fitted machine, a path nor an experiment. Paths come from "
+            "fmviz.regularization_path and fmviz.paths.iterate_path; of a part of their table give the fits, "
+            "such as path.points[:2]."
         )
-    return _of_path(getattr(x, "model", MODELS["fm"]), points)
+    return _of_path(getattr(x, "model", MODELS["fm"]), points, getattr(x, "names", None))
 
 
 def _of_machine(machine: Any) -> Picture:
     check_is_fitted(machine)
     color = regularizer_color(str(getattr(machine, "regularizer", "")))
     names = getattr(machine, "feature_names_in_", [f"feature {j}" for j in range(machine.n_features_in_)])
-    panels: list[Panel] = []
-    for title, model, weights in islice(_outputs(machine), _OUTPUTS):
-        panel, features, words = learned(model, [("", "", weights)], color, title)
-        panels.append(panel)
+    outputs = (machine._target if isinstance(machine, BayesianFM) else machine._fitted_target).output_names
+    several = len(outputs) > 1
+    given = [(str(c) if several else "Learned", *_fit_of(machine, c)) for c in outputs[:_OUTPUTS]]
+    panels, features, words = learned(given, [color] * len(given))
     history = machine.history_.to_dict("records") if hasattr(machine, "history_") else []
-    plots = {"Objective": curves.objective(color), "What the model uses": curves.uses()}
+    plots = {"Objective": curves.objective(color), USED + several * UNION: curves.uses()}
     charts = [chart_of(title, plot) for title, plot in plots.items() if len(history) > 1]
+    words = f"{_first(outputs)} {words}".strip()
     return Picture(panels, [names[j] for j in features], charts, history, omitted=words)
 
 
-def _outputs(machine: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the title, the model and the parameters of every output; of samples, their mean weights."""
-    d = machine.n_features_in_
-    if not isinstance(machine, ModelEstimator):
-        P = np.asarray(machine.P_)
-        for c, samples in enumerate(P.reshape(-1, *P.shape[-3:])):
-            W = np.einsum("sik,sjk->ij", samples, samples, optimize=True) / len(samples)
-            yield "Learned" if P.ndim == 3 else f"Output {c + 1}", MODELS["fm"], Thinned(W, d)
-        return
-    several = machine._fitted_model.n_outputs_of(machine._parameters) > 1
-    for name in machine._fitted_target.output_names if several else [None]:
-        model, parameters, *_ = machine.fit_of(name)
-        alone = parameters.replace(P=parameters.P[:d], w=parameters.w[:d])
-        yield str(name) if several else "Learned", model, alone
+def _fit_of(machine: Any, output: Any) -> tuple[Any, list[tuple[str, Any, int]]]:
+    """Return the model and the fit of an output; of samples, their mean weights."""
+    if isinstance(machine, BayesianFM):
+        W = Interactions.of(machine.posterior_of(output).mean_factors()).matrix()
+        return MODELS["fm"], [("", Thinned(W, len(W)), 0)]
+    (model, parameters, *_), d = machine.fit_of(output), machine.n_features_in_
+    return model, [("", parameters.replace(P=parameters.P[:d], w=parameters.w[:d]), 0)]
 
 
-def _of_path(model: Any, points: Sequence[PathPoint]) -> Picture:
+def _first(outputs: Sequence[Any], most: int = _OUTPUTS) -> str:
+    """Return the sentence on outputs that are not drawn."""
+    return f"Only the first {most} of {len(outputs)} outputs are drawn." if len(outputs) > most else ""
+
+
+def _of_path(model: Any, points: Sequence[PathPoint], given_names: Any) -> Picture:
     rising = sorted(points, key=_strength)
     orders = {name: [p for p in rising if p.order == name] for name in dict.fromkeys(p.order for p in points)}
     colors = dict(zip(orders, (curves.ORANGE, curves.BLUE, curves.PURPLE), strict=False))
-    panels = []
-    for order, fits in orders.items():
-        title = "Along λ" if len(orders) == 1 else f"Fits {order}"
-        frames = [(f"λ = {_strength(p):.4g}", "", model.of_output(p.snapshot.parameters, 0)[1]) for p in fits]
-        single = model.of_output(fits[0].snapshot.parameters, 0)[0]
-        panel, features, words = learned(single, frames, colors[order], title)
-        panels.append(panel)
+    given = [
+        (
+            "Along λ" if len(orders) == 1 else f"Fits {order}",
+            model.of_output(fits[0].snapshot.parameters, 0)[0],
+            [(f"λ = {_strength(p):.4g}", model.of_output(p.snapshot.parameters, 0)[1], 0) for p in fits],
+        )
+        for order, fits in orders.items()
+    ]
+    panels, features, words = learned(given, [*colors.values()])
     fits = next(iter(orders.values()))
+    if (m := model.n_outputs_of(fits[0].snapshot.parameters)) > 1:
+        words = f"Output 1 of {m} is drawn; the curves are of all outputs together. {words}".strip()
     losses = [point.validation for point in fits]
     start = len(fits) // 2 if np.isnan(losses).all() else int(np.nanargmin(losses))
     charts = [
@@ -224,30 +240,45 @@ def _of_path(model: Any, points: Sequence[PathPoint]) -> Picture:
         )
         if np.isfinite([point.record()[column] for point in fits]).any()
     ]
-    names = [f"feature {j}" for j in features]
+    names = [f"feature {j}" if given_names is None else given_names[j] for j in features]
     return Picture(panels, names, charts, along="values of λ", start=start, omitted=words)
-
-
-def _strength(point: PathPoint) -> float:
-    return point.lambda_sparse
 
 
 def _page(x: Any) -> str:
     """Return the page of a machine, with its largest weights and settings, or of a path, with its table."""
-    picture, cells = ("", _picture(x)), "Every cell is the weight of a pair of features"
+    machine, cells = _unwrapped(x), "Every cell is the weight of a pair of features"
+    picture = "", _picture(machine)
     if not isinstance(x, BaseEstimator):
-        tables = [("The fits", [point.record() for point in getattr(x, "points", x)])]
-        return page("A path along λ", [f"{cells}; the slider moves λ."], [picture], tables=tables)
-    settings = {name: value for name, value in x.get_params(deep=False).items() if value is not None}
-    rows = x.interactions(top=_LISTED).to_dict("records") if hasattr(x, "interactions") else []
-    for row in rows:
-        if "feature_i" in row:
-            verb = "rises" if row["weight"] > 0 else "falls"
-            both = f"{row['feature_i']} and {row['feature_j']}"
-            row["in words"] = f"For a unit of each of {both}, f {verb} by {abs(row['weight']):.3g}."
-    messages = [getattr(getattr(x, "status_", None), "message", ""), f"{cells}."]
-    tables = [("The largest weights", rows)]
-    return page(type(x).__name__, messages, [picture], tables=tables, settings=settings)
+        return page(
+            "A path along λ",
+            [f"{cells}; the slider moves λ."],
+            [picture],
+            tables=[("The fits", [point.record() for point in getattr(x, "points", x)])],
+        )
+    settings = {
+        name: value
+        for name, value in vars(machine).items()
+        if value is not None and (name in machine.get_params(deep=False) or name.startswith("lambda_"))
+    }
+    orders = [*getattr(machine, "used_interactions_", [None])]
+    tables = [
+        (
+            "The largest weights" + (len(orders) > 1) * f" of products of {m} features",
+            table.assign(**{"for a unit of each": added(table)}).to_dict("records"),
+        )
+        for m in orders
+        for table in [machine.interactions(_LISTED, **({} if m is None else {"order": m}))]
+    ]
+    return page(
+        type(x[-1] if isinstance(x, Pipeline) else x).__name__,
+        [
+            getattr(getattr(machine, "status_", None), "message", ""),
+            f"{cells}. The sentences tell what a product adds to what its features do alone.",
+        ],
+        [picture],
+        tables=tables,
+        settings=settings,
+    )
 
 
 # ------------------------------------------------------------------------------------------------ training
@@ -263,13 +294,12 @@ def _follow(widget: Any, experiment: Experiment) -> None:
             ended = outcome.message
             if not ended and time.monotonic() < sent + _PAUSE:
                 continue
-            words = f"Epoch {outcome.epoch:,} of at most {experiment.max_epochs:,}."
-            state = ("Ended", "good", ended) if ended else ("Running", "going", words)
-            shown = outcome if ended else replace(outcome, frames=outcome.frames[-1:])
-            pictures = [p for o in shown.each()[:_OUTPUTS] if (p := picture_of(o, state=state)) is not None]
-            if pictures:
-                panels = [panel for picture in pictures for panel in picture.panels]
-                picture = replace(pictures[0], panels=panels, turn=outcome.epoch + 1)
+            outputs = (outcome if ended else replace(outcome, frames=outcome.frames[-1:])).each()
+            words = ended or f"Epoch {outcome.epoch:,} of at most {experiment.max_epochs:,}."
+            words = f"{words} {_first(outputs)}".strip()
+            state = ("Ended", "good", words) if ended else ("Running", "going", words)
+            picture = picture_of(outputs[:_OUTPUTS], state=state, turn=outcome.epoch + 1)
+            if picture is not None:
                 widget.payload = picture.reduced()[0].payload()
             sent = time.monotonic()
     except Exception as error:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.errors import finite_matrix, one_of, whole_number
 from fmviz.engine.interactions.weights import PairWeights, pairs_of
@@ -82,7 +84,7 @@ def interactions(fit: Any, *, top: int = 200, output: Any = None, dark: bool = F
     """
     most = whole_number("top", top, 2)
     weights, names = _pairs(fit, output)
-    features, _ = strongest_features(weights, most)
+    features, _ = strongest_features([weights], most)
     if not features.size:
         raise ValueError("This fit uses no pair, so that there is nothing to draw. Fit with a smaller λ.")
     weight, used = weights.among(features, features)
@@ -178,7 +180,7 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
     ['TI']
     """
     one_of("against", against, strength_path.X_TITLES)
-    given = path if isinstance(path, Mapping) else {"": path}
+    given = _several("path", path, "paths by name") if isinstance(path, Mapping) else {"": path}
     tables = []
     for name, item in given.items():
         table = getattr(item, "path_", item)
@@ -230,9 +232,15 @@ def operators(
     [3, 3]
     """
     one_of("count", count, _COUNTED)
-    matrix = finite_matrix("P", _stored(P, None)[1].P if isinstance(P, StoredRun) else getattr(P, "P_", P))
-    chosen = [VARIANTS[one_of("regularizers", name, VARIANTS)] for name in regularizers]
-    return counts_figure([study(matrix, variant) for variant in chosen], count)[0]
+    if isinstance(P, BaseEstimator | StoredRun):
+        _, fit, output = _steps(P, None)
+        P = fit.P_ if isinstance(fit, BayesianFM) else _parameters(fit, output)[1].P
+    matrix = finite_matrix("P", P)
+    studies = [
+        study(matrix, VARIANTS[one_of("regularizers", name, VARIANTS)])
+        for name in _several("regularizers", regularizers, "names of regularizers")
+    ]
+    return counts_figure(studies, count)[0]
 
 
 def training(run: Any, x: str = "epoch") -> go.Figure:
@@ -308,6 +316,7 @@ def comparison(
     ['ti', 'cs']
     """
     one_of("x", x, _AXES)
+    runs = _several("runs", runs, "runs, also by name")
     if not isinstance(runs, Mapping):
         runs = {
             f"{title_of_run(run)} ({run.id[:4]})" if isinstance(run, StoredRun) else f"run {number}": run
@@ -315,8 +324,11 @@ def comparison(
         }
     histories = {literal(str(name)): _history(run) for name, run in runs.items()}
     lines = [(name, history.attrs.get("regularizer", ""), history) for name, history in histories.items()]
-    columns = {column for history in histories.values() for column in history}
-    return comparisons.overlay(lines, _metric(metric, columns), x)  # type: ignore[arg-type]
+    return comparisons.overlay(
+        lines,
+        _metric(metric, [column for *_, history in lines for column in history]),
+        x,  # type: ignore[arg-type]
+    )
 
 
 def counts_figure(studies: Sequence[Study], count: str, current: int | None = None) -> tuple[go.Figure, str]:
@@ -339,6 +351,15 @@ def counts_figure(studies: Sequence[Study], count: str, current: int | None = No
 # ------------------------------------------------------------------------------------------------- reading
 
 
+def _several(what: str, given: Any, kind: str) -> Any:
+    """Return a dict or a list of at least one item; ValueError where it is none."""
+    if isinstance(given, Iterable) and not isinstance(given, Mapping | str | pd.DataFrame):
+        given = [*given]
+    if not isinstance(given, Mapping | list) or not given:
+        raise ValueError(f"{what} = {given!r:.100} must be a sequence of one or more {kind}: write [...].")
+    return given
+
+
 def _metric(name: str, columns: Iterable[str]) -> Metric:
     """Return the metric in a column, of those that there are."""
     known = {**METRICS, **COLUMNS}
@@ -347,11 +368,12 @@ def _metric(name: str, columns: Iterable[str]) -> Metric:
 
 def _history(run: Any) -> pd.DataFrame:
     """Return the records of a run, one row an epoch; its attrs name the regularizer where it is known."""
+    run = run[-1] if isinstance(run, Pipeline) else run
     if isinstance(run, StoredRun):
         history = pd.DataFrame(store().trace(run.id))
         history.attrs["regularizer"] = run.experiment.regularizer.name
     elif isinstance(run, ModelEstimator | pd.DataFrame):
-        history = getattr(run, "history_", run)
+        history = run if isinstance(run, pd.DataFrame) else run.history_
     else:
         snapshots = [*run] if isinstance(run, Iterable) else [run]
         if not all(isinstance(snapshot, Snapshot) for snapshot in snapshots):
@@ -364,48 +386,58 @@ def _history(run: Any) -> pd.DataFrame:
     return history
 
 
-def _stored(run: StoredRun, output: Any) -> tuple[Model, Parameters]:
-    """Return the model and the parameters of one output of a stored run."""
-    parameters = store().parameters(run.id)
+def _parameters(machine: Any, output: Any) -> tuple[Model, Parameters]:
+    """Return the model and the parameters of one output of an estimator or a stored run."""
+    if not isinstance(machine, StoredRun):
+        return machine.fit_of(output)[:2]
+    parameters = store().parameters(machine.id)
     if parameters is None:
-        raise ValueError(f"{title_of_run(run)} ended before its first epoch and has no parameters to draw.")
-    model = run.experiment.model
+        raise ValueError(
+            f"{title_of_run(machine)} ended before its first epoch and has no parameters to draw."
+        )
+    model = machine.experiment.model
     last = model.n_outputs_of(parameters) - 1
     return model.of_output(parameters, whole_number("output", output or 0, 0, last))
 
 
-def _steps(fit: Any) -> tuple[Any, Any]:
-    """Return the steps of a pipeline before its last, None without, and the estimator or stored run."""
+def _steps(fit: Any, output: Any = None) -> tuple[Any, Any, Any]:
+    """Return the steps of a pipeline before its last, if any, the estimator or stored run, and the output."""
     before, machine = (fit[:-1], fit[-1]) if isinstance(fit, Pipeline) and len(fit) > 1 else (None, fit)
     if not isinstance(machine, ModelEstimator | BayesianFM | StoredRun):
         raise ValueError(f"{type(machine).__name__} is no fit that can be drawn. {_FITS}.")
-    return before, machine
+    if output is None and isinstance(machine, ModelEstimator):
+        check_is_fitted(machine)
+        output = machine._fitted_target.output_names[0]
+    return before, machine, output
 
 
 def _pairs(fit: Any, output: Any) -> tuple[PairWeights, Sequence[Any]]:
     """Return the weights of all pairs, and the names of the features."""
-    before, machine = _steps(fit)
+    before, machine, output = _steps(fit, output)
     if isinstance(machine, StoredRun):
-        return pairs_of(*_stored(machine, output)), load_dataset(machine.experiment.dataset).feature_names
+        return pairs_of(*_parameters(machine, output)), load_dataset(machine.experiment.dataset).feature_names
     weights = machine.pair_weights(output)
     return weights, machine.names() if before is None else before.get_feature_names_out()
 
 
 def _effects(fit: Any, X: Any, output: Any) -> Effects:
     """Return the effects of a fit by the columns of a table, or by features."""
-    before, machine = _steps(fit)
+    before, machine, output = _steps(fit, output)
     if isinstance(machine, BayesianFM):
         posterior, unit = machine.posterior_of(output), "f"
     else:
-        stored = isinstance(machine, StoredRun)
-        model, parameters, *_ = _stored(machine, output) if stored else machine.fit_of(output)
+        model, parameters = _parameters(machine, output)
+        if not parameters.P.size:
+            raise ValueError(
+                "rank = 0: this fit has no interactions, only w_. Fit with a rank of at least 1."
+            )
         if not isinstance(model, FactorizationMachine):
             raise ValueError(
                 f"Effects of columns are those of a factorization machine of pairs; this is {model.label}. "
                 "Its interactions() has the products by weight."
             )
         posterior = as_posterior(parameters, False)
-        if stored:
+        if isinstance(machine, StoredRun):
             return effects_of(Run.prepare(machine.experiment).of_output(output or 0), posterior)
         unit = machine.unit
     if X is None:

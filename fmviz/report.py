@@ -17,13 +17,13 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from fmviz.engine.interactions.weights import GivenPairs, never_zero, pairs_of
+from fmviz.engine.interactions.weights import GivenPairs, never_zero, orders_of, pairs_of
 from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import effects as effect_figures
 from fmviz.figures import training as curves
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.thinned import EXACT_FEATURES, Frame, Thinned, thin
+from fmviz.lab.background.thinned import Frame, thin
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
@@ -41,7 +41,7 @@ from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_run
-from fmviz.lab.typography import cell, with_minus
+from fmviz.lab.typography import cell, counted, with_minus
 from fmviz.lab.uploads import is_upload, library
 from fmviz.metrics import in_units
 from fmviz.stage import CodesFrame, FactorFrame, Panel, encode_codes, module
@@ -67,6 +67,8 @@ _LEFT_OUT = (
 _FEATURES = 3
 # So many columns, and pairs of them, are drawn.
 _COLUMNS = 12
+USED = "What the model uses"
+UNION = ", all outputs together"
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(
     loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, undefined=StrictUndefined
@@ -269,9 +271,10 @@ def html(outcome: Outcome) -> str:
     cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
     penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
-    # The strengths of the last epoch.
-    current = experiment.strengths(outcome.epoch - 1)
-    strengths = ", ".join(f"{name_of(name)} = {value:g}" for name, value in current.items())
+    # Those of the last epoch.
+    strengths = ", ".join(
+        f"{name_of(name)} = {value:g}" for name, value in experiment.strengths(outcome.epoch - 1).items()
+    )
     return page(
         outcome.title,
         [
@@ -283,7 +286,7 @@ def html(outcome: Outcome) -> str:
         [
             (f"The interactions{': ' if output.output else ''}{output.output}", picture)
             for output in each[:_OUTPUTS]
-            if (picture := picture_of(output)) is not None
+            if (picture := picture_of([output])) is not None
         ],
         cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, outcome.unit).items()],
         solved=f"{SOLVED:g}",
@@ -330,8 +333,9 @@ def listed_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 # --------------------------------------------------------------------------------------------- pictures
 
 
-def picture_of(outcome: Outcome, **options: Any) -> Picture | None:
-    """Return the matrix of a fit with one output, beside the truth where that is known, and its curves."""
+def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
+    """Return the matrices of outputs of a fit, beside the truth where that is known, and its curves."""
+    outcome = outputs[0]
     experiment, dataset, history = outcome.experiment, outcome.dataset, outcome.history
     color = regularizer_color(experiment.regularizer.name)
     truth = None if dataset is None else truth_of(dataset)
@@ -342,22 +346,29 @@ def picture_of(outcome: Outcome, **options: Any) -> Picture | None:
         last = history[-1]
         plots = {
             "Objective": curves.objective(color),
-            "What the model uses": curves.uses(true_interactions=known),
+            USED + bool(outcome.output) * UNION: curves.uses(true_interactions=known),
         }
         for metric in curves.metrics_in(last)[:1]:
             plots[metric.label] = curves.prediction(metric, f"validation_{metric.name}" in last)
         charts = [chart_of(name, plot) for name, plot in plots.items() if plot[0].curves[0].column in last]
-    panels, features, words = [], np.arange(0), ""
-    fits: list[tuple[str, str, Any]] = [
-        (frame.key, f"{frame.used_interactions:,} interactions", frame.thinned)
-        for frame in outcome.frames
-        if not _tiled(frame.thinned)
+    panels, features, words = list[Panel](), np.arange(0), ""
+    drawn = [
+        (
+            each.output or "Learned",
+            each.model,
+            [
+                # The counts of frames are those of all outputs.
+                (frame.key, frame.thinned, 0 if each.output else frame.used_interactions)
+                for frame in each.frames
+                # Not tiles.
+                if frame.thinned.factors or len(frame.thinned.values) == frame.thinned.n_features
+            ]
+            or [("", each.parameters, 0)],
+        )
+        for each in outputs
     ]
-    if not fits and outcome.parameters is not None:
-        fits = [("", "", outcome.parameters)]
     try:
-        panel, features, words = learned(outcome.model, fits, color, outcome.output or "Learned")
-        panels.append(panel)
+        panels, features, words = learned(drawn, [color] * len(drawn))
     except ValueError:  # It has no pairs.
         if not charts:
             return None
@@ -367,67 +378,77 @@ def picture_of(outcome: Outcome, **options: Any) -> Picture | None:
     names = [str(j) for j in features] if dataset is None else [dataset.feature_names[j] for j in features]
     # On the scale of the first epochs, which overshoot, all later ones would look alike.
     top = None if dataset is None or dataset.truth is None else 1.25 * float(np.abs(dataset.truth).max())
-    return Picture(panels, names, charts, history, scale=top, omitted=words, **options)
+    return Picture(panels, names, charts, history, scale=top, total=outcome.epoch, omitted=words, **options)
 
 
 def learned(
-    model: Model, fits: Sequence[tuple[str, str, Any]], color: str, title: str = "Learned"
-) -> tuple[Panel, np.ndarray, str]:
-    """Return the matrix of pair weights of one output with a frame for each fit, and its features.
+    given: Sequence[tuple[str, Model, Sequence[tuple[str, Any, int]]]], colors: Sequence[str]
+) -> tuple[list[Panel], np.ndarray, str]:
+    """Return matrices of pair weights of the same features, with a frame for each fit, and these features.
 
     Parameters
     ----------
-    model : Model
-        With its own parameters.
-    fits : sequence of (str, str, Parameters or Thinned)
-        The name of a frame, its caption and what was fitted. Without a caption its interactions are counted.
-    color, title : str
-        Of the panel.
+    given : sequence of (str, Model, sequence of (str, Parameters or Thinned, int))
+        The title of a matrix, its model, and what was fitted, each with the name of its frame and, of what
+        is thinned, the number of its interactions.
+    colors : sequence of str
+        Of the panels.
 
     Returns
     -------
-    (Panel, ndarray, str)
-        Beyond `EXACT_FEATURES` features the strongest are drawn, which the last says.
+    (list of Panel, ndarray, str)
+        Beyond `MOST_FEATURES` features the strongest are drawn. The last says what is not.
 
     Raises
     ------
     ValueError
         If there are no pairs to draw.
     """
-    thinned = [(key, caption, _thinned(x)) for key, caption, x in fits]
-    each = [fit for fit in thinned if np.isfinite(fit[2].values).all()]
-    if not each:
+    drawn = [
+        [
+            (key, x, count, pairs_of(model, x) if x.factors else GivenPairs.of(x.values))
+            for key, x, count in (
+                (key, thin(x, len(x.w)) if isinstance(x, Parameters) else x, count)
+                for key, x, count in fits
+                if x is not None
+            )
+            if np.isfinite(x.values).all()
+        ]
+        for _, model, fits in given
+    ]
+    if not all(drawn):
         raise ValueError("No epoch has parameters that can be drawn.")
-    weights = [pairs_of(model, x) if x.factors else GivenPairs.of(x.values) for *_, x in each]
-    d = each[-1][2].n_features
-    features, words = np.arange(d), ""
-    if d > EXACT_FEATURES:
-        fullest = max(weights, key=lambda pairs: pairs.rows.size)
-        features, used = strongest_features(fullest, MOST_FEATURES)
+    d = drawn[0][0][1].n_features
+    features, words = np.arange(d), []
+    if d > MOST_FEATURES:
+        ends = {fit[-1] for fits in drawn for fit in (fits[-1], max(fits, key=lambda fit: fit[-1].rows.size))}
+        features, used = strongest_features([*ends], MOST_FEATURES)
         features = features if used else np.arange(MOST_FEATURES)
-        words = strongest_words(features.size, used, d)
-    frames: list[FactorFrame | CodesFrame] = []
-    for (key, caption, x), pairs in zip(each, weights, strict=True):
-        weight, used_pairs = pairs.among(features, features)
-        caption = caption or f"{np.count_nonzero(used_pairs) // 2:,} interactions"
-        if x.factors and x.coefficients is None and not (model.columnar or model.lifted):
-            frames.append(FactorFrame(x.dense()[features], key, caption))
-        else:
-            codes, scale = encode_codes(np.where(used_pairs, never_zero(weight), 0.0), grey_diagonal=True)
-            frames.append(CodesFrame(codes, scale, key, caption))
-    panel = Panel(title, frames, color=color, gram_label=model.notation.weights)
-    return panel, features, words
-
-
-def _tiled(x: Any) -> bool:
-    return not x.factors and len(x.values) != x.n_features
-
-
-def _thinned(x: Any) -> Any:
-    """Thin parameters of one output, all pair weights kept where they are parameters themselves."""
-    if not isinstance(x, Parameters):
-        return x
-    return thin(x) if x.W is None else Thinned(x.W, len(x.W))
+        # Of a thinned fit the weakest rows are not there.
+        used = max(
+            used, *(len(x.values) + x.n_dropped for fits in drawn for _, x, *_ in fits if x.n_dropped), 0
+        )
+        words.append(strongest_words(features.size, used, d))
+    if larger := any(max(orders_of(model), default=2) > 2 for _, model, _ in given):
+        words.append("Only pairs are drawn, not products of three or more features.")
+    kind, panels = "pair" if larger else "interaction", []
+    for (title, model, _), color, fits in zip(given, colors, drawn, strict=True):
+        frames: list[FactorFrame | CodesFrame] = []
+        for key, x, count, pairs in fits:
+            weight, used_pairs = pairs.among(features, features)
+            shown = total = int(np.count_nonzero(used_pairs)) // 2
+            if features.size < d:
+                total = sum(int(np.count_nonzero(used)) for *_, used in pairs.upper())
+            caption = counted(max(total, count if x.n_dropped and not larger else 0), kind)
+            if shown < total:
+                caption += f", {shown:,} of them among the {features.size} features shown"
+            if x.factors and x.coefficients is None and not (model.columnar or model.lifted):
+                frames.append(FactorFrame(x.dense()[features], key, caption))
+            else:
+                codes, scale = encode_codes(np.where(used_pairs, never_zero(weight), 0.0), grey_diagonal=True)
+                frames.append(CodesFrame(codes, scale, key, caption))
+        panels.append(Panel(title, frames, color=color, gram_label=model.notation.weights))
+    return panels, features, " ".join(words)
 
 
 # ---------------------------------------------------------------------------------------------- columns
@@ -461,19 +482,24 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
     mains, pairs = [], []
     for column in effects.mains["column"].head(_COLUMNS):
         own, sentence, curve = effects.columns[column], effects.main_sentence(column), effects.curve(column)
-        picture, cells = None, None
-        if own.kind == "number":
-            picture = _curve(main_figure(effects, column))
-        else:
-            words = [shown_value(own, word) for word in curve["value"]]
-            cells = _cells([""], words, curve["effect"].to_numpy()[None])
-        mains.append({"sentence": sentence, "picture": picture, "cells": cells})
+        numbers, words = own.kind == "number", [shown_value(own, word) for word in curve["value"]]
+        mains.append(
+            {
+                "sentence": sentence,
+                "picture": _curve(main_figure(effects, column)) if numbers else None,
+                "cells": None if numbers else _cells([""], words, curve["effect"].to_numpy()[None]),
+            }
+        )
     for pair in by.named.head(_COLUMNS).itertuples():
         surface = effects.surface(pair.a, pair.b)
-        name, sentence = f"{pair.first} × {pair.second}", effects.pair_sentence(pair.a, pair.b)
-        picture = None if surface.curves is None else _curve(pair_figure(surface, effects.unit))
-        cells = _cells(surface.first.labels, surface.second.labels, surface.effect)
-        pairs.append({"name": name, "sentence": sentence, "picture": picture, "cells": cells})
+        pairs.append(
+            {
+                "name": f"{pair.first} × {pair.second}",
+                "sentence": effects.pair_sentence(pair.a, pair.b),
+                "picture": None if surface.curves is None else _curve(pair_figure(surface, effects.unit)),
+                "cells": _cells(surface.first.labels, surface.second.labels, surface.effect),
+            }
+        )
     return {
         "words": [by.message, *by.sentences],
         "unit": effects.unit,

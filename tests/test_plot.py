@@ -46,20 +46,18 @@ def test_effects_are_those_of_the_columns_of_a_table():
     model = make_pipeline(
         fmviz.TableEncoder(numbers="line"), fmviz.FactorizationMachineRegressor(random_state=0)
     ).fit(table, y)
-    strongest = fmviz.plot.effects(model, X=table)
-    assert strongest.layout.xaxis.title.text == "&lt;i&gt;x"
+    assert fmviz.plot.effects(model, X=table).layout.xaxis.title.text == "&lt;i&gt;x"
     low, high = (fmviz.plot.effects(model, "word", "<i>x", X=table).data[i].y for i in (1, 0))
     assert abs(np.ptp(low - high)) > 1
-    (line,) = fmviz.plot.effects(model, "<i>x", X=table).data
-    assert np.all(np.diff(line.y) > 0)
+    assert np.all(np.diff(fmviz.plot.effects(model, "<i>x", X=table).data[0].y) > 0)
     sampled = fmviz.BayesianFMRegressor(n_draws=20, burn_in=5, random_state=0).fit(X[:, :3], y)
     assert len(fmviz.plot.effects(sampled, "0", X=X[:, :3]).data) == 3  # with a band
 
 
 def test_paths_are_drawn_by_regularizer_and_order(machine):
     path = fmviz.regularization_path(X, Y, [0.5, 0.1], orders=["cold", "up"], lambda_p=0.1, random_state=0)
-    figure = fmviz.plot.path({"ti": path, "<b>": path[:1]}, "loss")
-    assert [trace.name for trace in figure.data] == ["TI cold", "TI up", "&lt;b&gt;"]
+    lines = fmviz.plot.path({"ti": path, "<b>": path[:1]}, "loss").data
+    assert [trace.name for trace in lines] == ["TI cold", "TI up", "&lt;b&gt;"]
     (down,) = fmviz.plot.path(path[:2]).data
     assert list(down.x) == [0.1, 0.5]
     assert list(down.y) == path["used_interactions"][:2].tolist()
@@ -128,6 +126,11 @@ def test_a_stored_run_is_read_with_its_data(stored):
         (lambda: fmviz.plot.training([1]), "no run"),
         (lambda: fmviz.plot.training([]), "for one at least"),
         (lambda: fmviz.plot.comparison([fit()], "rmse"), "one of loss, objective"),
+        (lambda: fmviz.plot.comparison(fit()), "one or more runs"),
+        (lambda: fmviz.plot.path({}), "one or more paths"),
+        (lambda: fmviz.plot.operators(fit(), []), "one or more names"),
+        (lambda: fmviz.plot.effects(fit(rank=0), X=X), "rank of at least 1"),
+        (lambda: fmviz.plot.training(fmviz.FactorizationMachineRegressor()), "not fitted yet"),
     ],
 )
 def test_errors_name_a_way_out(draw, message):
@@ -149,7 +152,7 @@ def test_a_fit_has_a_table_below_its_diagram(machine):
         assert words in shown
     first, *_ = machine.interactions(top=1).itertuples(index=False)
     names = " × ".join(name.replace("<", "&lt;").replace(">", "&gt;") for name in first[:2])
-    assert f"{names} raises f by {first.weight:.3g}" in shown
+    assert f"{names} adds {first.weight:.3g} to f" in shown
     assert "<b>first" not in shown
     assert "Strongest" not in clone(machine)._repr_html_(), "a diagram alone before the fit"
     assert "sk-" in make_pipeline(machine)._repr_html_()
@@ -161,9 +164,10 @@ def test_several_outputs_and_samples_have_their_strongest_pairs():
     classes = fmviz.FactorizationMachineClassifier(rank=2, max_iter=5, tol=0, random_state=0).fit(
         X, np.digitize(Y, [-1, 1])
     )
-    assert re.search(r"\b[012]: \d+ × \d+ (raises|lowers) f by ", classes._repr_html_())
+    assert fmviz.plot.interactions(classes) == fmviz.plot.interactions(classes, output=0)
+    assert re.search(r"\d+ × \d+ adds \S+ to f of output [012]\b", classes._repr_html_())
     sampled = fmviz.BayesianFMRegressor(n_draws=5, burn_in=5, random_state=0).fit(X, Y)
-    assert " raises f by " in sampled._repr_html_()
+    assert " to f" in sampled._repr_html_()
 
 
 def test_runs_and_snapshots_have_a_table(stored):

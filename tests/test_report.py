@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from inline_executor import InlineExecutor
+from sklearn.pipeline import make_pipeline
 from ui.driving import decode
 
 import fmviz
@@ -75,8 +76,7 @@ def view():
 def test_everything_is_in_it(view):
     page = html(of_view(view, with_header("print(1)", "what", link="http://x/train?seed=1")))
     parsed = Strict(page)
-    headings = re.findall(r"<h2>(.*?)</h2>", page)
-    assert headings == [
+    assert re.findall(r"<h2>(.*?)</h2>", page) == [
         "The interactions",
         "The model",
         "The strongest interactions",
@@ -258,9 +258,9 @@ def test_machines_paths_and_experiments_are_saved(tmp_path):
     )
     path = fmviz.regularization_path(X, Y, [0.1, 0.5, 2.0], rank=2, lambda_p=0.1, random_state=0)
     experiment = Experiment(**SMALL, dataset="balance_scale", lambda_sparse=0.001)
-    words = "For a unit of each of ", "The fits", "The fits", "Settings"
+    words = "to f</td>", "The fits", "The fits", "Settings"
     for thing, frames, said in zip(
-        (machine, path, path.points, experiment), (1, 3, 3, 21), words, strict=True
+        (machine, path.copy(), path.points, experiment), (1, 3, 3, 21), words, strict=True
     ):
         page = fmviz.save(thing, tmp_path / "page.html").read_text(encoding="utf-8")
         ((header, _),) = pictures_in(page)
@@ -268,6 +268,14 @@ def test_machines_paths_and_experiments_are_saved(tmp_path):
         assert said in page
     with pytest.raises(TypeError, match="neither a fitted machine, a path nor an experiment"):
         fmviz.save(path[:2], tmp_path / "part.html")
+    with pytest.raises(FileNotFoundError, match=r"create .*none first"):
+        fmviz.save(experiment, tmp_path / "none" / "page.html")
+    machine = fmviz.FactorizationMachineClassifier(
+        rank=2, max_iter=2, tol=0, lambda_sparse=0.0, random_state=0
+    ).fit(pd.DataFrame(np.random.default_rng(0).normal(size=(40, 300))).add_prefix("c"), np.arange(40) % 8)
+    page = fmviz.save(make_pipeline(machine), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "44,850 interactions, 19,900 of them among the 200 features shown" in str(pictures_in(page)[0][0])
+    assert "Only the first 6 of 8 outputs are drawn. Matrices have the 200 strongest of 300 used" in page
 
 
 def test_a_notebook_shows_what_is_fitted_or_says_what_it_needs():

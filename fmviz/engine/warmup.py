@@ -15,7 +15,6 @@ from .losses import Loss, VectorLoss, get_loss
 from .models import Model, get_model
 from .penalties import PENALTIES, Penalty, get_penalty
 from .problem import Formulation, Problem
-from .settings import Bound
 from .solvers import SOLVERS, Solver, get_solver
 from .target import Target
 
@@ -74,10 +73,6 @@ def _tiny_target(loss: Loss) -> Target:
 _ready: set[tuple[Any, ...]] = set()
 
 
-def _kernel_key(bound: Bound) -> tuple[Any, ...]:
-    return bound.name, *(bound.settings[spec.name] for spec in bound.params if spec.kind != "float")
-
-
 def make_ready(problem: Problem, method: Solver) -> None:
     """Compile or load the kernels that a run of `problem` by `method` calls, on a problem of a few rows.
 
@@ -89,7 +84,11 @@ def make_ready(problem: Problem, method: Solver) -> None:
     weighted = problem.sample_weight is not None
     layout, dtype, penalty = problem.design.layout, problem.design.dtype, problem.penalty.chosen
     bound = (problem.loss, penalty, problem.model)
-    key = (layout, *map(_kernel_key, bound), weighted, dtype, method.name, *choices.values())
+    kernels = (
+        (each.name, *(each.settings[spec.name] for spec in each.params if spec.kind != "float"))
+        for each in bound
+    )
+    key = (layout, *kernels, weighted, dtype, method.name, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
         tiny = tiny_problem(layout, problem.loss, penalty, weighted, problem.model, dtype)

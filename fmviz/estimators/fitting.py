@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -74,28 +75,32 @@ def by_output(tables: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(tables.values(), ignore_index=True)
 
 
-class SparseInput(BaseEstimator):
-    """Base of estimators that take sparse X and several targets."""
+def added(table: pd.DataFrame) -> list[str]:
+    """Say what every product in a table of interactions adds to f for a unit of each of its features."""
+    sets = table.filter(like="feature_").astype(str).agg(" × ".join, axis=1) if len(table) else []
+    whose = [f" of output {output}" for output in table["output"]] if "output" in table else repeat("")
+    return [
+        f"{features} adds {f'{weight:.3g}'.replace('-', '−') if weight else 'nothing'} to f{output}"
+        for features, weight, output in zip(sets, table["weight"], whose, strict=False)
+    ]
+
+
+class Shown(BaseEstimator):
+    """Base of estimators that notebooks show with a table of what was fitted, also by an estimator inside."""
 
     # What was fitted, by its names for people; empty before a fit.
     _described: Mapping[str, str] = MappingProxyType({})
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        return tags
-
-    def names(self) -> np.ndarray:
-        """Return the names of the features, or their indices where they have none."""
-        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return what notebooks show: scikit-learn's diagram, and after a fit a table of what was fitted."""
         bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle and self._described:
+        machine: Any = getattr(self, "estimator_", self)
+        if "text/html" in bundle and getattr(machine, "_described", None):
             bundle["text/html"] += html_table(
-                {**self._described, "Strongest, for a unit of each": self._strongest()}
+                {
+                    **machine._described,
+                    "Strongest, for a unit of each, beside what each does alone": machine._strongest(),
+                }
             )
         return bundle
 
@@ -108,13 +113,21 @@ class SparseInput(BaseEstimator):
             table = self.interactions(top=5).sort_values("weight", key=abs, ascending=False)[:5]
         except ValueError:
             return ""
-        sets = [" × ".join(map(str, features)) for features in table.filter(like="feature_").to_numpy()]
-        if "output" in table:
-            sets = [f"{output}: {features}" for output, features in zip(table["output"], sets, strict=True)]
-        return "\n".join(
-            f"{features} {'raises' if weight > 0 else 'lowers'} f by {abs(weight):.3g}"
-            for features, weight in zip(sets, table["weight"], strict=True)
-        )
+        return "\n".join(added(table))
+
+
+class SparseInput(Shown):
+    """Base of estimators that take sparse X and several targets."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def names(self) -> np.ndarray:
+        """Return the names of the features, or their indices where they have none."""
+        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
 
 
 LOSS = "validation_loss"

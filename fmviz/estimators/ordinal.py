@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -14,10 +14,10 @@ from fmviz.engine.errors import whole_number
 from fmviz.engine.target import Target
 
 from .factorization_machine import FactorizationMachineClassifier
-from .fitting import checked_data, keep_parameters
+from .fitting import Shown, checked_data, keep_parameters
 
 
-class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
     """Regression to ordered levels by the probability that y is at most each of them (McRank).
 
     With the levels y_1 < … < y_m a classifier of m − 1 labels learns p(y ≤ y_c | x) for c < m, and the

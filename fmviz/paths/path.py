@@ -73,9 +73,13 @@ class PathPoint:
 
 
 class Path(pd.DataFrame):
-    """The table of a path, one row a fit, with the fits in ``points`` and their ``model``."""
+    """The table of a path, one row a fit, with the fits, their model and the names of features, if any."""
 
-    _metadata: ClassVar[list[str]] = ["points", "model"]
+    _metadata: ClassVar[list[str]] = ["points", "model", "names"]
+
+    def copy(self, deep: bool = True) -> Path:
+        """Return a copy that has the fits, too."""
+        return Path(super().copy(deep)).__finalize__(self)
 
 
 def iterate_path(
@@ -296,7 +300,7 @@ def regularization_path(
     )
     fits = [*points]
     table = Path(pd.DataFrame.from_records([point.record() for point in fits]))
-    table.points, table.model = fits, described.model
+    table.points, table.model, table.names = fits, described.model, getattr(X, "columns", None)
     return table
 
 

@@ -87,8 +87,10 @@ function gramCodes(q, n, k, scale, beyond) {
   return out;
 }
 
+const amount = (c, top) => (c * Math.abs(c) * top) / LEVELS ** 2;
+
 function rescaled(codes, own, scale) {
-  return codes.map((c) => (c === 0 || c === SKIP ? c : level((c / LEVELS) * own, scale)));
+  return codes.map((c) => (c && c !== SKIP ? level(amount(c, own), scale) : c));
 }
 
 // Where cells are smaller than a pixel a tile shows its largest magnitude: no non-zero is ever dropped.
@@ -619,12 +621,12 @@ class Panel {
     let best = { i: cell.rows[0], j: cell.cols[0], value: 0, kind: "skip" };
     for (let i = cell.rows[0]; i < cell.rows[1]; i++)
       for (let j = cell.cols[0]; j < cell.cols[1]; j++) {
-        if (gram ? i === j : kind !== "factor" && numbers[i * k + j] === SKIP) continue;
-        const zero = gram ? !meet(support, i, j) : numbers[i * k + j] === 0;
+        const own = numbers[i * k + j];
+        if (gram ? i === j : kind !== "factor" && own === SKIP) continue;
+        const zero = gram ? !meet(support, i, j) : own === 0;
         let value = 0;
-        if (gram && !zero) value = dot(numbers, k, i, j);
-        else if (!gram)
-          value = numbers[i * k + j] * (kind === "codes" ? frames[this.shown].scale / LEVELS : 1);
+        if (!gram) value = kind === "codes" ? amount(own, frames[this.shown].scale) : own;
+        else if (!zero) value = dot(numbers, k, i, j);
         const better =
           best.kind === "skip" || (best.kind === "zero" && !zero) || Math.abs(value) > Math.abs(best.value);
         if (better) best = { i, j, value, kind: zero ? "zero" : "value" };
@@ -632,10 +634,10 @@ class Panel {
     return best;
   }
 
-  // Calls emit(frame, matrix, row, column, value) for every entry that is not zero.
+  // Calls emit(key, matrix, row, column, value) for every entry that is not zero.
   entries(emit) {
     const { rows: n, cols: k, kind, frames, factorLabel, gramLabel, rowLabels, colLabels } = this.spec;
-    const frame = frames[this.shown].key;
+    const { key, scale } = frames[this.shown];
     const numbers = this.numbers();
     if (kind !== "factor") {
       const same = n === k && String(rowLabels) === String(colLabels);
@@ -643,21 +645,19 @@ class Panel {
       for (let i = 0; i < n; i++)
         for (let j = symmetric ? i : 0; j < k; j++) {
           const code = numbers[i * k + j];
-          if (code === 0 || code === SKIP) continue;
-          const value = this.isClasses
-            ? this.spec.classes[code].label
-            : Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
-          emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels?.[i] ?? i, colLabels?.[j] ?? j, value);
+          if (!code || code === SKIP) continue;
+          const value = this.isClasses ? this.spec.classes[code].label : +amount(code, scale).toPrecision(3);
+          emit(key, this.tiles ? "tiles" : gramLabel, rowLabels?.[i] ?? i, colLabels?.[j] ?? j, value);
         }
       return;
     }
     for (let i = 0; this.hasFactor && i < n; i++)
       for (let s = 0; s < k; s++)
-        if (numbers[i * k + s] !== 0) emit(frame, factorLabel, this.name(i), s, numbers[i * k + s]);
+        if (numbers[i * k + s] !== 0) emit(key, factorLabel, this.name(i), s, numbers[i * k + s]);
     const support = supports(numbers, n, k);
     for (let i = 0; i < n; i++)
       for (let j = i + 1; j < n; j++)
-        if (meet(support, i, j)) emit(frame, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
+        if (meet(support, i, j)) emit(key, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
   }
 
   // What a cell holds, as [where, value] in words.

@@ -60,7 +60,7 @@ class CodesFrame:
     Parameters
     ----------
     codes : array_like of int8, shape (rows, columns)
-        0 is an exact zero, ±1 to ±127 are non-zero, `NOT_AN_INTERACTION` is drawn in neutral grey.
+        0 is an exact zero, ±1 to ±127 stand for ±(code/127)²·scale, `NOT_AN_INTERACTION` is drawn in grey.
     scale : float
         The magnitude that code 127 stands for.
     key, caption : str
@@ -214,7 +214,7 @@ def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32
 
 
 def encode_codes(values: ArrayLike, grey_diagonal: bool = False) -> tuple[NDArray[np.int8], float]:
-    """Return a matrix as int8 codes and the magnitude of code 127.
+    """Return a matrix as int8 codes, which go with the square root, and the magnitude of code 127.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def encode_codes(values: ArrayLike, grey_diagonal: bool = False) -> tuple[NDArra
     if grey_diagonal:
         np.fill_diagonal(magnitude, 0.0)
     scale = float(magnitude.max(initial=0.0)) or 1.0
-    level = np.clip(np.rint(np.minimum(magnitude / scale, 1.0) * 127), 1, 127)
+    level = np.clip(np.rint(np.sqrt(np.minimum(magnitude / scale, 1.0)) * 127), 1, 127)
     codes = np.where(matrix == 0, 0, np.copysign(level, matrix)).astype(np.int8)
     if grey_diagonal:
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
@@ -328,7 +328,7 @@ class _Encoder:
                 else:
                     entry["scale"] = float(frame.scale)
                     used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
-                    self.gram_top = max(self.gram_top, entry["scale"] * float(used) / 127)
+                    self.gram_top = max(self.gram_top, entry["scale"] * (float(used) / 127) ** 2)
             entry["at"] = self.sections.add(array)
             frames.append(entry)
         factor = isinstance(panel.frames[0], FactorFrame)

@@ -44,6 +44,8 @@ class Picture:
         A word, its tone and a sentence on a run.
     turn : int
         Rises with every picture in the place of another.
+    total : int
+        How many frames there were, if not all are in the panels.
     omitted : str
         What has been left out already.
     """
@@ -58,6 +60,7 @@ class Picture:
     start: int | None = None
     state: tuple[str, str, str] = ("", "", "")
     turn: int = 0
+    total: int = 0
     omitted: str = ""
 
     def reduced(self, frames: int = MOST_FRAMES) -> tuple[Picture, str]:
@@ -71,7 +74,8 @@ class Picture:
                 replace(panel, frames=[panel.frames[at] for at in kept]) if len(panel.frames) > 1 else panel
                 for panel in panels
             ]
-            words.append(f"{len(kept):,} of {most:,} {self.along} are here, evenly spread.")
+        if len(kept) < (total := max(most, self.total)) and most > 1:
+            words.append(f"{len(kept):,} of {total:,} {self.along} are here, evenly spread.")
         if len(names) > MOST_FEATURES and panels:
             learned = [panel for panel in panels if panel.color and not panel.classes] or panels
             strength = np.sum([_strength(frame) for panel in learned for frame in panel.frames], axis=0)
@@ -79,7 +83,10 @@ class Picture:
             used = int(np.count_nonzero(strength))
             features = np.sort(order[strength[order] > 0] if used else order)
             words.append(strongest_words(features.size, used, len(names)))
-            panels = [_restricted(panel, features) for panel in panels]
+            panels = [
+                replace(panel, frames=[_restricted(frame, features) for frame in panel.frames])
+                for panel in panels
+            ]
             names = [names[j] for j in features]
         history = [self.history[at] for at in evenly(len(self.history), _MOST_ROWS)]
         picture = replace(self, panels=panels, names=names, history=history, start=start)
@@ -89,7 +96,7 @@ class Picture:
         """Encode the picture for the module."""
         played = any(len(panel.frames) > 1 for panel in self.panels)
         columns = names_in(self.charts, self.x) if self.history else []
-        word, tone, sentence = self.state
+        (word, tone, sentence), names = self.state, self.names or None
         stage = {
             "state": {"word": word, "tone": tone, "sentence": sentence},
             "numbers": None,
@@ -106,9 +113,10 @@ class Picture:
             "rows": [row_of(record, columns) for record in self.history],
         }
         return encode_view(
-            self.panels,
+            # Rows and columns of codes are features, as well.
+            [replace(panel, row_labels=names, col_labels=names) for panel in self.panels],
             show="gram",
-            feature_names=self.names or None,
+            feature_names=names,
             gram_scale=self.scale,
             columns=len(self.panels) or None,
             min_width=170,
@@ -137,18 +145,14 @@ def _strength(frame: Frame) -> np.ndarray:
         size = np.square(np.asarray(frame.values)).sum(axis=1)
     else:
         codes = np.asarray(frame.codes, dtype=float)
-        size = np.where(codes == NOT_AN_INTERACTION, 0.0, np.abs(codes)).sum(axis=1)
+        size = np.where(codes == NOT_AN_INTERACTION, 0.0, np.square(codes)).sum(axis=1)
     return np.asarray(size / (size.max(initial=0.0) or 1.0))
 
 
-def _restricted(panel: Panel, features: np.ndarray) -> Panel:
-    def cut(frame: Frame) -> Frame:
-        if isinstance(frame, FactorFrame):
-            return replace(frame, values=np.asarray(frame.values)[features])
-        return replace(frame, codes=np.asarray(frame.codes)[np.ix_(features, features)])
-
-    labels = None if panel.row_labels is None else [panel.row_labels[j] for j in features]
-    return replace(panel, frames=[*map(cut, panel.frames)], row_labels=labels, col_labels=labels)
+def _restricted(frame: Frame, features: np.ndarray) -> Frame:
+    if isinstance(frame, FactorFrame):
+        return replace(frame, values=np.asarray(frame.values)[features])
+    return replace(frame, codes=np.asarray(frame.codes)[np.ix_(features, features)])
 
 
 # ------------------------------------------------------------------------------------------------- curves

@@ -273,7 +273,12 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
             "stay as they were are kept.",
             icon=":material/sync_problem:",
         )
-    watch(shown[1], partial(_draw_result, settings, shown[0]), partial(_words, shown[0]), _n_methods)
+    watch(
+        shown[1],
+        partial(_draw_result, settings, shown[0]),
+        partial(_words, shown[0]),
+        lambda view: len({fit.experiment.regularizer for fit in view.items}),
+    )
 
 
 def _words(plan: PathPlan, view: TaskView) -> tuple[str, float | None]:
@@ -286,11 +291,6 @@ def _words(plan: PathPlan, view: TaskView) -> tuple[str, float | None]:
             f"{fits[-1].values['used_interactions']:,} interactions."
         )
     return counted(view, len(fits), plan.total, now)
-
-
-def _n_methods(view: TaskView) -> int:
-    """Return how many regularizers have fits."""
-    return len({fit.experiment.regularizer for fit in view.items})
 
 
 # -------------------------------------------------------------------------------------------------- result

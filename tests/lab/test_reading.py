@@ -122,13 +122,13 @@ def test_the_strongest_features_are_those_of_the_largest_weights_of_their_pairs(
     W[:, 3] = W[3] = 0.0
     W += W.T
     strength = np.abs(W).sum(axis=1)
-    features, n_used = strongest_features(GivenPairs.of(W), 4)
+    features, n_used = strongest_features([GivenPairs.of(W)], 4)
     assert n_used == np.count_nonzero(strength)
     np.testing.assert_array_equal(features, np.sort(np.argsort(-strength)[:4]))
-    np.testing.assert_array_equal(strongest_features(GivenPairs.of(W), 99)[0], np.flatnonzero(strength))
+    np.testing.assert_array_equal(strongest_features([GivenPairs.of(W)], 99)[0], np.flatnonzero(strength))
     # A row of P that no other one meets is in no pair.
     P = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    features, n_used = strongest_features(Interactions.of(P), 4)
+    features, n_used = strongest_features([Interactions.of(P)], 4)
     assert (features.tolist(), n_used) == ([0, 1], 2)
 
 

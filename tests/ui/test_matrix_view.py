@@ -73,7 +73,8 @@ def test_codes_keep_zeros_and_tiny_values():
     codes, scale = encode_codes(values)
     assert codes.dtype == np.int8
     assert scale == 1.0
-    np.testing.assert_array_equal(codes, [[0, 1, -1], [64, -127, 127]])
+    np.testing.assert_array_equal(codes, [[0, 1, -1], [90, -127, 127]])
+    np.testing.assert_allclose(np.square(codes / 127.0), np.abs(values), atol=0.005)
     codes, scale = encode_codes(np.diag([9.0, 9.0]) + 0.5, grey_diagonal=True)
     assert scale == 0.5
     np.testing.assert_array_equal(codes, [[NOT_AN_INTERACTION, 127], [127, NOT_AN_INTERACTION]])

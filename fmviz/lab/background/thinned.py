@@ -58,7 +58,7 @@ def thin(parameters: Parameters, most: int = EXACT_FEATURES) -> Any:
         return tuple(thin(parameters.of_output(c), most) for c in range(m))
     if parameters.W is not None:
         d = parameters.W.shape[0]
-        return Thinned(GivenPairs.of(parameters.W).pooled(d if d <= EXACT_FEATURES else N_TILES), d)
+        return Thinned(GivenPairs.of(parameters.W).pooled(d if d <= most else N_TILES), d)
     P, V = parameters.P, parameters.get("V")
     if V is not None:
         used = V.any(axis=1)

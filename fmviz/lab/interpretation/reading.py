@@ -112,17 +112,18 @@ def ranking_words(ranking: Ranking, higher: bool) -> str:
 
 
 def strongest_features(
-    pairs: PairWeights, most: int, between: Callable[[], None] = nothing
+    each: Sequence[PairWeights], most: int, between: Callable[[], None] = nothing
 ) -> tuple[np.ndarray, int]:
-    """Return the features with the largest Σ |w| over used pairs, ascending, and the number of used ones."""
-    strength, count = np.zeros(pairs.rows.size), np.zeros(pairs.rows.size, dtype=int)
-    for at, to, weight, used in pairs.upper(between):
-        size = np.where(used, np.abs(weight), 0.0)
-        for side, axis in ((at, 1), (to, 0)):
-            strength[side] += size.sum(axis=axis)
-            count[side] += used.sum(axis=axis)
+    """Return the features with the largest Σ |w| over used pairs, ascending, and how many are used."""
+    strength, count = np.zeros(each[0].n_features), np.zeros(each[0].n_features, dtype=int)
+    for pairs in each:
+        for at, to, weight, used in pairs.upper(between):
+            size = np.where(used, np.abs(weight), 0.0)
+            for side, axis in ((at, 1), (to, 0)):
+                strength[pairs.rows[side]] += size.sum(axis=axis)
+                count[pairs.rows[side]] += used.sum(axis=axis)
     places = np.flatnonzero(count)
-    return pairs.rows[np.sort(places[np.argsort(-strength[places], kind="stable")[:most]])], places.size
+    return np.sort(places[np.argsort(-strength[places], kind="stable")[:most]]), places.size
 
 
 # Number of entries of columns per block.

@@ -238,7 +238,7 @@ def draw_matrix(reading: Opened) -> None:
 
 def _encoded(pairs: PairWeights, names: tuple[str, ...], between: Any) -> tuple[bytes | None, int]:
     """Return the payload of the matrix, and the number of used features."""
-    features, n_used = strongest_features(pairs, MOST_FEATURES, between)
+    features, n_used = strongest_features([pairs], MOST_FEATURES, between)
     if not features.size:
         return None, 0
     weight, used = pairs.among(features, features)
