@@ -360,7 +360,7 @@ class Picture {
     this.image = null;
   }
 
-  // Writes names beside the rows and beneath the columns; none where the lists are empty.
+  // Writes names beside the rows and beneath the columns.
   label(rows, cols) {
     const write = (box, names, size, side) => {
       box.replaceChildren();
