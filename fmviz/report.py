@@ -36,7 +36,7 @@ from fmviz.lab.interpretation.reading import (
 )
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset, truth_of
-from fmviz.lab.runs.changes import changed_words, changes_listed
+from fmviz.lab.runs.changes import change_words, changed_words, changes_listed
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
@@ -376,9 +376,18 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
         codes, scale = encode_codes(truth[np.ix_(features, features)], grey_diagonal=True)
         panels.append(Panel("In truth", [CodesFrame(codes, scale)], gram_label="W"))
     names = [str(j) for j in features] if dataset is None else [dataset.feature_names[j] for j in features]
-    # On the scale of the first epochs, which overshoot, all later ones would look alike.
-    top = None if dataset is None or dataset.truth is None else 1.25 * float(np.abs(dataset.truth).max())
-    return Picture(panels, names, charts, history, scale=top, total=outcome.epoch, omitted=words, **options)
+    return Picture(
+        panels,
+        names,
+        charts,
+        history,
+        # On the scale of the first epochs, which overshoot, all later ones would look alike.
+        scale=None if dataset is None or dataset.truth is None else 1.25 * float(np.abs(dataset.truth).max()),
+        total=outcome.epoch,
+        omitted=words,
+        marks=[*change_words(experiment, outcome.epoch).items()],
+        **options,
+    )
 
 
 def learned(

@@ -48,6 +48,8 @@ class Picture:
         How many frames there were, if not all are in the panels.
     omitted : str
         What has been left out already.
+    marks : sequence of (int, str)
+        Epochs at which strengths changed, with the words at their ticks.
     """
 
     panels: Sequence[Panel] = ()
@@ -62,6 +64,7 @@ class Picture:
     turn: int = 0
     total: int = 0
     omitted: str = ""
+    marks: Sequence[tuple[int, str]] = ()
 
     def reduced(self, frames: int = MOST_FRAMES) -> tuple[Picture, str]:
         """Return the picture with the strongest features and some of the frames, and what was left out."""
@@ -100,7 +103,7 @@ class Picture:
         stage = {
             "state": {"word": word, "tone": tone, "sentence": sentence},
             "numbers": None,
-            "marks": [],
+            "marks": self.marks,
             "turn": self.turn,
             "phase": "",
             "run": "",
