@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -119,13 +119,25 @@ class Recorder:
         self._flushed = time.monotonic()
         if self._open_store is None:
             return
-        said = {"status": status, "message": message, "details": details, "parameters": parameters}
         try:
             store = self._open_store()
-            if not self.stored:
-                store.begin(self.experiment, run=self.id, origin=self._origin)
-                self.stored = True
-            store.grow(self.id, Growth(self._records, self._objectives, **said, **self._pending))
+            # The first time together: where the process is killed, all of a run is there or nothing.
+            with nullcontext() if self.stored else store.database.write():
+                if not self.stored:
+                    store.begin(self.experiment, run=self.id, origin=self._origin)
+                store.grow(
+                    self.id,
+                    Growth(
+                        self._records,
+                        self._objectives,
+                        status=status,
+                        message=message,
+                        details=details,
+                        parameters=parameters,
+                        **self._pending,
+                    ),
+                )
+            self.stored = True
         except StoreError as error:
             self.trouble = str(error)
         except (sqlite3.Error, OSError) as error:
