@@ -1,10 +1,12 @@
 """Photograph every page of the dashboard, light and dark, into screenshots/: `make screenshots`.
 
 The pages are those in `pages/` beside the start page. With --docs the pictures of the documentation, which
-show results, are renewed instead, all of them or those that are named. The script starts a server of its own
-on a free port, with a store of its own, and stops it afterwards. FMVIZ_CHROMIUM names the browser.
+show results, and its films are renewed instead, all of them or those that are named. The script starts a
+server of its own on a free port, with a store of its own, and stops it afterwards. FMVIZ_CHROMIUM names the
+browser.
 """
 
+import io
 import os
 import re
 import socket
@@ -14,10 +16,11 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageChops
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,10 +68,96 @@ PICTURES = (
     ),
     Picture("geometry", "geometry", 1120),
     Picture("path", "path", 1900, ("Run 52 fits",), "One fit of the path"),
-    Picture("interactions", "interactions", 1500, ("Train on Late flights from New York",), "Sort by"),
+    Picture("interactions", "interactions", 1500, ("Train on Late flights from New York",), "Read it by"),
     Picture("sweeps", "sweeps", 1100, ("Run 72 fits",), "72 of 72 fits in"),
     Picture("compare", "compare", 1000, ("Start the comparison",), "Copy as Python"),
 )
+
+
+class Camera:
+    """Takes the frames of a film: screenshots of the first screen, for as long as each is to be seen."""
+
+    SIZE = (1366, 768)
+    SHOWN = (1000, 562)
+    PAUSE_MS = 200
+
+    def __init__(self, page: Page):
+        self.page = page
+        self.frames: list[Image.Image] = []
+        self.durations: list[int] = []
+
+    def roll(self, seconds: float) -> None:
+        """Take frames for some seconds; what does not change is one frame, shown longer."""
+        until = time.monotonic() + seconds
+        while (started := time.monotonic()) < until:
+            frame = Image.open(io.BytesIO(self.page.screenshot())).convert("RGB").resize(self.SHOWN, 1)
+            self.page.wait_for_timeout(max(0.0, self.PAUSE_MS - 1000 * (time.monotonic() - started)))
+            lasted = round(1000 * (time.monotonic() - started))
+            if self.frames and not ImageChops.difference(frame, self.frames[-1]).getbbox():
+                self.durations[-1] += lasted
+            else:
+                self.frames.append(frame)
+                self.durations.append(lasted)
+
+    def save(self, file: Path) -> None:
+        """Save the frames as an animated WebP that starts again at its end."""
+        first, *others = self.frames
+        first.save(
+            file, save_all=True, append_images=others, duration=self.durations, loop=0, quality=75, method=6
+        )
+
+
+def film_of_arena(page: Page, roll: Callable[[float], None]) -> None:
+    """Move λ on the start page, then let the four models learn at one strength."""
+    page.get_by_text("at none of").first.wait_for(timeout=RESULT_MS)
+    settle(page)
+    roll(1.5)
+    handle = page.get_by_role("slider", name="Strength λ").first
+    handle.focus()
+    for key in ("ArrowLeft",) * 6 + ("ArrowRight",) * 14:
+        handle.press(key)
+        roll(0.3)
+    roll(1.5)
+    for _ in range(8):
+        handle.press("ArrowLeft")
+    page.get_by_text("Epoch by epoch", exact=True).first.click()
+    roll(6)
+
+
+def film_of_data(page: Page, roll: Callable[[float], None]) -> None:
+    """Upload a CSV, press one button, read sentences."""
+    roll(1)
+    page.locator("input[type=file]").first.set_input_files(ROOT / "sample_data" / "flights.csv")
+    page.get_by_text("Train, and read the pairs").first.wait_for(timeout=SETTLE_MS)
+    roll(2.5)
+    page.get_by_text("Train, and read the pairs").first.click()
+    page.get_by_text("Read it by").first.wait_for(timeout=RESULT_MS)
+    roll(4)
+    page.get_by_text("Typical size").first.wait_for(timeout=RESULT_MS)
+    roll(2)
+    for _ in range(8):
+        page.get_by_test_id("stMain").evaluate("(main) => main.scrollBy(0, 60)")
+        roll(0.3)
+    roll(2)
+
+
+FILMS = {"arena": ("", film_of_arena), "sentences": ("data", film_of_data)}
+
+
+def film(browser: Browser, address: str, name: str) -> None:
+    """Save one of the films of the documentation."""
+    path, script = FILMS[name]
+    width, height = Camera.SIZE
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+    try:
+        page.goto(f"{address}/{path}")
+        settle(page)
+        camera = Camera(page)
+        script(page, camera.roll)
+        camera.save(ROOT / "docs" / f"{name}.webp")
+        print(f"docs/{name}.webp")
+    finally:
+        page.close()
 
 
 def page_paths() -> dict[str, str]:
@@ -142,8 +231,16 @@ def photograph(browser: Browser, address: str) -> list[str]:
 def illustrate(browser: Browser, address: str) -> list[str]:
     """Save the pictures of the documentation and return a sentence for every one that failed."""
     problems = []
-    named = [picture for picture in PICTURES if picture.name in sys.argv]
-    for picture in named or PICTURES:
+    named = {*sys.argv}.intersection((*FILMS, *(picture.name for picture in PICTURES)))
+    for name in FILMS:
+        if name in named or not named:
+            try:
+                film(browser, address, name)
+            except Error as problem:
+                problems.append(f"{name}: {problem.message.splitlines()[0]}")
+    for picture in PICTURES:
+        if named and picture.name not in named:
+            continue
         page = browser.new_page(viewport={"width": WIDTH, "height": picture.height}, color_scheme="light")
         try:
             page.goto(f"{address}/{picture.path}")
