@@ -133,7 +133,7 @@ def film_of_data(page: Page, roll: Callable[[float], None]) -> None:
     page.get_by_text("Train, and read the pairs").first.click()
     page.get_by_text("Read it by").first.wait_for(timeout=RESULT_MS)
     roll(4)
-    page.get_by_text("Typical size").first.wait_for(timeout=RESULT_MS)
+    page.get_by_text("In features:").first.wait_for(timeout=RESULT_MS)
     roll(2)
     for _ in range(8):
         page.get_by_test_id("stMain").evaluate("(main) => main.scrollBy(0, 60)")
