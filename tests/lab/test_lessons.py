@@ -58,7 +58,7 @@ def test_a_lesson_is_read():
         "hide": "curves,k",
     }
     assert step.after.query() == {**step.before.query(), "log2lambda": "1", "hide": "k"}
-    assert step.question.kind == "choice"
+    assert [choice.words for choice in step.question.choices] == ["two", "more"]
 
 
 def test_numbers_are_calculated_and_filled_in():
@@ -121,6 +121,12 @@ STEPS = [
 def test_what_a_step_says_is_true(lesson, number):
     step = lesson.steps[number - 1]
     values = dict(calculate(step))
+    # What a text says of the numbers is true of three seeds, and so is the answer.
+    seeds = range(1, 3) if "seed" in step.after.settings else ()
+    for others in (dict(calculate(step, seed=seed)) for seed in seeds):
+        assert all(evaluate(claim, others) for claim in step.claims), (step.claims, others)
+        if step.question is not None and step.question.choices:
+            assert right_choice(step.question, others) == right_choice(step.question, values)
     assert numbers_in(step.text) | numbers_in(step.reveal) <= set(values)
     # A number and a full stop at the beginning of a paragraph would make a list of it.
     assert not re.search(r"^\[\[[^\]]*\]\]\.", step.text + "\n" + step.reveal, re.MULTILINE)
@@ -130,8 +136,8 @@ def test_what_a_step_says_is_true(lesson, number):
         assert evaluate(claim, values), (claim, values)
     if step.question is not None:
         assert not numbers_in(step.question.text)
-        if step.question.kind == "choice":
+        if step.question.choices:
             assert right_choice(step.question, values)  # exactly one
             assert len({choice.words for choice in step.question.choices}) == len(step.question.choices)
-        elif step.question.kind == "number":
+        else:
             assert is_right(step.question, evaluate(step.question.answer, values), values)
