@@ -70,7 +70,7 @@ def plane(
         In pixels.
     lattice : (m,) ndarray, optional
         Coordinates at which a click is taken: an invisible grid over the plane, the last trace. A picture
-        without one is small, and its axes have no numbers.
+        without one is small, its axes have no numbers, and what a narrow place cuts off is free.
     """
     scale = 0.5 if lattice is None else 1.0
     # Built in one call: adding traces one by one takes several times as long, at every click.

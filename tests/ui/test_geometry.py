@@ -42,8 +42,7 @@ def test_every_section_is_drawn_and_linked(store, place):
 
 def test_a_link_to_three_entries_opens_with_a_sentence(store):
     app = open_page("geometry", dims="3", solid="row", c="1.0", strength="1.2")
-    (notice,) = app.warning
-    assert "The view of three entries is gone" in notice.value
+    assert "The view of three entries is gone" in app.warning[0].value
     assert address(app) == {"strength": "1.2"}
 
 
@@ -57,6 +56,8 @@ def test_a_moved_point_changes_numbers_link_and_program(store):
     assert f"**({q[0]:.3g}, {q[1]:.3g})**" in words(app)
     choose(app, geometry_penalties=["l1", "cs"])
     assert address(app)["large"] == "l1", "what is not chosen is not large"
+    choose(app, geometry_penalties=[])
+    assert "No regularizer is chosen" in app.info[0].value
 
 
 @pytest.mark.parametrize(
@@ -70,11 +71,6 @@ def test_what_is_left_out_leaves_the_rest(store, query, key):
     app = open_page("geometry", **query)
     assert not app.warning
     assert [slider.key for slider in app.slider if slider.key in (key, "geometry_a")] == [key]
-
-
-def test_no_penalty_is_a_sentence(store):
-    app = open_page("geometry", penalties="none")
-    assert "No regularizer is chosen" in app.info[0].value
 
 
 def test_the_column_tells_what_stays(store):

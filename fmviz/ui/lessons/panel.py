@@ -39,6 +39,7 @@ _STYLE = """<style>
 .st-key-lesson_panel .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0; margin: 0.4em 0}
 @media (max-width: 1100px) {
   [data-testid="stHorizontalBlock"]:has(> div .st-key-lesson_panel) {flex-direction: column}
+  [data-testid="stHorizontalBlock"]:has(> div .st-key-lesson_panel) > div {flex: none; width: 100%}
 }
 @media (min-width: 1101px) {
   [data-testid="stColumn"]:has(.st-key-lesson_panel) > div {
