@@ -96,6 +96,9 @@ def test_zeros_are_listed_from_both_to_neither():
     assert lab.zeros_in_words({name: np.array(q) for name, q in ends.items()}, 0.4) == (
         "Exactly zero at λ = 0.4: **both** under ℓ₁, **a** under ℓ₂,₁, **neither entry** under TI and CS."
     )
+    # The preset "Small beside large".
+    ends = {name: lab.prox_of(lab.PLANES["column"], name, [[1.5, 0.6]], 0.35)[0] for name in ("l1", "ti")}
+    assert lab.zeros_in_words(ends, 0.35).endswith("**b** under TI, **neither entry** under ℓ₁.")
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.05, 0.2, 2.0])
