@@ -137,7 +137,17 @@ def _section(settings: Settings) -> None:
         for name in names:
             if name != settings["large"]:
                 _small(settings, section, name, point, moved[name])
-    _legend()
+    grey, first, second, both = figures.ZERO_COLORS
+    with st.container(key="geometry_legend"):
+        st.markdown(
+            f"Filled: the **unit ball**, Ω ≤ 1; dotted: Ω = ¼, 2, 4. Thin lines lead to the prox: "
+            f'<span style="color:{grey}">●</span> none is zero &ensp; '
+            f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
+            f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
+            f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, thick line: '
+            "its way as λ grows. **Click** or tap the large picture to move the point.",
+            unsafe_allow_html=True,
+        )
     with st.expander("The matrix and the operator", icon=":material/functions:", key="geometry_words"):
         st.latex(section.matrix)
         st.markdown(section.words)
@@ -236,20 +246,6 @@ def _clicked(settings: Settings, key: str) -> None:
 
 def _point(values: np.ndarray) -> str:
     return "(" + ", ".join("0" if v == 0 else with_minus(f"{v:.3g}") for v in values) + ")"
-
-
-def _legend() -> None:
-    grey, first, second, both = figures.ZERO_COLORS
-    with st.container(key="geometry_legend"):
-        st.markdown(
-            f"Filled: the **unit ball**, Ω ≤ 1; dotted: Ω = ¼, 2, 4. Thin lines lead to the prox: "
-            f'<span style="color:{grey}">●</span> none is zero &ensp; '
-            f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
-            f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
-            f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, thick line: '
-            "its way as λ grows. **Click** or tap the large picture to move the point.",
-            unsafe_allow_html=True,
-        )
 
 
 # ------------------------------------------------------------------------------------------ one column
