@@ -35,15 +35,6 @@ def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip"}
 
 
-def _in_space(points: np.ndarray, name: str, color: str, width: int) -> dict[str, Any]:
-    x, y, z = points.T
-    line = {"color": color, "width": width}
-    return {
-        **{"type": "scatter3d", "name": name, "mode": "lines", "hoverinfo": "skip"},
-        **{"x": x, "y": y, "z": z, "line": line},
-    }
-
-
 def plane(
     levels: Sequence[np.ndarray],
     ways: np.ndarray,
@@ -54,8 +45,8 @@ def plane(
     axes: Sequence[str],
     *,
     color: str,
-    lattice: np.ndarray,
-    height: int = 260,
+    height: int,
+    lattice: np.ndarray | None = None,
 ) -> go.Figure:
     """Draw the unit ball, the flow of the operator and the path of one point.
 
@@ -75,11 +66,13 @@ def plane(
         The names of the coordinates.
     color : str
         Of the regularizer.
-    lattice : (m,) ndarray
-        Coordinates at which a click is taken: an invisible grid over the plane, the last trace.
     height : int
         In pixels.
+    lattice : (m,) ndarray, optional
+        Coordinates at which a click is taken: an invisible grid over the plane, the last trace. A picture
+        without one is small, its axes have no numbers, and what a narrow place cuts off is free.
     """
+    scale = 0.5 if lattice is None else 1.0
     # Built in one call: adding traces one by one takes several times as long, at every click.
     traces: list[dict[str, Any]] = []
     for number, level in enumerate(levels):
@@ -101,23 +94,25 @@ def plane(
         traces.append({**lines, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
         ends = np.unique(np.round(mine[:, -1], 4), axis=0)
         width = 0 if code == 0 else 2
-        size = 4 if code == 0 else 9
+        size = scale * (4 if code == 0 else 9)
         marker = {"color": shade, "symbol": symbol, "size": size, "line": {"width": width, "color": shade}}
         traces.append({**_dots(ends, marker), "name": f"ends {code}"})
-    ring = {"symbol": "circle-open", "size": 14, "color": color, "line": {"width": 3}}
-    disc = {"symbol": "circle", "size": 12, "color": color, "line": {"width": 2, "color": "white"}}
+    ring = {"symbol": "circle-open", "size": 4 + 10 * scale, "color": color, "line": {"width": 3}}
+    disc = {"symbol": "circle", "size": 4 + 8 * scale, "color": color, "line": {"width": 2, "color": "white"}}
     traces += [
         {**_line(path, color, 4.0), "name": "path"},
         {**_dots(point[None], ring), "name": "point"},
         {**_dots(moved[None], disc), "name": "prox"},
     ]
-    # Transparent and without labels, but still clickable.
-    grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
-    clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
-    traces.append({**clicks, "name": "click"})
+    if lattice is not None:
+        # Transparent and without labels, but still clickable.
+        grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
+        clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
+        traces.append({**clicks, "name": "click"})
     span = REACH * 1.06
     axis = {
         "automargin": False,
+        "showticklabels": lattice is not None,
         "tickfont": {"size": 11},
         "range": [-span, span],
         "constrain": "domain",
@@ -142,97 +137,15 @@ def plane(
             "xaxis": xaxis,
             "yaxis": yaxis | {"scaleanchor": "x", "scaleratio": 1},
             "height": height,
-            "margin": {"l": 28, "r": 12, "t": 8, "b": 22},
+            "margin": {"l": 2, "r": 42, "t": 2, "b": 2}
+            if lattice is None
+            else {"l": 28, "r": 12, "t": 8, "b": 22},
             "paper_bgcolor": _CLEAR,
             "plot_bgcolor": _CLEAR,
             "showlegend": False,
             "dragmode": False,
         },
     )
-
-
-def space(
-    surface: np.ndarray,
-    path: np.ndarray,
-    point: np.ndarray,
-    moved: np.ndarray,
-    axes: Sequence[str],
-    *,
-    color: str,
-    height: int = 280,
-) -> go.Figure:
-    """Draw the unit ball in three dimensions and the path of one point.
-
-    Parameters
-    ----------
-    surface : (n, m, 3) ndarray
-        Points of the unit sphere of Ω by latitude and longitude.
-    path : (m, 3) ndarray
-        Where the point goes as λ grows.
-    point, moved : (3,) ndarray
-        The point and its prox at the present λ.
-    axes : sequence of str
-        The names of the coordinates.
-    color : str
-        Of the regularizer.
-    height : int
-        In pixels.
-    """
-    x, y, z = np.round(np.moveaxis(surface, -1, 0), 4)
-    ball = {
-        **{"type": "surface", "name": "unit ball", "x": x, "y": y, "z": z, "hoverinfo": "skip"},
-        "surfacecolor": np.zeros_like(x),
-        **{"colorscale": [[0, color], [1, color]], "showscale": False, "opacity": 0.55},
-        "lighting": {"ambient": 0.55, "diffuse": 0.8, "specular": 0.15, "roughness": 0.7},
-    }
-    # A few meridians and parallels show the shape without shading.
-    every = (surface.shape[0] - 1) // 8
-    lines = [surface[i] for i in range(every, surface.shape[0] - 1, every)]
-    lines += [surface[:, j] for j in range(0, surface.shape[1] - 1, every)]
-    gap = np.full((1, 3), np.nan)
-    wire = np.concatenate([np.concatenate([line, gap]) for line in lines])
-    # The axes themselves, instead of a box around the picture.
-    ends = 1.05 * REACH * np.eye(3)
-    cross = np.concatenate([np.stack([-end, end, np.full(3, np.nan)]) for end in ends])
-    outline = {"width": 2, "color": "white"}
-    text = {"mode": "text", "text": list(axes), "textfont": {"color": palette.NEUTRAL, "size": 14}}
-    figure = go.Figure(
-        [
-            ball,
-            {**_in_space(wire, "wires", color, 2), "opacity": 0.6},
-            _in_space(path, "path", palette.NEUTRAL, 6),
-            *(
-                {
-                    **_in_space(at[None], name, color, 2),
-                    "mode": "markers",
-                    "marker": {**{"symbol": symbol, "size": size, "color": color}, "line": outline},
-                    "hoverinfo": "all",
-                    "hovertemplate": f"{name}: (%{{x:.4g}}, %{{y:.4g}}, %{{z:.4g}})<extra></extra>",
-                }
-                for at, name, symbol, size in (
-                    (point, "point", "circle-open", 7),
-                    (moved, "prox", "circle", 6),
-                )
-            ),
-            _in_space(cross, "axes", palette.NEUTRAL, 2),
-            {**_in_space(1.12 * ends, "names", palette.NEUTRAL, 2), **text},
-        ]
-    )
-    hidden = {"visible": False, "range": [-1.2 * REACH, 1.2 * REACH]}
-    figure.update_layout(
-        height=height,
-        margin={"l": 0, "r": 0, "t": 0, "b": 0},
-        paper_bgcolor=_CLEAR,
-        showlegend=False,
-        scene={
-            **{f"{letter}axis": hidden for letter in "xyz"},
-            "aspectmode": "manual",
-            "aspectratio": {"x": 2.2, "y": 2.2, "z": 2.2},
-            "camera": {"eye": {"x": 1.15, "y": 1.35, "z": 0.8}, "projection": {"type": "orthographic"}},
-        },
-        uirevision="space",
-    )
-    return figure
 
 
 def column_bars(before: np.ndarray, after: np.ndarray, threshold: float, soft: float) -> go.Figure:

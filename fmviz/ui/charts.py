@@ -61,6 +61,14 @@ def chart(figure: go.Figure, key: str, alt: str, *, place: Any = st, **options: 
     return picked
 
 
+def small_chart(figure: go.Figure, key: str, alt: str) -> None:
+    """Draw a chart beside a large one, neither to zoom nor to save; `figure`, `key` and `alt` as for `chart`.
+
+    It is as narrow as Streamlit draws one; in a narrower cell its right edge is cut off.
+    """
+    st.plotly_chart(figure, key=f"{key}_chart", width=150, config={"staticPlot": True}, alt=alt)
+
+
 def curves(figure: go.Figure, key: str, alt: str, *, live: bool, place: Any = st) -> None:
     """Draw a figure of curves.
 

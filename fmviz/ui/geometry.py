@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
@@ -16,25 +18,20 @@ from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.typography import with_minus
 from fmviz.operators import certificate
 from fmviz.ui import shell, widgets
-from fmviz.ui.charts import chart
+from fmviz.ui.charts import chart, small_chart
 from fmviz.ui.guard import fragment
-from fmviz.ui.settings.state import Settings, Several, Text
+from fmviz.ui.settings.state import Settings, Several
 
 _REACH = figures.REACH
 _STEP = 0.05
 # Heights of the large picture and of the others, in pixels.
-_LARGE, _SMALL = 400, 160
+_LARGE, _SMALL = 360, 110
 _LATTICE = np.round(np.arange(-20, 21) / 10, 10)
-_LETTERS = ("a", "b", "c")
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
-TABLE: tuple[ParamSpec | Several | Text, ...] = (
+TABLE: tuple[ParamSpec | Several, ...] = (
     Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture each."),
-    ParamSpec("dims", "choice", "2", choices=("2", "3"), help="How many entries of P are free."),
     ParamSpec(
         "plane", "choice", "column", choices=tuple(lab.PLANES), help="Which entries of P the axes are."
-    ),
-    ParamSpec(
-        "solid", "choice", "corner", choices=tuple(lab.SOLIDS), help="Which entries of P the axes are."
     ),
     ParamSpec(
         "strength",
@@ -47,9 +44,9 @@ TABLE: tuple[ParamSpec | Several | Text, ...] = (
     ),
     *(
         ParamSpec(letter, "float", value, -_REACH, _REACH, help="An entry of P; the arrow keys move it.")
-        for letter, value in zip(_LETTERS, (1.5, 0.6, -0.4), strict=True)
+        for letter, value in (("a", 1.5), ("b", 0.6))
     ),
-    Text("large", help="The regularizer whose picture is large."),
+    ParamSpec("large", "choice", "ti", choices=lab.NAMES, help="The regularizer whose picture is large."),
     ParamSpec("tau", "float", 0.2, 0.0, 2.0, symbol=r"\lambda", help="The strength of TI on this column."),
     *(
         ParamSpec(f"e{j}", "float", value, -10.0, 10.0, help="An entry of the column.")
@@ -59,32 +56,40 @@ TABLE: tuple[ParamSpec | Several | Text, ...] = (
 PARTS = ("panels", "column", "exports")
 EXPERT = ("exports",)
 _GONE = {
+    "dims": "The view of three entries is gone; here are two of them.",
+    **dict.fromkeys(("solid", "c"), "It was of the view of three entries."),
     "flow": "The flow of the plane is always drawn.",
     **dict.fromkeys(("entry", "shrinkage"), "The pictures show where each entry goes."),
     **dict.fromkeys(("double", "halve", "back"), "Write other numbers into the boxes of the entries."),
 }
 _ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
 _STYLE = """<style>
-:is(.st-key-geometry_panels, .st-key-geometry_entries) {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: 1rem;
+:is(.st-key-geometry_small, .st-key-geometry_entries) {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: 0.7rem;
 }
-.st-key-geometry_panels > div {height: 100%}
-.st-key-geometry_entries {grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: 0.7rem}
-[class*="st-key-geometry_panel_"] {padding: 0.7rem; gap: 0.5rem}
-:is(.st-key-geometry_panels, .st-key-geometry_words, .st-key-geometry_formula) .katex-display {
+:is(.st-key-geometry_pictures, .st-key-geometry_story) {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem 2rem;
+}
+.st-key-geometry_story {align-items: center}
+[class*="st-key-geometry_panel_"] {gap: 0.4rem}
+:is(.st-key-geometry_words, .st-key-geometry_formula) .katex-display {
   overflow-x: auto; overflow-y: hidden; margin: 0.1rem 0; padding-right: 5px; font-size: 0.95em;
 }
 .st-key-geometry_formula [data-testid="stMarkdown"]:has(.katex-display) {
   container-type: inline-size; width: 100%;
 }
 .st-key-geometry_formula .katex-display {font-size: clamp(0.55rem, 4.2cqi, 0.95rem)}
-.st-key-geometry_legend p {font-size: 0.85rem}
+:is(.st-key-geometry_legend, .st-key-geometry_small) p {font-size: 0.85rem}
 </style>"""
+# In a column TI is CS: who comes without a link sees entries of which they make something else.
+_FRESH = {"plane": "diagonal"}
 
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("geometry", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset", "seed"), gone=_GONE)
+    settings = Settings(
+        "geometry", TABLE, parts=PARTS, expert=EXPERT, fresh=_FRESH, unread=("dataset", "seed"), gone=_GONE
+    )
     with shell.page("Geometry", settings):
         st.html(_STYLE)
         shell.heading(
@@ -93,7 +98,8 @@ def render() -> None:
             "A regularizer is a shape, its operator a motion: **prox** moves P to where Ω is smaller, and "
             "stops on corners and edges, where entries are **exactly zero**.",
         )
-        _section(settings)
+        if settings.shows("panels", "Balls and flow"):
+            _section(settings)
         if settings.shows("column", "Why TI zeroes the relatively small"):
             _column(settings)
 
@@ -104,72 +110,63 @@ def render() -> None:
 @fragment
 def _section(settings: Settings) -> None:
     """Draw balls and flow; clicks and keys rerun this fragment alone."""
-    which, among = ("plane", lab.PLANES) if settings["dims"] == "2" else ("solid", lab.SOLIDS)
-    section, names = among[settings[which]], settings["penalties"]
-    letters = _LETTERS[: len(section.cells)]
-    with st.container(border=True, key="geometry_box"):
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-            widgets.param(
-                settings,
-                "dims",
-                "Entries",
-                labels={"2": "Two (2-D)", "3": "Three (3-D)"},
-                place=st.container(width="content"),
-            )
-            words = {name: choice.label for name, choice in among.items()}
-            widgets.param(settings, which, "taken from", labels=words, place=st.container(width="content"))
-            widgets.regularizers(settings, "penalties", place=st.container(width="content"))
-        for cell, (name, label) in zip(
-            st.columns(1 + len(letters)),
-            [
-                ("strength", r"Strength $\lambda$"),
-                *((x, f"${x}$ = {axis}") for x, axis in zip(letters, section.axes, strict=True)),
-            ],
-            strict=True,
+    section, names, strength = lab.PLANES[settings["plane"]], settings["penalties"], settings["strength"]
+    point = np.array([settings["a"], settings["b"]])
+    moved = {name: lab.prox_of(section, name, point[None], strength)[0] for name in names}
+    if names and settings["large"] not in names:
+        settings.set(large=names[0])
+    if names:
+        st.markdown(lab.zeros_in_words(moved, strength))
+    with st.container(key="geometry_pictures"):
+        left, right = st.container(), st.container()
+    with right:
+        words = {name: choice.label for name, choice in lab.PLANES.items()}
+        widgets.param(settings, "plane", "Entries a and b of P, taken from", labels=words)
+        widgets.regularizers(settings, "penalties")
+        for name, label in (
+            ("strength", r"Strength $\lambda$"),
+            *((x, f"${x}$ = {axis}") for x, axis in zip("ab", section.axes, strict=True)),
         ):
-            widgets.param(settings, name, label, style="slider", step=_STEP, place=cell)
-    point = np.array([settings[letter] for letter in letters])
+            widgets.param(settings, name, label, style="slider", step=_STEP)
     if not names:
-        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
+        left.info("No regularizer is chosen. Choose at least one.", icon=":material/touch_app:")
         return
-    strength = settings["strength"]
-    if settings.shows("panels", "Balls and flow"):
-        _legend(len(section.cells))
-        # TI, where none was chosen: it differs most from ℓ₁.
-        large = next(name for name in (settings["large"], "ti", *names) if name in names)
-        left, right = st.columns([3, 2], gap="medium")
-        with left, st.container(border=True, key=f"geometry_panel_{large}"):
-            _panel(settings, section, large, point, strength, large=True)
-        with right, st.container(key="geometry_panels"):
-            for name in names:
-                if name != large:
-                    with st.container(border=True, key=f"geometry_panel_{name}"):
-                        _panel(settings, section, name, point, strength)
-        with st.expander("The matrix and the operator", icon=":material/functions:", key="geometry_words"):
-            st.latex(section.matrix)
-            st.markdown(section.words)
-            st.latex(
-                r"\operatorname{prox}_{\lambda\Omega}(P)=\arg\min_Q \tfrac12\|Q-P\|_F^2+\lambda\,\Omega(Q)"
-            )
-    if not settings.shows("exports", "Copy as Python"):
-        return
-    widgets.python_block(
-        widgets.linked(
-            lab.geometry_program(section, names, point.tolist(), strength),
-            f"{', '.join(names)} of {_point(point)} at λ = {strength:g}",
-            data={"P": array_hash(section.embed(point), np.zeros(0))},
-        ),
-        "Prints the results and their certificates.",
-    )
+    with left:
+        _large(settings, section, point, moved[settings["large"]])
+    with right, st.container(key="geometry_small"):
+        for name in names:
+            if name != settings["large"]:
+                _small(settings, section, name, point, moved[name])
+    grey, first, second, both = figures.ZERO_COLORS
+    with st.container(key="geometry_legend"):
+        st.markdown(
+            f"Filled: the **unit ball**, Ω ≤ 1; dotted: Ω = ¼, 2, 4. Thin lines lead to the prox: "
+            f'<span style="color:{grey}">●</span> none is zero &ensp; '
+            f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
+            f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
+            f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, thick line: '
+            "its way as λ grows. **Click** or tap the large picture to move the point.",
+            unsafe_allow_html=True,
+        )
+    with st.expander("The matrix and the operator", icon=":material/functions:", key="geometry_words"):
+        st.latex(section.matrix)
+        st.markdown(section.words)
+        st.latex(r"\operatorname{prox}_{\lambda\Omega}(P)=\arg\min_Q \tfrac12\|Q-P\|_F^2+\lambda\,\Omega(Q)")
+    if settings.shows("exports", "Copy as Python"):
+        widgets.python_block(
+            widgets.linked(
+                lab.geometry_program(section, names, point.tolist(), strength),
+                f"{', '.join(names)} of {_point(point)} at λ = {strength:g}",
+                data={"P": array_hash(section.embed(point), np.zeros(0))},
+            ),
+            "Prints the results and their certificates.",
+        )
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _levels(dims: str, place: str, name: str) -> list[np.ndarray]:
-    """Return the unit ball and, in the plane, further levels of Ω."""
-    if dims == "3":
-        return [lab.boundary(lab.SOLIDS[place], name, lab.sphere())]
-    section = lab.PLANES[place]
-    return [lab.boundary(section, name, lab.circle(), level) for level in (1.0, 0.25, 2.0, 4.0)]
+def _levels(place: str, name: str) -> list[np.ndarray]:
+    """Return the unit ball and further levels of Ω."""
+    return [lab.boundary(lab.PLANES[place], name, lab.circle(), level) for level in (1.0, 0.25, 2.0, 4.0)]
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -179,66 +176,65 @@ def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarra
     return ways, lab.zero_codes(ways[:, -1])
 
 
-def _panel(
-    settings: Settings,
-    section: lab.Section,
-    name: str,
-    point: np.ndarray,
-    strength: float,
-    *,
-    large: bool = False,
-) -> None:
-    color = regularizer_color(name)
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(
-            f'<span style="color:{color}">■</span> **{PENALTIES[name].label}**',
-            unsafe_allow_html=True,
-            width="content",
-        )
-        st.markdown(rf"$\Omega={section.formula(name)}$", width="content")
-        if not large and settings.shows("large", "Picture that is large"):
-            st.button(
-                "Enlarge",
-                key=f"geometry_enlarge_{name}",
-                type="tertiary",
-                icon=":material/open_in_full:",
-                disabled=settings.locks("large"),
-                on_click=lambda: settings.set(large=name),
-            )
-    moved = lab.prox_of(section, name, point[None], strength)[0]
+def _figure(
+    settings: Settings, section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray, **options: Any
+) -> tuple[go.Figure, str]:
+    """Return a picture of the unit ball and the flow, and what there is to see."""
+    place, strength = settings["plane"], settings["strength"]
     # Beyond the largest λ, to show entries that approach zero but never reach it.
     path = lab.prox_path(
         section, name, point.tolist(), np.concatenate([np.linspace(0, 4, 60), 2.0 ** np.arange(3, 12)])
     )
-    place = settings["plane"] if settings["dims"] == "2" else settings["solid"]
-    levels = _levels(settings["dims"], place, name)
-    key, height = f"geometry_{name}", _LARGE if large else _SMALL
-    said = f"{PENALTIES[name].label} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
-    if settings["dims"] == "2":
-        ways, codes = _ways(place, name, strength)
-        figure = figures.plane(
-            levels,
-            ways,
-            codes,
-            path,
-            point,
-            moved,
-            section.axes,
-            color=color,
-            lattice=_LATTICE,
-            height=height,
-        )
+    figure = figures.plane(
+        _levels(place, name),
+        *_ways(place, name, strength),
+        path,
+        point,
+        moved,
+        section.axes,
+        color=regularizer_color(name),
+        **options,
+    )
+    label = PENALTIES[name].label
+    said = f"{label} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
+    return figure, f"Unit ball of Ω and flow of its operator. {said}"
+
+
+def _large(settings: Settings, section: lab.Section, point: np.ndarray, moved: np.ndarray) -> None:
+    name = settings["large"]
+    with st.container(border=True, key=f"geometry_panel_{name}"):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            widgets.control(
+                settings,
+                "large",
+                st.segmented_control,
+                "The large picture",
+                settings["penalties"],
+                format_func=lambda name: PENALTIES[name].label,
+                label_visibility="collapsed",
+                required=True,
+            )
+            st.markdown(rf"$\Omega={section.formula(name)}$", width="content")
+        figure, alt = _figure(settings, section, name, point, moved, height=_LARGE, lattice=_LATTICE)
+        key = f"geometry_{name}"
         chart(
-            figure,
-            key,
-            f"Unit ball of Ω and flow of its operator. {said}",
-            on_select=partial(_clicked, settings, f"{key}_chart"),
-            selection_mode="points",
+            figure, key, alt, on_select=partial(_clicked, settings, f"{key}_chart"), selection_mode="points"
         )
-    else:
-        figure = figures.space(levels[0], path, point, moved, section.axes, color=color, height=height)
-        chart(figure, key, f"Unit ball of Ω in three dimensions. {said}")
-    _numbers(section, name, point, moved, strength, large=large)
+        st.markdown(f"{_point(point)} → **{_point(moved)}**")
+        widgets.certificate_badge(
+            certificate(name, section.embed(point), section.embed(moved), settings["strength"])
+        )
+
+
+def _small(settings: Settings, section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray) -> None:
+    with st.container(gap="xxsmall", key=f"geometry_panel_{name}"):
+        color = regularizer_color(name)
+        st.markdown(
+            f'<span style="color:{color}">■</span> **{PENALTIES[name].label}** → {_point(moved)}',
+            unsafe_allow_html=True,
+        )
+        figure, alt = _figure(settings, section, name, point, moved, height=_SMALL)
+        small_chart(figure, f"geometry_{name}", alt)
 
 
 def _clicked(settings: Settings, key: str) -> None:
@@ -252,34 +248,6 @@ def _point(values: np.ndarray) -> str:
     return "(" + ", ".join("0" if v == 0 else with_minus(f"{v:.3g}") for v in values) + ")"
 
 
-def _numbers(
-    section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray, strength: float, *, large: bool
-) -> None:
-    st.markdown(f"{_point(point)} → **{_point(moved)}**")
-    if large:
-        widgets.certificate_badge(certificate(name, section.embed(point), section.embed(moved), strength))
-
-
-def _legend(dims: int) -> None:
-    with st.container(key="geometry_legend"):
-        if dims == 2:
-            grey, first, second, both = figures.ZERO_COLORS
-            st.markdown(
-                f"Filled: the **unit ball**, Ω ≤ 1; dotted: Ω = ¼, 2, 4. Thin lines lead to the prox: "
-                f'<span style="color:{grey}">●</span> none is zero &ensp; '
-                f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
-                f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
-                f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, thick line: '
-                "its way as λ grows. **Click** or tap to move the point.",
-                unsafe_allow_html=True,
-            )
-        else:
-            st.markdown(
-                "The solid is the **unit ball**, Ω ≤ 1. ◯ the point, ● its prox, the grey line its way as λ "
-                "grows. Drag to turn, move the point with the sliders."
-            )
-
-
 # ------------------------------------------------------------------------------------------ one column
 
 
@@ -291,7 +259,7 @@ def _column(settings: Settings) -> None:
         "TI lowers every entry of a column by one threshold τ, which grows with the **whole column**: what "
         "goes is small beside the others."
     )
-    with st.container(border=True, key="geometry_column_box"):
+    with st.container(border=settings.shows_any("tau", *_ENTRIES), key="geometry_column_box"):
         with st.container(key="geometry_entries"):
             for name in _ENTRIES:
                 spec = settings.spec(name)
@@ -308,16 +276,16 @@ def _column(settings: Settings) -> None:
         widgets.param(settings, "tau", r"Strength $\lambda$", style="slider", step=0.01)
     strength = settings["tau"]
     story = lab.column_story([settings[name] for name in _ENTRIES], strength)
-    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    beside = st.container(key="geometry_story")
     gone = [f"p{name[1:]}" for name, q in zip(_ENTRIES, story.after, strict=True) if q == 0]
     chart(
         figures.column_bars(story.before, story.after, story.threshold, strength),
         "geometry_column",
         f"Six entries against the threshold {story.threshold:.4g} of TI and {strength:g} of ℓ₁. Exactly "
         f"zero: {', '.join(gone) or 'none'}.",
-        place=left,
+        place=beside,
     )
-    with right, st.container(key="geometry_formula"):
+    with beside.container(key="geometry_formula"):
         st.latex(r"q_j=\operatorname{sign}(p_j)\max(|p_j|-\tau,\,0),\quad S_\theta=\textstyle\sum_j|q_j|")
         st.latex(story.latex(strength))
         soft = int((np.abs(story.before) <= strength).sum())

@@ -19,12 +19,12 @@ FLOW = {
     "point": np.array([1.5, 0.6]),
     "moved": np.array([1.0, 0.0]),
     "color": "#748dff",
-    "lattice": LATTICE,
+    "height": 300,
 }
 
 
 def test_the_plane_holds_ball_flow_point_and_a_grid_for_clicks():
-    figure = figures.plane(**FLOW, axes=("p₁₁", "p₂₁"))
+    figure = figures.plane(**FLOW, axes=("p₁₁", "p₂₁"), lattice=LATTICE)
     by_name = {trace.name: trace for trace in figure.data}
     assert by_name["unit ball"].fill == "toself"
     assert by_name["level"].fill is None
@@ -37,6 +37,9 @@ def test_the_plane_holds_ball_flow_point_and_a_grid_for_clicks():
     }
     assert figure.layout.xaxis.ticktext == ("−2", "−1", "0", "1", "<b>p₁₁</b>")
     assert figure.layout.yaxis.ticktext[-1] == "<b>p₂₁</b>"
+    small = figures.plane(**FLOW, axes=("a", "b"))
+    assert len(small.data) == len(figure.data) - 1
+    assert not small.layout.xaxis.showticklabels
 
 
 def test_exact_zeros_have_a_colour_and_a_sign_of_their_own():
@@ -46,19 +49,6 @@ def test_exact_zeros_have_a_colour_and_a_sign_of_their_own():
     looks = {(trace.marker.color, trace.marker.symbol) for trace in ends.values()}
     assert len(looks) == 3
     assert list(ends["ends 2"].y) == [0.0]
-
-
-def test_a_ball_in_space():
-    polar = np.linspace(0, np.pi, 9)[:, None]
-    around = np.linspace(0, 2 * np.pi, 17)[None, :]
-    ball = np.stack(
-        [np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar) + 0 * around], -1
-    )
-    point, moved = np.array([1.5, 0.6, -0.4]), np.array([1.1, 0.2, 0.0])
-    figure = figures.space(ball, np.stack([point, moved]), point, moved, ("a", "b", "c"), color="#748dff")
-    by_name = {trace.name: trace for trace in figure.data}
-    assert list(by_name["prox"].z) == [0.0]
-    assert list(by_name["names"].text) == ["a", "b", "c"]
 
 
 def test_bars_of_a_column_add_up():

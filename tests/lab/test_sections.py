@@ -1,4 +1,4 @@
-"""Sections of P, unit balls and operators in two and three dimensions."""
+"""Sections of P, their unit balls and operators."""
 
 from __future__ import annotations
 
@@ -11,24 +11,15 @@ from programs import printed
 from fmviz.lab.operators import geometry as lab
 from fmviz.operators import certificate, prox, regularizer_value
 
-SECTIONS = {f"plane {name}": item for name, item in lab.PLANES.items()}
-SECTIONS |= {f"solid {name}": item for name, item in lab.SOLIDS.items()}
-CASES = [(section, name) for section in SECTIONS for name in lab.NAMES]
+CASES = [(section, name) for section in lab.PLANES for name in lab.NAMES]
 # Where a section has a formula of its own for a regularizer; elsewhere that of the whole matrix is shown.
-OWN = [(section, name) for section, name in CASES if name in SECTIONS[section].formulas]
+OWN = [(section, name) for section, name in CASES if name in lab.PLANES[section].formulas]
 # The formulas of the page, as Python.
 FORMULAS = {
     "|a|+|b|": lambda a, b: abs(a) + abs(b),
     "(|a|+|b|)^2": lambda a, b: (abs(a) + abs(b)) ** 2,
     r"\sqrt{a^2+b^2}": math.hypot,
     "a^2+b^2": lambda a, b: a**2 + b**2,
-    "|a|+|b|+|c|": lambda a, b, c: abs(a) + abs(b) + abs(c),
-    "(|a|+|b|+|c|)^2": lambda a, b, c: (abs(a) + abs(b) + abs(c)) ** 2,
-    r"\sqrt{a^2+b^2+c^2}": math.hypot,
-    "a^2+b^2+c^2": lambda a, b, c: a**2 + b**2 + c**2,
-    r"\sqrt{a^2+b^2}+|c|": lambda a, b, c: math.hypot(a, b) + abs(c),
-    "(|a|+|c|)^2+b^2": lambda a, b, c: (abs(a) + abs(c)) ** 2 + b**2,
-    r"\big(\sqrt{a^2+b^2}+|c|\big)^2": lambda a, b, c: (math.hypot(a, b) + abs(c)) ** 2,
 }
 
 
@@ -38,7 +29,7 @@ def points(section: lab.Section, n: int = 40) -> np.ndarray:
 
 @pytest.mark.parametrize(("which", "name"), OWN)
 def test_the_formula_of_a_section_is_the_value_of_the_regularizer(which, name):
-    section = SECTIONS[which]
+    section = lab.PLANES[which]
     for point, value in zip(points(section), lab.values(section, name, points(section)), strict=True):
         assert FORMULAS[section.formulas[name]](*point) == pytest.approx(value)
         assert regularizer_value(name, section.embed(point)) == value
@@ -46,7 +37,7 @@ def test_the_formula_of_a_section_is_the_value_of_the_regularizer(which, name):
 
 @pytest.mark.parametrize(("which", "name"), CASES)
 def test_many_points_at_once_go_where_each_alone_goes_and_are_certified(which, name):
-    section = SECTIONS[which]
+    section = lab.PLANES[which]
     given = points(section)
     for strength in (0.0, 0.3, 1.7):
         moved = lab.prox_of(section, name, given, strength)
@@ -62,17 +53,14 @@ def test_many_points_at_once_go_where_each_alone_goes_and_are_certified(which, n
 @pytest.mark.sample(14)
 @pytest.mark.parametrize(("which", "name"), CASES)
 def test_the_boundary_of_a_ball_is_exact(which, name):
-    section = SECTIONS[which]
-    directions = lab.circle(41) if len(section.cells) == 2 else lab.sphere(9)
+    section = lab.PLANES[which]
+    directions = lab.circle(41)
     for level in (0.25, 1.0, 4.0):
         result = lab.boundary(section, name, directions, level)
         assert result.shape == directions.shape
-        flat = result.reshape(-1, result.shape[-1])
-        assert np.allclose(lab.values(section, name, flat), level, rtol=1e-12)
+        assert np.allclose(lab.values(section, name, result), level, rtol=1e-12)
     # The corners of the picture are corners of the ball.
-    axes = np.eye(len(section.cells))
-    reached = (directions.reshape(-1, 1, directions.shape[-1]) == axes).all(axis=-1).any(axis=0)
-    assert reached.all()
+    assert (directions[:, None] == np.eye(2)).all(axis=-1).any(axis=0).all()
 
 
 def test_the_flow_begins_on_a_grid_and_ends_at_the_prox():
@@ -84,6 +72,33 @@ def test_the_flow_begins_on_a_grid_and_ends_at_the_prox():
     assert set(codes) == {0, 1, 2, 3}
     assert np.array_equal(codes == 3, (ways[:, 0] == 0).all(axis=1)), "TI empties no column"
     assert (lab.zero_codes(lab.flow(section, "l1", 0.6, n=5)[:, -1]) == 3).sum() == 1
+
+
+def test_the_words_of_a_section_are_true_wherever_the_point_is():
+    moved = {
+        (plane, name): lab.prox_of(section, name, points(section), 0.4)
+        for plane, section in lab.PLANES.items()
+        for name in ("l1", "l21", "ti", "cs")
+    }
+    ridge = points(lab.PLANES["row"]) / 1.8
+    for first, second in (
+        *((moved["row", name], ridge) for name in ("ti", "cs")),
+        (moved["diagonal", "ti"], ridge),
+        (moved["column", "l1"], moved["column", "l21"]),
+        (moved["column", "ti"], moved["column", "cs"]),
+    ):
+        assert np.allclose(first, second)
+    assert (moved["diagonal", "cs"] == 0).any()
+
+
+def test_zeros_are_listed_from_both_to_neither():
+    ends = {"l1": [0.0, 0.0], "l21": [0.0, 1.0], "ti": [1.0, 1.0], "cs": [1.0, 2.0]}
+    assert lab.zeros_in_words({name: np.array(q) for name, q in ends.items()}, 0.4) == (
+        "Exactly zero at λ = 0.4: **both** under ℓ₁, **a** under ℓ₂,₁, **neither entry** under TI and CS."
+    )
+    # The preset "Small beside large".
+    ends = {name: lab.prox_of(lab.PLANES["column"], name, [[1.5, 0.6]], 0.35)[0] for name in ("l1", "ti")}
+    assert lab.zeros_in_words(ends, 0.35).endswith("**b** under TI, **neither entry** under ℓ₁.")
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.05, 0.2, 2.0])

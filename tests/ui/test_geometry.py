@@ -12,13 +12,17 @@ from fmviz.lab.operators import geometry as lab
 
 pytestmark = pytest.mark.faultless
 
+POINT = np.array([[1.5, 0.6]])
 
-def test_it_opens_on_a_column_of_two(store):
+
+def test_it_opens_where_ti_and_cs_differ(store):
     app = open_page("geometry")
-    assert address(app) == {}
+    assert address(app) == {"plane": "diagonal"}
     said = words(app)
-    q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[1.5, 0.6]]), 0.4)[0]
-    assert f"(1.5, 0.6) → **({q[0]:.3g}, 0)**" in said
+    ti, cs = (lab.prox_of(lab.PLANES["diagonal"], name, POINT, 0.4)[0] for name in ("ti", "cs"))
+    assert f"(1.5, 0.6) → **({ti[0]:.3g}, {ti[1]:.3g})**" in said
+    assert f"**CS** → ({cs[0]:.3g}, 0)" in said
+    assert "**b** under CS" in said
     assert [s.key for s in app.slider if s.key.startswith("geometry_")] == [
         "geometry_strength",
         "geometry_a",
@@ -27,40 +31,46 @@ def test_it_opens_on_a_column_of_two(store):
     ]
 
 
-@pytest.mark.parametrize(("dims", "place"), [("2", "row"), ("2", "diagonal"), ("3", "corner"), ("3", "row")])
-def test_every_section_is_drawn_and_linked(store, dims, place):
-    query = {"dims": dims} | ({"plane": place} if dims == "2" else {"solid": place})
-    app = open_page("geometry", **query, a="-0.85", strength="1.2", penalties="ti,cs")
-    section = (lab.PLANES if dims == "2" else lab.SOLIDS)[place]
-    assert section.words in words(app)
-    assert all(rf"$\Omega={section.formulas[name]}$" in words(app) for name in ("ti", "cs"))
-    default = {"dims": "2", "plane": "column", "solid": "corner"}
-    shown = {name: value for name, value in query.items() if default[name] != value}
-    assert address(app) == shown | {"a": "-0.85", "strength": "1.2", "penalties": "ti,cs"}
+@pytest.mark.parametrize("place", ["row", "diagonal"])
+def test_every_section_is_drawn_and_linked(store, place):
+    query = {"plane": place, "a": "-0.85", "strength": "1.2", "penalties": "l1,cs", "large": "cs"}
+    app = open_page("geometry", **query)
+    assert lab.PLANES[place].words in words(app)
+    assert rf"$\Omega={lab.PLANES[place].formulas['cs']}$" in words(app)
+    assert address(app) == query
+
+
+def test_a_link_to_three_entries_opens_with_a_sentence(store):
+    app = open_page("geometry", dims="3", solid="row", c="1.0", strength="1.2")
+    assert "The view of three entries is gone" in app.warning[0].value
+    assert address(app) == {"strength": "1.2"}
 
 
 def test_a_moved_point_changes_numbers_link_and_program(store):
-    app = choose(open_page("geometry"), geometry_a=0.7, geometry_strength=0.1)
+    app = choose(open_page("geometry", plane="column", large="ti"), geometry_a=0.7, geometry_strength=0.1)
     assert address(app) == {"a": "0.7", "strength": "0.1"}
     source = next(block.value for block in app.code if "fmviz.prox" in block.value)
     q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[0.7, 0.6]]), 0.1)[0]
     line = next(line for line in printed(source) if line.startswith("ti "))
     assert line.startswith(f"ti {[[float(q[0])], [float(q[1])]]}")
     assert f"**({q[0]:.3g}, {q[1]:.3g})**" in words(app)
+    choose(app, geometry_penalties=["l1", "cs"])
+    assert address(app)["large"] == "l1", "what is not chosen is not large"
+    choose(app, geometry_penalties=[])
+    assert "No regularizer is chosen" in app.info[0].value
 
 
 @pytest.mark.parametrize(
-    "query", [{"level": "simple"}, {"hide": "panels,entry,back,e3,flow"}, {"hide": "column,shrinkage,a,dims"}]
+    ("query", "key"),
+    [
+        ({"hide": "panels,entry,back,e3,flow"}, "geometry_tau"),
+        ({"hide": "column,shrinkage,a,dims"}, "geometry_strength"),
+    ],
 )
-def test_what_is_left_out_leaves_the_rest(store, query):
+def test_what_is_left_out_leaves_the_rest(store, query, key):
     app = open_page("geometry", **query)
     assert not app.warning
-    assert app.slider(key="geometry_strength").value == 0.4
-
-
-def test_no_penalty_is_a_sentence(store):
-    app = open_page("geometry", penalties="none")
-    assert "No regularizer is chosen" in app.info[0].value
+    assert [slider.key for slider in app.slider if slider.key in (key, "geometry_a")] == [key]
 
 
 def test_the_column_tells_what_stays(store):
@@ -78,7 +88,7 @@ def test_the_column_tells_what_stays(store):
 @pytest.mark.slow
 @pytest.mark.browser
 def test_a_click_and_a_key_move_the_point(page, server, wait_idle, shoot):
-    page.goto(f"{server.url}/geometry")
+    page.goto(f"{server.url}/geometry?plane=column&large=ti")
     plane = page.locator(".st-key-geometry_ti .nsewdrag").first
     plane.wait_for()
     wait_idle(page)
@@ -97,10 +107,3 @@ def test_a_click_and_a_key_move_the_point(page, server, wait_idle, shoot):
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**/geometry?level=simple&a=1.05&b=-0.5")
     wait_idle(page)
-    page.get_by_text("Three (3-D)").click()
-    page.wait_for_url("**dims=3**")
-    page.wait_for_function(
-        "() => document.querySelector('.st-key-geometry_ti .js-plotly-plot')?.layout?.scene !== undefined"
-    )
-    wait_idle(page)
-    shoot(page, "geometry-3d")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import streamlit as st
 from ui.driving import address, choose, click, page, press, words
 
 from fmviz.lab.experiment import Experiment
@@ -61,10 +64,10 @@ def test_a_lesson_is_walked_from_prediction_to_answer(store):
     assert "soft thresholding" in words(app)
     slider = app.select_slider(key="prox_log2lambda")
     assert not slider.disabled
-    assert slider.value == -1
+    assert slider.value == -1, "where it stood when the question was asked"
     # Back and forth at once: the state of the step comes back each time.
     press(app, "lesson_back")
-    assert app.select_slider(key="prox_log2lambda").value == -4
+    assert app.select_slider(key="prox_log2lambda").value == -3
     press(app, "lesson_next")
     assert app.select_slider(key="prox_log2lambda").value == -1
     # Elsewhere the panel shows the way back; ending the lesson frees all controls.
@@ -112,16 +115,22 @@ def test_the_end_says_what_was_learnt_and_leads_on(store):
     assert "Sparse where?" in words(app)
 
 
-def test_an_answer_that_cannot_be_calculated_is_a_sentence(store, monkeypatch):
-    def broken(step):
-        raise ValueError("The data are not here.")
-        yield
+def test_a_new_session_begins_with_what_the_browser_remembers(store, monkeypatch):
+    app = page("prox", lesson="prox", step="7")
+    (script,) = (item.proto.body for item in app.get("html") if panel.PROGRESS_COOKIE in item.proto.body)
+    cookie = re.search(f"{panel.PROGRESS_COOKIE}=([^;]+);", script)[1]
+    kept = {panel.PROGRESS_COOKIE: f"{cookie}.ti:2.cs:x"}
+    monkeypatch.setattr(type(st.context), "cookies", property(lambda context: kept))
+    said = words(page("lessons"))
+    assert "Finished · 6 min" in said
+    assert "Step 2 of 6" in said
 
-    monkeypatch.setattr(panel, "calculate", broken)
+
+def test_an_answer_that_cannot_be_calculated_is_a_sentence(store, monkeypatch):
+    monkeypatch.setattr(panel, "calculate", lambda step: map(float, ["no number"]))
     app = choose(page("prox", lesson="prox", step="2"), lesson_prox_2=1.0)
     press(app, "lesson_reveal")
-    assert "could not be calculated. The data are not here." in app.error[0].value
-    monkeypatch.undo()
+    assert "could not be calculated. could not convert string to float: 'no number'" in app.error[0].value
 
 
 def test_the_tour_leads_from_page_to_page(store):

@@ -47,8 +47,7 @@ which state, what is asked and what is true:
     ℓ₁ uses [[l1:,]] pairs, TI [[ti:,]].
 
 Instead of ``choices`` a prediction may have ``answer = "ti"`` with ``within = 0.1``, a number and how far
-from it, relatively, is still right; or neither, for words in the reader's own writing. What a number is,
-`find` says: see `fmviz.lab.lessons.values`.
+from it, relatively, is still right. What a number is, `find` says: see `fmviz.lab.lessons.values`.
 """
 
 from __future__ import annotations
@@ -103,9 +102,9 @@ class Question:
     text : str
         The question.
     choices : tuple of Choice
-        What can be picked; none for a number or for free words.
+        What can be picked; none for a number.
     answer : str
-        The expression of a number, or empty.
+        The expression of the number, or empty.
     within : float
         The largest relative error of a number that counts as right.
     """
@@ -114,11 +113,6 @@ class Question:
     choices: tuple[Choice, ...] = ()
     answer: str = ""
     within: float = 0.0
-
-    @property
-    def kind(self) -> str:
-        """Return "choice", "number" or "words"."""
-        return "choice" if self.choices else "number" if self.answer else "words"
 
 
 @dataclass(frozen=True)
@@ -129,10 +123,10 @@ class Step:
     ----------
     title, text : str
         What is read first.
+    before, after : State
+        The page beneath, until the answer is revealed and from then on.
     formulas : str
-        What is folded beneath it.
-    before, after : State or None
-        The page beneath, until the answer is revealed and from then on; None to stay where the reader is.
+        What is folded beneath the text.
     question : Question or None
         What is predicted.
     reveal : str
@@ -146,8 +140,8 @@ class Step:
 
     title: str
     text: str
-    before: State | None = None
-    after: State | None = None
+    before: State
+    after: State
     formulas: str = ""
     question: Question | None = None
     reveal: str = ""
@@ -194,18 +188,15 @@ def _step(title: str, text: str, pages: Mapping[str, Any]) -> Step:
     parts = {kind: words.strip() for kind, words in zip(sections[::2], sections[1::2], strict=True)}
     find, claims, asked = said.pop("find", {}), tuple(said.pop("claims", ())), said.pop("predict", {})
     question: Question | None = None
-    before: State | None = None
-    after: State | None = None
     if asked or "Predict" in parts:
         choices = tuple(Choice(*pair) for pair in asked.pop("choices", ()))
         question = Question(parts["Predict"], choices, **asked)
-    if said:
-        page, then = said.pop("page"), said.pop("after", {})
-        before = _state(State(page), **pages.get(page, {}))
-        before = _state(before, **said)
-        after = _state(before, **then)
+    page, then = said.pop("page"), said.pop("after", {})
+    before = _state(_state(State(page), **pages.get(page, {})), **said)
     formulas, reveal = parts.get("Formulas", ""), parts.get("Reveal", "")
-    return Step(title.strip(), body.strip(), before, after, formulas, question, reveal, find, claims)
+    return Step(
+        title.strip(), body.strip(), before, _state(before, **then), formulas, question, reveal, find, claims
+    )
 
 
 def _state(

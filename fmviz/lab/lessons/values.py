@@ -25,8 +25,9 @@ from fmviz.lab.interpretation.outliers import caps_of, errors_of
 from fmviz.lab.interpretation.reading import rows_with_all
 from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.lessons.steps import Choice, Question, Step
+from fmviz.lab.operators.geometry import column_story
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.arena import arena_fit, arena_truth
+from fmviz.lab.search.arena import STRENGTHS, arena_fit, arena_truth
 from fmviz.lab.values import to_query
 from fmviz.metrics import interaction_weights
 
@@ -73,9 +74,11 @@ def of_operator(
     regularizer : str
         A key of `fmviz.lab.operators.VARIANTS`.
     count : str
-        Any of "interactions", "features", "entries", "pairs" (how many there are), "size" (of P), "entry"
-        (the value at `row` and `column`), "given" (the same of P), "norm" (of the given row of P), and
-        "extinction" (the smallest λ at which nothing is left, ∞ where there is none).
+        Any of "interactions", "between" (those of the first half of the features with the second),
+        "features", "entries", "pairs" (how many there are), "size" (of P), "entry" (the value at `row` and
+        `column`), "given" (the same of P), "norm" (of the given row of P), "extinction" (the smallest λ at
+        which nothing is left, ∞ where there is none), and "apart" (at how many λ of the page's slider there
+        are interactions, but none between the halves).
     row, column : int
         Where.
     **changes
@@ -89,10 +92,15 @@ def of_operator(
         "size": lambda: P.size,
         "given": lambda: P[row, column],
         "norm": lambda: float(np.linalg.norm(P[row])),
+        "apart": lambda: sum(
+            used_interactions(Q) > 0 and not _between(Q)
+            for Q in (variant.prox(P, 2.0**e) for e in operators.EXPONENTS)
+        ),
         "extinction": lambda: math.inf if (end := operators.extinction(P, variant)[0]) is None else end,
     }
     of_result: dict[str, Callable[[np.ndarray], float]] = {
         "interactions": used_interactions,
+        "between": _between,
         "features": used_features,
         "entries": np.count_nonzero,
         "entry": lambda Q: Q[row, column],
@@ -101,6 +109,24 @@ def of_operator(
     if count in of_given:
         return float(of_given[count]())
     return float(of_result[count](variant.prox(P, 2.0 ** int(query["log2lambda"]))))
+
+
+def _between(Q: np.ndarray) -> float:
+    half = len(Q) // 2
+    return float(used_mask(Q)[:half, half:].sum())
+
+
+def of_column(query: Query, *, count: str, **changes: Any) -> float:
+    """Return a figure of TI on the column of the page Geometry.
+
+    `count` is any of "kept" (how many entries), "threshold" (which each of them loses), and "soft" (how many
+    entries ℓ₁ keeps at this λ).
+    """
+    query = {**query, **to_query(changes)}
+    strength = float(query["tau"])
+    story = column_story([float(query[f"e{j}"]) for j in range(1, 7)], strength)
+    counts = {"kept": story.kept, "threshold": story.threshold, "soft": (abs(story.before) > strength).sum()}
+    return float(counts[one_of("count", count, tuple(counts))])
 
 
 def _experiment(query: Query, changes: Mapping[str, Any]) -> Experiment:
@@ -179,7 +205,7 @@ def of_aside(query: Query, *, count: str, **changes: Any) -> float:
     return float(counts[one_of("count", count, tuple(counts))])
 
 
-def of_arena(query: Query, *, regularizer: str, strength: float, count: str) -> float:
+def of_arena(query: Query, *, regularizer: str, count: str, strength: float = STRENGTHS[0]) -> float:
     """Return a figure of the models on the start page, whatever its settings are.
 
     Parameters
@@ -188,27 +214,34 @@ def of_arena(query: Query, *, regularizer: str, strength: float, count: str) -> 
         Has no say.
     regularizer : str
         One of `fmviz.lab.search.arena.REGULARIZERS`.
+    count : str
+        "pairs" that are used, "true" ones of them, "between" the groups, "features", or "exact": at how many
+        strengths those that are used are the true ones.
     strength : float
         λ, one of `fmviz.lab.search.arena.STRENGTHS`.
-    count : str
-        "pairs" that are used, "true" ones of them, "between" the groups, or "features".
     """
-    parameters = arena_fit(regularizer, strength).parameters
-    assert parameters is not None
     truth = arena_truth() != 0
     matters = truth.any(axis=0)
-    used = np.triu(used_mask(parameters.P), 1)
+
+    def factors(strength: float) -> np.ndarray:
+        parameters = arena_fit(regularizer, strength).parameters
+        assert parameters is not None
+        return parameters.P
+
+    used = np.triu(used_mask(factors(strength)), 1)
     counts: dict[str, Callable[[], float]] = {
         "pairs": used.sum,
         "true": (used & truth).sum,
         "between": (used & ~truth & np.outer(matters, matters)).sum,
-        "features": lambda: used_features(parameters.P),
+        "features": lambda: used_features(factors(strength)),
+        "exact": lambda: sum((np.triu(used_mask(factors(s)) ^ truth, 1) == 0).all() for s in STRENGTHS),
     }
     return float(counts[one_of("count", count, tuple(counts))]())
 
 
 QUANTITIES: dict[str, Callable[..., float]] = {
     "operator": of_operator,
+    "column": of_column,
     "fit": of_fit,
     "threshold": of_threshold,
     "seeds": of_seeds,
@@ -221,10 +254,13 @@ QUANTITIES: dict[str, Callable[..., float]] = {
 """What ``of`` may name in a lesson."""
 
 
-def calculate(step: Step) -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a step, each with its name; ValueError where one cannot be calculated."""
+def calculate(step: Step, **changes: Any) -> Iterator[tuple[str, float]]:
+    """Yield the numbers of a step, each with its name; ValueError where one cannot be calculated.
+
+    `changes` are settings of the page other than those of the step, such as a seed.
+    """
     values: Values = {}
-    query = step.after.settings if step.after is not None else {}
+    query = {**step.after.settings, **to_query(changes)}
     for name, expected in step.find.items():
         if isinstance(expected, str):
             values[name] = evaluate(expected, values)
@@ -246,11 +282,9 @@ def right_choice(question: Question, values: Mapping[str, float]) -> Choice:
     return true[0]
 
 
-def is_right(question: Question, said: str | float, values: Mapping[str, float]) -> bool | None:
-    """Return whether a prediction is right; None for words, of which only the reader can judge."""
-    if question.kind == "choice":
+def is_right(question: Question, said: str | float, values: Mapping[str, float]) -> bool:
+    """Return whether a prediction is right."""
+    if question.choices:
         return said == right_choice(question, values).words
-    if question.kind == "number":
-        truth = evaluate(question.answer, values)
-        return abs(float(said) - truth) <= question.within * abs(truth) + 1e-9
-    return None
+    truth = evaluate(question.answer, values)
+    return abs(float(said) - truth) <= question.within * abs(truth) + 1e-9

@@ -1,4 +1,4 @@
-"""Unit balls and proximal operators on sections of P with two or three entries.
+"""Unit balls and proximal operators on sections of P with two entries.
 
 In a section some entries of a small P are coordinates and all others are 0. None of the operators makes a
 zero entry non-zero, so that their results lie in the section again.
@@ -6,7 +6,7 @@ zero entry non-zero, so that their results lie in the section again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ NAMES = tuple(
 
 @dataclass(frozen=True)
 class Section:
-    """A plane or a space of small matrices P.
+    """A plane of small matrices P.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Section:
     @property
     def axes(self) -> tuple[str, ...]:
         """The names of the coordinates, such as p₂₁."""
-        return tuple("p" + "₁₂₃"[i] + "₁₂₃"[j] for i, j in self.cells)
+        return tuple("p" + "₁₂"[i] + "₁₂"[j] for i, j in self.cells)
 
     def embed(self, point: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return the matrix P of a point."""
@@ -66,24 +66,24 @@ class Section:
         return P
 
 
-_SUM2, _SUM3 = "|a|+|b|", "|a|+|b|+|c|"
+_SUM = "|a|+|b|"
 PLANES: dict[str, Section] = {
     "column": Section(
         "A column",
         (2, 1),
         ((0, 0), (1, 0)),
         r"P=\begin{pmatrix}a\\b\end{pmatrix}",
-        {"l1": _SUM2, "l21": _SUM2, "ti": rf"({_SUM2})^2", "cs": rf"({_SUM2})^2"},
+        {"l1": _SUM, "l21": _SUM, "ti": rf"({_SUM})^2", "cs": rf"({_SUM})^2"},
         "Two features in **one column** of P. Every row has one entry, so ℓ₂,₁ is ℓ₁ here, and CS is TI. "
         "The balls are alike; the operators are not: ℓ₁ takes λ from every entry whatever its size, TI takes "
-        "more where the column is large, and zeroes the entry that is small **beside the other**.",
+        "more where the column is large, and zeroes an entry that is small enough **beside the other**.",
     ),
     "row": Section(
         "A row",
         (1, 2),
         ((0, 0), (0, 1)),
         r"P=\begin{pmatrix}a&b\end{pmatrix}",
-        {"l1": _SUM2, "l21": r"\sqrt{a^2+b^2}", "ti": "a^2+b^2", "cs": "a^2+b^2"},
+        {"l1": _SUM, "l21": r"\sqrt{a^2+b^2}", "ti": "a^2+b^2", "cs": "a^2+b^2"},
         "**One feature** in two columns. ℓ₂,₁ sees the norm of the row alone and keeps its direction; to TI "
         "and CS a single feature is no interaction: both are ridge here, and nothing becomes zero.",
     ),
@@ -92,48 +92,15 @@ PLANES: dict[str, Section] = {
         (2, 2),
         ((0, 0), (1, 1)),
         r"P=\begin{pmatrix}a&0\\0&b\end{pmatrix}",
-        {"l1": _SUM2, "l21": _SUM2, "ti": "a^2+b^2", "cs": rf"({_SUM2})^2"},
+        {"l1": _SUM, "l21": _SUM, "ti": "a^2+b^2", "cs": rf"({_SUM})^2"},
         "Two features that **share no column**, so they do not interact. TI has nothing to zero and only "
-        "shrinks; CS selects features and zeroes the smaller row all the same.",
-    ),
-}
-SOLIDS: dict[str, Section] = {
-    "corner": Section(
-        "A corner",
-        (2, 2),
-        ((0, 0), (0, 1), (1, 0)),
-        r"P=\begin{pmatrix}a&b\\c&0\end{pmatrix}",
-        {
-            "l1": _SUM3,
-            "l21": r"\sqrt{a^2+b^2}+|c|",
-            "ti": "(|a|+|c|)^2+b^2",
-            "cs": r"\big(\sqrt{a^2+b^2}+|c|\big)^2",
-        },
-        "Two features and two columns, with p₂₂ = 0. Here all four differ: ℓ₂,₁ and CS have edges where a "
-        "**row** is zero, TI where an entry leaves its **column** alone, ℓ₁ everywhere.",
-    ),
-    "column": Section(
-        "A column",
-        (3, 1),
-        ((0, 0), (1, 0), (2, 0)),
-        r"P=\begin{pmatrix}a\\b\\c\end{pmatrix}",
-        {"l1": _SUM3, "l21": _SUM3, "ti": rf"({_SUM3})^2", "cs": rf"({_SUM3})^2"},
-        "Three features in **one column**: ℓ₂,₁ is ℓ₁ and CS is TI. The ball is the octahedron for all; only "
-        "the squares of TI and CS make the threshold depend on the sum.",
-    ),
-    "row": Section(
-        "A row",
-        (1, 3),
-        ((0, 0), (0, 1), (0, 2)),
-        r"P=\begin{pmatrix}a&b&c\end{pmatrix}",
-        {"l1": _SUM3, "l21": r"\sqrt{a^2+b^2+c^2}", "ti": "a^2+b^2+c^2", "cs": "a^2+b^2+c^2"},
-        "**One feature** in three columns: only ℓ₁ has corners.",
+        "shrinks; CS selects features, and zeroes a row that is small enough beside the other.",
     ),
 }
 
 
 def values(section: Section, name: str, points: np.ndarray) -> np.ndarray:
-    """Return Ω at points of shape (n, m)."""
+    """Return Ω at points of shape (n, 2)."""
     return np.array([PENALTIES[name].value(section.embed(point)) for point in points])
 
 
@@ -143,21 +110,6 @@ def circle(n: int = 181) -> np.ndarray:
     return np.round(np.column_stack([np.cos(angle), np.sin(angle)]), 15)
 
 
-def sphere(n: int = 25) -> np.ndarray:
-    """Return directions in space by latitude and longitude, shape (n, 2n − 1, 3).
-
-    The planes a = 0, b = 0 and c = 0, on which the balls have their edges, are among them where n − 1 is a
-    multiple of 4.
-    """
-    polar = np.linspace(0.0, np.pi, n)[:, None]
-    around = np.linspace(0.0, 2.0 * np.pi, 2 * n - 1)[None, :]
-    grid = np.stack(
-        [np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar) + 0.0 * around],
-        axis=-1,
-    )
-    return np.round(grid, 15)
-
-
 def boundary(section: Section, name: str, directions: np.ndarray, level: float = 1.0) -> np.ndarray:
     """Return the points with Ω = `level` in the given directions.
 
@@ -165,23 +117,22 @@ def boundary(section: Section, name: str, directions: np.ndarray, level: float =
     ----------
     section, name
         Where, and of which regularizer.
-    directions : (..., m) ndarray
+    directions : (n, 2) ndarray
         Not 0.
     level : float
         Above 0.
 
     Returns
     -------
-    ndarray of the shape of `directions`
+    (n, 2) ndarray
     """
-    flat = directions.reshape(-1, directions.shape[-1])
-    once, twice = values(section, name, flat), values(section, name, 2.0 * flat)
+    once, twice = values(section, name, directions), values(section, name, 2.0 * directions)
     # Along a ray most regularizers are αt + βt².
     alpha, beta = np.maximum(2.0 * once - 0.5 * twice, 0.0), np.maximum(0.5 * twice - once, 0.0)
     scale = 2.0 * level / (alpha + np.sqrt(alpha**2 + 4.0 * beta * level))
-    if not np.allclose(values(section, name, flat * scale[:, None]), level, rtol=1e-9):
-        scale = _bisected(section, name, flat, level)
-    return (flat * scale[:, None]).reshape(directions.shape)
+    if not np.allclose(values(section, name, directions * scale[:, None]), level, rtol=1e-9):
+        scale = _bisected(section, name, directions, level)
+    return directions * scale[:, None]
 
 
 def _bisected(section: Section, name: str, directions: np.ndarray, level: float) -> np.ndarray:
@@ -197,15 +148,15 @@ def _bisected(section: Section, name: str, directions: np.ndarray, level: float)
 
 
 def prox_of(section: Section, name: str, points: np.ndarray, strength: float) -> np.ndarray:
-    """Return prox of λΩ at points of shape (n, m), with Ω as in `fmviz.prox`."""
+    """Return prox of λΩ at points of shape (n, 2), with Ω as in `fmviz.prox`."""
     moved = (PENALTIES[name].prox(section.embed(point), strength) for point in points)
-    return np.array([[Q[cell] for cell in section.cells] for Q in moved]).reshape(-1, len(section.cells))
+    return np.array([[Q[cell] for cell in section.cells] for Q in moved]).reshape(-1, 2)
 
 
 def prox_path(
     section: Section, name: str, point: Sequence[float], strengths: Sequence[float] | np.ndarray
 ) -> np.ndarray:
-    """Return where a point goes as λ grows, shape (number of strengths, m)."""
+    """Return where a point goes as λ grows, shape (number of strengths, 2)."""
     return np.concatenate([prox_of(section, name, np.array([point]), s) for s in strengths])
 
 
@@ -216,19 +167,38 @@ def flow(
 
     Returns
     -------
-    (n^m, steps + 1, m) ndarray
-        The prox of every point of the grid [−reach, reach]^m for λ from 0 to `strength`.
+    (n², steps + 1, 2) ndarray
+        The prox of every point of the grid [−reach, reach]² for λ from 0 to `strength`.
     """
     line = np.linspace(-reach, reach, n)
-    m = len(section.cells)
-    points = np.stack(np.meshgrid(*[line] * m, indexing="ij"), axis=-1).reshape(-1, m)
+    points = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
     grid = np.linspace(0.0, strength, steps + 1)
     return np.stack([points, *(prox_of(section, name, points, s) for s in grid[1:])], axis=1)
 
 
 def zero_codes(points: np.ndarray) -> np.ndarray:
-    """Return for points (n, m) which coordinates are exactly 0: the sum of 2^i over those."""
+    """Return for points (n, 2) which coordinates are exactly 0: the sum of 2^i over those."""
     return ((points == 0) * 2 ** np.arange(points.shape[1])).sum(axis=1)
+
+
+def zeros_in_words(moved: Mapping[str, np.ndarray], strength: float) -> str:
+    """Return a sentence on which of a and b each regularizer's operator makes exactly 0.
+
+    Parameters
+    ----------
+    moved : mapping of str to (2,) ndarray
+        The prox of one point, by the regularizers' names.
+    strength : float
+        λ.
+    """
+    codes = dict(zip(moved, zero_codes(np.array(list(moved.values()))), strict=True))
+    parts = [
+        # The last comma with a blank, which ℓ₂,₁ has not.
+        f"**{what}** under " + " and ".join(", ".join(names).rsplit(", ", 1))
+        for code, what in enumerate(("neither entry", "a", "b", "both"))
+        if (names := [PENALTIES[name].label for name in moved if codes[name] == code])
+    ]
+    return f"Exactly zero at λ = {strength:g}: {', '.join(reversed(parts))}."
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ def render() -> None:
             "answer before your eyes.",
         )
         listed = [lesson for lesson in lessons().values() if lesson.listed]
-        next_up = next((lesson.name for lesson in listed if not panel.progress(lesson.name).done), None)
+        going = (item for item in listed if panel.progress(item.name).reached <= len(item.steps))
+        next_up = next(going, None)
         with shell.cards("lessons"):
             for number, lesson in enumerate(listed, start=1):
                 with st.container(
@@ -30,7 +31,7 @@ def render() -> None:
                     vertical_alignment="distribute",
                     key=f"lessons_{lesson.name}",
                 ):
-                    _card(number, lesson, settings, first=lesson.name == next_up)
+                    _card(number, lesson, settings, first=lesson is next_up)
         st.caption(
             ":material/school: For a class: *Teach*, at the foot of the sidebar of every page, makes a link "
             "that hides or locks what you choose. A link with `?lesson=ti` begins that lesson."
@@ -38,13 +39,13 @@ def render() -> None:
 
 
 def _card(number: int, lesson: Lesson, settings: Settings, *, first: bool) -> None:
-    reached, total = panel.progress(lesson.name), len(lesson.steps)
-    tick = " :green[:material/check_circle:]" if reached.done else ""
+    reached, total = panel.progress(lesson.name).reached, len(lesson.steps)
+    tick = " :green[:material/check_circle:]" if reached > total else ""
     st.markdown(f"#### {number:,} · {plain(lesson.title)}{tick}\n\n{lesson.question}")
-    if reached.done:
+    if reached > total:
         words, verb, step = "Finished", "Again", 1
-    elif reached.reached:
-        words, verb, step = f"Step {reached.reached:,} of {total:,}", "Go on", reached.reached
+    elif reached:
+        words, verb, step = f"Step {reached:,} of {total:,}", "Go on", reached
     else:
         words, verb, step = f"{total:,} steps", "Begin", 1
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
@@ -55,7 +56,7 @@ def _card(number: int, lesson: Lesson, settings: Settings, *, first: bool) -> No
             type="primary" if first else "secondary",
             on_click=panel.begin,
             args=(lesson, step, settings.page),
-            kwargs={"again": reached.done},
+            kwargs={"again": reached > total},
         )
-        icon = ":material/task_alt: " if reached.done else ":material/schedule: "
+        icon = ":material/task_alt: " if reached > total else ":material/schedule: "
         st.caption(f"{icon}{words} · {lesson.minutes:,} min", width="content")

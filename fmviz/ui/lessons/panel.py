@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.task import Task, TaskState
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.lessons.steps import (
     Lesson,
@@ -30,15 +30,16 @@ from fmviz.lab.lessons.values import (
 from fmviz.ui import navigation
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.watching import watch
+from fmviz.ui.watching import shared_task, watch
 
 _STYLE = """<style>
-.st-key-lesson_panel {border-left: 4px solid PRIMARY}
+.st-key-lesson_panel {border-left: 4px solid light-dark(#1f5fa8, #3277ce)}
 .st-key-lesson_panel .katex {font-size: 1.08em}
 .st-key-lesson_text p, .st-key-lesson_text li, .st-key-lesson_answer p {max-width: 46rem}
 .st-key-lesson_panel .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0; margin: 0.4em 0}
 @media (max-width: 1100px) {
   [data-testid="stHorizontalBlock"]:has(> div .st-key-lesson_panel) {flex-direction: column}
+  [data-testid="stHorizontalBlock"]:has(> div .st-key-lesson_panel) > div {flex: none; width: 100%}
 }
 @media (min-width: 1101px) {
   [data-testid="stColumn"]:has(.st-key-lesson_panel) > div {
@@ -48,6 +49,10 @@ _STYLE = """<style>
 </style>"""
 
 
+PROGRESS_COOKIE = "fmviz-lessons"
+"""Where a browser remembers the steps that were reached."""
+
+
 @dataclass
 class Progress:
     """How far a reader is in a lesson.
@@ -55,37 +60,41 @@ class Progress:
     Attributes
     ----------
     reached : int
-        The last step that was opened.
+        The furthest step that was opened; one more than there are once the lesson is finished.
     said : dict
-        What was predicted, by step.
-    revealed : set
-        The steps whose answers have been revealed.
-    done : bool
-        Whether the lesson has been finished.
+        What was predicted, by step: the answers of these steps are revealed.
     """
 
     reached: int = 0
     said: dict[int, str | float] = field(default_factory=dict)
-    revealed: set[int] = field(default_factory=set)
-    done: bool = False
 
 
 def progress(name: str) -> Progress:
-    """Return how far this session's reader is in a lesson."""
-    stored: dict[str, Progress] = st.session_state.setdefault("fmviz:lessons", {})
+    """Return how far the reader is in a lesson; a new session begins with what the browser remembers."""
+    if "fmviz:lessons" not in st.session_state:
+        steps = (item.partition(":") for item in st.context.cookies.get(PROGRESS_COOKIE, "").split("."))
+        st.session_state["fmviz:lessons"] = {
+            lesson: Progress(int(step)) for lesson, _, step in steps if step.isdecimal()
+        }
+    stored: dict[str, Progress] = st.session_state["fmviz:lessons"]
     return stored.setdefault(name, Progress())
 
 
-def state_of(lesson: Lesson, number: int) -> State | None:
+def _remember() -> None:
+    """Have the browser remember the furthest step of every lesson.
+
+    Drawn with every run: a run that another one overtakes may never reach the browser.
+    """
+    steps = st.session_state["fmviz:lessons"].items()
+    text = ".".join(f"{plain(lesson)}:{reader.reached}" for lesson, reader in steps)
+    cookie = f"{PROGRESS_COOKIE}={text}; path=/; max-age=31536000; samesite=lax"
+    st.html(f"<script>document.cookie='{cookie}'</script>", unsafe_allow_javascript=True)
+
+
+def state_of(lesson: Lesson, number: int) -> State:
     """Return the page and state of a step, counted from 1: before or after its answer is revealed."""
     step = lesson.steps[min(number, len(lesson.steps)) - 1]
-    return step.after if number in progress(lesson.name).revealed or not step.question else step.before
-
-
-def query_of(lesson: Lesson, number: int) -> dict[str, str]:
-    """Return the query parameters of a link to a step."""
-    state = state_of(lesson, number)
-    return {**(state.query() if state else {}), "lesson": lesson.name, "step": str(number)}
+    return step.after if number in progress(lesson.name).said or not step.question else step.before
 
 
 def script_of(page: str) -> str:
@@ -96,16 +105,15 @@ def script_of(page: str) -> str:
 def go(lesson: Lesson, number: int, here: str) -> None:
     """Open a step of a lesson, on its page, in its state; to be called back by a button."""
     state = state_of(lesson, number)
-    script = script_of(state.page) if state is not None and state.page != here else None
-    Settings.move(query_of(lesson, number), script)
+    query = {**state.query(), "lesson": lesson.name, "step": str(number)}
+    Settings.move(query, None if state.page == here else script_of(state.page))
 
 
 def open_step(settings: Settings) -> None:
     """Go from a link that names a lesson alone to its page and state, where there is such a lesson."""
     lesson = lessons().get(settings["lesson"])
     if lesson is not None:
-        state, query = state_of(lesson, settings["step"]), query_of(lesson, settings["step"])
-        Settings.move(query, script_of(state.page if state else settings.page))
+        go(lesson, settings["step"], here="")
         Settings.leave()
 
 
@@ -119,8 +127,7 @@ def begin(lesson: Lesson, number: int, here: str, *, again: bool = False) -> Non
 def end(settings: Settings) -> None:
     """Leave the lesson; the page stays as it is, with all its controls."""
     lesson = lessons().get(settings["lesson"])
-    states = [state for step in lesson.steps for state in (step.before, step.after)] if lesson else []
-    Settings.free(settings.page, *{state.page for state in states if state is not None})
+    Settings.free(settings.page, *{step.before.page for step in (lesson.steps if lesson else ())})
     settings.reset("lesson", "step")
 
 
@@ -148,19 +155,18 @@ def draw(settings: Settings) -> None:
         )
         return
     number = settings["step"]
-    kind = st.context.theme.type or "light"
-    primary = st.get_option(f"theme.{kind}.primaryColor") or st.get_option("theme.primaryColor")
-    st.html(_STYLE.replace("PRIMARY", primary or "GrayText"))
+    st.html(_STYLE)
+    reader = progress(lesson.name)
+    reader.reached = max(reader.reached, min(number, len(lesson.steps) + 1))
+    _remember()
     with st.container(border=True, key="lesson_panel"):
         if number > len(lesson.steps):
             _finished(settings, lesson)
             return
         step, state = lesson.steps[number - 1], state_of(lesson, number)
-        reader = progress(lesson.name)
-        reader.reached = max(reader.reached, number)
-        elsewhere = state is not None and state.page != settings.page
+        elsewhere = state.page != settings.page
         _head(settings, lesson, number, elsewhere)
-        if state is not None and elsewhere:
+        if elsewhere:
             links = (link for group in navigation.NAVIGATION.values() for link in group)
             there = next(link.label for link in links if link.script == script_of(state.page))
             st.markdown(f"This step is on the page *{there}*. Look around here as long as you like.")
@@ -172,13 +178,13 @@ def draw(settings: Settings) -> None:
                 args=(lesson, number, settings.page),
             )
             return
-        task = _task(lesson, number) if step.find else None
+        task = _task(lesson, number)
         body = partial(_body, settings, lesson, number, step)
         _when_ready(task if numbers_in(step.text) else None, body)
 
 
 def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> None:
-    total, step, revealed = len(lesson.steps), lesson.steps[number - 1], progress(lesson.name).revealed
+    total, step, said = len(lesson.steps), lesson.steps[number - 1], progress(lesson.name).said
 
     def go_on() -> None:
         if number < total:
@@ -211,7 +217,7 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
                 icon=":material/arrow_forward:",
                 key="lesson_next",
                 shortcut="J",
-                type="secondary" if step.question and number not in revealed else "primary",
+                type="secondary" if step.question and number not in said else "primary",
                 disabled=elsewhere,
             )
             st.button(
@@ -221,8 +227,8 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
                 type="tertiary",
                 on_click=end,
                 args=(settings,),
-                help="Leaves the lesson. The page stays, with all its controls, and what you predicted is "
-                "kept until you close the browser.",
+                help="Leaves the lesson. The page stays, with all its controls, and this browser remembers "
+                "the step.",
             )
     st.progress(number / total)
 
@@ -245,9 +251,8 @@ def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: d
         return
     with st.container(key="lesson_answer"):
         _predict(settings, lesson, number, step.question)
-        if number in progress(lesson.name).revealed:
-            task = _task(lesson, number) if step.find else None
-            _when_ready(task, partial(_reveal, lesson, number, step))
+        if number in progress(lesson.name).said:
+            _when_ready(_task(lesson, number), partial(_reveal, lesson, number, step))
 
 
 # ------------------------------------------------------------------------------------- prediction and answer
@@ -255,14 +260,13 @@ def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: d
 
 def _predict(settings: Settings, lesson: Lesson, number: int, question: Question) -> None:
     state = progress(lesson.name)
-    key, fixed = f"lesson_{lesson.name}_{number}", number in state.revealed
+    key, fixed = f"lesson_{lesson.name}_{number}", number in state.said
     said: Any = state.said.get(number)
     words = [choice.words for choice in question.choices]
     common: dict[str, Any] = {"key": key, "label_visibility": "collapsed", "disabled": fixed}
 
     def reveal(prediction: str | float) -> None:
         state.said[number] = prediction
-        state.revealed.add(number)
         go(lesson, number, settings.page)
 
     st.markdown(f":material/psychology: **Predict.** {question.text}")
@@ -296,54 +300,42 @@ def _reveal(lesson: Lesson, number: int, step: Step, values: dict[str, float]) -
     said, question = progress(lesson.name).said.get(number), step.question
     if question is not None and said is not None:
         right = is_right(question, said, values)
+        if question.choices:
+            truth = "You were right."
+            if not right:
+                truth = f"Not that one. It is: **{right_choice(question, values).words}**"
+        else:
+            truth = f"You said {said:,.6g}. It is **{evaluate(question.answer, values):,.6g}**."
         if right:
-            st.success("You were right." if question.kind == "choice" else _truth(question, values, said))
-        elif right is not None:
-            st.info(_truth(question, values, said), icon=":material/lightbulb:")
+            st.success(truth)
+        else:
+            st.info(truth, icon=":material/lightbulb:")
     st.markdown(fill(step.reveal, values))
-
-
-def _truth(question: Question, values: dict[str, float], said: str | float) -> str:
-    if question.kind == "choice":
-        return f"Not that one. It is: **{right_choice(question, values).words}**"
-    return f"You said {said:,.6g}. It is **{evaluate(question.answer, values):,.6g}**."
 
 
 def _task(lesson: Lesson, number: int) -> Task:
     """Return the calculation of a step's numbers, begun before anybody asks for them."""
-    tasks, key = manager(), f"lesson:{lesson.name}:{number}"
     step = lesson.steps[number - 1]
-    task = tasks.get(key)
-    return task if task is not None else tasks.submit(key, lambda should_stop: calculate(step))
+    return shared_task(f"lesson:{lesson.name}:{number}", lambda should_stop: calculate(step), again=False)
 
 
 def _when_ready(task: Task | None, body: partial[None]) -> None:
     """Draw what needs a calculation's numbers, if any, or how long it has been going on."""
-    if task is None:
-        body({})
-        return
-    view = task.view()
-    if view.state is TaskState.FINISHED:
-        body(dict(view.items))
-        return
-    if view.state.ended:
+    if task is None or (view := task.view()).state is TaskState.FINISHED:
+        body({} if task is None else dict(view.items))
+    elif view.state.ended:
         st.error(f"This answer could not be calculated. {plain(view.message)}", icon=":material/error:")
-        if st.button("Calculate again", icon=":material/refresh:", key="lesson_again"):
-            manager().forget(task.id)
-            st.rerun()
-        return
-
-    def wait(now: TaskView) -> None:
-        st.button("Stop", icon=":material/stop:", key="lesson_stop", on_click=task.stop, type="tertiary")
-
-    watch(task, wait, lambda view: (f"The engine calculates the answer: {view.elapsed:.0f} s.", None))
+        again = partial(manager().forget, task.id)
+        st.button("Calculate again", icon=":material/refresh:", key="lesson_again", on_click=again)
+    else:
+        words = "The engine calculates the answer"
+        watch(task, lambda view: None, lambda view: (f"{words}: {view.elapsed:.0f} s.", None))
 
 
 # ------------------------------------------------------------------------------------------------- the end
 
 
 def _finished(settings: Settings, lesson: Lesson) -> None:
-    progress(lesson.name).done = True
     st.markdown(f"#### :material/celebration: Finished: {plain(lesson.title)}")
     st.markdown("You have seen:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
     following = lessons().get(lesson.next)

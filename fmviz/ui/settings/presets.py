@@ -128,13 +128,6 @@ def presets() -> list[Preset]:
             ":material/radio_button_unchecked:",
             plane="row",
         ),
-        _setting(
-            navigation.GEOMETRY,
-            "Four unit balls",
-            "Three entries of a 2 × 2 matrix, where all four regularizers differ. Turn them.",
-            ":material/deployed_code:",
-            dims="3",
-        ),
         _training(
             "planted_interactions",
             "Recover planted interactions",
