@@ -7,21 +7,48 @@ import re
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
-from ui.driving import PAGES, ROOT, address, choose, page, press, values, words
+from ui.driving import PAGES, ROOT, address, choose, page, press, stage, values, words
 
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.search.arena import PAIR
 from fmviz.ui.escape import plain
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [({}, "factorization machine"), ({"why": "l1"}, "g1_1 and g2_1"), ({"along": "epochs"}, "random start")],
+    [({}, "factorization machine"), ({"why": "l1"}, "true pairs"), ({"along": "epochs"}, "random start")],
 )
 @pytest.mark.faultless
 def test_the_start_page_says_what_a_link_asks(store, query, expected):
     app = page("start", **query)
     assert expected in words(app).replace("\\", "")
     assert address(app) == query
+
+
+def test_a_film_is_shown_once_to_who_is_new_and_has_touched_nothing(store):
+    app = page("start")
+    app.session_state["fmviz:start:film"] = True
+    app.run()
+    assert (stage(app)["stage"]["phase"], stage(app)["player"]) == ("film", True)
+    app.run()
+    assert (stage(app)["driver"], stage(app)["player"]) == ("start_strength", False)
+    app.session_state["fmviz:start:film"] = True
+    assert not stage(choose(app, start_strength=0.05))["player"]
+
+
+def test_a_pair_is_explained_by_the_regularizer_of_a_link(store):
+    sent = stage(page("start", why="ti"))
+    assert sent["mark"] == {"row": PAIR[0], "col": PAIR[1], "panel": 3}
+    assert sent["clickable"] == "explained"
+    assert not stage(page("start", hide="why"))["clickable"]
+
+
+def test_the_strip_and_the_sentence_are_of_the_models_in_the_pictures(store):
+    sent = stage(page("start", strength="0.05"))
+    (row,) = sent["stage"]["charts"][0]["rows"]
+    assert [one["name"] for one in row["series"]] == [panel["title"] for panel in sent["panels"][1:]]
+    assert all(len(one["y"]) == len(sent["panels"][1]["frames"]) for one in row["series"])
+    assert "exactly the true pairs" in sent["stage"]["state"]["sentence"]
 
 
 def test_the_strength_in_a_link_is_the_nearest_that_was_fitted():
@@ -40,7 +67,7 @@ def test_the_words_on_the_first_card_are_true():
     at = lab.EXPONENTS.index(0)
     assert l1[at] > 0.95 * lab.pairs(200)
     assert 0 < ti[at] < 0.05 * lab.pairs(200)
-    assert l1[at + 2] == 0
+    assert l1[at + 2] == 0 < ti[at + 2]
 
 
 def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):

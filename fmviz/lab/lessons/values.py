@@ -191,7 +191,8 @@ def of_arena(query: Query, *, regularizer: str, strength: float, count: str) -> 
     strength : float
         λ, one of `fmviz.lab.search.arena.STRENGTHS`.
     count : str
-        "pairs" that are used, "true" ones of them, "between" the groups, or "features".
+        "pairs" that are used, "true" ones of them, "between" the groups, "features"; or "truth", the pairs
+        that interact.
     """
     parameters = arena_fit(regularizer, strength).parameters
     assert parameters is not None
@@ -201,6 +202,7 @@ def of_arena(query: Query, *, regularizer: str, strength: float, count: str) -> 
     counts: dict[str, Callable[[], float]] = {
         "pairs": used.sum,
         "true": (used & truth).sum,
+        "truth": np.triu(truth, 1).sum,
         "between": (used & ~truth & np.outer(matters, matters)).sum,
         "features": lambda: used_features(parameters.P),
     }

@@ -21,6 +21,9 @@ STRENGTHS = (
 )
 """Values of λ, six a decade."""
 
+STRENGTH = 0.1
+"""The λ that the page begins with: TI uses exactly the true pairs, from a random start, too."""
+
 PAIR = (0, 15)
 """A feature of each group."""
 
