@@ -2,7 +2,7 @@
 
     python -m bench.arena
 
-Fits the four paths of the start page (40 features), and those of 200 samples of 100 features, in this
+Fits the four paths of the start page (68 features), and those of 200 samples of 100 features, in this
 process, kernels compiled, and takes when each fit is there. Then serves the dashboard, opens the start page
 and Compare with the flights from New York (196 features), drags the handle of λ from end to end, and counts
 the pictures that are painted and the messages that the browser sends meanwhile; and once more with the arrow
@@ -124,7 +124,7 @@ def main() -> None:
     start = arena_plan()
     larger = DataChoice.of(start.base.dataset.name, LARGER)
     for name, plan in (
-        ("40 features", start),
+        ("68 features", start),
         ("100 features", replace(start, base=replace(start.base, dataset=larger))),
     ):
         paths(plan)

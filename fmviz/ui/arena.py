@@ -56,7 +56,7 @@ def most_frames(plan: PathPlan) -> int:
 def draw(
     settings: Settings,
     plan: PathPlan,
-    task: Task,
+    task: Task | None,
     names: tuple[str, str],
     height: int,
     *,
@@ -72,7 +72,7 @@ def draw(
     plan : PathPlan
         What is fitted.
     task : Task
-        That fits; its items are the fits.
+        That fits; its items are the fits. None with a film.
     names : (str, str)
         The settings for the strength, and for `how` it is watched.
     height : int
@@ -98,9 +98,10 @@ def draw(
         place=left,
     )
     widgets.param(settings, along, "Watch", labels=_ALONG, place=right)
-    epochs = bool(film) or settings[along] == "epochs"
+    shown = _learning(plan, nearest) if task is None or settings[along] == "epochs" else task
+    epochs = shown is not task
     asked = pair is not None and settings.shows("why", "Why")
-    options = {
+    options: dict[str, Any] = {
         "max_height": height,
         "min_width": _LEAST_WIDTH,
         "zoom": False,
@@ -112,11 +113,11 @@ def draw(
         before = truth_of(_data(plan)) is not None
         options["mark"] = Mark(*pair, before + plan.regularizers.index(settings["why"]))
     if epochs:
-        _draw_epochs(plan, nearest, f"{settings.page}_epochs", options, film)
+        _draw_epochs(plan, shown, f"{settings.page}_epochs", options, film)
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
         watch(
-            task,
+            shown,
             partial(_draw_path, plan, driver, f"{settings.page}_models", options),
             partial(_words, plan.total),
             lambda view: len({fit.experiment.regularizer for fit in view.items}),
@@ -124,8 +125,8 @@ def draw(
     chosen = [PENALTIES[name] for name in plan.regularizers]
     if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
         st.caption(" ".join(words))
-    if (_learning(plan, nearest) if epochs else task).state is TaskState.FINISHED:
-        make = partial(_saved, plan, task, nearest, epochs)
+    if shown.state is TaskState.FINISHED:
+        make = partial(_saved, plan, shown, nearest, epochs)
         widgets.save_page(f"{settings.page}_page", make, f"{settings.page}-models")
 
 
@@ -138,7 +139,7 @@ def _draw_path(
         return
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
     picture = _picture(models_along(plan, view, shown), _data(plan), along=True)
-    driven = {"driver_key": driver, "player": False} if isinstance(driver, str) else {}
+    driven: dict[str, Any] = {"driver_key": driver, "player": False} if isinstance(driver, str) else {}
     stage(picture.payload(**driven, **options), key=key)
 
 
@@ -156,14 +157,15 @@ def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict
             return _waiting(dataset, plan.base.rank, key)
         nearest = min(strengths, key=lambda value: abs(math.log(value / strength)))
         picture = fitted(strengths[nearest], key, dataset)
+        assert isinstance(picture, FactorFrame)
         notice = "" if nearest == strength else f"So far at λ = {nearest:g}"
         return replace(picture, notice=notice)
 
     return {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
 
 
-def _draw_epochs(plan: PathPlan, strength: float, key: str, options: Mapping[str, Any], film: str) -> None:
-    """Draw how the models come about at one strength, from one random start."""
+def _draw_epochs(plan: PathPlan, task: Task, key: str, options: Mapping[str, Any], film: str) -> None:
+    """Draw how the models of a task come about, from one random start."""
 
     def body(view: TaskView) -> None:
         if view.state is TaskState.FAILED:
@@ -180,14 +182,12 @@ def _draw_epochs(plan: PathPlan, strength: float, key: str, options: Mapping[str
         if film:
             st.session_state[film] = False
 
-    task = _learning(plan, strength)
     watch(task, body, partial(_words, len(plan.regularizers)))
 
 
 def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool) -> str:
     if epochs:
-        panels = _epochs(plan, _learning(plan, strength).view())
-        return page(f"Epoch by epoch at λ = {strength:g}", plan.base, panels)
+        return page(f"Epoch by epoch at λ = {strength:g}", plan.base, _epochs(plan, task.view()))
     start, panels = plan.lambdas.index(strength), models_along(plan, task.view(), plan.lambdas)
     return page("Regularizers under one λ", plan.base, panels, start=start, program=path_program(plan))
 

@@ -84,11 +84,14 @@ def _arena(settings: Settings) -> None:
         f"**Four regularizers, trained on the same data**: {len(sizes)} groups of {sizes[0]} features "
         f"interact, {noise} features are noise. Drag λ: who finds the groups?"
     )
-    task = shared_task(f"path:{plan.digest}", partial(arena_fits, plan))
-    # For who has never been here, and has touched nothing yet.
+    fits = partial(shared_task, f"path:{plan.digest}", partial(arena_fits, plan))
+    # For who has never been here, and has touched nothing yet. The paths are fitted while it is shown.
     due = st.session_state.setdefault(_FILM, LEVEL_COOKIE not in st.context.cookies)
     film = _FILM if due and set(settings.query()) <= {"level"} else ""
+    task = None if film else fits()
     arena.draw(settings, plan, task, ("strength", "along"), _HEIGHT, pair=PAIR, film=film)
+    if not st.session_state[_FILM]:
+        fits()
 
 
 def _cards(target: navigation.Link, group: str) -> None:

@@ -71,25 +71,27 @@ def test_it_is_said_at_which_strengths_the_true_pairs_are_used():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_start_and_tour_tell_the_truth(seed):
     start = arena_plan()
     data = DataChoice.of(start.base.dataset.name, {**dict(start.base.dataset.given), "seed": seed})
-    plan = replace(start, base=replace(start.base, dataset=data, seed=seed))
+    at = STRENGTHS.index(STRENGTH)
+    # Every second strength, that of the page among them.
+    plan = replace(start, base=replace(start.base, dataset=data), lambdas=STRENGTHS[at % 2 :: 2])
     truth = truth_of(load_dataset(data))
 
-    def is_exact(P: np.ndarray) -> bool:
-        return compare_supports(truth, used_pairs(P)).exact
+    def f1(P: np.ndarray) -> float:
+        return compare_supports(truth, used_pairs(P)).f1
 
-    exact = dict.fromkeys(plan.regularizers, ())
+    along = dict.fromkeys(plan.regularizers, ())
     for fit in trace(plan):
-        exact[fit.experiment.regularizer.name] += (is_exact(fit.parameters.P),)
-    assert sum(exact["ti"]) > sum(exact["l1"]) > 0
-    assert not any(exact["l21"] + exact["cs"])
-    at = STRENGTHS.index(STRENGTH)
-    assert [name for name in exact if exact[name][at]] == ["ti"]
+        along[fit.experiment.regularizer.name] += (f1(fit.parameters.P),)
+    assert along["ti"][at // 2] == 1.0 > max(along["l1"])
+    assert max(along["l21"] + along["cs"]) < 0.5
     # Epoch by epoch, from a random start.
-    assert [name for name, factors in learn(plan, STRENGTH) if is_exact(factors[-1])] == ["ti"]
+    ends = {name: f1(factors[-1]) for name, factors in learn(plan, STRENGTH)}
+    assert ends.pop("ti") > 0.95
+    assert max(ends.values()) < 0.5
 
 
 def test_without_a_truth_pairs_and_features_are_counted():

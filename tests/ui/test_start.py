@@ -46,8 +46,8 @@ def test_a_pair_is_explained_by_the_regularizer_of_a_link(store):
 def test_the_strip_and_the_sentence_are_of_the_models_in_the_pictures(store):
     sent = stage(page("start", strength="0.05"))
     (row,) = sent["stage"]["charts"][0]["rows"]
-    assert [one["name"] for one in row["series"]] == [panel["title"] for panel in sent["panels"][1:]]
-    assert all(len(one["y"]) == len(sent["panels"][1]["frames"]) for one in row["series"])
+    assert [line["name"] for line in row["series"]] == [panel["title"] for panel in sent["panels"][1:]]
+    assert all(len(line["y"]) == len(sent["panels"][1]["frames"]) for line in row["series"])
     assert "exactly the true pairs" in sent["stage"]["state"]["sentence"]
 
 
@@ -158,7 +158,7 @@ def test_start_in_a_browser(page, server, wait_idle, shoot):
     assert view.count() == 5
     assert view.first.is_visible()
     captions = page.locator(".st-key-start_models .caption")
-    captions.get_by_text("Exactly the 210 true pairs.").wait_for()
+    captions.get_by_text("✓ Exact").wait_for()
     shown = captions.all_inner_texts()
     # Dragging λ asks nothing of the server; the keyboard does the same.
     page.get_by_role("slider", name="Strength λ").press("End")

@@ -329,10 +329,7 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
     name, features = ("pairs", ()) if look is None else (order_name(look.order), look.at)
     labels = dataset.feature_names if exact else tile_labels(d)
     caption = f"{n_pairs:,} true {name}"
-    blocks = [
-        (title if 4 * size >= d else title.removeprefix("group "), first, size)
-        for title, first, size in (groups_of(truth) if exact and not features else ())
-    ]
+    blocks = groups_of(truth) if exact and not features else ()
     if exact and not known:
         # A matrix of ones would suggest equal weights.
         codes = (truth != 0).astype(np.int8)
