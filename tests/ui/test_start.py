@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import PAGES, ROOT, address, choose, page, press, stage, values, words
 
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.search.arena import PAIR
+from fmviz.lab.search.arena import PAIR, STRENGTH
 from fmviz.ui.escape import plain
 
 
@@ -52,7 +52,7 @@ def test_the_strip_and_the_sentence_are_of_the_models_in_the_pictures(store):
 
 
 def test_the_strength_in_a_link_is_the_nearest_that_was_fitted():
-    assert page("start", strength="0.3").select_slider[0].value == 0.1
+    assert page("start", strength="0.3").select_slider[0].value == STRENGTH
 
 
 def test_every_script_of_the_navigation_exists():
