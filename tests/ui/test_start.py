@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import PAGES, ROOT, address, choose, page, press, stage, values, words
 
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.search.arena import PAIR, STRENGTH
+from fmviz.lab.search.arena import PAIR, STRENGTH, arena_truth
 from fmviz.ui.escape import plain
 
 
@@ -153,16 +153,18 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
 @pytest.mark.browser
 def test_start_in_a_browser(page, server, wait_idle, shoot):
     page.goto(server.url)
-    wait_idle(page)
+    # The film ends by itself; then the pictures follow the slider.
+    page.locator(".st-key-start_epochs .player").wait_for()
     view = page.locator(".st-key-start_models .gram canvas")
+    view.nth(4).wait_for()
     assert view.count() == 5
-    assert view.first.is_visible()
     captions = page.locator(".st-key-start_models .caption")
     captions.get_by_text("✓ Exact").wait_for()
     shown = captions.all_inner_texts()
     # Dragging λ asks nothing of the server; the keyboard does the same.
     page.get_by_role("slider", name="Strength λ").press("End")
     expect(captions.nth(3)).not_to_have_text(shown[3])
+    assert "TI 0" in page.locator(".st-key-start_models .chart svg").get_attribute("aria-label")
     wait_idle(page)
     assert "strength=10" in page.url
     page.get_by_text("Epoch by epoch").click()
@@ -176,3 +178,36 @@ def test_start_in_a_browser(page, server, wait_idle, shoot):
     wait_idle(page)
     assert "log2lambda=0" in page.url
     assert page.get_by_role("slider", name="Strength λ").get_attribute("aria-valuetext") == "2⁰ = 1"
+
+
+# The clicks, each on the cell of PAIR in a picture, and what they answer on the first screen.
+FIVE_MINUTES = (
+    ("TI", "share no column: what they would weigh together is zero"),
+    ("ℓ₁", "one threshold, λ, for all entries"),
+    ("CS", "CS removes whole rows"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_three_clicks_lead_to_three_regularizers_and_their_reasons(page, server, wait_idle):
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(f"{server.url}/?strength={STRENGTH}")
+    page.locator(".st-key-start_models .caption").get_by_text("✓ Exact").wait_for()
+    wait_idle(page)
+    focused = "document.activeElement.matches('.st-key-start_strength input')"
+    # The first Tab comes to the link that skips the navigation; λ is within ten.
+    for key in ("Tab", "Enter", *["Tab"] * 9):
+        if not page.evaluate(focused):
+            page.keyboard.press(key)
+    assert page.evaluate(focused)
+    for title, reason in FIVE_MINUTES:
+        panel = page.locator(".st-key-start_models .panel").filter(has_text=title).last
+        canvas = panel.locator(".gram canvas")
+        box = canvas.bounding_box()
+        cell = box["width"] / arena_truth().shape[0]
+        canvas.click(position={"x": (PAIR[1] + 0.5) * cell, "y": (PAIR[0] + 0.5) * cell})
+        answer = page.locator(".st-key-start_models .why")
+        expect(answer).to_contain_text(re.compile(f"^{title}: .*{re.escape(reason)}"))
+        assert answer.bounding_box()["y"] + answer.bounding_box()["height"] <= 768
+        assert panel.locator(".picture.rows canvas").is_visible()
