@@ -201,7 +201,7 @@ class Curves {
     return (this.columns[this.x] || []).length;
   }
 
-  // Takes rows in place of those from a number on.
+  // Takes rows in place of those from a number.
   grow(rows, from, marks = []) {
     Object.values(this.columns).forEach((column, at) => {
       column.length = Math.min(column.length, from);

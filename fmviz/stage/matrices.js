@@ -58,7 +58,7 @@ function product(q, k, i, j) {
   return sum;
 }
 
-// Calls beyond() for a value that the scale does not reach.
+// Calls beyond() for a value outside the scale.
 function gramCodes(q, n, k, scale, beyond) {
   const out = new Int8Array(n * n);
   for (let i = 0; i < n; i++) {
@@ -81,7 +81,7 @@ function rescaled(codes, own, scale) {
   return codes.map((c) => (c && c !== SKIP ? level(amount(c, own), scale) : c));
 }
 
-// A tile of several cells shows its largest magnitude: no non-zero is ever dropped.
+// A tile shows its largest magnitude: no non-zero is ever dropped.
 function pooled(codes, n, m, fr, fc) {
   if (fr === 1 && fc === 1) return codes;
   const cols = Math.ceil(m / fc);
@@ -418,7 +418,7 @@ class Picture {
     this.marks.forEach((element, at) => this.frame(element, ranges[at]));
   }
 
-  // Outlines blocks on the diagonal, each [name, first, size].
+  // Outlines blocks [name, first, size] on the diagonal.
   divide(blocks) {
     this.blocks.replaceChildren();
     for (const [name, first, size] of blocks) {
@@ -1114,7 +1114,8 @@ class View {
     const [panel, picture, { rows: [i], cols: [j] } = { rows: [], cols: [] }] = this.picked || [];
     const cell = panel && picture === panel.gram && i !== j && [i, j];
     const explained = this.panels.filter((each) => each.compare(cell));
-    put(this.why, explained.includes(panel) ? panel.reason(cell) : this.header.ask);
+    const first = explained.includes(panel) ? panel : explained[0];
+    put(this.why, first?.reason(cell) || this.header.ask);
   }
 
   async png() {

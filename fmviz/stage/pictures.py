@@ -124,6 +124,7 @@ class Picture:
             "player": "rests" if played else False,
             "player_label": f"Go along {self.along}",
             "start": self.start,
+            "clickable": "explained",
             "zoom": True,
             "named": True,
             "empty": "",
