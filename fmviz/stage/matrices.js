@@ -248,10 +248,7 @@ class Player {
 
   play() {
     this.go(this.ends ? 0 : this.range.valueAsNumber);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.go(this.keys.length - 1);
-      return void this.ended?.();
-    }
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return this.go(this.keys.length - 1);
     clearInterval(this.timer);
     const step = () => {
       this.go(this.range.valueAsNumber + 1);

@@ -165,6 +165,7 @@ function streamlit({ data, parentElement, setStateValue, setTriggerValue }) {
     if (phase === "film" && driver) {
       driver.ended = () => view.redraw("");
       view.root.onpointerdown = view.root.onkeydown = () => (driver.ended = null);
+      if (!driver.timer) driver.ended(); // reduced motion
     }
   }
   return () => {

@@ -86,9 +86,9 @@ def _arena(settings: Settings) -> None:
     )
     fits = partial(shared_task, f"path:{plan.digest}", partial(arena_fits, plan))
     # For who has never been here, and has touched nothing yet. The paths are fitted while it is shown.
-    due = st.session_state.setdefault(_FILM, LEVEL_COOKIE not in st.context.cookies)
-    film = _FILM if due and set(settings.query()) <= {"level"} else ""
-    task = None if film else fits()
+    new = st.session_state.get(_FILM, LEVEL_COOKIE not in st.context.cookies)
+    due = st.session_state[_FILM] = new and set(settings.query()) <= {"level"}
+    task, film = (None, _FILM) if due else (fits(), "")
     arena.draw(settings, plan, task, ("strength", "along"), _HEIGHT, pair=PAIR, film=film)
     if not st.session_state[_FILM]:
         fits()
