@@ -18,7 +18,12 @@ from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.comparison import compare_supports, describe_support, say_where_exact
+from fmviz.lab.interpretation.comparison import (
+    compare_supports,
+    describe_support,
+    enumerated,
+    say_where_exact,
+)
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn, path_program
 from fmviz.stage import NOT_AN_INTERACTION, ClassesFrame, FactorFrame, Frame, Mark, Panel
@@ -214,7 +219,7 @@ def page(
             for name, frames in panels.items()
         }
     own = _picture(panels, dataset, along=start is not None) if panels else Picture()
-    picture = replace(own, charts=[*own.charts, *charts], start=start)
+    picture = replace(own, charts=charts or own.charts, start=start)
     chosen = [PENALTIES[name] for name in panels]
     messages = [
         f"On {dataset.title}, every cell is the weight of a pair of features."
@@ -315,7 +320,8 @@ def _picture(panels: Mapping[str, Sequence[Frame]], dataset: Dataset, *, along: 
     ]
     row = {"series": series, "zero": True, "log": False, "top": 1.0}
     chart = {"title": "F1 of pairs: 1 is exactly the true ones", "rows": [row], "strip": True}
-    sentence = ""
+    lost = [PENALTIES[name].label for name, each in f1.items() if each[-1] == 0.0 and not along]
+    sentence = f"At this λ, none of the true pairs is left in {enumerated(lost)}." if lost else ""
     if along and all(value is not None for values in f1.values() for value in values):
         exact = {PENALTIES[name].label: [value == 1.0 for value in values] for name, values in f1.items()}
         sentence = say_where_exact(exact, [float(frame.key.removeprefix("λ = ")) for frame in frames])

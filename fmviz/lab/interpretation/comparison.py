@@ -241,6 +241,11 @@ def groups_of(truth: np.ndarray) -> list[tuple[str, int, int]]:
     ]
 
 
+def enumerated(names: Sequence[str]) -> str:
+    """Return "TI", "TI and CS" or "ℓ₁, TI and CS"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[float]) -> str:
     """Say at which strengths the fits of some regularizers use exactly the true pairs.
 
@@ -261,7 +266,7 @@ def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[flo
             if len(places) <= places[-1] - places[0]:
                 where = f"at {len(places)} of the {n} strengths between λ = {low:g} and {high:g}"
         said.setdefault(where, []).append(name)
-    parts = [(" and ".join(names), where) for where, names in said.items()]
+    parts = [(enumerated(names), where) for where, names in said.items()]
     (first, where), *others = parts
     verb = "use" if len(next(iter(said.values()))) > 1 else "uses"
     return "; ".join([f"{first} {verb} exactly the true pairs {where}", *map(" ".join, others)]) + "."
