@@ -23,8 +23,11 @@ from fmviz.lab.search.strength_path import PathPlan, trace
 
 from .serve import browser_of, served
 
-# Pages, and the key of their models.
-VIEWS = {"": "start_models", "compare?view=strength&dataset=flights&trained=1": "compare_models"}
+# Pages, and the key of their models. With another λ than its own, the start page begins without a film.
+VIEWS = {
+    "?strength=0.46": "start_models",
+    "compare?view=strength&dataset=flights&trained=1": "compare_models",
+}
 # 200 samples of 100 features.
 LARGER = {"n_samples": 200, "d_true": 80, "b": 8, "d_noise": 20}
 # Paints of a frame: at each, whether any of the pictures has changed since the last.
