@@ -9,7 +9,7 @@ from typing import Any
 
 import fmviz
 from fmviz.lab.experiment import suggested
-from fmviz.lab.search.arena import arena_fits, arena_plan
+from fmviz.lab.search.arena import STRENGTH, arena_fits, arena_plan
 from fmviz.lab.search.strength_path import path_program
 from fmviz.ui import arena
 
@@ -49,7 +49,7 @@ def save_pages(app: Any) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     plan = arena_plan()
     panels = arena.models_along(plan, SimpleNamespace(items=[*arena_fits(plan)]), plan.lambdas)
-    start, program = plan.lambdas.index(0.1), path_program(plan)
+    start, program = plan.lambdas.index(STRENGTH), path_program(plan)
     text = arena.page("Regularizers under one λ", plan.base, panels, start=start, program=program)
     (folder / "arena.html").write_text(text, encoding="utf-8")
     fmviz.save(suggested("planted_interactions"), folder / "run.html")

@@ -3,14 +3,13 @@
 // A listener is { number, has(), take(head, rows, from, body), gone() }. The next message is asked for when the last
 // one has been painted, which does not happen in a hidden tab.
 
-const RETRY = [300, 1000, 3000];
+const RETRY = 1000;
 const CALM = 100; // milliseconds between looks whether the page can be drawn again
 const LEAVING = 1500; // milliseconds after a link, or Back, in which another page may be on its way
 
 class Channel {
   constructor() {
     this.listeners = new Map();
-    this.failures = 0;
     this.left = -LEAVING;
     const leave = () => (this.left = performance.now());
     document.addEventListener("click", ({ target }) => target.closest?.("a") && leave(), true);
@@ -62,20 +61,16 @@ class Channel {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = (this.socket = new WebSocket(`${scheme}//${location.host}${this.path}`));
     socket.binaryType = "arraybuffer";
-    socket.onopen = () => {
-      this.failures = 0;
-      this.askAll();
-    };
+    socket.onopen = () => this.askAll();
     socket.onmessage = ({ data }) => this.take(data);
     socket.onclose = () => {
       this.socket = null;
       if (!this.listeners.size) return;
       this.waiting = true;
-      const pause = RETRY[Math.min(this.failures++, RETRY.length - 1)];
       setTimeout(() => {
         this.waiting = false;
         if (this.listeners.size) this.open();
-      }, pause);
+      }, RETRY);
     };
   }
 

@@ -1,7 +1,9 @@
 // Small curves of something that goes on, above each other and beside each other, on one axis.
 
 const CHART_HEIGHT = 84;
-const INSET = { left: 4, right: 4, top: 4, bottom: 4 };
+const STRIP_HEIGHT = 56;
+const LETTER = 12; // of a name at the end of a line
+const INSET = { left: 6, right: 6, top: 4, bottom: 4 };
 const SVG = "http://www.w3.org/2000/svg";
 
 function draw(tag, attributes, parent) {
@@ -25,7 +27,7 @@ function nearest(xs, x) {
 const finite = Number.isFinite;
 const short = (x) => (Number.isInteger(x) && Math.abs(x) < 1e9 ? grouped(x).replace("-", "−") : number(x, 4));
 
-// Some curves above each other, on one axis; each has numbers of its own, or columns of its owner.
+// Curves above each other, each of numbers of its own, or of columns of its owner.
 class Chart {
   constructor(parent, spec, owner) {
     this.spec = spec;
@@ -43,7 +45,8 @@ class Chart {
         return { one, row, value: make("b", "", entry), more: make("span", "", entry) };
       }),
     );
-    this.svg = draw("svg", { height: CHART_HEIGHT, role: "img" }, this.box);
+    this.height = spec.strip ? STRIP_HEIGHT : CHART_HEIGHT;
+    this.svg = draw("svg", { height: this.height, role: "img" }, this.box);
     this.foot = make("div", "axis", this.box);
     this.ends = [0, 1, 2].map(() => make("span", "", this.foot));
     this.svg.addEventListener("pointermove", (event) => this.point(event));
@@ -63,7 +66,7 @@ class Chart {
     if (xs.length) this.owner.point(xs[nearest(xs, this.spec.xlog ? 10 ** at : at)]);
   }
 
-  // Writes the values at a place of the axis, the last ones with none, and draws a line there.
+  // Writes the values at a place of the axis, else the last ones, and draws a line there.
   mark(at) {
     const words = [];
     for (const { one, value, more } of this.readouts) {
@@ -95,12 +98,12 @@ class Chart {
     [first, x, last].forEach((end, at) =>
       put(this.ends[at], !x || !finite(first) ? "" : at === 1 ? x : short(Number(end.toPrecision(3)))),
     );
-    const each = (CHART_HEIGHT - 6 * (rows.length - 1)) / rows.length;
+    const each = (this.height - 6 * (rows.length - 1)) / rows.length;
     rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, across));
     // Words stand at the bottom, on the first line that is free there; the least value is on the lowest.
     const free = [44, 0];
     const places = marks.map(([epoch]) => across(this.owner.where(epoch)));
-    for (const x1 of places) draw("line", { x1, x2: x1, y1: 0, y2: CHART_HEIGHT, class: "change" }, this.svg);
+    for (const x1 of places) draw("line", { x1, x2: x1, y1: 0, y2: this.height, class: "change" }, this.svg);
     for (const [i, at] of places.entries()) {
       const words = marks[i][1];
       const wide = 6 * words.length;
@@ -108,9 +111,9 @@ class Chart {
       const line = free.findIndex((end) => end <= left);
       if (line < 0) continue;
       free[line] = left + wide;
-      draw("text", { x: left, y: CHART_HEIGHT - 3 - 12 * line, class: "edge" }, this.svg).textContent = words;
+      draw("text", { x: left, y: this.height - 3 - 12 * line, class: "edge" }, this.svg).textContent = words;
     }
-    this.cross = draw("line", { y1: 0, y2: CHART_HEIGHT, class: "cross" }, this.svg);
+    this.cross = draw("line", { y1: 0, y2: this.height, class: "cross" }, this.svg);
     this.across = across;
   }
 
@@ -153,12 +156,20 @@ class Chart {
         draw("circle", { cx, cy, r: 2.5, fill: one.color }, this.svg);
       }
     }
+    const ends = lines.map(({ one, ys }) => ({ one, y: down(ys.at(-1)) })).filter(({ y }) => finite(y));
+    let free = 0;
+    ends.sort((a, b) => a.y - b.y);
+    for (const [at, { one, y }] of this.spec.strip ? ends.entries() : []) {
+      free = LETTER + Math.max(free, Math.min(y - LETTER / 2, height - LETTER * (ends.length - at)));
+      const place = { x: width + 3, y: free - LETTER / 2, color: one.color, class: "end" };
+      draw("text", place, this.svg).textContent = one.name;
+    }
     const edge = (value, y, anchor) => {
       const text = draw("text", { x: 3, y, class: "edge", "dominant-baseline": anchor }, this.svg);
       text.textContent = short(log ? Number((10 ** value).toPrecision(2)) : Number(value.toPrecision(3)));
     };
     edge(high, top + 2, "hanging");
-    if (height > 60) edge(low, top + height - 2, "auto");
+    if (height > 50) edge(low, top + height - 2, "auto");
   }
 }
 
@@ -176,7 +187,6 @@ class Curves {
     this.resizer.observe(this.strip);
   }
 
-  // Takes charts and the names of columns, in the order of a row's numbers.
   set(charts, names, x) {
     this.x = x;
     this.columns = Object.fromEntries(names.map((name) => [name, []]));
@@ -191,7 +201,7 @@ class Curves {
     return (this.columns[this.x] || []).length;
   }
 
-  // Takes rows in place of those from a number on.
+  // Takes rows in place of those from a number.
   grow(rows, from, marks = []) {
     Object.values(this.columns).forEach((column, at) => {
       column.length = Math.min(column.length, from);
@@ -213,7 +223,7 @@ class Curves {
     this.mark();
   }
 
-  // Marks the place under the pointer, else the one that is looked back to, and writes its values, else the last ones.
+  // Marks the place under the pointer, else the one that is looked back to, else none.
   mark() {
     for (const chart of this.charts) chart.mark(this.pointed ?? this.back);
   }
@@ -223,7 +233,7 @@ class Curves {
     this.mark();
   }
 
-  // Looks back to an epoch, or to a place of another axis; to none with the last epoch, or one that is not there.
+  // Looks back to an epoch that is there, but not to the last; or to a place of another axis.
   turnTo(at) {
     const { epoch } = this.columns;
     if (!epoch) this.back = at;

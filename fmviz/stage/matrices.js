@@ -5,17 +5,19 @@ const SKIP = -128; // the code of a cell that is not an interaction
 const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
 const PANEL_GAP = 24;
 const PLAY_SECONDS = 4;
+const REST = 1500; // milliseconds after a film
 const ROUNDED = 1 + 1e-6; // the scale may be the largest value, computed otherwise
 const GRID = 9; // the least cell, in CSS pixels, that has lines around it
 const MIN_FACTOR = 26;
 const MAX_NAME = 120;
 const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
 const PLAYER = "fmviz-player"; // the event of a player that has taken its frames
+const ROW = 11; // CSS pixels of a row of a factor under a matrix
 const ZOOMED_IN = 3; // how many times closer a double click, or the key +, comes
 
 // ---- payload ----
 
-// Returns section(at, count, type): numbers of a payload, by their place after its first bytes.
+// Returns section(at, count, type): numbers of a payload.
 function sections(bytes, body) {
   const cache = new Map();
   return (at, count, type) => {
@@ -49,35 +51,21 @@ function factorCodes(q, scale) {
   return Int8Array.from(q, (value) => (value === 0 ? 0 : level(value, scale)));
 }
 
-// Which columns each row uses, as words of 31 bits: two rows interact iff their words meet.
-function supports(q, n, k) {
-  const words = Math.ceil(k / 31);
-  const bits = new Int32Array(n * words);
-  for (let i = 0; i < n; i++)
-    for (let s = 0; s < k; s++) if (q[i * k + s] !== 0) bits[i * words + ((s / 31) | 0)] |= 1 << (s % 31);
-  return { bits, words };
-}
-
-function meet({ bits, words }, i, j) {
-  for (let w = 0; w < words; w++) if (bits[i * words + w] & bits[j * words + w]) return true;
-  return false;
-}
-
-function dot(q, k, i, j) {
-  let sum = 0;
-  for (let s = 0, a = i * k, b = j * k; s < k; s++) sum += q[a + s] * q[b + s];
+// The product of two rows; null where no column has both, which is an exact zero.
+function product(q, k, i, j) {
+  let sum = null;
+  for (let s = 0, a = i * k, b = j * k; s < k; s++) if (q[a + s] && q[b + s]) sum += q[a + s] * q[b + s];
   return sum;
 }
 
-// Calls beyond() for a value that the scale does not reach.
+// Calls beyond() for a value outside the scale.
 function gramCodes(q, n, k, scale, beyond) {
   const out = new Int8Array(n * n);
-  const support = supports(q, n, k);
   for (let i = 0; i < n; i++) {
     out[i * n + i] = SKIP;
     for (let j = 0; j < i; j++) {
-      if (!meet(support, i, j)) continue;
-      const value = dot(q, k, i, j);
+      const value = product(q, k, i, j);
+      if (value === null) continue;
       if (Math.abs(value) > ROUNDED * scale) beyond();
       const code = level(value, scale);
       out[i * n + j] = code;
@@ -93,7 +81,7 @@ function rescaled(codes, own, scale) {
   return codes.map((c) => (c && c !== SKIP ? level(amount(c, own), scale) : c));
 }
 
-// Where cells are smaller than a pixel a tile shows its largest magnitude: no non-zero is ever dropped.
+// A tile shows its largest magnitude: no non-zero is ever dropped.
 function pooled(codes, n, m, fr, fc) {
   if (fr === 1 && fc === 1) return codes;
   const cols = Math.ceil(m / fc);
@@ -175,9 +163,8 @@ function position(range) {
   return { text, index: Math.round(value - low), count: Math.round(high - low) + 1 };
 }
 
-// Follows the slider of a Streamlit widget, or the player of another view, while it moves. Streamlit sends nothing
-// to Python before the thumb is released, but it keeps the text of aria-valuetext current on each step of a drag
-// and each arrow key.
+// Follows the slider of a Streamlit widget, or the player of another view: Python hears of a drag at its end, while
+// aria-valuetext changes on each step.
 class Driver {
   constructor(key, listener) {
     this.selector = `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
@@ -220,7 +207,7 @@ class Driver {
   }
 }
 
-// A slider and a Play button of the view's own, read as a Driver is. One that rests at the last frame replays.
+// A slider and a Play button of the view's own, read as a Driver is.
 class Player {
   constructor(parent, listener) {
     this.listener = listener;
@@ -233,53 +220,55 @@ class Player {
     this.label = make("span", "at", this.box);
     this.range.addEventListener("input", () => {
       this.pause();
-      this.go(Number(this.range.value));
+      this.go(this.range.valueAsNumber);
     });
     this.pause();
   }
 
-  // Takes the names of the frames; goes through them once, or waits at the last one or at another.
+  // Takes the names of the frames; goes through them once, or waits at one.
   take(keys, { player, playerLabel, start }) {
     const same = String(keys) === String(this.keys);
     this.keys = keys;
-    this.range.max = String(keys.length - 1);
+    this.range.max = keys.length - 1;
     this.range.setAttribute("aria-label", playerLabel);
     this.rests = player === "rests";
     if (this.rests) {
       if (!same) this.go(start ?? keys.length - 1);
       if (!this.timer) this.pause();
     } else {
-      this.range.value = "0";
+      this.range.value = 0;
       this.play();
     }
     this.box.dispatchEvent(new Event(PLAYER, { bubbles: true, composed: true }));
   }
 
+  get ends() {
+    return this.range.valueAsNumber >= this.keys.length - 1;
+  }
+
   play() {
-    this.go(Number(this.range.value) >= this.keys.length - 1 ? 0 : Number(this.range.value));
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (still) return this.go(this.keys.length - 1);
+    this.go(this.ends ? 0 : this.range.valueAsNumber);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return this.go(this.keys.length - 1);
     clearInterval(this.timer);
-    this.timer = setInterval(
-      () => {
-        this.go(Number(this.range.value) + 1);
-        if (Number(this.range.value) >= this.keys.length - 1) this.pause();
-      },
-      (1000 * PLAY_SECONDS) / Math.max(1, this.keys.length - 1),
-    );
+    const step = () => {
+      this.go(this.range.valueAsNumber + 1);
+      if (!this.ends) return;
+      this.pause();
+      this.waiting = setTimeout(() => this.ended?.(), REST);
+    };
+    this.timer = setInterval(step, (1000 * PLAY_SECONDS) / Math.max(1, this.keys.length - 1));
     put(this.button, "❚❚ Pause");
   }
 
   pause() {
     clearInterval(this.timer);
     this.timer = 0;
-    const again = this.rests && Number(this.range.value) >= this.keys.length - 1;
-    put(this.button, again ? "↺ Replay" : "▶ Play");
+    put(this.button, this.rests && this.ends ? "↺ Replay" : "▶ Play");
   }
 
   go(index) {
-    this.range.value = String(index);
-    const key = this.keys[Number(this.range.value)] || "";
+    this.range.value = index;
+    const key = this.keys[this.range.valueAsNumber] || "";
     put(this.label, key);
     this.range.setAttribute("aria-valuetext", key);
     this.listener();
@@ -291,11 +280,12 @@ class Player {
 
   destroy() {
     this.pause();
+    clearTimeout(this.waiting);
     this.box.remove();
   }
 }
 
-// The number of a frame by its name: a strength such as 0.01, or an epoch such as "epoch 1,200".
+// The number in a frame's name, such as 0.01, or "epoch 1,200".
 function numeric(key) {
   const digits = key.replace(/^(epoch|λ =) |,/gi, "").trim();
   return digits === "" ? NaN : Number(digits);
@@ -341,7 +331,7 @@ function nameWidth(names) {
   return Math.min(MAX_NAME, Math.ceil(6.2 * Math.max(0, ...names.map((name) => name.length))) + 6);
 }
 
-// One matrix on one canvas, a backing pixel for each drawn cell, enlarged by the browser.
+// One matrix on one canvas, a pixel for each drawn cell, enlarged by the browser.
 class Picture {
   constructor(parent, part) {
     this.part = part;
@@ -354,13 +344,13 @@ class Picture {
     this.context = this.canvas.getContext("2d");
     this.grid = make("div", "grid", this.stage);
     this.marks = [0, 1].map(() => make("div", "mark", this.stage));
+    this.blocks = make("div", "", this.stage, { "aria-hidden": true });
     this.notice = make("div", "notice", this.stage);
     this.rowNames = make("div", "names rows", this.stage, { "aria-hidden": true });
     this.colNames = make("div", "names cols", this.stage, { "aria-hidden": true });
     this.image = null;
   }
 
-  // Writes names beside the rows and beneath the columns.
   label(rows, cols) {
     const write = (box, names, size, side) => {
       box.replaceChildren();
@@ -376,7 +366,7 @@ class Picture {
     this.stage.style.marginBottom = cols.length ? `${nameWidth(cols) + 4}px` : "";
   }
 
-  // Makes room for n × m cells, of which the first is at `top`, `left` of the matrix.
+  // Makes room for n × m cells from `top`, `left` of the matrix.
   place(n, m, rowPool, colPool, cellHeight, cellWidth, dpr, top = 0, left = 0) {
     Object.assign(this, { n, m, rowPool, colPool, top, left });
     const rows = Math.ceil(n / rowPool);
@@ -393,7 +383,7 @@ class Picture {
     for (const { style } of [this.canvas, this.stage])
       Object.assign(style, { width: `${this.width}px`, height: `${this.height}px` });
     this.head.style.maxWidth = this.part === "factor" ? "" : `${Math.max(this.width, 60)}px`;
-    const fine = Math.min(this.rowPixels, this.colPixels) >= GRID;
+    const fine = this.part === "rows" || Math.min(this.rowPixels, this.colPixels) >= GRID;
     this.grid.style.display = fine ? "" : "none";
     this.grid.style.backgroundSize = `${this.colPixels}px ${this.rowPixels}px`;
   }
@@ -422,20 +412,34 @@ class Picture {
 
   // Outlines at most two ranges of cells, each {rows, cols}; a missing side means the whole side.
   mark(ranges) {
-    this.marks.forEach((element, at) => {
-      const range = ranges[at];
-      element.style.display = range ? "block" : "none";
-      if (!range) return;
-      const place = (given, first, size, pool, pixels) =>
-        (given || [first, first + size])
-          .map((x) => within(x - first, size))
-          .map((x) => Math.ceil(x / pool) * pixels);
-      const [top, bottom] = place(range.rows, this.top, this.n, this.rowPool, this.rowPixels);
-      const [left, right] = place(range.cols, this.left, this.m, this.colPool, this.colPixels);
-      if (bottom === top || right === left) element.style.display = "none";
-      element.style.transform = `translate(${left - 1}px, ${top - 1}px)`;
-      element.style.width = `${Math.max(right - left, 1) + 2}px`;
-      element.style.height = `${Math.max(bottom - top, 1) + 2}px`;
+    this.marks.forEach((element, at) => this.frame(element, ranges[at]));
+  }
+
+  // Outlines blocks [name, first, size] on the diagonal.
+  divide(blocks) {
+    this.blocks.replaceChildren();
+    for (const [name, first, size] of blocks) {
+      const element = make("div", "mark block", this.blocks);
+      make("span", "", element).textContent = name;
+      const side = [first, first + size];
+      this.frame(element, { rows: side, cols: side });
+    }
+  }
+
+  frame(element, range) {
+    element.style.display = range ? "grid" : "none";
+    if (!range) return;
+    const place = (given, first, size, pool, pixels) =>
+      (given || [first, first + size])
+        .map((x) => within(x - first, size))
+        .map((x) => Math.ceil(x / pool) * pixels);
+    const [top, bottom] = place(range.rows, this.top, this.n, this.rowPool, this.rowPixels);
+    const [left, right] = place(range.cols, this.left, this.m, this.colPool, this.colPixels);
+    if (bottom === top || right === left) element.style.display = "none";
+    Object.assign(element.style, {
+      transform: `translate(${left - 1}px, ${top - 1}px)`,
+      width: `${right - left + 2}px`,
+      height: `${bottom - top + 2}px`,
     });
   }
 }
@@ -453,6 +457,7 @@ class Panel {
     this.factor = new Picture(this.figure, "factor");
     this.gram = new Picture(this.figure, "gram");
     this.caption = make("div", "caption", this.box, { "aria-hidden": true }); // it is part of the picture's label
+    this.rows = new Picture(this.box, "rows");
     this.shown = -1;
     this.width = 0;
     for (const picture of [this.factor, this.gram]) {
@@ -489,7 +494,7 @@ class Panel {
     put(this.gram.size, this.tiles ? `${grouped(spec.rows)} × ${grouped(spec.cols)} tiles` : "");
   }
 
-  // The rows and columns that are drawn: all of them, unless the view is zoomed and this panel alike.
+  // The rows and columns that are drawn: all, unless the view is zoomed and this panel alike.
   get window() {
     const { rows: n, cols: k, kind } = this.spec;
     const m = kind === "factor" ? n : k;
@@ -498,8 +503,7 @@ class Panel {
     return { rows: [0, n], cols: [0, m], n, m };
   }
 
-  // Cells as large as a width in CSS pixels has room for: of n and n + 1 device pixels, or, where they have a grid, of
-  // equal size.
+  // Cells as large as there is room for: of n and n + 1 device pixels, or, with a grid, of equal size.
   layout(width, dpr) {
     const { kind } = this.spec;
     let wide = Math.floor(width * dpr);
@@ -534,6 +538,7 @@ class Panel {
     );
     this.gram.place(high, broad, pool, pool, cell, cell, dpr, rows[0], cols[0]);
     this.gram.label(named ? rowNames : [], named ? colNames : []);
+    this.gram.divide(this.spec.blocks);
   }
 
   // The same of Q with its Gram matrix beside it.
@@ -587,6 +592,7 @@ class Panel {
     const notice = frame.notice || empty || "";
     put(this.gram.notice, notice);
     put(this.caption, frame.caption);
+    this.caption.classList.toggle("exact", frame.caption.startsWith("✓"));
     const size = this.tiles
       ? `matrix of ${n} by ${k} tiles`
       : `${gramLabel}, ${n} by ${kind === "factor" ? n : k}`;
@@ -597,7 +603,6 @@ class Panel {
     return true;
   }
 
-  // The codes of the window.
   cut(codes, stride) {
     const { rows, cols, n, m } = this.window;
     if (rows[1] - rows[0] === n && cols[1] - cols[0] === m) return codes;
@@ -612,21 +617,19 @@ class Panel {
     return this.view.header.names?.[i] ?? `feature ${i}`;
   }
 
-  // The largest cell within the drawn one, as {i, j, value, kind}: kind is "value", "zero" or "skip".
+  // The largest cell within the drawn one; its kind is "value", "zero" or "skip".
   find(picture, cell) {
-    const { rows: n, cols: k, kind, frames } = this.spec;
+    const { cols: k, kind, frames } = this.spec;
     const numbers = this.numbers();
     const gram = picture === this.gram && kind === "factor";
-    const support = gram ? supports(numbers, n, k) : null;
     let best = { i: cell.rows[0], j: cell.cols[0], value: 0, kind: "skip" };
     for (let i = cell.rows[0]; i < cell.rows[1]; i++)
       for (let j = cell.cols[0]; j < cell.cols[1]; j++) {
         const own = numbers[i * k + j];
         if (gram ? i === j : kind !== "factor" && own === SKIP) continue;
-        const zero = gram ? !meet(support, i, j) : own === 0;
-        let value = 0;
-        if (!gram) value = kind === "codes" ? amount(own, frames[this.shown].scale) : own;
-        else if (!zero) value = dot(numbers, k, i, j);
+        const sum = gram ? product(numbers, k, i, j) : own || null;
+        const zero = sum === null;
+        const value = kind === "codes" ? amount(own, frames[this.shown].scale) : sum || 0;
         const better =
           best.kind === "skip" || (best.kind === "zero" && !zero) || Math.abs(value) > Math.abs(best.value);
         if (better) best = { i, j, value, kind: zero ? "zero" : "value" };
@@ -634,16 +637,45 @@ class Panel {
     return best;
   }
 
-  // Calls emit(key, matrix, row, column, value) for every entry that is not zero.
+  // Draws the rows of two features in the factor, if there is one; returns whether there is.
+  compare(cell) {
+    const { cols: k, kind, frames } = this.spec;
+    const { dpr } = this.view;
+    const own = cell && this.width && kind === "factor" && !this.hasFactor && !frames[this.shown].notice;
+    this.rows.box.style.display = own ? "" : "none";
+    if (!own) return false;
+    const pool = Math.ceil(k / this.gram.width);
+    this.rows.place(2, k, 1, pool, ROW * dpr, (this.gram.width * dpr * pool) / k, dpr);
+    const codes = cell.flatMap((j) => [...factorCodes(this.row(j), this.view.scale("factor"))]);
+    this.rows.draw(Int8Array.from(codes), this.view.table);
+    return true;
+  }
+
+  row(j) {
+    const k = this.spec.cols;
+    return this.numbers().subarray(j * k, (j + 1) * k);
+  }
+
+  // Why two features weigh together what they weigh, in words.
+  reason([i, j]) {
+    const { title, cols: k, note } = this.spec;
+    const other = this.row(j);
+    const shared = this.row(i).filter((x, s) => x && other[s]).length;
+    const none = [i, j].filter((at) => !this.row(at).some(Boolean)).map((at) => this.name(at));
+    const words = shared
+      ? `${shared} of ${k} columns: the products there add up to ${number(product(this.numbers(), k, i, j), 2)}.`
+      : `no column: what they would weigh together is zero.${none[0] ? ` P has nothing of ${none.join(" and ")}.` : ""}`;
+    return `${title}: ${this.name(i)} and ${this.name(j)} share ${words} ${note}`;
+  }
+
   entries(emit) {
     const { rows: n, cols: k, kind, frames, factorLabel, gramLabel, rowLabels, colLabels } = this.spec;
     const { key, scale } = frames[this.shown];
     const numbers = this.numbers();
     if (kind !== "factor") {
       const same = n === k && String(rowLabels) === String(colLabels);
-      const symmetric = same && numbers.every((c, at) => c === numbers[(at % k) * k + ((at / k) | 0)]);
       for (let i = 0; i < n; i++)
-        for (let j = symmetric ? i : 0; j < k; j++) {
+        for (let j = same ? i : 0; j < k; j++) {
           const code = numbers[i * k + j];
           if (!code || code === SKIP) continue;
           const value = this.isClasses ? this.spec.classes[code].label : +amount(code, scale).toPrecision(3);
@@ -654,10 +686,11 @@ class Panel {
     for (let i = 0; this.hasFactor && i < n; i++)
       for (let s = 0; s < k; s++)
         if (numbers[i * k + s] !== 0) emit(key, factorLabel, this.name(i), s, numbers[i * k + s]);
-    const support = supports(numbers, n, k);
     for (let i = 0; i < n; i++)
-      for (let j = i + 1; j < n; j++)
-        if (meet(support, i, j)) emit(key, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
+      for (let j = i + 1; j < n; j++) {
+        const value = product(numbers, k, i, j);
+        if (value !== null) emit(key, gramLabel, this.name(i), this.name(j), value);
+      }
   }
 
   // What a cell holds, as [where, value] in words.
@@ -690,6 +723,7 @@ class View {
     this.root = make("div", `${alone} fmviz-matrix-view`.trim(), parent);
     this.panelsBox = make("div", "panels", this.root);
     this.emptyBox = make("div", "empty", this.root);
+    this.why = make("div", "why", this.root, { "aria-live": "polite" });
     this.foot = make("div", "foot", this.root);
     this.bars = { factor: this.bar(), gram: this.bar() };
     this.swatches = make("div", "swatches", this.foot);
@@ -728,8 +762,7 @@ class View {
     ramp.height = 1;
     const ticks = make("span", "ticks", body);
     make("span", "note", body).textContent = "square-root scale";
-    const tick = (at) => Object.assign(make("span", "", ticks), { style: `left: ${25 * at}%` });
-    return { box, name, ramp, ticks: [0, 1, 2, 3, 4].map(tick) };
+    return { box, name, ramp, ticks: Array.from({ length: 5 }, () => make("span", "", ticks)) };
   }
 
   swatch(text) {
@@ -740,7 +773,6 @@ class View {
     return { box, chip, label };
   }
 
-  // One packed RGBA word for each code; classes are numbered from 0.
   classTable(classes) {
     const table = lookup(this.colors);
     const bytes = new Uint8ClampedArray(table.buffer);
@@ -768,7 +800,9 @@ class View {
       while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
       this.panels.forEach((panel, at) => panel.set(header.panels[at], header));
       if (header.mark || !this.panels.includes(this.picked?.[0])) this.picked = null;
-      this.root.classList.toggle("clickable", header.clickable);
+      const { panel, row, col } = header.mark || {};
+      if (row >= 0 && col >= 0 && this.panels[panel]) this.choose(this.panels[panel], row, col);
+      this.root.classList.toggle("clickable", Boolean(header.clickable));
       this.root.classList.toggle("selectable", header.zoom);
       this.drag = null;
       this.steer(header);
@@ -783,19 +817,17 @@ class View {
 
   // Takes new frames of some panels, each with its place; the others stay.
   renew({ panels, scales }, section) {
-    const shape = ({ rows, cols, kind }) => [rows, cols, kind].join();
-    const before = this.header.panels.map(shape).join(";");
-    const rescaled = JSON.stringify(this.header.scales) !== JSON.stringify(scales);
+    const shapes = () => JSON.stringify(this.header.panels.map(({ rows, cols, kind }) => [rows, cols, kind]));
+    const before = shapes();
     for (const { place, ...panel } of panels) {
       Object.assign(this.header.panels[place], panel);
       this.panels[place].set(this.header.panels[place], { section });
     }
     this.header.scales = scales;
-    const same = this.header.panels.map(shape).join(";") === before;
-    if (!same || rescaled) this.legend();
-    if (!same) this.width = -1;
-    if (same) this.draw(false);
-    else this.layout();
+    this.legend();
+    if (shapes() === before) return this.draw(false);
+    this.width = -1;
+    this.layout();
   }
 
   // Follows the slider that the header names, or one of its own.
@@ -845,7 +877,7 @@ class View {
       }
       context.putImageData(image, 0, 0);
     }
-    // What several panels have in common is said once, without the counts of any.
+    // What several panels have in common is said once.
     const classes = [];
     for (const panel of this.panels) {
       panel.spec.classes.forEach((one, code) => {
@@ -854,12 +886,9 @@ class View {
         else classes.push({ panels: [panel], one, code });
       });
     }
-    while (this.classes.length > classes.length) this.classes.pop().box.remove();
-    while (this.classes.length < classes.length) this.classes.push(this.swatch(""));
-    classes.forEach(({ panels, one, code }, at) => {
-      const entry = Object.assign(this.classes[at], { panels, one, code });
-      entry.chip.style.background = one[this.dark ? "dark" : "light"];
-    });
+    this.classes.forEach(({ box }) => box.remove());
+    this.classes = classes.map((kind) => ({ ...kind, ...this.swatch("") }));
+    for (const { one, chip } of this.classes) chip.style.background = one[this.dark ? "dark" : "light"];
     this.zero.box.style.display = this.panels.every((p) => p.isClasses) ? "none" : "";
     this.zero.chip.style.background = this.colors.zero;
     this.diagonal.chip.style.background = this.colors.diagonal;
@@ -919,7 +948,8 @@ class View {
     }
     const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
     this.root.dataset.frame = first ? first.spec.frames[Math.max(0, first.shown)].key : "";
-    this.onFrame?.(this.root.dataset.frame);
+    this.onFrame?.(this.root.dataset.frame, first?.shown);
+    this.explain();
     if (this.pointed) this.hover(...this.pointed);
     else this.leave();
   }
@@ -947,18 +977,16 @@ class View {
     const gram = part === "gram";
     for (const other of this.panels) {
       const alike = (gram || other.hasFactor) && other[part].n === n && other[part].m === m;
-      other.gram.mark(alike ? [gram ? { rows, cols } : { rows }] : []);
-      other.factor.mark(
-        !alike || !other.hasFactor ? [] : gram ? [{ rows }, { rows: cols }] : [{ rows, cols }],
-      );
+      const [inGram, inFactor] = gram ? [[{ rows, cols }], [{ rows }, { rows: cols }]] : [[{ rows }], [{ rows, cols }]];
+      other.gram.mark(alike ? inGram : []);
+      other.factor.mark(alike && other.hasFactor ? inFactor : []);
     }
   }
 
-  // Draws some rows and columns alone, or all of them again; the picture is laid out anew.
+  // Draws some rows and columns alone, or all of them again.
   zoom(zoomed) {
-    const small =
-      zoomed && zoomed.rows[1] - zoomed.rows[0] >= zoomed.n && zoomed.cols[1] - zoomed.cols[0] >= zoomed.m;
-    this.zoomed = small ? null : zoomed;
+    const covers = ([low, high], size) => high - low >= size;
+    this.zoomed = zoomed && covers(zoomed.rows, zoomed.n) && covers(zoomed.cols, zoomed.m) ? null : zoomed;
     this.panels.forEach((panel) => (panel.cursor = null));
     this.picked = null;
     this.width = -1;
@@ -977,22 +1005,14 @@ class View {
     this.zoom({ rows: around(rows, cell.rows, n), cols: around(cols, cell.cols, m), n, m });
   }
 
-  // The arrow keys go from cell to cell; Enter is a click; + and − come closer and go back.
+  // Arrow keys go from cell to cell; Enter is a click; + and − zoom.
   key(panel, event) {
     const picture = panel.gram;
     if (this.header.zoom && ["+", "-", "Escape"].includes(event.key)) {
-      const { rows, cols, n, m } = panel.window;
-      const at = this.pointed && this.pointed[0] === panel ? picture.cell(this.pointed[2]) : null;
+      const at = this.pointed?.[0] === panel && picture.cell(this.pointed[2]);
       event.preventDefault();
-      if (event.key === "Escape") this.zoom(null);
-      else
-        this.closer(
-          panel,
-          picture,
-          at || { rows, cols, n, m },
-          event.key === "+" ? ZOOMED_IN : 1 / ZOOMED_IN,
-        );
-      return;
+      if (event.key === "Escape") return this.zoom(null);
+      return this.closer(panel, picture, at || panel.window, event.key === "+" ? ZOOMED_IN : 1 / ZOOMED_IN);
     }
     const { width: columns, height: rows } = picture.canvas;
     const step = event.shiftKey ? 10 : 1;
@@ -1013,7 +1033,7 @@ class View {
     if (event.key === "Enter") this.click(panel, picture, point);
   }
 
-  // From the cell that was pressed to the one under the pointer, as half-open ranges.
+  // From the cell that was pressed to the one under the pointer.
   stretched(event) {
     const { picture, from } = this.drag;
     const to = picture.cell(event, true);
@@ -1071,7 +1091,9 @@ class View {
     this.stretching = false;
     if (!cell) return;
     const { i, j } = panel.find(picture, cell);
-    this.picked = [panel, picture, { rows: [i, i + 1], cols: [j, j + 1] }];
+    this.choose(panel, i, j, picture);
+    this.explain();
+    if (this.header.clickable !== true) return;
     this.pick({
       panel: this.panels.indexOf(panel),
       frame: panel.spec.frames[panel.shown].key,
@@ -1081,7 +1103,18 @@ class View {
     });
   }
 
-  // The current picture at twice the size on screen.
+  choose(panel, i, j, picture = panel.gram) {
+    this.picked = [panel, picture, { rows: [i, i + 1], cols: [j, j + 1] }];
+  }
+
+  explain() {
+    const [panel, picture, { rows: [i], cols: [j] } = { rows: [], cols: [] }] = this.picked || [];
+    const cell = panel && picture === panel.gram && i !== j && [i, j];
+    const explained = this.panels.filter((each) => each.compare(cell));
+    const first = explained.includes(panel) ? panel : explained[0];
+    put(this.why, first?.reason(cell) || this.header.ask);
+  }
+
   async png() {
     const image = new Image();
     image.src = `data:image/svg+xml,${encodeURIComponent(this.svg())}`;
@@ -1092,69 +1125,32 @@ class View {
     canvas.toBlob((blob) => this.download(blob, "png"));
   }
 
-  // The current picture: letters are letters, the cells of a matrix are pixels of an image in it.
+  // Letters are letters; the cells of a matrix are pixels of an image.
   svg() {
-    const { width, height, items } = this.scene();
-    const attributes = (values) =>
-      Object.entries(values)
-        .map(
-          ([name, value]) =>
-            ` ${name}="${escaped(typeof value === "number" ? String(+value.toFixed(2)) : value)}"`,
-        )
-        .join("");
-    const parts = items.map(({ kind, x, y, w, h, ...item }) => {
-      const at = { x, y, width: w, height: h };
-      if (kind === "image") {
-        const href = item.image.toDataURL();
-        return `<image${attributes({ ...at, href, preserveAspectRatio: "none", style: "image-rendering:pixelated" })}/>`;
-      }
-      if (kind === "line") return `<rect${attributes({ ...at, fill: "none", stroke: item.color })}/>`;
-      if (kind === "box") return `<rect${attributes({ ...at, rx: item.radius, fill: item.color })}/>`;
-      const font = { "font-family": item.family, "font-size": item.size, "font-weight": item.weight };
-      const place = {
-        x,
-        y: y + h / 2,
-        "dominant-baseline": "central",
-        fill: item.color,
-        opacity: item.opacity,
-      };
-      return `<text${attributes({ ...place, ...font })}>${escaped(item.text)}</text>`;
-    });
-    const size = attributes({ width, height, viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}` });
-    return `<svg xmlns="http://www.w3.org/2000/svg"${size}>${parts.join("")}</svg>`;
-  }
-
-  // What is on the screen as pieces to draw, in order, each with its place.
-  scene() {
-    const style = getComputedStyle(this.root);
     const base = this.root.getBoundingClientRect();
     const pad = 16;
-    const footTop = this.foot.getBoundingClientRect().top - base.top;
+    const parts = [];
+    const add = (tag, left, top, values, text = "") => {
+      const attributes = Object.entries({ x: left - base.left + pad, y: top - base.top + pad, ...values })
+        .map(([name, value]) => ` ${name}="${escaped(typeof value === "number" ? +value.toFixed(2) : value)}"`)
+        .join("");
+      parts.push(`<${tag}${attributes}>${escaped(text)}</${tag}>`);
+    };
     const width = base.width + 2 * pad;
-    const height = footTop + this.foot.offsetHeight + 2 * pad;
-    const background = style.getPropertyValue("--paper").trim();
-    const items = [{ kind: "box", x: 0, y: 0, w: width, h: height, color: background, radius: 0 }];
-    const place = (r) => ({
-      x: r.left - base.left + pad,
-      y: r.top - base.top + pad,
-      w: r.width,
-      h: r.height,
-    });
-    const line = getComputedStyle(this.saves.firstChild).borderTopColor;
+    const height = this.foot.getBoundingClientRect().bottom - base.top + 2 * pad;
+    const fill = getComputedStyle(this.root).getPropertyValue("--paper").trim();
+    add("rect", base.left - pad, base.top - pad, { width, height, fill });
+    const stroke = getComputedStyle(this.saves.firstChild).borderTopColor;
     for (const element of this.root.querySelectorAll("canvas, .square, .chip, .notice")) {
-      const r = element.getBoundingClientRect();
-      if (r.width === 0) continue;
-      const at = place(r);
-      if (element.tagName === "CANVAS") {
-        items.push({ kind: "image", ...at, image: element });
-      } else {
-        const radius = element.className === "notice" ? r.height / 2 : 2;
-        items.push({ kind: "box", ...at, color: getComputedStyle(element).backgroundColor, radius });
-      }
-      if (element.matches(".stage canvas, .square")) {
-        const edge = { x: at.x - 0.5, y: at.y - 0.5, w: at.w + 1, h: at.h + 1 };
-        items.push({ kind: "line", ...edge, color: line });
-      }
+      const { left, top, width, height } = element.getBoundingClientRect();
+      if (width === 0) continue;
+      const more =
+        element.tagName === "CANVAS"
+          ? { href: element.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }
+          : { rx: 2, fill: getComputedStyle(element).backgroundColor };
+      add(more.href ? "image" : "rect", left, top, { width, height, ...more });
+      if (element.matches(".stage canvas, .square"))
+        add("rect", left - 0.5, top - 0.5, { width: width + 1, height: height + 1, fill: "none", stroke });
     }
     const walker = document.createTreeWalker(this.root, NodeFilter.SHOW_TEXT);
     const range = document.createRange();
@@ -1162,21 +1158,21 @@ class View {
       const parent = node.parentElement;
       if (!node.data.trim() || parent.closest(".tip, .said, .saves, .names")) continue;
       const own = getComputedStyle(parent);
-      const font = { weight: own.fontWeight, size: own.fontSize, family: own.fontFamily };
-      for (const [text, rect] of lines(node, range))
-        items.push({
-          kind: "text",
-          ...place(rect),
-          ...font,
-          text,
-          color: own.color,
-          opacity: Number(own.opacity),
-        });
+      const look = {
+        "dominant-baseline": "central",
+        fill: own.color,
+        opacity: own.opacity,
+        "font-family": own.fontFamily,
+        "font-size": own.fontSize,
+        "font-weight": own.fontWeight,
+      };
+      for (const [text, rect] of lines(node, range)) add("text", rect.left, rect.top + rect.height / 2, look, text);
     }
-    return { width, height, items };
+    const size = `width="${width}" height="${height}" viewBox="0 0 ${Math.ceil(width)} ${Math.ceil(height)}"`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${size}>${parts.join("")}</svg>`;
   }
 
-  // What is not zero on the screen, a row an entry; a symmetric matrix is told once.
+  // What is not zero on the screen; one half of a symmetric matrix.
   csv() {
     const rows = [["panel", "frame", "matrix", "row", "column", "value"]];
     for (const panel of this.panels) panel.entries((...entry) => rows.push([panel.spec.title, ...entry]));
@@ -1207,7 +1203,7 @@ const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ENTITIES[c]);
 const quoted = (value) =>
   /[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
 
-// The lines into which the browser has wrapped a text node, each [text, rectangle].
+// The lines of a text node, each [text, rectangle].
 function lines(node, range) {
   const out = [];
   for (const match of node.data.matchAll(/\S+\s*/g)) {

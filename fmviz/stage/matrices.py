@@ -123,10 +123,13 @@ class Mark:
     ----------
     row, col : int
         Its place in QQᵀ and in ready matrices; -1 for all rows, or all columns.
+    panel : int
+        The number of the panel whose factor explains the cell, from 0.
     """
 
     row: int = -1
     col: int = -1
+    panel: int = 0
 
 
 Frame = FactorFrame | CodesFrame | ClassesFrame
@@ -151,6 +154,10 @@ class Panel:
         is called so, instead of tiles.
     classes : sequence of CellClass
         What the codes of a ClassesFrame stand for.
+    note : str
+        A sentence on its factor, said after what makes a cell that is clicked.
+    blocks : sequence of (str, int, int)
+        Blocks on the diagonal to be outlined: a name, the first feature, how many there are.
     """
 
     title: str
@@ -161,6 +168,8 @@ class Panel:
     factor_label: str = "Q"
     gram_label: str = "QQᵀ"
     classes: Sequence[CellClass] = ()
+    note: str = ""
+    blocks: Sequence[tuple[str, int, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -377,7 +386,8 @@ def encode_view(
     player: bool | Literal["rests"] = False,
     player_label: str = "Look back: the matrix at an earlier epoch",
     start: int | None = None,
-    clickable: bool = False,
+    clickable: bool | Literal["explained"] = False,
+    ask: str = "",
     mark: Mark | None = None,
     zoom: bool = False,
     named: bool = False,
@@ -417,10 +427,13 @@ def encode_view(
         What the slider is for.
     start : int, optional
         The frame that the player waits at, in place of the last.
-    clickable : bool
-        Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
+    clickable : bool or "explained"
+        Whether cells can be clicked. A click on one of a factor's QQᵀ, drawn alone, explains its weight; with
+        True it makes the script run again as well, with `matrix_view` returning the cell.
+    ask : str
+        What stands in place of an explanation until a cell is clicked.
     mark : Mark, optional
-        A cell that is outlined while no other one is pointed at.
+        A cell that is outlined while no other one is pointed at, and explained as if it had been clicked.
     zoom : bool
         Whether a box that is drawn by dragging, a double click, or the keys + and − zoom in, in all pictures
         of one shape alike.
@@ -455,6 +468,8 @@ def encode_view(
             "colLabels": None if isinstance(panel.frames[0], FactorFrame) else _strings(panel.col_labels),
             "factorLabel": panel.factor_label,
             "gramLabel": panel.gram_label,
+            "note": panel.note,
+            "blocks": panel.blocks,
             **encoder.panel(panel),
         }
         for panel in panels
@@ -472,7 +487,8 @@ def encode_view(
         "start": start,
         "columns": columns,
         "minWidth": int(min_width),
-        "clickable": bool(clickable),
+        "clickable": clickable,
+        "ask": ask,
         "mark": None if mark is None else asdict(mark),
         "zoom": bool(zoom),
         "named": bool(named),

@@ -87,7 +87,7 @@ class Picture:
             features = np.sort(order[strength[order] > 0] if used else order)
             words.append(strongest_words(features.size, used, len(names)))
             panels = [
-                replace(panel, frames=[_restricted(frame, features) for frame in panel.frames])
+                replace(panel, frames=[_restricted(frame, features) for frame in panel.frames], blocks=())
                 for panel in panels
             ]
             names = [names[j] for j in features]
@@ -95,8 +95,11 @@ class Picture:
         picture = replace(self, panels=panels, names=names, history=history, start=start)
         return picture, " ".join(filter(None, words))
 
-    def payload(self) -> bytes:
-        """Encode the picture for the module."""
+    def payload(self, *, phase: str = "", **options: Any) -> bytes:
+        """Encode the picture for the module, with the options of `encode_view` in place of its own.
+
+        In the phase "film", the page is drawn again when the player has reached the end by itself.
+        """
         played = any(len(panel.frames) > 1 for panel in self.panels)
         columns = names_in(self.charts, self.x) if self.history else []
         (word, tone, sentence), names = self.state, self.names or None
@@ -105,7 +108,7 @@ class Picture:
             "numbers": None,
             "marks": self.marks,
             "turn": self.turn,
-            "phase": "",
+            "phase": phase,
             "run": "",
             "live": None,
             "x": self.x,
@@ -115,22 +118,25 @@ class Picture:
             "generation": "",
             "rows": [row_of(record, columns) for record in self.history],
         }
+        own: dict[str, Any] = {
+            "columns": len(self.panels) or None,
+            "min_width": 170,
+            "player": "rests" if played else False,
+            "player_label": f"Go along {self.along}",
+            "start": self.start,
+            "clickable": "explained",
+            "zoom": True,
+            "named": True,
+            "empty": "",
+        }
         return encode_view(
             # Rows and columns of codes are features, as well.
             [replace(panel, row_labels=names, col_labels=names) for panel in self.panels],
             show="gram",
             feature_names=names,
             gram_scale=self.scale,
-            columns=len(self.panels) or None,
-            min_width=170,
-            max_height=420,
-            player="rests" if played else False,
-            player_label=f"Go along {self.along}",
-            start=self.start,
-            zoom=True,
-            named=True,
-            empty="",
             more={"stage": stage},
+            **(own | options),
         )
 
 

@@ -1,9 +1,7 @@
-// Matrices with what belongs to them on one screen: a state, numbers, and curves in small.
-//
-// Three hosts draw it: Streamlit, a notebook, and a page that is saved. A host hands over all of it at once; where a
+// Matrices with a state, numbers, and curves in small, for three hosts: Streamlit, a notebook, and a saved page. Where a
 // server is at work, the channel brings what is new.
 
-const NARROW = 560; // CSS pixels below which there is room for one matrix
+const NARROW = 2.3; // least widths of a matrix below which there is room for one
 
 class Stage {
   constructor(parent) {
@@ -14,7 +12,8 @@ class Stage {
     this.film = make("div", "film", this.bar);
     this.picker = make("div", "picker", this.root, { role: "group", "aria-label": "Matrix" });
     this.view = new View(this.root);
-    this.view.onFrame = (key) => this.curves.turnTo(this.played ? numeric(key) : null);
+    this.view.onFrame = (key, at) =>
+      this.curves.turnTo(this.played ? (this.along ? at : numeric(key)) : null);
     this.view.playerPlace = this.film;
     this.side = make("div", "side");
     this.view.root.insertBefore(this.side, this.view.foot);
@@ -26,10 +25,9 @@ class Stage {
     this.resizer.observe(this.root);
   }
 
-  // Takes all that the host draws.
   update(header) {
     const { stage } = header;
-    if (stage.turn === this.drawn && stage.run === this.run) {
+    if (stage.run && stage.turn === this.drawn && stage.run === this.run) {
       this.view.update(this.view.header || header); // the theme may be another one
       return;
     }
@@ -39,6 +37,9 @@ class Stage {
     this.generation = stage.generation;
     this.root.dataset.x = stage.x;
     this.curves.set(stage.charts, stage.names, stage.x);
+    this.along = Boolean(stage.charts[0]?.strip);
+    this.root.classList.toggle("along", this.along);
+    if (this.along) this.root.prepend(this.curves.strip);
     this.view.update(header);
     this.pick();
     this.grow(stage, stage.rows, 0);
@@ -93,11 +94,7 @@ class Stage {
   pick() {
     const { panels } = this.view.header;
     // A model before the truth.
-    if (!panels[this.picked])
-      this.picked = Math.max(
-        0,
-        panels.findIndex(({ color }) => color),
-      );
+    if (!panels[this.picked]) this.picked = panels.findIndex(({ color }) => color);
     this.picker.replaceChildren();
     panels.forEach(({ title }, at) =>
       button("save", title.replace(/ \(.*/, ""), this.picker, () => {
@@ -111,8 +108,8 @@ class Stage {
   fit() {
     const width = this.root.clientWidth;
     if (!width || !this.view.header) return;
-    const several = this.view.header.panels.length > 1;
-    const narrow = width < NARROW && several;
+    const { panels, minWidth } = this.view.header;
+    const narrow = width < NARROW * minWidth && panels.length > 1;
     this.root.classList.toggle("narrow", narrow);
     [...this.picker.children].forEach((button, at) =>
       button.setAttribute("aria-pressed", String(at === this.picked)),
@@ -150,9 +147,8 @@ function mount(parent, bytes) {
   return view;
 }
 
-// Streamlit calls this anew whenever the data or the theme changes. Its cleanup is called when the component goes, but
-// also at once where newer data came while a call was on its way: only the former ends the view, else the picture would
-// vanish in mid-run.
+// Streamlit calls this anew with other data or another theme. Its cleanup is called when the component goes, but also
+// where newer data came while a call was on its way, which must not end the view.
 function streamlit({ data, parentElement, setStateValue, setTriggerValue }) {
   const view = mount(parentElement, data);
   (view.view || view).pick = (cell) => setStateValue("cell", cell);
@@ -165,6 +161,12 @@ function streamlit({ data, parentElement, setStateValue, setTriggerValue }) {
     });
     const { live, phase } = decode(data).stage;
     view.watch.follow(live, phase);
+    const { driver } = view.view;
+    if (phase === "film" && driver) {
+      driver.ended = () => view.redraw("");
+      view.root.onpointerdown = view.root.onkeydown = () => (driver.ended = null);
+      if (!driver.timer) driver.ended(); // reduced motion
+    }
   }
   return () => {
     if (parentElement.isConnected || !views.delete(parentElement)) return;

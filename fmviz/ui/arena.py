@@ -18,19 +18,20 @@ from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.comparison import compare_supports, describe_support
-from fmviz.lab.interpretation.why_zero import why_zero
-from fmviz.lab.runner import Run, load_dataset, truth_of
+from fmviz.lab.interpretation.comparison import (
+    compare_supports,
+    describe_support,
+    enumerated,
+    say_where_exact,
+)
+from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn, path_program
-from fmviz.stage import NOT_AN_INTERACTION, ClassesFrame, FactorFrame, Frame, Panel
+from fmviz.stage import NOT_AN_INTERACTION, ClassesFrame, FactorFrame, Frame, Mark, Panel
 from fmviz.stage.pictures import Picture
 from fmviz.ui import widgets
-from fmviz.ui.charts import chart
-from fmviz.ui.components import matrix_view
-from fmviz.ui.escape import plain
+from fmviz.ui.components import matrix_view, stage
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.matrices import SUPPORT, truth_panel
-from fmviz.ui.train.why_zero import two_rows
 from fmviz.ui.watching import failure, shared_task, watch
 
 _LEAST_WIDTH = 140
@@ -47,9 +48,8 @@ def how(name: str) -> ParamSpec:
 
 def why(names: Sequence[str]) -> ParamSpec:
     """Declare which of some regularizers is explained."""
-    return ParamSpec(
-        "why", "choice", "none", choices=("none", *names), help="What a regularizer does to a pair."
-    )
+    words = "Whose pair is explained before a cell is clicked."
+    return ParamSpec("why", "choice", "none", choices=("none", *names), help=words)
 
 
 def most_frames(plan: PathPlan) -> int:
@@ -61,12 +61,12 @@ def most_frames(plan: PathPlan) -> int:
 def draw(
     settings: Settings,
     plan: PathPlan,
-    task: Task,
+    task: Task | None,
     names: tuple[str, str],
     height: int,
     *,
     pair: tuple[int, int] | None,
-    called: str = "",
+    film: str = "",
 ) -> None:
     """Draw models under one λ: along λ or epoch by epoch, and why they use a pair or do not.
 
@@ -77,15 +77,16 @@ def draw(
     plan : PathPlan
         What is fitted.
     task : Task
-        That fits; its items are the fits.
+        That fits; its items are the fits. None with a film.
     names : (str, str)
         The settings for the strength, and for `how` it is watched.
     height : int
         The largest of a picture, in CSS pixels.
     pair : tuple of int or None
-        The features that are explained.
-    called : str
-        What the sentence calls them; their names by default.
+        The features that are explained where `why` names a regularizer.
+    film : str
+        Where the session notes that it is first shown, once, how the models come about; "" for no film. The
+        page is drawn again at its end.
     """
     strength, along = names
     nearest = min(plan.lambdas, key=lambda value: abs(value - settings[strength]))
@@ -102,73 +103,49 @@ def draw(
         place=left,
     )
     widgets.param(settings, along, "Watch", labels=_ALONG, place=right)
-    if settings[along] == "epochs":
-        _draw_epochs(plan, nearest, f"{settings.page}_epochs", height)
+    shown = _learning(plan, nearest) if task is None or settings[along] == "epochs" else task
+    epochs = shown is not task
+    asked = pair is not None and settings.shows("why", "Why")
+    options: dict[str, Any] = {
+        "max_height": height,
+        "min_width": _LEAST_WIDTH,
+        "zoom": False,
+        "named": False,
+        "clickable": "explained" if asked else False,
+        "ask": "Click a cell: why is it zero, or what makes it?" if asked else "",
+    }
+    if pair is not None and settings["why"] in plan.regularizers:
+        before = truth_of(_data(plan)) is not None
+        options["mark"] = Mark(*pair, before + plan.regularizers.index(settings["why"]))
+    if epochs:
+        _draw_epochs(plan, shown, f"{settings.page}_epochs", options, film)
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
         watch(
-            task,
-            partial(_draw_path, plan, driver, f"{settings.page}_models", height),
+            shown,
+            partial(_draw_path, plan, driver, f"{settings.page}_models", options),
             partial(_words, plan.total),
             lambda view: len({fit.experiment.regularizer for fit in view.items}),
         )
     chosen = [PENALTIES[name] for name in plan.regularizers]
     if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
         st.caption(" ".join(words))
-    if pair is not None:
-        _draw_why(settings, plan, task.view(), nearest, pair, called)
-    epochs = settings[along] == "epochs"
-    if (_learning(plan, nearest) if epochs else task).state is TaskState.FINISHED:
-        make = partial(_saved, plan, task, nearest, epochs)
+    if shown.state is TaskState.FINISHED:
+        make = partial(_saved, plan, shown, nearest, epochs)
         widgets.save_page(f"{settings.page}_page", make, f"{settings.page}-models")
 
 
-def _draw_why(
-    settings: Settings,
-    plan: PathPlan,
-    view: TaskView,
-    strength: float,
-    pair: tuple[int, int],
-    called: str,
-) -> None:
-    labels = {"none": "None", **{name: PENALTIES[name].label for name in plan.regularizers}}
-    if settings["why"] not in labels:
-        settings.set(why="none")
-    if settings.shows("why", "Why"):
-        called = called or " and ".join(plain(_data(plan).feature_names[j]) for j in pair)
-        with st.container(horizontal=True, vertical_alignment="center", key=f"{settings.page}_reason"):
-            question = f"**Why** does a regularizer join {called}, or keep them apart? Ask:"
-            st.markdown(question, width="content")
-            widgets.control(
-                settings,
-                "why",
-                st.segmented_control,
-                "Regularizer",
-                list(labels),
-                format_func=labels.__getitem__,
-                required=True,
-                label_visibility="collapsed",
-            )
-    if (name := settings["why"]) != "none":
-        st.markdown(PENALTIES[name].mechanism)
-        _explain(plan, view, name, strength, pair)
-
-
 def _draw_path(
-    plan: PathPlan,
-    driver: str | float,
-    key: str,
-    height: int,
-    view: TaskView,
+    plan: PathPlan, driver: str | float, key: str, options: Mapping[str, Any], view: TaskView
 ) -> None:
     """Draw the fits of a plan, as far as they are there; `driver`: the slider's key, or the strength."""
     if view.state is TaskState.FAILED:
         failure(view)
         return
-    dataset = _data(plan)
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
-    panels = models_along(plan, view, shown)
-    draw_panels(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)
+    picture = _picture(models_along(plan, view, shown), _data(plan), along=True)
+    driven: dict[str, Any] = {"driver_key": driver, "player": False} if isinstance(driver, str) else {}
+    stage(picture.payload(**driven, **options), key=key)
 
 
 def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict[str, list[Frame]]:
@@ -185,32 +162,37 @@ def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict
             return _waiting(dataset, plan.base.rank, key)
         nearest = min(strengths, key=lambda value: abs(math.log(value / strength)))
         picture = fitted(strengths[nearest], key, dataset)
-        words = f"So far, at λ = {nearest:g}: {picture.caption}"
-        return picture if nearest == strength else replace(picture, caption=words)
+        assert isinstance(picture, FactorFrame)
+        notice = "" if nearest == strength else f"So far at λ = {nearest:g}"
+        return replace(picture, notice=notice)
 
     return {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
 
 
-def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None:
-    """Draw how the models come about at one strength, from one random start."""
-    dataset = _data(plan)
+def _draw_epochs(plan: PathPlan, task: Task, key: str, options: Mapping[str, Any], film: str) -> None:
+    """Draw how the models of a task come about, from one random start."""
 
     def body(view: TaskView) -> None:
         if view.state is TaskState.FAILED:
             failure(view)
-        elif not view.state.active:
-            panels = _epochs(plan, view)
-            draw_panels(panels, dataset, key, height, player=True)
-            st.caption("From one random start. Along λ, a model begins where that of the λ before has ended.")
+            return
+        if view.state.active:
+            waiting = [_waiting(_data(plan), plan.base.rank, "")]
+            picture = _picture(dict.fromkeys(plan.regularizers, waiting), _data(plan))
+            stage(picture.payload(**options), key=key)
+            return
+        picture = _picture(_epochs(plan, view), _data(plan))
+        stage(picture.payload(player=True, phase="film" if film else "", **options), key=key)
+        st.caption("From one random start. Along λ, a model begins where that of the λ before has ended.")
+        if film:
+            st.session_state[film] = False
 
-    task = _learning(plan, strength)
     watch(task, body, partial(_words, len(plan.regularizers)))
 
 
 def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool) -> str:
     if epochs:
-        panels = _epochs(plan, _learning(plan, strength).view())
-        return page(f"Epoch by epoch at λ = {strength:g}", plan.base, panels)
+        return page(f"Epoch by epoch at λ = {strength:g}", plan.base, _epochs(plan, task.view()))
     start, panels = plan.lambdas.index(strength), models_along(plan, task.view(), plan.lambdas)
     return page("Regularizers under one λ", plan.base, panels, start=start, program=path_program(plan))
 
@@ -236,14 +218,8 @@ def page(
             name: [replace(frame, key=f"λ = {frame.key}") for frame in frames]
             for name, frames in panels.items()
         }
-    picture = Picture(
-        panels_of(panels, dataset) if panels else (),
-        dataset.feature_names,
-        charts,
-        scale=_scale(dataset),
-        along="epochs" if start is None else "values of λ",
-        start=start,
-    )
+    own = _picture(panels, dataset, along=start is not None) if panels else Picture()
+    picture = replace(own, charts=charts or own.charts, start=start)
     chosen = [PENALTIES[name] for name in panels]
     messages = [
         f"On {dataset.title}, every cell is the weight of a pair of features."
@@ -277,30 +253,6 @@ def _words(total: int, view: TaskView) -> tuple[str, float | None]:
     return trained, len(view.items) / total
 
 
-def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: tuple[int, int]) -> None:
-    """Draw why a regularizer's fit uses a pair of features, or why it does not."""
-    fit = next(
-        (
-            fit
-            for fit in view.items
-            if fit.experiment.regularizer.name == name and fit.experiment.lambda_sparse == strength
-        ),
-        None,
-    )
-    if fit is None or fit.parameters is None:
-        st.caption("Being trained.")
-        return
-    names = _data(plan).feature_names
-    (problem,) = Run.prepare(fit.experiment).problem.machines
-    story = why_zero(problem, fit.parameters, *pair)
-    st.markdown(plain(f"{story.sentence(names)} {story.reason(names)}"))
-    chart(
-        two_rows(story, names),
-        key="arena_why",
-        alt=f"The rows of {names[pair[0]]} and {names[pair[1]]} in P: {story.sentence(names)}",
-    )
-
-
 def _data(plan: PathPlan) -> Dataset:
     return load_dataset(plan.base.dataset)
 
@@ -329,22 +281,12 @@ def fitted(P: np.ndarray, key: str, dataset: Dataset, compared: bool = False) ->
     return ClassesFrame(support.codes, support.counts, key, words)
 
 
-def draw_panels(
-    panels: Mapping[str, Sequence[Frame]],
-    dataset: Dataset,
-    key: str,
-    height: int,
-    *,
-    driver: str | None = None,
-    player: bool = False,
-) -> None:
+def draw_panels(panels: Mapping[str, Sequence[Frame]], dataset: Dataset, key: str, height: int) -> None:
     """Draw the pictures that `fitted` makes, see `panels_of`."""
     drawn = panels_of(panels, dataset)
     matrix_view(
         drawn,
         key=key,
-        driver_key=driver,
-        player=player,
         show="gram",
         columns=len(drawn),
         min_width=_LEAST_WIDTH,
@@ -352,6 +294,45 @@ def draw_panels(
         max_height=height,
         feature_names=dataset.feature_names,
     )
+
+
+def _picture(panels: Mapping[str, Sequence[Frame]], dataset: Dataset, *, along: bool = False) -> Picture:
+    """Return models side by side, `along` λ or epochs, and how well each has the true pairs, if known."""
+    picture = Picture(
+        panels_of(panels, dataset),
+        dataset.feature_names,
+        scale=_scale(dataset),
+        along="values of λ" if along else "epochs",
+    )
+    frames, truth = next(iter(panels.values())), truth_of(dataset)
+    if truth is None or len(frames) == 1 or not isinstance(frames[0], FactorFrame):
+        return picture
+    f1 = {name: [_f1(frame, truth) for frame in frames] for name, frames in panels.items()}
+    series = [
+        {
+            "name": PENALTIES[name].label,
+            "color": regularizer_color(name),
+            "x": list(range(len(values))),
+            # Rounded down: only what is exact is 1.
+            "y": [None if value is None else math.floor(100.0 * value) / 100.0 for value in values],
+        }
+        for name, values in f1.items()
+    ]
+    row = {"series": series, "zero": True, "log": False, "top": 1.0}
+    chart = {"title": "F1 of pairs: 1 is exactly the true ones", "rows": [row], "strip": True}
+    lost = [PENALTIES[name].label for name, each in f1.items() if each[-1] == 0.0 and not along]
+    sentence = f"At this λ, none of the true pairs is left in {enumerated(lost)}." if lost else ""
+    if along and all(value is not None for values in f1.values() for value in values):
+        exact = {PENALTIES[name].label: [value == 1.0 for value in values] for name, values in f1.items()}
+        sentence = say_where_exact(exact, [float(frame.key.removeprefix("λ = ")) for frame in frames])
+    return replace(picture, charts=[chart], state=("", "", sentence))
+
+
+def _f1(frame: Frame, truth: np.ndarray) -> float | None:
+    """Return F1 of the pairs in a picture; None where the model is not there yet."""
+    if not isinstance(frame, FactorFrame) or frame.notice:
+        return None
+    return compare_supports(truth, metrics.used_pairs(np.asarray(frame.values))).f1
 
 
 def _scale(dataset: Dataset) -> float | None:
@@ -374,6 +355,7 @@ def panels_of(panels: Mapping[str, Sequence[Frame]], dataset: Dataset) -> list[P
                 row_labels=names if compared else None,
                 col_labels=names if compared else None,
                 classes=SUPPORT if compared else (),
+                note=PENALTIES[name].mechanism,
             )
         )
     if truth is not None and not all(panel.classes for panel in drawn):

@@ -8,19 +8,28 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fits, arena_plan
+from fmviz.lab.interpretation.comparison import groups_of
+from fmviz.lab.search.arena import (
+    PAIR,
+    REGULARIZERS,
+    STRENGTH,
+    STRENGTHS,
+    arena_fits,
+    arena_plan,
+    arena_truth,
+)
 from fmviz.ui import arena, navigation, shell
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.presets import presets
-from fmviz.ui.settings.state import Settings
+from fmviz.ui.settings.state import LEVEL_COOKIE, Settings
 from fmviz.ui.watching import shared_task
 
 TABLE = (
     ParamSpec(
         "strength",
         "float",
-        0.1,
+        STRENGTH,
         STRENGTHS[0],
         STRENGTHS[-1],
         help="Drag the handle, or click it and press the arrow keys: the pictures follow.",
@@ -29,6 +38,7 @@ TABLE = (
     arena.why(REGULARIZERS),
 )
 _HEIGHT = 200
+_FILM = "fmviz:start:film"
 
 
 def render() -> None:
@@ -67,12 +77,21 @@ def render() -> None:
 @fragment
 def _arena(settings: Settings) -> None:
     plan = arena_plan()
+    groups = groups_of(arena_truth())
+    sizes = [size for name, _, size in groups if name != "noise"]
+    noise = sum(size for name, _, size in groups if name == "noise")
     st.markdown(
-        "**Four regularizers, trained on the same data**: two groups of 15 features interact, 10 features "
-        "are noise. Drag λ: who finds the groups?"
+        f"**Four regularizers, trained on the same data**: pairs within {len(sizes)} groups of {sizes[0]:,} "
+        f"features matter, {noise:,} features are noise. Drag λ: who finds the groups?"
     )
-    task = shared_task(f"path:{plan.digest}", partial(arena_fits, plan))
-    arena.draw(settings, plan, task, ("strength", "along"), _HEIGHT, pair=PAIR, called="the groups")
+    fits = partial(shared_task, f"path:{plan.digest}", partial(arena_fits, plan))
+    # For who has never been here, and has touched nothing yet. The paths are fitted while it is shown.
+    new = st.session_state.get(_FILM, LEVEL_COOKIE not in st.context.cookies)
+    due = st.session_state[_FILM] = new and set(settings.query()) <= {"level"}
+    task, film = (None, _FILM) if due else (fits(), "")
+    arena.draw(settings, plan, task, ("strength", "along"), _HEIGHT, pair=PAIR, film=film)
+    if not st.session_state[_FILM]:
+        fits()
 
 
 def _cards(target: navigation.Link, group: str) -> None:

@@ -7,10 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fmviz.lab.interpretation.comparison import describe_support, first_between
+from fmviz.lab.catalog import DataChoice
+from fmviz.lab.interpretation.comparison import (
+    compare_supports,
+    describe_support,
+    first_between,
+    groups_of,
+    say_where_exact,
+)
+from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search import arena
-from fmviz.lab.search.arena import PAIR, arena_plan, arena_truth
-from fmviz.lab.search.strength_path import EPOCHS, learn
+from fmviz.lab.search.arena import PAIR, STRENGTH, STRENGTHS, arena_plan, arena_truth
+from fmviz.lab.search.strength_path import EPOCHS, learn, trace
+from fmviz.metrics import used_pairs
 
 # Two groups of two, and one feature that is noise.
 TRUTH = np.zeros((5, 5))
@@ -27,22 +36,62 @@ def pairs(*given: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize(
     ("used", "says"),
     [
-        (pairs(), "No pair is left."),
-        (pairs((0, 1), (2, 3)), "Exactly the 2 true pairs."),
-        (pairs((0, 1)), "1 of 2 true"),
-        (
-            pairs((0, 1), (0, 2), (1, 2)),
-            "1 of 2 true · 2 between groups",
-        ),
-        (
-            ~np.eye(5, dtype=bool),
-            "2 of 2 true · 4 between groups · 4 with noise",
-        ),
-        (pairs((0, 1), (2, 3), (0, 4)), "2 of 2 true · 1 with noise"),
+        (pairs(), "0 true · 0 between · 0 noise"),
+        (pairs((0, 1), (2, 3)), "✓ Exact: 2 true · 0 between · 0 noise"),
+        (pairs((0, 1)), "1 true · 0 between · 0 noise"),
+        (pairs((0, 1), (0, 2), (1, 2)), "1 true · 2 between · 0 noise"),
+        (~np.eye(5, dtype=bool), "2 true · 4 between · 4 noise"),
+        (pairs((0, 1), (2, 3), (0, 4)), "2 true · 0 between · 1 noise"),
     ],
 )
-def test_what_is_seen_is_said_in_a_sentence(used, says):
-    assert describe_support(used, TRUTH) == says
+def test_what_is_seen_is_said_in_one_grammar(used, says):
+    assert describe_support(used, TRUTH).replace("\N{NO-BREAK SPACE}", " ") == says
+
+
+def test_pairs_within_a_group_that_are_false_are_counted_where_there_are_any():
+    truth = pairs((0, 1), (1, 2))
+    assert describe_support(pairs((0, 2)), truth).endswith("1\N{NO-BREAK SPACE}within")
+
+
+def test_groups_have_a_name_where_they_are_in_order():
+    assert groups_of(TRUTH) == [("group 1", 0, 2), ("group 2", 2, 2), ("noise", 4, 1)]
+    assert groups_of(pairs((0, 2), (1, 3))) == []
+
+
+def test_it_is_said_at_which_strengths_the_true_pairs_are_used():
+    yes, no = True, False
+    exact = {"ℓ₁": [no, no, yes], "CS": [no, no, no], "TI": [yes, no, yes], "ℓ₂,₁": [no, no, no]}
+    assert say_where_exact(exact, (0.1, 1.0, 10.0)) == (
+        "TI uses exactly the true pairs at 2 of the 3 strengths between λ = 0.1 and 10; ℓ₁ at λ = 10 alone; "
+        "CS and ℓ₂,₁ at none of the 3 strengths."
+    )
+    assert "TI uses exactly the true pairs from λ = 1 to 10" in say_where_exact(
+        {"TI": [no, yes, yes]}, (0.1, 1.0, 10.0)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_start_and_tour_tell_the_truth(seed):
+    start = arena_plan()
+    data = DataChoice.of(start.base.dataset.name, {**dict(start.base.dataset.given), "seed": seed})
+    at = STRENGTHS.index(STRENGTH)
+    # Every second strength, that of the page among them.
+    plan = replace(start, base=replace(start.base, dataset=data), lambdas=STRENGTHS[at % 2 :: 2])
+    truth = truth_of(load_dataset(data))
+
+    def f1(P: np.ndarray) -> float:
+        return compare_supports(truth, used_pairs(P)).f1
+
+    along = dict.fromkeys(plan.regularizers, ())
+    for fit in trace(plan):
+        along[fit.experiment.regularizer.name] += (f1(fit.parameters.P),)
+    assert along["ti"][at // 2] == 1.0 > max(along["l1"])
+    assert max(along["l21"] + along["cs"]) < 0.5
+    # Epoch by epoch, from a random start.
+    ends = {name: f1(factors[-1]) for name, factors in learn(plan, STRENGTH)}
+    assert ends.pop("ti") > 0.95
+    assert max(ends.values()) < 0.5
 
 
 def test_without_a_truth_pairs_and_features_are_counted():

@@ -28,7 +28,7 @@ from ui.sentences import Sentences
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import shipped
-from fmviz.lab.search.arena import arena_plan
+from fmviz.lab.search.arena import STRENGTH, arena_plan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.ui import start
@@ -61,7 +61,7 @@ def _small_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the start page of tests in this process fit next to nothing."""
     plan = arena_plan()
     base = replace(plan.base, rank=4, max_epochs=5)
-    small = replace(plan, base=base, lambdas=(0.05, 0.1))
+    small = replace(plan, base=base, lambdas=(0.05, STRENGTH))
     monkeypatch.setattr(start, "arena_plan", lambda: small)
 
 

@@ -120,7 +120,7 @@ def metrics(app: AppTest) -> dict[str, str]:
 def figures(app: AppTest) -> dict[str, str]:
     """Return the numbers of the stage by their labels."""
     drawn = stage(app).get("stage", {"numbers": ()})
-    return {label: value for label, value, *_ in drawn["numbers"]}
+    return {label: value for label, value, *_ in drawn["numbers"] or ()}
 
 
 def numbers(app: AppTest) -> set[str]:

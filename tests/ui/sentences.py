@@ -69,7 +69,7 @@ def _stage(header: dict[str, Any]) -> Iterator[str]:
     for panel in header["panels"]:
         yield panel["title"]
         yield panel["frames"][-1]["caption"]
-    for label, _, words, _ in drawn["numbers"]:
+    for label, _, words, _ in drawn["numbers"] or ():
         yield label
         yield words
     for chart in drawn["charts"]:

@@ -57,7 +57,7 @@ def test_classes_are_sent_with_their_names_colours_and_counts():
     assert drawn["frames"][0]["counts"] == [0, 1]
     assert np.frombuffer(body, np.int8)[:4].tolist() == codes.ravel().tolist()
     assert header["skipped"]
-    assert header["mark"] == {"row": 0, "col": 1}
+    assert header["mark"] == {"row": 0, "col": 1, "panel": 0}
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

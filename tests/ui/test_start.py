@@ -7,15 +7,16 @@ import re
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
-from ui.driving import PAGES, ROOT, address, choose, page, press, values, words
+from ui.driving import PAGES, ROOT, address, choose, page, press, stage, values, words
 
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.search.arena import PAIR, STRENGTH, arena_truth
 from fmviz.ui.escape import plain
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [({}, "factorization machine"), ({"why": "l1"}, "g1_1 and g2_1"), ({"along": "epochs"}, "random start")],
+    [({}, "factorization machine"), ({"why": "l1"}, "true pairs"), ({"along": "epochs"}, "random start")],
 )
 @pytest.mark.faultless
 def test_the_start_page_says_what_a_link_asks(store, query, expected):
@@ -24,8 +25,34 @@ def test_the_start_page_says_what_a_link_asks(store, query, expected):
     assert address(app) == query
 
 
+def test_a_film_is_shown_once_to_who_is_new_and_has_touched_nothing(store):
+    app = page("start")
+    app.session_state["fmviz:start:film"] = True
+    app.run()
+    assert (stage(app)["stage"]["phase"], stage(app)["player"]) == ("film", True)
+    app.run()
+    assert (stage(app)["driver"], stage(app)["player"]) == ("start_strength", False)
+    app.session_state["fmviz:start:film"] = True
+    assert not stage(choose(app, start_strength=0.05))["player"]
+
+
+def test_a_pair_is_explained_by_the_regularizer_of_a_link(store):
+    sent = stage(page("start", why="ti"))
+    assert sent["mark"] == {"row": PAIR[0], "col": PAIR[1], "panel": 3}
+    assert sent["clickable"] == "explained"
+    assert not stage(page("start", hide="why"))["clickable"]
+
+
+def test_the_strip_and_the_sentence_are_of_the_models_in_the_pictures(store):
+    sent = stage(page("start", strength="0.05"))
+    (row,) = sent["stage"]["charts"][0]["rows"]
+    assert [line["name"] for line in row["series"]] == [panel["title"] for panel in sent["panels"][1:]]
+    assert all(len(line["y"]) == len(sent["panels"][1]["frames"]) for line in row["series"])
+    assert "exactly the true pairs" in sent["stage"]["state"]["sentence"]
+
+
 def test_the_strength_in_a_link_is_the_nearest_that_was_fitted():
-    assert page("start", strength="0.3").select_slider[0].value == 0.1
+    assert page("start", strength="0.3").select_slider[0].value == STRENGTH
 
 
 def test_every_script_of_the_navigation_exists():
@@ -40,7 +67,7 @@ def test_the_words_on_the_first_card_are_true():
     at = lab.EXPONENTS.index(0)
     assert l1[at] > 0.95 * lab.pairs(200)
     assert 0 < ti[at] < 0.05 * lab.pairs(200)
-    assert l1[at + 2] == 0
+    assert l1[at + 2] == 0 < ti[at + 2]
 
 
 def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
@@ -126,16 +153,18 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
 @pytest.mark.browser
 def test_start_in_a_browser(page, server, wait_idle, shoot):
     page.goto(server.url)
-    wait_idle(page)
+    # The film ends by itself; then the pictures follow the slider.
+    page.locator(".st-key-start_epochs .player").wait_for()
     view = page.locator(".st-key-start_models .gram canvas")
+    view.nth(4).wait_for()
     assert view.count() == 5
-    assert view.first.is_visible()
     captions = page.locator(".st-key-start_models .caption")
-    captions.get_by_text("Exactly the 210 true pairs.").wait_for()
+    captions.get_by_text("✓ Exact").wait_for()
     shown = captions.all_inner_texts()
     # Dragging λ asks nothing of the server; the keyboard does the same.
     page.get_by_role("slider", name="Strength λ").press("End")
     expect(captions.nth(3)).not_to_have_text(shown[3])
+    assert "TI 0" in page.locator(".st-key-start_models .chart svg").get_attribute("aria-label")
     wait_idle(page)
     assert "strength=10" in page.url
     page.get_by_text("Epoch by epoch").click()
@@ -149,3 +178,36 @@ def test_start_in_a_browser(page, server, wait_idle, shoot):
     wait_idle(page)
     assert "log2lambda=0" in page.url
     assert page.get_by_role("slider", name="Strength λ").get_attribute("aria-valuetext") == "2⁰ = 1"
+
+
+# The clicks, each on the cell of PAIR in a picture, and what they answer on the first screen.
+FIVE_MINUTES = (
+    ("TI", "share no column: what they would weigh together is zero"),
+    ("ℓ₁", "one threshold, λ, for all entries"),
+    ("CS", "CS removes whole rows"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_three_clicks_lead_to_three_regularizers_and_their_reasons(page, server, wait_idle):
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(f"{server.url}/?strength={STRENGTH}")
+    page.locator(".st-key-start_models .caption").get_by_text("✓ Exact").wait_for()
+    wait_idle(page)
+    focused = "document.activeElement.matches('.st-key-start_strength input')"
+    # The first Tab comes to the link that skips the navigation; λ is within ten.
+    for key in ("Tab", "Enter", *["Tab"] * 9):
+        if not page.evaluate(focused):
+            page.keyboard.press(key)
+    assert page.evaluate(focused)
+    for title, reason in FIVE_MINUTES:
+        panel = page.locator(".st-key-start_models .panel").filter(has_text=title).last
+        canvas = panel.locator(".gram canvas")
+        box = canvas.bounding_box()
+        cell = box["width"] / arena_truth().shape[0]
+        canvas.click(position={"x": (PAIR[1] + 0.5) * cell, "y": (PAIR[0] + 0.5) * cell})
+        answer = page.locator(".st-key-start_models .why")
+        expect(answer).to_contain_text(re.compile(f"^{title}: .*{re.escape(reason)}"))
+        assert answer.bounding_box()["y"] + answer.bounding_box()["height"] <= 768
+        assert panel.locator(".picture.rows canvas").is_visible()

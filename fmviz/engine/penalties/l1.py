@@ -24,7 +24,7 @@ class L1(Penalty):
     stands_for = "the lasso: the sizes of all entries of P, added up"
     mechanism = (
         "ℓ₁ has one threshold, λ, for all entries of P. It cannot tell whether an entry stands beside "
-        "those of its own group: features of different groups share columns until λ is large."
+        "those of its own group, and so it lets features of different groups share columns."
     )
     source = "atarashi2021, Eq. 8"
     row_norm = 1.0

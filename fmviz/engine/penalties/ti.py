@@ -38,7 +38,7 @@ class TI(Penalty):
     stands_for = "for *triangular inequality*: the squared ℓ₁ norms of its columns"
     mechanism = (
         "TI's threshold for an entry grows with what else its column holds: beside large entries of one "
-        "group, small ones of the other go. Every column is left to one group."
+        "group, small ones of the other go, until every column is left to one group."
     )
     source = "atarashi2021, Eq. 20 and 30, Theorem 7"
     algorithms = tuple(ALGORITHMS)

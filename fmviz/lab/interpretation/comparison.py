@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -194,27 +194,79 @@ def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
     Returns
     -------
     str
-        Counts of true pairs, and of false ones between two groups of features that the truth connects, within
-        one, or with a feature that interacts with none.
+        Counts of true pairs, and of false ones between two groups of features that the truth connects, with a
+        feature that interacts with none, and, if there are any, within a group.
     """
     learned = np.triu(np.asarray(used) != 0, 1)
     d, n = len(learned), int(learned.sum())
-    if n == 0:
-        return "No pair is left."
     if truth is None:
         features = int((learned | learned.T).any(axis=0).sum())
         return f"{n:,} of {d * (d - 1) // 2:,} pairs, of {features:,} features."
     true = np.triu(np.asarray(truth) != 0, 1)
     matters = (true | true.T).any(axis=0)
     _, group = connected_components(true, directed=False)
-    hits, false = learned & true, learned & ~true
+    false = learned & ~true
     inside, apart = np.outer(matters, matters), group[:, None] != group
-    if hits.sum() == n == true.sum():
-        return f"Exactly the {n:,} true pairs."
     counts = {
-        f"of {true.sum():,} true": hits,
-        "false within groups": false & inside & ~apart,
-        "between groups": false & inside & apart,
-        "with noise": false & ~inside,
+        "true": learned & true,
+        "between": false & inside & apart,
+        "noise": false & ~inside,
+        "within": false & inside & ~apart,
     }
-    return " · ".join(f"{pairs.sum():,} {words}" for words, pairs in counts.items() if pairs.any())
+    words = [
+        f"{pairs.sum():,}\N{NO-BREAK SPACE}{name}"
+        for name, pairs in counts.items()
+        if name != "within" or pairs.any()
+    ]
+    exact = "✓ Exact: " if np.array_equal(learned, true) else ""
+    return exact + " · ".join(words)
+
+
+def groups_of(truth: np.ndarray) -> list[tuple[str, int, int]]:
+    """Return the groups of features that the truth connects: a name, the first feature, and how many.
+
+    Features that interact with none are noise. Where groups are not in the order of the features, none.
+    """
+    true = np.asarray(truth) != 0
+    _, labels = connected_components(true, directed=False)
+    labels[~true.any(axis=0)] = -1
+    starts = np.flatnonzero(np.diff(labels, prepend=-2))
+    if len(starts) > len(set(labels.tolist())):
+        return []
+    sizes = np.diff(starts, append=len(labels))
+    numbers = np.cumsum(labels[starts] >= 0)
+    return [
+        ("noise" if labels[at] < 0 else f"group {number}", int(at), int(size))
+        for at, size, number in zip(starts, sizes, numbers, strict=True)
+    ]
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Return "TI", "TI and CS" or "ℓ₁, TI and CS"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[float]) -> str:
+    """Say at which strengths the fits of some regularizers use exactly the true pairs.
+
+    Parameters
+    ----------
+    exact : mapping of sequences of bool
+        For every regularizer, by what it is called, whether that is so at each strength.
+    strengths : sequence of float
+        λ, ascending.
+    """
+    n = len(strengths)
+    said: dict[str, list[str]] = {}
+    for name, flags in sorted(exact.items(), key=lambda item: -sum(item[1])):
+        where, places = f"at none of the {n} strengths", np.flatnonzero(flags)
+        if len(places):
+            low, high = strengths[places[0]], strengths[places[-1]]
+            where = f"from λ = {low:g} to {high:g}" if low < high else f"at λ = {low:g} alone"
+            if len(places) <= places[-1] - places[0]:
+                where = f"at {len(places)} of the {n} strengths between λ = {low:g} and {high:g}"
+        said.setdefault(where, []).append(name)
+    parts = [(enumerated(names), where) for where, names in said.items()]
+    (first, where), *others = parts
+    verb = "use" if len(next(iter(said.values()))) > 1 else "uses"
+    return "; ".join([f"{first} {verb} exactly the true pairs {where}", *map(" ".join, others)]) + "."

@@ -215,8 +215,8 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
     regularizer : str
         One of `fmviz.lab.search.arena.REGULARIZERS`.
     count : str
-        "pairs" that are used, "true" ones of them, "between" the groups, "features", or "exact": at how many
-        strengths those that are used are the true ones.
+        "pairs" that are used, "true" ones of them, "between" the groups, "features"; "truth", the pairs that
+        interact; or "exact": at how many strengths those that are used are the true ones.
     strength : float
         λ, one of `fmviz.lab.search.arena.STRENGTHS`.
     """
@@ -232,6 +232,7 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
     counts: dict[str, Callable[[], float]] = {
         "pairs": used.sum,
         "true": (used & truth).sum,
+        "truth": np.triu(truth, 1).sum,
         "between": (used & ~truth & np.outer(matters, matters)).sum,
         "features": lambda: used_features(factors(strength)),
         "exact": lambda: sum((np.triu(used_mask(factors(s)) ^ truth, 1) == 0).all() for s in STRENGTHS),

@@ -37,14 +37,14 @@ def ignore() -> None:
 
 
 def stage(payload: bytes, key: str) -> None:
-    """Draw a training run on one screen: its matrices, its numbers, and its curves in small.
+    """Draw matrices, numbers, and curves in small on one screen.
 
     While a run is active, the channel brings what is new.
 
     Parameters
     ----------
     payload : bytes
-        Of `fmviz.ui.train.live.full_payload`.
+        Of `fmviz.ui.train.live.full_payload`, or of a `fmviz.stage.pictures.Picture`.
     key : str
         Unique on the page.
     """

@@ -66,8 +66,9 @@ def presets() -> list[Preset]:
     return [
         _setting(
             navigation.PROX,
-            "ℓ₁: all or nothing",
-            "At λ = 1, ℓ₁ still uses nearly every interaction and TI a few. Press → twice: ℓ₁ has none left.",
+            "ℓ₁: from all to nothing",
+            "A random matrix at λ = 1: ℓ₁ still uses nearly every interaction, TI a few. Press → twice: ℓ₁ "
+            "has none left, TI some.",
             ":material/contrast:",
             card=True,
             regularizers="l1,ti",

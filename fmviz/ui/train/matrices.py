@@ -22,7 +22,7 @@ from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.comparison import CLASSES, compare_supports
+from fmviz.lab.interpretation.comparison import CLASSES, compare_supports, groups_of
 from fmviz.lab.interpretation.reading import rows_with_all
 from fmviz.lab.runner import pairs_matrix, truth_of
 from fmviz.stage import (
@@ -328,7 +328,8 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
     exact = d <= EXACT_FEATURES
     name, features = ("pairs", ()) if look is None else (order_name(look.order), look.at)
     labels = dataset.feature_names if exact else tile_labels(d)
-    caption = f"{n_pairs:,} {name if look else 'interactions'}"
+    caption = f"{n_pairs:,} true {name}"
+    blocks = groups_of(truth) if exact and not features else ()
     if exact and not known:
         # A matrix of ones would suggest equal weights.
         codes = (truth != 0).astype(np.int8)
@@ -338,7 +339,13 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
         structure = ClassesFrame(codes, counts, caption=caption)
         title = "In truth (which, not how much)"
         return Panel(
-            title, [structure], row_labels=labels, col_labels=labels, gram_label=name, classes=_STRUCTURE
+            title,
+            [structure],
+            row_labels=labels,
+            col_labels=labels,
+            gram_label=name,
+            classes=_STRUCTURE,
+            blocks=blocks,
         )
     codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
     if exact:
@@ -348,5 +355,6 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
         [CodesFrame(codes, scale, caption=caption)],
         row_labels=labels,
         col_labels=labels,
+        blocks=blocks,
         **_named("W" if known else name, d),
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
@@ -93,28 +91,23 @@ def _draw(scene: Scene, settings: Settings) -> None:
         st.markdown(plain(reason))
     rows = (story.first, story.second)
     live = [int(row.live.sum()) for row in rows]
+    thresholds = []
+    if story.thresholded and not story.shared.size:
+        thresholds = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
+    figure = figures.two_rows(
+        [names[row.feature] for row in rows],
+        np.stack([row.values for row in rows]),
+        *thresholds,
+        dark=st.context.theme.type == "dark",
+    )
     chart(
-        two_rows(story, names),
+        figure,
         key="train_why",
         alt=f"The rows of {names[pair[0]]}, {live[0]} entries not zero, and of {names[pair[1]]}, {live[1]} "
         f"not zero, of {rows[0].values.size} each; {story.shared.size} columns have both.",
     )
     words = "" if story.shared.size else _threshold_words(story)
     st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
-
-
-def two_rows(story: Story, names: Sequence[str]) -> go.Figure:
-    """Return the figure of the two rows of P, with the thresholds of their zeros where these explain them."""
-    rows = (story.first, story.second)
-    thresholds = []
-    if story.thresholded and not story.shared.size:
-        thresholds = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
-    return figures.two_rows(
-        [names[row.feature] for row in rows],
-        np.stack([row.values for row in rows]),
-        *thresholds,
-        dark=st.context.theme.type == "dark",
-    )
 
 
 def _threshold_words(story: Story) -> str:
