@@ -537,13 +537,13 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
 
 
 def _tell_missing(wanted: int, missing: int) -> None:
-    others, left = "; the others are shown" * (missing < wanted), wanted - missing
+    others, there = "; the others are shown" * (missing < wanted), wanted - missing
     sentences = (
         f"{missing} of the {wanted} runs of this link are not in this store{others}." * bool(missing),
-        f"{left} runs are asked for; the first {MOST} are shown, which is the limit." * (left > MOST),
+        f"{there} runs are asked for; the first {MOST} are shown, which is the limit." * (there > MOST),
     )
     if any(sentences):
-        st.warning(" ".join(filter(None, sentences)), icon=":material/link_off:")
+        st.warning(plain(" ".join(filter(None, sentences))), icon=":material/link_off:")
 
 
 def _name(*group: StoredRun) -> str:

@@ -94,7 +94,7 @@ _ALIKE = 0.02
 
 
 def leaders(rows: pd.DataFrame, column: str, metric: Metric) -> list[str]:
-    """Return the labels that cannot be told from the best: by 2 %, or by the deviation of their seeds.
+    """Return the labels that cannot be told from the best: by the deviation of seeds or, of one, by 2 %.
 
     Parameters
     ----------
@@ -108,7 +108,8 @@ def leaders(rows: pd.DataFrame, column: str, metric: Metric) -> list[str]:
     over = rows.dropna(subset=[column]).groupby("label", sort=False)[column].agg(["mean", "std"])
     over = over.sort_values("mean", ascending=metric.better == "smaller", kind="stable")
     best = over.head(1).sum()
-    spread = np.fmax(over["std"], max(best["std"], _ALIKE * abs(best["mean"])))
+    single = over["std"].isna().all()
+    spread = np.fmax(over["std"], _ALIKE * abs(best["mean"]) if single else best["std"])
     return list(over.index[(over["mean"] - best["mean"]).abs() <= spread])
 
 
@@ -124,24 +125,25 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
     """
     means = rows.groupby("label", sort=False)[["value", "refitted"]].mean()
     best = {column: leaders(rows, column, metric) for column in means}
+    if alike := {*best["value"]} == {*best["refitted"]}:
+        best["refitted"] = best["value"]
     apart = ", no further apart than their seeds" * bool(rows["label"].duplicated().any())
 
-    def words(column: str, names: bool = True) -> str:
-        values = joined(dict.fromkeys(map(number, means[column][best[column]])))
-        who = f"for {joined(best[column])}"
-        return f"{who}{apart * (len(best[column]) > 1)}: {values}" if names else values
+    def words(column: str, named: bool) -> str:
+        labels = best[column]
+        who = f"for {joined(labels)}{apart * (len(labels) > 1)}: " * named
+        return who + joined(dict.fromkeys(map(number, means[column][labels])))
 
     low, gains = metric.better == "smaller", means["value"] / means["refitted"]
     name, _, kind = metric.label.partition(", ")
     what = f"{name} on {kind} rows" if kind else name
-    said = f"{what} is {'lowest' if low else 'highest'} {words('value')}"
+    said = f"{what} is {'lowest' if low else 'highest'} {words('value', True)}"
     if not best["refitted"]:
         return said
     before = gains[best["value"]].max()
     shrunk = [name for name in best["refitted"] if name not in best["value"] and gains[name] > before]
     why = f", as λ shrinks the weights of {joined(shrunk)} more" * bool(low and shrunk)
-    again = words("refitted", best["value"] != best["refitted"])
-    return f"{said}; refitted without λ {again}{why}"
+    return f"{said}; refitted without λ {words('refitted', not alike)}{why}"
 
 
 def support_words(rows: pd.DataFrame, reference: str = "") -> str:
@@ -164,7 +166,8 @@ def support_words(rows: pd.DataFrame, reference: str = "") -> str:
         often = f" on {count} of {seeds} seeds" * bool(count) if seeds > 1 else f" (F1 {ends})"
         words.append(f"{'' if count else 'not '}by {joined(labels)}{often}")
     what = f"those of {reference} are used" if reference else "the true ones are found"
-    return f"{what} {', '.join(words)}"
+    verb = what.rpartition(" ")[2]
+    return f"{what} {', '.join(words)}".replace(f"{verb} not", f"not {verb}")
 
 
 def conclusion(
