@@ -239,9 +239,9 @@ def _draw_duel(
         notes = [
             said,
             *(
-                f"{row['label']}, seed {row['seed']}: {row['interactions']:,} interactions at λ = "
+                f"{row['label']}: {row['interactions']:,} interactions at λ = "
                 f"{row['λ']:.4g}, {metric.label} {row['value']:.4g}, refitted {row['refitted']:.4g}."
-                for row in table.to_dict("records")
+                for row in table[table["seed"] == experiment.seed].to_dict("records")
             ),
         ]
         make = partial(arena.page, "Regularizers at equal sparsity", experiment, pictures, notes=notes)
