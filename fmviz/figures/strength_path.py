@@ -131,8 +131,7 @@ def path(
     else:
         figure.update_yaxes(metric_axis(metric, table[y]))
     if small:
-        figure.update_xaxes(title=None)
-        figure.update_yaxes(title=None, nticks=5)
+        figure.update_layout(xaxis_title=None, yaxis_title=None, yaxis_nticks=5)
     return finish(figure, height, 8 if small else 34, hovermode="closest", showlegend=not small)
 
 

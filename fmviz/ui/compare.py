@@ -102,7 +102,6 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     search = partial(at_equal_sparsity, experiment, names, target, accept=accept, seeds=seeds)
     key = f"duel:{experiment.digest}:{target}:{seeds}:{','.join(names)}"
     task = manager().get(key)
-    active = task is not None and task.state.active
     number = plain(range_words(accept))
     line = f"{widgets.labels_of(names)} · {number} interactions" + f" · {int(seeds)} seeds" * (seeds > 1)
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
@@ -111,7 +110,6 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widgets.regularizers(settings, "fighters", place=st.container(width="content"))
-            pairs = math.comb(dataset.X.shape[1], 2)
             widgets.control(
                 settings,
                 "target",
@@ -119,7 +117,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
                 "Interactions",
                 1,
                 # A link may ask for more than there are.
-                max(pairs, target),
+                max(math.comb(dataset.X.shape[1], 2), target),
                 step=1,
                 place=st.container(width=150),
             )
@@ -133,7 +131,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
             icon=":material/balance:",
             shortcut="P",
             type="primary",
-            disabled=active or not names,
+            disabled=not names or (task is not None and task.state.active),
             on_click=manager().submit,
             args=(key, search),
         )
@@ -165,8 +163,10 @@ def _load_target(settings: Settings, linked: bool) -> None:
 
 def _duel_experiment(settings: Settings) -> Experiment:
     given = suggested(settings["dataset"]).to_dict()
-    own = {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
-    own |= {"start": settings["starts"], "validation": given["validation"] or 0.2}
+    own = {
+        **{"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"},
+        **{"start": settings["starts"], "validation": given["validation"] or 0.2},
+    }
     kept = {name: value for name, value in given.items() if not name.startswith(("model_", "regularizer_"))}
     return Experiment.from_dict(kept | own)
 

@@ -462,8 +462,7 @@ def _charts(
 
 def _pick(settings: Settings, key: str) -> None:
     """Show the fit whose point was clicked."""
-    points = st.session_state[key]["selection"]["points"]
-    for point in points:
+    for point in st.session_state[key]["selection"]["points"]:
         if data := point.get("customdata"):
             settings.set(who=data[0], at=float(data[1]))
             return

@@ -105,12 +105,15 @@ def leaders(rows: pd.DataFrame, column: str, metric: Metric) -> list[str]:
     metric : Metric
         What they are, and so whether small or large ones are good.
     """
-    over = rows.dropna(subset=[column]).groupby("label", sort=False)[column].agg(["mean", "std"])
-    over = over.sort_values("mean", ascending=metric.better == "smaller", kind="stable")
+    over = (
+        rows.dropna(subset=[column])
+        .groupby("label", sort=False)[column]
+        .agg(["mean", "std"])
+        .sort_values("mean", ascending=metric.better == "smaller", kind="stable")
+    )
     best = over.head(1).sum()
-    single = over["std"].isna().all()
-    spread = np.fmax(over["std"], _ALIKE * abs(best["mean"]) if single else best["std"])
-    return list(over.index[(over["mean"] - best["mean"]).abs() <= spread])
+    least = best["std"] if over["std"].notna().any() else _ALIKE * abs(best["mean"])
+    return list(over.index[(over["mean"] - best["mean"]).abs() <= np.fmax(over["std"], least)])
 
 
 def error_words(rows: pd.DataFrame, metric: Metric) -> str:
@@ -140,8 +143,8 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
     said = f"{what} is {'lowest' if low else 'highest'} {words('value', True)}"
     if not best["refitted"]:
         return said
-    before = gains[best["value"]].max()
-    shrunk = [name for name in best["refitted"] if name not in best["value"] and gains[name] > before]
+    more = gains.index[gains > gains[best["value"]].max()]
+    shrunk = [label for label in best["refitted"] if label in more]
     why = f", as λ shrinks the weights of {joined(shrunk)} more" * bool(low and shrunk)
     return f"{said}; refitted without λ {words('refitted', not alike)}{why}"
 
@@ -193,8 +196,8 @@ def conclusion(
     rows = table[~table["label"].isin(missed["label"])].dropna(subset=["value"])
     seeds, words = table["seed"].nunique(), []
     if len(rows):
-        compared = rows["F1"].notna().all() and set(rows["label"]) != {reference}
-        supports = f"{support_words(rows, reference)}; " if compared else ""
+        known = rows["F1"].notna().all() and {*rows["label"]} != {reference}
+        supports = f"{support_words(rows, reference)}; " if known else ""
         words.append(f"With about {target:,} pairs, {supports}{error_words(rows, metric)}.")
     for label, own in missed.groupby("label", sort=False):
         on = f" on {len(own)} of {seeds} seeds" * (seeds > 1)
