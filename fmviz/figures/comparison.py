@@ -102,6 +102,7 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
                 y=y,
                 name=f"{rows['label'].iloc[0]}, {words}",
                 mode="markers",
+                cliponaxis=False,
                 marker={
                     "color": color,
                     "size": 9,

@@ -93,7 +93,7 @@ def test_without_a_truth_supports_are_compared_with_the_best_one(store):
     finish(app, "compare_duel")
     table = app.dataframe[-1].value
     assert list(table["seed"]) == [0, 1, 0, 1]
-    first = re.search(r"those of (\S+) are used by (\S+) on (\d) of 2 seeds", words(app)).groups()
+    first = re.search(r"the support of (\S+) is shared by (\S+) on (\d) of 2 seeds", words(app)).groups()
     assert {*first[:2]} == {"ℓ₁", "TI"}
     assert int(first[2]) == (table["F1"][table["label"] == first[1]] >= FOUND).sum()
 

@@ -150,7 +150,7 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
 
 
 def support_words(rows: pd.DataFrame, reference: str = "") -> str:
-    """Say which labels find the true pairs or, where those are unknown, use those of a reference.
+    """Say which labels find the true support or, where it is unknown, share that of a reference.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def support_words(rows: pd.DataFrame, reference: str = "") -> str:
         ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (f1.min(), f1.max())))
         often = f" on {count} of {seeds} seeds" * bool(count) if seeds > 1 else f" (F1 {ends})"
         words.append(f"{'' if count else 'not '}by {joined(labels)}{often}")
-    what = f"those of {reference} are used" if reference else "the true ones are found"
+    what = f"the support of {reference} is shared" if reference else "the true support is found"
     verb = what.rpartition(" ")[2]
     return f"{what} {', '.join(words)}".replace(f"{verb} not", f"not {verb}")
 
