@@ -299,7 +299,7 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
 # -------------------------------------------------------------------------------------------------- result
 
 
-_LARGE, _SMALL, _MATRIX = 208, 132, 300
+_LARGE, _SMALL, _MATRIX = 200, 132, 300
 
 
 def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: TaskView) -> None:
