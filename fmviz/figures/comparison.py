@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -69,38 +70,50 @@ def overlay(
     )
 
 
-def equal_sparsity(table: pd.DataFrame, metric: str, title: str) -> go.Figure:
-    """Draw a metric of every regularizer at about the same number of interactions.
+def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figure:
+    """Draw a metric of every regularizer at about the same number of interactions, as fitted and refitted.
 
     Parameters
     ----------
     table : DataFrame
-        Columns ``regularizer``, ``label``, ``interactions``, ``nearest``, and the metric. A regularizer that
-        does not reach the number is hatched: it is the nearest that it reaches.
-    metric, title : str
-        The column, and its name.
+        Columns ``regularizer``, ``label``, ``interactions``, ``nearest``, ``value`` and ``refitted``, one row
+        for each seed. A cross stands for a regularizer that does not reach the number: it is the nearest that
+        it reaches.
+    metric : Metric
+        What the values are.
+    height : int
+        In pixels.
     """
-    figure = go.Figure(
-        go.Bar(
-            x=[
-                f"{label}<br>{'only ' * near}{count:,}"
-                for label, count, near in zip(
-                    table["label"], table["interactions"], table["nearest"], strict=True
-                )
-            ],
-            y=table[metric],
-            marker={
-                "color": [palette.regularizer_color(name) for name in table["regularizer"]],
-                "pattern": {
-                    "shape": ["/" if near else "" for near in table["nearest"]],
-                    "fillmode": "replace",
-                },
-            },
-            text=[f"{value:.4g}" for value in table[metric]],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate=f"%{{x}}: {title} %{{y:.6g}}<extra></extra>",
+    figure, labels = go.Figure(), list(dict.fromkeys(table["label"]))
+    for place, (name, rows) in enumerate(table.groupby("regularizer", sort=False)):
+        color, own = palette.regularizer_color(str(name)), rows[["value", "refitted"]].assign(gap=np.nan)
+        # Seeds side by side.
+        y = place + np.linspace(-0.3, 0.3, len(rows) + 2)[1:-1]
+        figure.add_scatter(
+            x=own.to_numpy().ravel(),
+            y=np.repeat(y, 3),
+            mode="lines",
+            line={"color": color, "width": 2},
+            hoverinfo="skip",
         )
-    )
-    # The numbers stand on the bars.
-    return finish(figure, 300, 30, yaxis_visible=False)
+        for column, sign, words in (("value", "-open", "as fitted"), ("refitted", "", "refitted without λ")):
+            figure.add_scatter(
+                x=rows[column],
+                y=y,
+                name=f"{rows['label'].iloc[0]}, {words}",
+                mode="markers",
+                cliponaxis=False,
+                marker={
+                    "color": color,
+                    "size": 9,
+                    "symbol": [f"{'x' if near else 'circle'}{sign}" for near in rows["nearest"]],
+                    "line": {"width": 2, "color": color},
+                },
+                customdata=rows["interactions"],
+                hovertemplate="%{fullData.name}: %{x:.4g}<br>%{customdata:,} interactions<extra></extra>",
+            )
+    axis = metric_axis(metric, table[["value", "refitted"]].to_numpy().ravel())
+    figure.update_xaxes(axis | {"title": None, "showgrid": True})
+    ends = [len(labels) - 0.5, -0.5]
+    figure.update_yaxes(tickvals=[*range(len(labels))], ticktext=labels, range=ends, showgrid=False)
+    return finish(figure, height, 8, showlegend=False, hovermode="closest")

@@ -26,6 +26,8 @@ def path(
     chosen: tuple[str, float] | None = None,
     ends: tuple[float, float] | None = None,
     error: str | None = None,
+    mark: float | None = None,
+    small: bool = False,
     height: int = 290,
 ) -> go.Figure:
     """Draw a column of a path against the strength or the interactions, with a line for each regularizer.
@@ -46,6 +48,10 @@ def path(
         The lowest and the highest strength of the whole path, where it still grows.
     error : str, optional
         The column of the bars.
+    mark : float, optional
+        Where a vertical line stands.
+    small : bool
+        Whether it has no legend and no titles, as beside a larger figure.
     height : int
         In pixels.
 
@@ -115,6 +121,8 @@ def path(
             low, high = np.log10(ends)
             margin = 0.03 * (high - low)
             figure.update_xaxes(range=[low - margin, high + margin])
+    if mark is not None:
+        figure.add_vline(mark, line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"})
     figure.update_xaxes(title=X_TITLES[x])
     figure.update_yaxes(title=metric.label)
     if counts:
@@ -122,14 +130,17 @@ def path(
         figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=1 if few else None)
     else:
         figure.update_yaxes(metric_axis(metric, table[y]))
-    return finish(figure, height, hovermode="closest")
+    if small:
+        figure.update_layout(xaxis_title=None, yaxis_title=None, yaxis_nticks=5)
+    return finish(figure, height, 8 if small else 34, hovermode="closest", showlegend=not small)
 
 
 def describe_path(table: pd.DataFrame, metric: Metric, x: Against = "lambda_sparse") -> str:
     """Describe a figure of `path` in a sentence, for screen readers."""
-    parts, y = [], metric.name
-    for _, rows in table.dropna(subset=[y]).groupby("regularizer", sort=False):
-        first, last = rows.iloc[0], rows.iloc[-1]
-        parts.append(f"{first['label']} from {first[y]:.4g} to {last[y]:.4g}")
+    y = metric.name
+    parts = (
+        f"{rows['label'].iloc[0]} from {rows[y].iloc[0]:.4g} to {rows[y].iloc[-1]:.4g}"
+        for _, rows in table.dropna(subset=[y]).groupby("regularizer", sort=False)
+    )
     low, high = (f"{edge:.3g}" for edge in (table["lambda_sparse"].min(), table["lambda_sparse"].max()))
     return f"{metric.label} against {X_TITLES[x]}, λ from {low} to {high}: {'; '.join(parts)}."

@@ -9,10 +9,11 @@ from functools import partial
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
+from fmviz.figures import palette
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
@@ -21,24 +22,36 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.comparison import (
     Weights,
+    conclusion,
+    error_words,
     first_between,
+    leaders,
+    range_words,
     stability,
     strongest_product,
+    weights_of,
 )
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, suggested_target
-from fmviz.lab.search.strength_path import METHODS, MOST_NUMBERS, PathPlan, range_to_empty, strengths, trace
+from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, ends_table, suggested_target
+from fmviz.lab.search.strength_path import (
+    METHODS,
+    MOST_NUMBERS,
+    PathPlan,
+    fit_words,
+    range_to_empty,
+    strengths,
+    trace,
+)
 from fmviz.lab.store import RunStore, StoredRun, store
 from fmviz.lab.store.table import (
     differing,
     in_words,
     seeds_folded,
-    title_of_group,
     title_of_run,
 )
-from fmviz.metrics import COLUMNS, SUPPORT_F1
+from fmviz.metrics import COLUMNS, SUPPORT_F1, support_f1, used_pairs
 from fmviz.paths import accepted_range
 from fmviz.report import page
 from fmviz.stage.pictures import Picture, chart_of_figure
@@ -65,32 +78,52 @@ _OF_EQUAL_SPARSITY = (
         help="About how many interactions each may use. It begins with the number of pairs that truly "
         "interact, where that is known; else with a tenth of all pairs, and at most one for ten rows.",
     ),
+    ParamSpec(
+        "seeds",
+        "int",
+        1,
+        1,
+        10,
+        help="How often all is searched again, with another start and other validation rows: what differs by "
+        "less than the seeds do is chance.",
+    ),
     STARTS,
 )
-_DUEL_HEIGHT = 300
+_DUEL_HEIGHT = 260
 
 
 def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     """Draw the comparison at equal sparsity: its settings, progress and result."""
     spec = dataset_spec(settings["dataset"])
     follow_data(settings, linked, ("target",), partial(_load_target, settings))
-    st.markdown(
-        f"On **{plain(spec.title)}**: each regularizer at the λ that leaves it about as many interactions as "
-        "the others."
-    )
     experiment = _duel_experiment(settings)
-    names, target = settings["fighters"], settings["target"]
-    accept = accepted_range(target)
-    key = f"duel:{experiment.digest}:{target}:{','.join(names)}"
+    names, target, seeds = (settings[name] for name in ("fighters", "target", "seeds"))
+    accept, dataset = accepted_range(target), load_dataset(experiment.dataset)
+    search = partial(at_equal_sparsity, experiment, names, target, accept=accept, seeds=seeds)
+    key = f"duel:{experiment.digest}:{target}:{seeds}:{','.join(names)}"
     task = manager().get(key)
-    active = task is not None and task.state.active
-    line = f"{widgets.labels_of(names)} · {target:,} interactions"
+    number = plain(range_words(accept))
+    line = f"{widgets.labels_of(names)} · {number} interactions" + f" · {int(seeds)} seeds" * (seeds > 1)
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
+        st.markdown(
+            f"On **{plain(spec.title)}**: each regularizer at the λ that leaves it {number} interactions."
+        )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widgets.regularizers(settings, "fighters", place=st.container(width="content"))
-            widgets.param(settings, "target", "Interactions", place=st.container(width=150))
+            widgets.control(
+                settings,
+                "target",
+                st.number_input,
+                "Interactions",
+                1,
+                # A link may ask for more than there are.
+                max(math.comb(dataset.X.shape[1], 2), target),
+                step=1,
+                place=st.container(width=150),
+            )
+            widgets.param(settings, "seeds", "Seeds", style="number", place=st.container(width=110))
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with (row := st.container(horizontal=True, vertical_alignment="center")):
         widgets.action(
             settings,
             "duel",
@@ -98,26 +131,28 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
             icon=":material/balance:",
             shortcut="P",
             type="primary",
-            disabled=active or not names,
+            disabled=not names or (task is not None and task.state.active),
             on_click=manager().submit,
-            args=(key, partial(at_equal_sparsity, experiment, names, target, accept=accept)),
+            args=(key, search),
         )
         widgets.stop(settings, task, name="duel_stop")
-        st.caption(_budget_words(settings, accept), width="content")
-    dataset = load_dataset(experiment.dataset)
-    if task is None and _one_matrix(dataset):
-        arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "Not searched for yet")
-    if task is not None:
-        draw = partial(_draw_duel, experiment, names, accept)
-        watch(task, draw, _duel_words, lambda view: len(_ends(view)))
-        if task.state.ended and task.view().items:
-            source = widgets.linked(
-                equal_sparsity_program(experiment, names, target, accept),
-                f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
-                f"seed {experiment.seed}",
-                data={experiment.dataset.name: data_hash(dataset)},
-            )
-            widgets.python_block(source, "Searches again and prints the table above.")
+    if task is None:
+        if _why_not_drawn(dataset) is None:
+            arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "Not searched for yet")
+        return
+    watch(
+        task,
+        partial(_draw_duel, experiment, names, target, accept, row),
+        lambda view: counted(view, len(view.items), now=" ".join(map(fit_words, view.items[-1:]))),
+        lambda view: sum(fit.parameters is not None for fit in view.items),
+    )
+    if task.state.ended and task.view().items:
+        source = widgets.linked(
+            equal_sparsity_program(experiment, names, target, accept),
+            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
+            data={experiment.dataset.name: data_hash(dataset)},
+        )
+        widgets.python_block(source, "Searches again with the first seed and prints its rows above.")
 
 
 def _load_target(settings: Settings, linked: bool) -> None:
@@ -126,116 +161,91 @@ def _load_target(settings: Settings, linked: bool) -> None:
         settings.set(target=suggested_target(load_dataset(settings["dataset"])))
 
 
-def _budget_words(settings: Settings, accept: tuple[int, int]) -> str:
-    dataset = load_dataset(settings["dataset"])
-    low, high = accept
-    words = f"Accepts {low:,} to {high:,} interactions" if low < high else f"Accepts {low:,} interactions"
-    known = truth_of(dataset) is not None
-    return f"{words}; {suggested_target(dataset):,} pairs truly interact." if known else f"{words}."
-
-
 def _duel_experiment(settings: Settings) -> Experiment:
-    values = suggested(settings["dataset"]).to_dict()
-    values |= {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
-    values["start"] = settings["starts"]
-    values = {
-        name: value for name, value in values.items() if not name.startswith(("model_", "regularizer_"))
+    given = suggested(settings["dataset"]).to_dict()
+    own = {
+        **{"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"},
+        **{"start": settings["starts"], "validation": given["validation"] or 0.2},
     }
-    return Experiment.from_dict(values | {"validation": values["validation"] or 0.2})
+    kept = {name: value for name, value in given.items() if not name.startswith(("model_", "regularizer_"))}
+    return Experiment.from_dict(kept | own)
 
 
-def _one_matrix(dataset: Dataset) -> bool:
-    """Return whether a model of the data has a single matrix, small enough to draw every cell."""
-    return dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
-
-
-def _duel_words(view: TaskView) -> tuple[str, float | None]:
-    return counted(view, len(view.items), now=view.items[-1].message if view.items else "")
-
-
-def _ends(view: TaskView) -> dict[str, SearchFit]:
-    return {fit.experiment.regularizer.name: fit for fit in view.items if fit.parameters is not None}
-
-
-def _draw_duel(experiment: Experiment, names: Sequence[str], accept: tuple[int, int], view: TaskView) -> None:
+def _draw_duel(
+    experiment: Experiment,
+    names: Sequence[str],
+    target: int,
+    accept: tuple[int, int],
+    row: DeltaGenerator,
+    view: TaskView,
+) -> None:
     fits: list[SearchFit] = list(view.items)
-    outcome(view, len(fits))
-    ends = _ends(view)
-    last = {name: ends[name] for name in names if name in ends}
-    if not last:
+    with row:
+        outcome(view, len(fits))
+    metric = next((m for m in COLUMNS.values() if any(m.name in fit.metrics for fit in fits)), None)
+    if metric is None:
         return
-    metric = next(m for m in COLUMNS.values() if any(m.name in fit.metrics for fit in last.values()))
-    table = pd.DataFrame(
-        {
-            "regularizer": name,
-            "label": PENALTIES[name].label,
-            "nearest": fit.status == "nearest",
-            "λ": fit.experiment.lambda_sparse,
-            "interactions": fit.used_interactions,
-            "Features": fit.used_features,
-            "value": fit.metrics.get(metric.name, math.nan),
-            "F1": fit.metrics.get(SUPPORT_F1.name, math.nan),
-            "Fits": sum(
-                tried.experiment.regularizer.name == name and tried.status != "nearest" for tried in fits
-            ),
+    table, dataset = ends_table(fits, names, accept, metric), load_dataset(experiment.dataset)
+    drawable, reference = _why_not_drawn(dataset) is None, ""
+    best = leaders(table[~table["nearest"]], "value", metric)
+    if drawable and best and truth_of(dataset) is None:
+        reference = best[0]
+        own = {
+            fit.experiment.seed: used_pairs(fit.parameters)
+            for fit in table["fit"][table["label"] == reference]
         }
-        for name, fit in last.items()
-    )
-    dataset = load_dataset(experiment.dataset)
-    drawable = _one_matrix(dataset)
-    left, right = st.columns([5, 26] if drawable else [1, 1], gap="small")
-    with left:
-        st.markdown(f"**{metric.label}**")
-        chart(
-            figures.equal_sparsity(table, "value", metric.label),
-            key="compare_duel_chart",
-            alt=f"{metric.label} of {', '.join(table['label'])} at about the same number of interactions.",
-        )
-    pictures = {
-        name: [arena.fitted(fit.parameters.P, "", dataset, compared=True)]
-        for name, fit in last.items()
-        if drawable and fit.parameters is not None
-    }
+        table["F1"] = [support_f1(own[fit.experiment.seed], fit.parameters) for fit in table["fit"]]
+    complete = len(table) == len(names) * table["seed"].nunique()
+    said = conclusion(table, metric, target, accept, reference) if complete else ""
+    left, right = st.columns([3, 2], gap="medium")
+    left.markdown(plain(said))
     if drawable:
-        with right:
-            arena.draw_panels(pictures, dataset, "compare_duel_view", _DUEL_HEIGHT)
-    if table["nearest"].any():
-        st.caption(
-            f"Hatched: {plain(', '.join(table['label'][table['nearest']]))} cannot use {accept[0]:,} to "
-            f"{accept[1]:,} interactions here. The nearest number that was reached is shown."
+        left.caption("The matrices below are of the first seed.")
+    with right:
+        st.markdown(f"**{metric.label}** :small[○ as fitted · ● refitted without λ]")
+        chart(
+            figures.equal_sparsity(table, metric, 34 + 27 * len(names)),
+            key="compare_duel_chart",
+            alt=f"{metric.label} as fitted and refitted without λ. {said}",
         )
+    pictures = {}
+    if drawable:
+        first = table["fit"][table["seed"] == experiment.seed]
+        pictures = {f.experiment.regularizer.name: [arena.fitted(f.parameters.P, "", dataset)] for f in first}
+        arena.draw_panels(pictures, dataset, "compare_duel_view", _DUEL_HEIGHT)
     number = st.column_config.NumberColumn
     st.dataframe(
-        table,
-        column_order=["label", "λ", "interactions", "Features", "value"]
+        table.drop(columns="fit"),
+        column_order=["label"]
+        + ["seed"] * (table["seed"].nunique() > 1)
+        + ["λ", "interactions", "Features", "value", "refitted"]
         + ["F1"] * bool(table["F1"].notna().any())
         + ["Fits"],
         hide_index=True,
         key="compare_duel_table",
         column_config={
             "label": st.column_config.TextColumn("Regularizer", width="small"),
+            "seed": number("Seed", width="small"),
             "λ": number(format="%.5g", width="small"),
             "interactions": number("Interactions", format="localized", width="small"),
             "Features": number(format="localized", width="small"),
             "value": number(metric.label, format="%.5g", width="small"),
-            "F1": number(SUPPORT_F1.label, format="%.3f", width="small"),
+            "refitted": number("Refitted", format="%.5g", width="small"),
+            "F1": number(f"F1 to {reference}" if reference else SUPPORT_F1.label, format="%.3f"),
             "Fits": number(width="small"),
         },
     )
     if view.state is TaskState.FINISHED:
         notes = [
+            said,
             *(
-                f"{row['label']}: {row['interactions']:,} interactions at λ = {row['λ']:.4g}, {metric.label} "
-                f"{row['value']:.4g}" + (f", F1 of pairs {row['F1']:.3f}." if row["F1"] == row["F1"] else ".")
-                for row in table.to_dict("records")
+                f"{row['label']}: {row['interactions']:,} interactions at λ = "
+                f"{row['λ']:.4g}, {metric.label} {row['value']:.4g}, refitted {row['refitted']:.4g}."
+                for row in table[table["seed"] == experiment.seed].to_dict("records")
             ),
-            *(f"{PENALTIES[n].label}: {fit.message}" for n, fit in last.items() if fit.status == "nearest"),
         ]
         make = partial(arena.page, "Regularizers at equal sparsity", experiment, pictures, notes=notes)
         widgets.save_page("compare_duel_page", make, "equal-sparsity")
-    for name, fit in last.items():
-        if fit.status == "nearest":
-            st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
 
 
 # ---------------------------------------------------------------------------------------------- under one λ
@@ -253,7 +263,7 @@ _HEIGHT = 300
 def _draw_strengths(settings: Settings, linked: bool) -> None:
     """Draw the fitted models along λ; a slider in the browser chooses the strength."""
     data = load_dataset(settings["dataset"])
-    if (reason := _too_large(data)) is not None:
+    if (reason := _why_not_drawn(data)) is not None:
         st.info(plain(reason), icon=":material/grid_off:")
         return
     if not settings["fighters"]:
@@ -300,7 +310,8 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
     arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=pair)
 
 
-def _too_large(data: Dataset) -> str | None:
+def _why_not_drawn(data: Dataset) -> str | None:
+    """Return why a model of the data has no single matrix, small enough to draw every cell."""
     d = data.X.shape[1]
     if len(data.outputs) > 1:
         return (
@@ -325,16 +336,14 @@ def _plan(settings: Settings, d: int) -> PathPlan:
 
 def _draw_pairs(runs: RunStore, groups: Groups) -> None:
     """Draw the stability of pairs over seeds."""
-    repeated = [group for group in groups if len(group) > 1]
     st.subheader("Which pairs come back from seed to seed")
+    for group in (repeated := [group for group in groups if len(group) > 1]):
+        _stability(runs, group)
     if not repeated:
         st.caption(
             "No two of these runs differ in their seed alone. Train the same settings from other seeds "
             "(*Reseed*), or sweep over seeds."
         )
-        return
-    for group in repeated:
-        _stability(runs, group)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -345,7 +354,7 @@ def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
     if parameters is None:
         return f"{title_of_run(stored)} has no parameters: it ended before its first epoch."
     try:
-        return Weights.of(stored.experiment.model, parameters)
+        return weights_of(stored.experiment.model, parameters)
     except ValueError as error:
         return str(error)
 
@@ -358,7 +367,7 @@ def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
         reasons = {"These runs have different data: their pairs are not the same.": None}
     if reasons:
         st.caption(plain(" ".join(reasons)))
-    return [] if reasons else [w for w in results if isinstance(w, Weights)]
+    return [] if reasons else [w for w in results if not isinstance(w, str)]
 
 
 def _names(run: StoredRun, d: int) -> Sequence[str]:
@@ -373,10 +382,10 @@ def _names(run: StoredRun, d: int) -> Sequence[str]:
 
 def _stability(runs: RunStore, group: Sequence[StoredRun]) -> None:
     seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
-    st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
+    st.markdown(f"**{plain(_name(*group))}**: {seeds}")
     if not (weights := _comparable(runs, group)):
         return
-    table = stability(weights, _names(group[0], len(weights[0].W)))
+    table = stability(weights, _names(group[0], len(weights[0][0])))
     if table.empty:
         st.caption("None of these runs uses a pair.")
         return
@@ -445,7 +454,7 @@ Groups = Sequence[Sequence[StoredRun]]
 def render() -> None:
     """Draw the page."""
     settings = Settings(
-        "compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"}, gone=_GONE
+        "compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed", "seeds": 3}, gone=_GONE
     )
     linked = settings.read_url()
     with shell.page("Compare", settings):
@@ -487,10 +496,17 @@ def _runs(settings: Settings) -> None:
     if len(picked) < 2:
         _empty(settings, runs, picked)
         return
-    groups = seeds_folded(picked)
+    groups, names = seeds_folded(picked), COLUMNS if len({run.data_hash for run in picked}) == 1 else ()
+    judged = [name for name in names if all(run.last.get(name) is not None for run in picked)]
+    if judged and len(groups) > 1:
+        rows = [(_name(*group), run.last[judged[0]], math.nan) for group in groups for run in group]
+        table = pd.DataFrame(rows, columns=["label", "value", "refitted"])
+        st.markdown(plain(f"{error_words(table, COLUMNS[judged[0]])}."))
+    columns = {group[0].id: _name(*group) for group in groups}
+    differences = in_words(differing(groups, only=len(groups) > 1)).rename(columns=columns)
     if settings.shows("sides", "What differs"):
-        _side_by_side(groups)
-    _curves(settings, runs, groups)
+        _side_by_side(differences)
+    _curves(settings, runs, groups, differences)
     if settings.shows("pairs", "Pairs that recur"):
         _draw_pairs(runs, groups)
 
@@ -521,20 +537,24 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
 
 
 def _tell_missing(wanted: int, missing: int) -> None:
-    sentences = []
-    if missing:
-        others = "; the others are shown" if missing < wanted else ""
-        sentences.append(f"{missing} of the {wanted} runs of this link are not in this store{others}.")
-    if wanted - missing > MOST:
-        sentences.append(
-            f"{wanted - missing} runs are asked for; the first {MOST} are shown, which is the limit."
-        )
-    if sentences:
-        st.warning(" ".join(sentences), icon=":material/link_off:")
+    others, there = "; the others are shown" * (missing < wanted), wanted - missing
+    sentences = (
+        f"{missing} of the {wanted} runs of this link are not in this store{others}." * bool(missing),
+        f"{there} runs are asked for; the first {MOST} are shown, which is the limit." * (there > MOST),
+    )
+    if any(sentences):
+        st.warning(plain(" ".join(filter(None, sentences))), icon=":material/link_off:")
 
 
 def _name(*group: StoredRun) -> str:
-    return title_of_group(group) if len(group) > 1 else f"{title_of_run(group[0])} ({group[0].id[:4]})"
+    title, seeds = title_of_run(group[0]), len({run.settings.get("seed") for run in group})
+    if len(group) == 1:
+        return f"{title} ({group[0].id[:4]})"
+    return (
+        f"{title.rpartition(' · seed')[0] or title} · {seeds} seeds"
+        if seeds > 1
+        else f"{title} · {len(group)} runs"
+    )
 
 
 def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
@@ -554,10 +574,8 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
             navigation.page_link(navigation.TRAIN)
 
 
-def _side_by_side(groups: Groups) -> None:
+def _side_by_side(table: pd.DataFrame) -> None:
     st.subheader("What differs")
-    names = {group[0].id: _name(*group) for group in groups}
-    table = in_words(differing(groups, only=len(groups) > 1)).rename(columns=names)
     if table.empty:
         st.caption("Nothing: the settings and the figures of these runs are the same.")
         return
@@ -570,10 +588,10 @@ def _side_by_side(groups: Groups) -> None:
     )
 
 
-def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
+def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.DataFrame) -> None:
     st.subheader("Curves")
     histories = [
-        (_name(*group), _regularizer(run), pd.DataFrame(runs.trace(run.id)))
+        (_name(*group), str(run.settings.get("regularizer", "?")), pd.DataFrame(runs.trace(run.id)))
         for group in groups
         for run in group
     ]
@@ -588,9 +606,10 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
     figure = figures.overlay(histories, curve, settings["x"])
     alt = f"{curve.label} of {len(histories)} runs against {words[settings['x']].lower()}."
     chart(figure, key="compare_curves", alt=alt)
+    # The saved page has no dashes that could tell runs of one regularizer apart.
+    colors = palette.method_colors([name for name, *_ in histories])
+    figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
     picture = Picture(charts=[chart_of_figure(curve.label, figure)])
-    widgets.save_page("compare_runs_page", lambda: page("Runs side by side", [alt], [("", picture)]), "runs")
-
-
-def _regularizer(run: StoredRun) -> str:
-    return str(run.settings.get("regularizer", "?"))
+    tables = [("What differs", differences.to_dict("records"))]
+    make = partial(page, "Runs side by side", [alt], [("", picture)], tables=tables)
+    widgets.save_page("compare_runs_page", make, "runs")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
@@ -19,10 +21,12 @@ from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.equal_sparsity import suggested_target
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathFit,
     PathPlan,
+    fit_words,
     metrics_in,
     path_program,
     path_table,
@@ -34,7 +38,6 @@ from fmviz.lab.search.strength_path import (
 from fmviz.lab.store.table import SOLVED
 from fmviz.metrics import (
     COLUMNS,
-    ESTIMATION_ERROR,
     OBJECTIVE,
     SUPPORT_F1,
     USED_FEATURES,
@@ -75,6 +78,14 @@ TABLE: tuple[ParamSpec | Several, ...] = (
     ),
     *(_SPECS[name] for name in _SHARED),
     replace(_SPECS["validation"], default=0.2),
+    ParamSpec(
+        "target",
+        "int",
+        0,
+        0,
+        1_000_000,
+        help="What is looked for on every path: the fit nearest to so many pairs or, at 0, the best one.",
+    ),
     ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="What tells a good fit."),
     ParamSpec("who", "choice", "ti", choices=METHODS, help="The path whose fit is shown."),
     ParamSpec(
@@ -83,7 +94,7 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         0.0,
         0.0,
         1e6,
-        help="The fit that is shown; clicking a point of a curve chooses it, too. “Best” is the best metric.",
+        help="The fit that is shown; clicking a point of a curve chooses it, too. At first it follows Pairs.",
     ),
     ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
 )
@@ -95,21 +106,19 @@ PARTS = (
     "charts",
     "fit",
     "exports",
+    "extend",
 )
 EXPERT = ("order", "lambda_w", "lambda_p", "validation", "suggest")
 _GONE = {
     **dict.fromkeys(
-        ("target", "seeker", "accept", "seek", "target_search"),
+        ("seeker", "accept", "seek", "target_search"),
         "The page Compare searches for a number of interactions.",
     ),
     "counts": "Point at a curve to read small counts, or zoom.",
 }
 _SHOWN = "fmviz:path:shown"
 _STYLE = """<style>
-.st-key-path_numbers [data-testid="stMetricValue"] {
-  font-size: 1.3rem; line-height: 1.4; font-variant-numeric: tabular-nums;
-}
-.st-key-path_numbers [data-testid="stMetricLabel"] p {font-size: 0.8rem; white-space: nowrap}
+.st-key-cards_path.st-key-cards_path {grid-template-columns: repeat(auto-fill, minmax(12.5rem, 1fr))}
 [class*="st-key-path_box"] .katex-display {margin: 0; font-size: 0.95em}
 [class*="st-key-path_box"] .katex-display > .katex > .katex-html {white-space: normal}
 </style>"""
@@ -165,7 +174,7 @@ def load_suggested(settings: Settings, linked: bool = False) -> None:
     if linked:
         low, high = suggested_range(settings["dataset"])
     else:
-        settings.set(order="informed")
+        settings.set(order="informed", target=suggested_target(load_dataset(settings["dataset"])))
         low, high = range_to_empty(base_of(settings), settings["penalties"])
     settings.set(low=low, high=high)
 
@@ -223,17 +232,20 @@ def _plan(settings: Settings, base: Experiment) -> PathPlan:
 # ------------------------------------------------------------------------------------------------ the run
 
 
+def _start(settings: Settings, **changes: Any) -> None:
+    """Compute the path of the present settings with some changes, but for what the last one has of it."""
+    settings.set(**changes, run=True)
+    plan, before = _plan(settings, base_of(settings)), st.session_state.get(_SHOWN)
+    known = () if before is None else plan.known(before[0], before[1].view().items)
+    st.session_state[_SHOWN] = (
+        plan,
+        manager().submit(f"path:{plan.digest}", partial(trace, plan, known=known)),
+    )
+
+
 def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
-    key = f"path:{plan.digest}"
-
-    def start() -> None:
-        before = st.session_state.get(_SHOWN)
-        known = () if before is None else plan.known(before[0], before[1].view().items)
-        st.session_state[_SHOWN] = plan, manager().submit(key, partial(trace, plan, known=known))
-        settings.set(run=True)
-
     # The session keeps the task, which outlives the server's list; another session may have started it.
-    shown, there = st.session_state.get(_SHOWN), manager().get(key)
+    shown, there = st.session_state.get(_SHOWN), manager().get(f"path:{plan.digest}")
     if settings["run"] and there is not None and (there.state.active or there.state is TaskState.FINISHED):
         if shown is None or shown[1] is not there:
             st.session_state[_SHOWN] = plan, there
@@ -244,13 +256,13 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
         and plan.total
         and (shown is None or shown[0] != plan)
     ):
-        start()
+        _start(settings)
     shown = st.session_state.get(_SHOWN)
     task = None if shown is None else shown[1]
     active = task is not None and task.state.active
     stale = shown is not None and shown[0] != plan
     fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
-    with st.container(horizontal=True, vertical_alignment="center", key="path_controls"):
+    with (row := st.container(horizontal=True, vertical_alignment="center", key="path_controls")):
         widgets.action(
             settings,
             "start",
@@ -259,7 +271,8 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
             type="primary",
             shortcut="P",
             disabled=not plan.total or (active and not stale),
-            on_click=start,
+            on_click=_start,
+            args=(settings,),
         )
         widgets.stop(settings, task, "What is finished stays.")
     if not plan.total:
@@ -275,183 +288,47 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
         )
     watch(
         shown[1],
-        partial(_draw_result, settings, shown[0]),
-        partial(_words, shown[0]),
+        partial(_draw_result, settings, shown[0], row),
+        lambda view: counted(
+            view, len(view.items), shown[0].total, " ".join(map(fit_words, view.items[-1:]))
+        ),
         lambda view: len({fit.experiment.regularizer for fit in view.items}),
     )
-
-
-def _words(plan: PathPlan, view: TaskView) -> tuple[str, float | None]:
-    fits: list[PathFit] = list(view.items)
-    now = ""
-    if fits:
-        last = fits[-1].experiment
-        now = (
-            f"{last.regularizer.label} at λ = {last.lambda_sparse:.4g} uses "
-            f"{fits[-1].values['used_interactions']:,} interactions."
-        )
-    return counted(view, len(fits), plan.total, now)
 
 
 # -------------------------------------------------------------------------------------------------- result
 
 
-_HEIGHT = 300
+_LARGE, _SMALL, _MATRIX = 200, 132, 300
 
 
-def _draw_result(settings: Settings, plan: PathPlan, view: TaskView) -> None:
+def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: TaskView) -> None:
     """Draw the curves of a path, one of its fits, and downloads."""
     fits: list[PathFit] = list(view.items)
-    live = view.state.active
-    outcome(view, len(fits), plan.total)
+    with row:
+        outcome(view, len(fits), plan.total)
     if not fits:
         return
     table = path_table(fits)
     metrics = metrics_in(table)
-    d = load_dataset(plan.base.dataset).X.shape[1]
-    widgets.choose_metric(settings, "metric", "Judged by", list(metrics), width=240)
-    picked = None if live else _picked(settings, table)
-    if settings.shows("charts", "Curves"):
-        _charts(settings, plan, table, metrics, picked, view)
-    if picked is not None and settings.shows("fit", "One fit of the path"):
-        _point(settings, plan, table, picked, metrics, d)
-    if picked is not None and settings.shows("exports", "Table and downloads"):
-        _takeaway(plan, table, metrics)
-        make = partial(_page, plan, view, table, metrics[settings["metric"]], picked["lambda_sparse"])
-        widgets.save_page("path_page", make, f"path-{plan.base.dataset}")
-
-
-def _page(plan: PathPlan, view: TaskView, table: pd.DataFrame, metric: Metric, strength: float) -> str:
-    """Return the path as a page: its matrices, where they can be drawn, and its curves."""
-    each = [fit.parameters for fit in view.items]
-    drawable = all(own is not None and own.P.ndim == 2 and len(own.P) <= EXACT_FEATURES for own in each)
-    charts = [
-        chart_of_figure(shown.label, figures.path(table, shown))
-        for shown in (USED_INTERACTIONS, USED_FEATURES, OBJECTIVE, metric)
-    ]
-    return arena.page(
-        "A path along λ",
-        plan.base,
-        arena.models_along(plan, view, plan.lambdas) if drawable else {},
-        start=plan.lambdas.index(strength),
-        charts=charts,
-        program=path_program(plan),
-    )
-
-
-def _charts(
-    settings: Settings,
-    plan: PathPlan,
-    table: pd.DataFrame,
-    metrics: Mapping[str, Metric],
-    picked: pd.Series | None,
-    view: TaskView,
-) -> None:
-    chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
-    live, metric = view.state.active, metrics[settings["metric"]]
-    panels: list[tuple[Metric, figures.Against]] = [
-        (USED_INTERACTIONS, "lambda_sparse"),
-        (USED_FEATURES, "lambda_sparse"),
-        (OBJECTIVE, "lambda_sparse"),
-        (metric, "lambda_sparse"),
-        (metric, "used_interactions"),
-        (SUPPORT_F1 if metric != SUPPORT_F1 else ESTIMATION_ERROR, "lambda_sparse"),
-    ]
-    fit = None if chosen is None else _drawable(chosen, view)
-    # Beside the curves, whose points choose the fit.
-    left, right, *rest = st.columns([1, 1] if fit is None else [3, 3, 2])
-    if fit is not None:
-        with rest[0]:
-            _matrix(plan, fit)
-    cells = [left, right, *(cell for _ in range(2, len(panels), 3) for cell in st.columns(3))]
-    for cell, (shown, x) in zip(cells, panels, strict=False):
-        if shown.name not in table:
-            continue
-        with cell:
-            against = "λ" if x == "lambda_sparse" else "interactions"
-            st.markdown(f"**{plain(shown.label)} against {against}**")
-            figure = figures.path(
-                table,
-                shown,
-                x=x,
-                chosen=chosen,
-                ends=(plan.lambdas[0], plan.lambdas[-1]),
-            )
-            key = f"path_{shown.name}_{x}"
-            alt = figures.describe_path(table, shown, x)
-            if live:
-                curves(figure, key=key, alt=alt, live=True)
-            else:
-                chart(
-                    figure,
-                    key,
-                    alt,
-                    on_select=partial(_pick, settings, f"{key}_chart"),
-                    selection_mode="points",
-                )
-
-
-def _drawable(chosen: tuple[str, float], view: TaskView) -> PathFit | None:
-    """Return the chosen fit of the path, if its matrix can be drawn."""
-    for fit in view.items:
-        experiment: Experiment = fit.experiment
-        if (experiment.regularizer.name, experiment.lambda_sparse) == chosen and fit.parameters is not None:
-            P = fit.parameters.P
-            return fit if P.ndim == 2 and P.shape[0] <= EXACT_FEATURES else None
-    return None
-
-
-def _matrix(plan: PathPlan, fit: PathFit) -> None:
-    assert fit.parameters is not None, "a fit that can be drawn has parameters"
-    dataset = load_dataset(plan.base.dataset)
-    name = fit.experiment.regularizer.name
-    st.markdown(f"**The fit at λ = {fit.experiment.lambda_sparse:.4g}**")
-    picture = arena.fitted(fit.parameters.P, "", dataset, compared=True)
-    arena.draw_panels({name: [picture]}, dataset, "path_matrix", _HEIGHT)
-
-
-def _pick(settings: Settings, key: str) -> None:
-    """Show the fit whose point was clicked."""
-    points = st.session_state[key]["selection"]["points"]
-    for point in points:
-        if data := point.get("customdata"):
-            settings.set(who=data[0], at=float(data[1]))
-            return
-
-
-def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """Return the row with the best metric, the sparsest among ties."""
-    rising = COLUMNS[metric].better == "larger"
-    return rows.sort_values(metric, ascending=rising, kind="stable", na_position="first").iloc[-1]
-
-
-def _picked(settings: Settings, table: pd.DataFrame) -> pd.Series:
-    """Return the chosen fit."""
+    dataset, wanted = load_dataset(plan.base.dataset), settings["target"]
     names = list(dict.fromkeys(table["regularizer"]))
     if settings["who"] not in names:
         settings.set(who=names[0])
-    rows = table[table["regularizer"] == settings["who"]]
-    if not settings["at"]:
-        return best_row(rows, settings["metric"])
-    place = (rows["lambda_sparse"] / settings["at"]).map(math.log).abs().idxmin()
-    if rows.loc[place, "lambda_sparse"] != settings["at"]:
-        settings.set(at=float(rows.loc[place, "lambda_sparse"]))
-    return rows.loc[place]
-
-
-def _point(
-    settings: Settings,
-    plan: PathPlan,
-    table: pd.DataFrame,
-    picked: pd.Series,
-    metrics: Mapping[str, Metric],
-    d: int,
-) -> None:
-    st.subheader("One fit of the path")
-    names = list(dict.fromkeys(table["regularizer"]))
-    rows = table[table["regularizer"] == settings["who"]]
-    with st.container(border=True, key="path_point"):
-        with st.container(horizontal=True, vertical_alignment="top", gap="large"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widgets.control(
+            settings,
+            "target",
+            st.number_input,
+            "Pairs",
+            0,
+            max(math.comb(dataset.X.shape[1], 2), wanted),
+            step=1,
+            then=lambda: settings.set(at=0.0),
+            place=st.container(width=130),
+        )
+        metric = widgets.choose_metric(settings, "metric", "Judged by", list(metrics), width=220)
+        if not view.state.active and settings.shows("fit", "One fit of the path"):
             widgets.control(
                 settings,
                 "who",
@@ -467,37 +344,176 @@ def _point(
                 "at",
                 st.select_slider,
                 r"Strength $\lambda$",
-                [0.0, *rows["lambda_sparse"]],
-                format_func=lambda value: f"{value:g}" if value else "Best",
+                [0.0, *table["lambda_sparse"][table["regularizer"] == settings["who"]]],
+                format_func=lambda value: f"{value:g}" if value else "Nearest" if wanted else "Best",
             )
-        experiment = replace(plan.method(settings["who"]), lambda_sparse=float(picked["lambda_sparse"]))
-        metric = settings["metric"]
-        cells = (
-            ("λ", f"{picked['lambda_sparse']:.4g}", "The strength of the sparsity regularizer Ω."),
-            (
-                "Interactions",
-                f"{picked['used_interactions']:,}",
-                f"Used interactions, of {d * (d - 1) // 2:,}; counted exactly.",
-            ),
-            ("Features", f"{picked['used_features']:,}", f"Used features, of {d:,}."),
-            ("Objective", f"{picked['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
-            (metrics[metric].label, f"{picked[metric]:.5g}", "What the fit is judged by, see above."),
-            ("Epochs", f"{picked['epochs']:,}", f"The fit ended as {plain(picked['status'])}."),
+    groups = table.groupby("regularizer", sort=False)
+    sought = {str(name): _sought(rows, wanted, metric) for name, rows in groups}
+    picked = None if view.state.active else _picked(settings, table, sought[settings["who"]])
+    each = [f"{r['label']} {r['used_interactions']:,} ({r[metric.name]:.3g})" for r in sought.values()]
+    what = f"Nearest to {wanted:,} pairs, with their" if wanted else "Pairs at the best"
+    st.markdown(plain(f"{what} {metric.label}: {' · '.join(each)}."))
+    if picked is not None:
+        with row:
+            _further(settings, plan, list(sought.values()))
+    if settings.shows("charts", "Curves"):
+        _charts(settings, plan, table, metric, picked, view)
+    if picked is not None and settings.shows("fit", "One fit of the path"):
+        _point(plan, picked, metric, view)
+    if picked is not None and settings.shows("exports", "Table and downloads"):
+        _takeaway(plan, table, metrics)
+        make = partial(_page, plan, view, table, metric, picked["lambda_sparse"])
+        widgets.save_page("path_page", make, f"path-{plan.base.dataset}")
+
+
+def _further(settings: Settings, plan: PathPlan, sought: Sequence[pd.Series]) -> None:
+    """Draw how to look for more than the path has: beyond its ends, or between its strengths."""
+    (low, *_, high), wanted = plan.lambdas, settings["target"]
+    # Beyond the ends are more pairs, or fewer.
+    ends = [(r["label"], r["lambda_sparse"], r["used_interactions"]) for r in sought]
+    scarce = [label for label, at, used in ends if at == low and used < (wanted or math.inf)]
+    beyond = [label for label, at, used in ends if at == high and used > wanted]
+    changes = {"low": low / 10} if scarce else {}
+    changes |= {"high": 10 * high} if beyond else {}
+    if changes:
+        widgets.action(
+            settings,
+            "extend",
+            f"At the edge of λ: {plain(', '.join([*scarce, *beyond]))}. Extend",
+            icon=":material/open_in_full:",
+            on_click=_start,
+            args=(settings,),
+            kwargs=changes | {"points": min(60, settings["points"] + 4 * len(changes))},
         )
-        with st.container(horizontal=True, gap="small", key="path_numbers"):
-            for label, value, words in cells:
-                st.metric(plain(label), value, help=plain(words), width=132)
-            widgets.certificate_badge(float(picked["certificate"]), SOLVED)
+    if wanted:
+        navigation.page_link(
+            navigation.COMPARE,
+            settings.link(dataset=settings["dataset"], seed=settings["seed"])
+            | {
+                "fighters": ",".join(plan.regularizers),
+                "target": str(wanted),
+                "starts": "informed",
+                "seeds": "3",
+            },
+            label="Search between",
+            help="Compare searches the λ that leave about so many pairs, on three seeds.",
+        )
+
+
+def _page(plan: PathPlan, view: TaskView, table: pd.DataFrame, metric: Metric, strength: float) -> str:
+    """Return the path as a page: its matrices, where they can be drawn, and its curves."""
+    charts = [
+        chart_of_figure(shown.label, figures.path(table, shown))
+        for shown in (USED_INTERACTIONS, USED_FEATURES, OBJECTIVE, metric)
+    ]
+    drawable = all(map(_drawable, view.items))
+    return arena.page(
+        "A path along λ",
+        plan.base,
+        arena.models_along(plan, view, plan.lambdas) if drawable else {},
+        start=plan.lambdas.index(strength),
+        charts=charts,
+        program=path_program(plan),
+    )
+
+
+def _drawable(fit: PathFit) -> bool:
+    own = fit.parameters
+    return own is not None and own.P.ndim == 2 and len(own.P) <= EXACT_FEATURES
+
+
+def _charts(
+    settings: Settings,
+    plan: PathPlan,
+    table: pd.DataFrame,
+    metric: Metric,
+    picked: pd.Series | None,
+    view: TaskView,
+) -> None:
+    chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
+    last = next(other for other in (SUPPORT_F1, OBJECTIVE) if other.name in table and other != metric)
+    large, cells = st.container(), shell.cards("path")
+    panels: list[tuple[Metric, figures.Against]] = [
+        (metric, "used_interactions"),
+        *((other, "lambda_sparse") for other in (metric, USED_INTERACTIONS, USED_FEATURES, last)),
+    ]
+    for shown, x in panels:
+        small = x == "lambda_sparse"
+        figure = figures.path(
+            table,
+            shown,
+            x=x,
+            chosen=chosen,
+            ends=(plan.lambdas[0], plan.lambdas[-1]),
+            mark=chosen and chosen[1] if small else settings["target"] or None,
+            small=small,
+            height=_SMALL if small else _LARGE,
+        )
+        key, alt = f"path_{shown.name}_{x}", figures.describe_path(table, shown, x)
+        with (cells if small else large).container(gap="xsmall"):
+            if small:
+                st.caption(f"**{plain(shown.label)}** against λ")
+            if view.state.active:
+                curves(figure, key=key, alt=alt, live=True)
+            else:
+                pick = partial(_pick, settings, f"{key}_chart")
+                chart(figure, key, alt, on_select=pick, selection_mode="points")
+
+
+def _pick(settings: Settings, key: str) -> None:
+    """Show the fit whose point was clicked."""
+    for point in st.session_state[key]["selection"]["points"]:
+        if data := point.get("customdata"):
+            settings.set(who=data[0], at=float(data[1]))
+            return
+
+
+def _sought(rows: pd.DataFrame, wanted: int, metric: Metric) -> pd.Series:
+    """Return the row nearest to a number of pairs, by the ratio; without one the best and sparsest."""
+    rising = metric.better == "larger"
+    rows = rows.sort_values(metric.name, ascending=rising, kind="stable", na_position="first").iloc[::-1]
+    ratios = rows["used_interactions"].clip(lower=0.5) / (wanted or 1)
+    return rows.loc[ratios.map(math.log).abs().idxmin()] if wanted else rows.iloc[0]
+
+
+def _picked(settings: Settings, table: pd.DataFrame, sought: pd.Series) -> pd.Series:
+    """Return the chosen fit."""
+    rows = table[table["regularizer"] == settings["who"]]
+    if not settings["at"]:
+        return sought
+    place = (rows["lambda_sparse"] / settings["at"]).map(math.log).abs().idxmin()
+    if rows.loc[place, "lambda_sparse"] != settings["at"]:
+        settings.set(at=float(rows.loc[place, "lambda_sparse"]))
+    return rows.loc[place]
+
+
+def _point(plan: PathPlan, row: pd.Series, metric: Metric, view: TaskView) -> None:
+    name = str(row["regularizer"])
+    experiment = replace(plan.method(name), lambda_sparse=float(row["lambda_sparse"]))
+    dataset = load_dataset(plan.base.dataset)
+    with st.container(border=True, key="path_point"):
         with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                plain(
+                    f"{row['label']} at λ = {row['lambda_sparse']:.4g}: {row['used_interactions']:,} "
+                    f"interactions of {row['used_features']:,} features, objective {row['objective']:.5g}, "
+                    f"{metric.label} {row[metric.name]:.5g}; {row['status']} after {row['epochs']:,} "
+                    "epochs."
+                ),
+                width="content",
+            )
+            widgets.certificate_badge(float(row["certificate"]), SOLVED)
             navigation.page_link(
                 navigation.TRAIN,
                 train_query(experiment),
                 label="**Open in Train**",
+                help="The same settings. The run ends with these numbers only where each fit begins anew: "
+                "the objective of a factorization machine has many stationary points.",
             )
-            st.caption(
-                "The same settings. The run ends with these numbers only where each fit begins anew: the "
-                "objective of a factorization machine has many stationary points."
-            )
+        for fit in view.items:
+            if fit.experiment == experiment and _drawable(fit):
+                pictures = {name: [arena.fitted(fit.parameters.P, "", dataset)]}
+                arena.draw_panels(pictures, dataset, "path_matrix", _MATRIX)
 
 
 def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]) -> None:

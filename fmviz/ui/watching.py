@@ -97,7 +97,8 @@ def _follow(view: TaskView, task: Task, words: Words, parts: Callable[[TaskView]
         changed, topic.head = now != topic.head, now
         return changed
 
-    topic = channel.topic(("task", task.id), refresh)
+    # A task that is started again is another one.
+    topic = channel.topic(("task", known), refresh)
     progress(head(view), {"path": path(), "topic": topic.id}, key=f"progress_{task.id}")
 
 

@@ -45,12 +45,17 @@ def test_axes_are_within_what_a_metric_can_be(metric, most):
         assert chart_of_figure("", drawn[0])["rows"][0]["top"] == most
 
 
-def test_bars():
-    table = pd.DataFrame({"regularizer": ["ti", "l1"], "label": ["TI", "ℓ₁"], "value": [0.25, 0.5]})
-    table = table.assign(interactions=[360, 1_000], nearest=[False, True])
-    (bars,) = figures.equal_sparsity(table, "value", "RMSE").data
-    assert list(bars.y) == [0.25, 0.5]
-    assert list(bars.marker.pattern.shape) == ["", "/"]
+def test_errors_as_fitted_and_refitted():
+    table = pd.DataFrame(
+        {"regularizer": ["ti", "ti", "l1"], "label": ["TI", "TI", "ℓ₁"], "value": [3.0, 4.0, 5.0]}
+    )
+    table = table.assign(
+        refitted=[1.0, 2.0, 5.0], interactions=[360, 361, 1_000], nearest=[False, False, True]
+    )
+    lines, fitted, refitted, *others = figures.equal_sparsity(table, COLUMNS["train_rmse"], 200).data
+    assert (list(fitted.x), list(refitted.x)) == ([3.0, 4.0], [1.0, 2.0])
+    assert list(fitted.y) == list(refitted.y) == list(lines.y)[::3], "every seed has a line of its own"
+    assert [others[1].marker.symbol, others[2].marker.symbol] == [("x-open",), ("x",)]
 
 
 def test_seeds_of_one_method_have_one_colour_and_one_entry():

@@ -11,7 +11,7 @@ from ui.driving import choose, decode, finish, numbers, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.comparison import CLASSES
+from fmviz.lab.interpretation.comparison import FOUND
 from fmviz.lab.store import Growth
 from fmviz.ui.compare import MOST
 
@@ -77,16 +77,25 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
     sentences(app, "compare", "data that are gone")
 
 
-def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store):
+def test_matrices_stand_beside_the_errors_and_what_is_not_reached_is_said(store):
     # ℓ₁ jumps over the ten to fifteen interactions that twelve accept.
     app = page("compare", dataset="monks1", target="12", fighters="l1,ti", starts="informed")
     finish(app, "compare_duel")
     (sent,) = matrices(app)
-    assert [panel["title"] for panel in sent["panels"]] == ["ℓ₁", "TI"]
-    assert [kind["label"] for kind in sent["panels"][0]["classes"]] == [name.capitalize() for name in CLASSES]
-    reached = app.dataframe[-1].value["interactions"].between(10, 15)
-    assert list(reached) == [False, True]
-    assert "jumps over 12 between" in words(app)
+    assert [panel["title"] for panel in sent["panels"]][1:] == ["ℓ₁", "TI"]
+    table = app.dataframe[-1].value
+    assert list(table["interactions"].between(10, 15)) == [False, True]
+    assert f"ℓ₁ has no model with 10 to 15 pairs: {table['instead'][0]}." in words(app)
+
+
+def test_without_a_truth_supports_are_compared_with_the_best_one(store):
+    app = page("compare", dataset="diabetes", target="10", fighters="l1,ti", starts="informed", seeds="2")
+    finish(app, "compare_duel")
+    table = app.dataframe[-1].value
+    assert list(table["seed"]) == [0, 1, 0, 1]
+    first = re.search(r"the support of (\S+) is shared by (\S+) on (\d) of 2 seeds", words(app)).groups()
+    assert {*first[:2]} == {"ℓ₁", "TI"}
+    assert int(first[2]) == (table["F1"][table["label"] == first[1]] >= FOUND).sum()
 
 
 def test_the_number_follows_the_data_until_somebody_chooses_it(store):

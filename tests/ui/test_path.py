@@ -8,7 +8,7 @@ import pytest
 from inline_executor import InlineExecutor
 from playwright.sync_api import expect
 from programs import printed
-from ui.driving import address, choose, finish, metrics, numbers, words
+from ui.driving import address, choose, finish, numbers, words
 from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
@@ -55,8 +55,8 @@ def test_a_path_is_run_chosen_from_and_repeated(store, sentences):
     choose(app, path_at=0.01, path_who="cs")
     assert (address(app)["who"], address(app)["at"]) == ("cs", "0.01")
     row = table[(table["label"] == "CS") & (table["lambda_sparse"] == 0.01)].iloc[0]
-    assert metrics(app)["Interactions"] == f"{row['used_interactions']:,}"
-    assert metrics(app)["Objective"] == f"{row['objective']:.5g}"
+    shown = f"{row['used_interactions']:,} interactions of {row['used_features']:,} features, objective "
+    assert f"CS at λ = 0.01: {shown}{row['objective']:.5g}" in words(app)
     sentences(app, "path", "a chosen strength")
 
 
@@ -73,6 +73,20 @@ def test_other_settings_make_it_stale_and_what_stays_is_kept(store, sentences):
     assert "Settings changed" in words(app)
     finish(app, "path_start")
     assert list(app.dataframe[0].value["label"]) == ["ℓ₁"] * 3 + ["CS"] * 3
+
+
+def test_a_number_of_pairs_is_looked_for_on_every_path_and_beyond_its_ends(store):
+    app = open_page("path", **SMALL | {"target": "5"}, run="1")
+    app.run()
+    used = {label: set(rows["used_interactions"]) for label, rows in app.dataframe[0].value.groupby("label")}
+    near = {label: min(counts - {0}, key=lambda n: max(n / 5, 5 / n)) for label, counts in used.items()}
+    assert "Nearest to 5 pairs" in words(app)
+    assert all(f"{label} {count} (" in words(app) for label, count in near.items())
+    # The smallest strength is the nearest for TI, and leaves too few.
+    assert min(near["TI"], 5) == near["TI"] == max(used["TI"])
+    finish(app, "path_extend")
+    assert {"low": "0.0001", "points": "7"}.items() <= address(app).items()
+    assert "14 of 14 fits" in words(app)
 
 
 def test_the_path_survives_another_page_and_a_forgetful_server(store):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from fmviz.engine.interactions.weights import orders_of, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
+from fmviz.metrics import Metric
 
 # So many rows tell which product is the strongest.
 _ROWS = 10_000
@@ -23,46 +24,33 @@ _ROWS = 10_000
 MOST_FEATURES = 4_000
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """The pair weights of a run.
+Weights: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""The pair weights W, (d, d), symmetric, the diagonal 0; and which are used, also where a weight cancels."""
 
-    Attributes
-    ----------
-    W : (d, d) float64 ndarray
-        Symmetric, its diagonal 0.
-    used : (d, d) bool ndarray
-        Which pairs are used: exactly, also where a weight cancels to 0.
+
+def weights_of(model: Model, parameters: Parameters) -> Weights:
+    """Return the pair weights of the parameters of a model.
+
+    Raises
+    ------
+    ValueError
+        If the model has no pairs or several outputs, or there are more than `MOST_FEATURES` features.
     """
-
-    W: np.ndarray
-    used: np.ndarray
-
-    @classmethod
-    def of(cls, model: Model, parameters: Parameters) -> Weights:
-        """Return the pair weights of the parameters of a model.
-
-        Raises
-        ------
-        ValueError
-            If the model has no pairs or several outputs, or there are more than `MOST_FEATURES` features.
-        """
-        if (m := model.n_outputs_of(parameters)) > 1:
-            raise ValueError(
-                f"These runs have {m:,} outputs with weights of their own each. Curves "
-                "and tables compare them; the page Interactions reads one output at a time."
-            )
-        if parameters.W is None and 2 not in orders_of(model):
-            raise ValueError(f"The {model.label.lower()} has no weights of pairs that could be compared.")
-        pairs = pairs_of(*model.of_output(parameters, 0))
-        d = pairs.n_features
-        if d > MOST_FEATURES:
-            raise ValueError(
-                f"These runs have {d:,} features, and W is formed for up to {MOST_FEATURES:,}. Curves and "
-                "tables have no such limit."
-            )
-        every = np.arange(d)
-        return cls(*pairs.among(every, every))
+    if (m := model.n_outputs_of(parameters)) > 1:
+        raise ValueError(
+            f"These runs have {m:,} outputs with weights of their own each. Curves "
+            "and tables compare them; the page Interactions reads one output at a time."
+        )
+    if parameters.W is None and 2 not in orders_of(model):
+        raise ValueError(f"The {model.label.lower()} has no weights of pairs that could be compared.")
+    pairs = pairs_of(*model.of_output(parameters, 0))
+    d = pairs.n_features
+    if d > MOST_FEATURES:
+        raise ValueError(
+            f"These runs have {d:,} features, and W is formed for up to {MOST_FEATURES:,}. Curves and "
+            "tables have no such limit."
+        )
+    return pairs.among(np.arange(d), np.arange(d))
 
 
 def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
@@ -81,9 +69,9 @@ def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
         Columns Feature, with feature, Selected in (the share of the runs), Mean weight (over the runs that
         use the pair), Same sign (the share of those whose weight has the sign of the mean); at most 200 rows.
     """
-    count = np.array([np.triu(w.used, 1) for w in runs]).sum(axis=0)
+    count = np.array([np.triu(used, 1) for _, used in runs]).sum(axis=0)
     i, j = np.nonzero(count)
-    values = np.array([w.W[i, j] for w in runs]).reshape(len(runs), i.size)
+    values = np.array([W[i, j] for W, _ in runs]).reshape(len(runs), i.size)
     times = count[i, j]
     mean = values.sum(axis=0) / np.maximum(times, 1)
     same = np.sum((np.sign(values) == np.sign(mean)) & (values != 0), axis=0) / np.maximum(times, 1)
@@ -98,6 +86,139 @@ def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
             "Same sign": same[order],
         }
     )
+
+
+FOUND = 0.95
+"""From this F1 on, a support counts as the one that it is compared with."""
+_ALIKE = 0.02
+
+
+def leaders(rows: pd.DataFrame, column: str, metric: Metric) -> list[str]:
+    """Return the labels that cannot be told from the best: by the deviation of seeds or, of one, by 2 %.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``label`` and `column`, with a row for each seed.
+    column : str
+        The values, or NaN.
+    metric : Metric
+        What they are, and so whether small or large ones are good.
+    """
+    over = (
+        rows.dropna(subset=[column])
+        .groupby("label", sort=False)[column]
+        .agg(["mean", "std"])
+        .sort_values("mean", ascending=metric.better == "smaller", kind="stable")
+    )
+    best = over.head(1).sum()
+    least = best["std"] if over["std"].notna().any() else _ALIKE * abs(best["mean"])
+    return list(over.index[(over["mean"] - best["mean"]).abs() <= np.fmax(over["std"], least)])
+
+
+def error_words(rows: pd.DataFrame, metric: Metric) -> str:
+    """Say for which labels the values are best, and for which if refitted without λ.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``label``, ``value`` and ``refitted``, with a row for each seed; the last may be NaN.
+    metric : Metric
+        What the values are.
+    """
+    means = rows.groupby("label", sort=False)[["value", "refitted"]].mean()
+    best = {column: leaders(rows, column, metric) for column in means}
+    if alike := {*best["value"]} == {*best["refitted"]}:
+        best["refitted"] = best["value"]
+    apart = ", no further apart than their seeds" * bool(rows["label"].duplicated().any())
+
+    def words(column: str, named: bool) -> str:
+        labels = best[column]
+        who = f"for {joined(labels)}{apart * (len(labels) > 1)}: " * named
+        return who + joined(dict.fromkeys(map(number, means[column][labels])))
+
+    low, gains = metric.better == "smaller", means["value"] / means["refitted"]
+    name, _, kind = metric.label.partition(", ")
+    what = f"{name} on {kind} rows" if kind else name
+    said = f"{what} is {'lowest' if low else 'highest'} {words('value', True)}"
+    if not best["refitted"]:
+        return said
+    more = gains.index[gains > gains[best["value"]].max()]
+    shrunk = [label for label in best["refitted"] if label in more]
+    why = f", as λ shrinks the weights of {joined(shrunk)} more" * bool(low and shrunk)
+    return f"{said}; refitted without λ {words('refitted', not alike)}{why}"
+
+
+def support_words(rows: pd.DataFrame, reference: str = "") -> str:
+    """Say which labels find the true support or, where it is unknown, share that of a reference.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``label`` and ``F1``, of that comparison, with a row for each seed.
+    reference : str
+        The label that the others are compared with, if not with the truth.
+    """
+    rows = rows[rows["label"] != reference]
+    times = (rows["F1"] >= FOUND).groupby(rows["label"], sort=False).sum()
+    words = []
+    for count, labels in sorted(times.groupby(times).groups.items(), reverse=True):
+        f1 = rows["F1"][rows["label"].isin(labels)]
+        seeds = len(f1) // len(labels)
+        ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (f1.min(), f1.max())))
+        often = f" on {count} of {seeds} seeds" * bool(count) if seeds > 1 else f" (F1 {ends})"
+        words.append(f"{'' if count else 'not '}by {joined(labels)}{often}")
+    what = f"the support of {reference} is shared" if reference else "the true support is found"
+    verb = what.rpartition(" ")[2]
+    return f"{what} {', '.join(words)}".replace(f"{verb} not", f"not {verb}")
+
+
+def conclusion(
+    table: pd.DataFrame, metric: Metric, target: int, accept: tuple[int, int], reference: str = ""
+) -> str:
+    """Say what a comparison at equal sparsity shows, and which regularizers cannot take part in it.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As for `error_words` and `support_words`, F1 NaN where it is unknown; ``seed``; ``nearest``, whether
+        the number is not reached; ``instead``, the numbers around it.
+    metric : Metric
+        What the values are.
+    target : int
+        The number of interactions.
+    accept : (int, int)
+        The accepted ones.
+    reference : str
+        As for `support_words`.
+    """
+    missed = table[table["nearest"]]
+    rows = table[~table["label"].isin(missed["label"])].dropna(subset=["value"])
+    seeds, words = table["seed"].nunique(), []
+    if len(rows):
+        known = rows["F1"].notna().all() and {*rows["label"]} != {reference}
+        supports = f"{support_words(rows, reference)}; " if known else ""
+        words.append(f"With about {target:,} pairs, {supports}{error_words(rows, metric)}.")
+    for label, own in missed.groupby("label", sort=False):
+        on = f" on {len(own)} of {seeds} seeds" * (seeds > 1)
+        words.append(f"{label} has no model with {range_words(accept)} pairs{on}: {own['instead'].iloc[0]}.")
+    return " ".join(words)
+
+
+def range_words(ends: tuple[int, int]) -> str:
+    """Return a range of counts, or the only one."""
+    return " to ".join(dict.fromkeys(f"{end:,}" for end in ends))
+
+
+def number(value: float) -> str:
+    """Return a number to two digits."""
+    return f"{float(f'{value:.2g}'):,g}"
+
+
+def joined(words: Iterable[str]) -> str:
+    """Return words with commas between them and "and" before the last."""
+    *most, last = list(words) or [""]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 CLASSES = ("true negative", "true positive", "false negative", "false positive")
@@ -241,11 +362,6 @@ def groups_of(truth: np.ndarray) -> list[tuple[str, int, int]]:
     ]
 
 
-def enumerated(names: Sequence[str]) -> str:
-    """Return "TI", "TI and CS" or "ℓ₁, TI and CS"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
 def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[float]) -> str:
     """Say at which strengths the fits of some regularizers use exactly the true pairs.
 
@@ -266,7 +382,7 @@ def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[flo
             if len(places) <= places[-1] - places[0]:
                 where = f"at {len(places)} of the {n} strengths between λ = {low:g} and {high:g}"
         said.setdefault(where, []).append(name)
-    parts = [(enumerated(names), where) for where, names in said.items()]
+    parts = [(joined(names), where) for where, names in said.items()]
     (first, where), *others = parts
     verb = "use" if len(next(iter(said.values()))) > 1 else "uses"
     return "; ".join([f"{first} {verb} exactly the true pairs {where}", *map(" ".join, others)]) + "."

@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
 
 from fmviz.engine.drive import Budget, never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.problem import Problem
+from fmviz.engine.solvers._flat_problem import Joint
 from fmviz.engine.starts.strengths import References
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
 from fmviz.lab.search.strength_path import two_at_a_time
+from fmviz.metrics import SUPPORT_F1, Metric
 from fmviz.paths import Probe, onwards, search_lambda
 
 _GRID = tuple(10.0**e for e in range(-6, 3))
@@ -24,6 +30,9 @@ _GRID = tuple(10.0**e for e in range(-6, 3))
 _NARROWEST = 1e-6
 # Of a path that goes up: where it begins near zero and in short steps it chooses better.
 _STRENGTHS, _SMALLEST_SHARE = 30, 1e-5
+_MOST_STEPS = 500
+REFITTED = "refitted_"
+"""How the names of the metrics of refitted parameters begin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +51,8 @@ class SearchFit:
         The state of the search after it, see `fmviz.paths.Probe`; "nearest" is the fit of a comparison that
         stands for a number that is not reachable.
     metrics : dict of str to float
-        See `fmviz.lab.runner.Run.measure`; empty while the search goes on.
+        See `fmviz.lab.runner.Run.measure`; empty while the search goes on. Those of `refitted` on validation
+        rows begin with `REFITTED`.
     parameters : Parameters or None
         Those of the fit that a comparison has come to.
     """
@@ -57,6 +67,24 @@ class SearchFit:
     message: str
     metrics: dict[str, float]
     parameters: Parameters | None = None
+
+
+def refitted(problem: Problem, parameters: Parameters, should_stop: Callable[[], bool] = never) -> Parameters:
+    """Minimise the objective of a machine by L-BFGS from some parameters on; zeros of P stay zeros.
+
+    With λ = 0 the chosen pairs stay, and are no longer shrunk by Ω.
+    """
+    joint = Joint(problem)
+    start = joint.pack(parameters)
+    free = np.pad(parameters.P.ravel() != 0.0, (0, start.size - parameters.P.size), constant_values=True)
+
+    def masked(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = joint.smooth_value_and_gradient(theta)
+        # Without a gradient it ends.
+        return value, gradient * (free & (not should_stop()))
+
+    end = minimize(masked, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
+    return joint.copy(end.x)
 
 
 def _fit(run: Run, probe: Probe, *, final: bool) -> SearchFit:
@@ -94,10 +122,11 @@ def at_equal_sparsity(
     should_stop: Callable[[], bool] = never,
     *,
     accept: tuple[int, int] | None = None,
+    seeds: int = 1,
 ) -> Iterator[SearchFit]:
     """Search for every regularizer the λ that uses about `target` interactions, and measure it there.
 
-    Two of them are searched at a time.
+    Two of them are searched at a time, seed by seed.
 
     Parameters
     ----------
@@ -112,23 +141,82 @@ def at_equal_sparsity(
     accept : (int, int), optional
         The accepted range, which holds the target. By default it lies between the binomial coefficients
         around it, which are all that a selection of features can reach, see `fmviz.find_lambda`.
+    seeds : int
+        How many there are, from that of the experiment on: they draw start and validation rows.
 
     Yields
     ------
     SearchFit
-        For every fit. The last of a regularizer is found; or, where the number is not reachable, it is the
-        nearest of its fits, by the ratio of the two numbers.
+        For every fit. The last of a regularizer and seed is found; or, where the number is not reachable, it
+        is the nearest of its fits, by the ratio of the two numbers.
 
     Raises
     ------
     ValueError
         If a regularizer does not suit the model and loss.
     """
-    each = [replace(experiment, regularizer=PENALTIES[name], solver="auto") for name in regularizers]
-    return two_at_a_time(
-        lambda ends: [nearest(Run.prepare(candidate), target, accept, ends) for candidate in each],
-        should_stop,
-    )
+    for seed in range(experiment.seed, experiment.seed + seeds):
+        own = replace(experiment, seed=seed, solver="auto")
+        runs = [Run.prepare(replace(own, regularizer=PENALTIES[name])) for name in regularizers]
+        yield from two_at_a_time(
+            lambda ends, runs=runs: [
+                _compared(run, nearest(run, target, accept, ends), ends) for run in runs
+            ],  # type: ignore[misc]
+            should_stop,
+        )
+
+
+def _compared(run: Run, fits: Iterator[SearchFit], should_stop: Callable[[], bool]) -> Iterator[SearchFit]:
+    for fit in fits:
+        if fit.parameters is not None:
+            free = run.problem.at(lambda_sparse=0.0)
+            each = free.by_machine(partial(refitted, should_stop=should_stop), fit.parameters)
+            again = run.measure(free.joined(each))
+            extra = {REFITTED + name: again[name] for name in again if name.startswith("validation_")}
+            fit = replace(fit, metrics=fit.metrics | extra)
+        yield fit
+
+
+def ends_table(
+    fits: Sequence[SearchFit], regularizers: Sequence[str], accept: tuple[int, int], metric: Metric
+) -> pd.DataFrame:
+    """Return what the searches of `at_equal_sparsity` have come to.
+
+    Returns
+    -------
+    DataFrame
+        One row for each regularizer and seed, of those seeds that all regularizers have, if there is any:
+        ``fit``, ``regularizer``, ``label``, ``seed``, ``λ``, ``interactions``, ``Features``, the metric as
+        ``value`` and ``refitted``, ``F1`` of the pairs, ``Fits``; ``nearest``, whether the number was not
+        reached, and ``instead``, the numbers around it.
+    """
+    rows = []
+    for fit in (fit for fit in fits if fit.parameters is not None):
+        own = fit.experiment
+        same = [other for other in fits if replace(other.experiment, lambda_sparse=own.lambda_sparse) == own]
+        tried = sorted(other.used_interactions for other in same if other.status != "nearest")
+        around = [n for n in tried if n < accept[0]][-1:] + [n for n in tried if n > accept[1]][:1]
+        rows.append(
+            {
+                "fit": fit,
+                "regularizer": own.regularizer.name,
+                "label": own.regularizer.label,
+                "seed": own.seed,
+                "λ": own.lambda_sparse,
+                "interactions": fit.used_interactions,
+                "Features": fit.used_features,
+                "value": fit.metrics.get(metric.name, math.nan),
+                "refitted": fit.metrics.get(REFITTED + metric.name, math.nan),
+                "F1": fit.metrics.get(SUPPORT_F1.name, math.nan),
+                "Fits": len(tried),
+                "nearest": fit.status == "nearest",
+                "instead": " or ".join(f"{n:,}" for n in around),
+            }
+        )
+    rows.sort(key=lambda row: (regularizers.index(row["regularizer"]), row["seed"]))
+    table = pd.DataFrame(rows)
+    complete = table.groupby("seed")["label"].transform("size") == len(regularizers)
+    return table[complete] if complete.any() else table
 
 
 def nearest(

@@ -229,6 +229,13 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
         )
 
 
+def fit_words(fit: Any) -> str:
+    """Say what a fit of a path, or of a search, uses."""
+    used = fit.values["used_interactions"] if isinstance(fit, PathFit) else fit.used_interactions
+    own = fit.experiment
+    return f"{own.regularizer.label} at λ = {own.lambda_sparse:.4g} uses {used:,} interactions."
+
+
 def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
     """Return one row a fit: ``regularizer``, ``label``, ``lambda_sparse``, then what the fit reached."""
     penalties = [fit.experiment.regularizer for fit in fits]

@@ -51,6 +51,11 @@ def label_of(setting: str, value: str) -> str:
     """Return the label of the value of a setting."""
     if setting == "dataset" and (is_upload(value) or value in DATASETS):
         return dataset_spec(value).title
+    if setting == "changes":
+        # Those of another version may be unreadable.
+        with contextlib.suppress(ValueError):
+            each = changes_from_text(value)
+            return "; ".join(f"{name_of(name)} = {new:g} after epoch {at:,}" for at, name, new in each)
     known = _NAMED.get(setting, {}).get(value)
     return value if known is None else str(known.label)
 
@@ -215,12 +220,6 @@ def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
         settings = {name: value for name, value in run.settings.items() if name != "seed"}
         groups.setdefault(repr(sorted(settings.items())), []).append(run)
     return list(groups.values())
-
-
-def title_of_group(runs: Sequence[StoredRun]) -> str:
-    """Return the title of runs that differ only in their seed."""
-    title = title_of_run(runs[0])
-    return title if len(runs) == 1 else f"{title.rpartition(' · seed')[0] or title} · {len(runs)} seeds"
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
