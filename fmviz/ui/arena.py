@@ -21,17 +21,17 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import (
     compare_supports,
     describe_support,
-    enumerated,
+    joined,
     say_where_exact,
 )
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn, path_program
-from fmviz.stage import NOT_AN_INTERACTION, ClassesFrame, FactorFrame, Frame, Mark, Panel
+from fmviz.stage import FactorFrame, Mark, Panel
 from fmviz.stage.pictures import Picture
 from fmviz.ui import widgets
 from fmviz.ui.components import matrix_view, stage
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train.matrices import SUPPORT, truth_panel
+from fmviz.ui.train.matrices import truth_panel
 from fmviz.ui.watching import failure, shared_task, watch
 
 _LEAST_WIDTH = 140
@@ -148,7 +148,7 @@ def _draw_path(
     stage(picture.payload(**driven, **options), key=key)
 
 
-def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict[str, list[Frame]]:
+def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict[str, list[FactorFrame]]:
     """Return the pictures of every regularizer at some strengths, as far as the fits are there."""
     dataset = _data(plan)
     matrices: dict[str, dict[float, np.ndarray]] = {name: {} for name in plan.regularizers}
@@ -156,7 +156,7 @@ def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict
         if fit.parameters is not None:
             matrices[fit.experiment.regularizer.name][fit.experiment.lambda_sparse] = fit.parameters.P
 
-    def frame(name: str, strength: float) -> Frame:
+    def frame(name: str, strength: float) -> FactorFrame:
         key, strengths = f"{strength:g}", matrices[name]
         if not strengths:
             return _waiting(dataset, plan.base.rank, key)
@@ -204,7 +204,7 @@ def _learning(plan: PathPlan, strength: float) -> Task:
 def page(
     title: str,
     base: Experiment,
-    panels: Mapping[str, Sequence[Frame]],
+    panels: Mapping[str, Sequence[FactorFrame]],
     *,
     start: int | None = None,
     charts: Sequence[Any] = (),
@@ -222,9 +222,7 @@ def page(
     picture = replace(own, charts=charts or own.charts, start=start)
     chosen = [PENALTIES[name] for name in panels]
     messages = [
-        f"On {dataset.title}, every cell is the weight of a pair of features."
-        if not any(isinstance(frame, ClassesFrame) for frames in panels.values() for frame in frames)
-        else f"On {dataset.title}, every cell tells whether model and truth use a pair.",
+        f"On {dataset.title}, every cell is the weight of a pair of features.",
         *notes,
         " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for).replace("*", ""),
     ]
@@ -237,7 +235,7 @@ def page(
     return report.page(title, messages, [("", picture)], settings=settings, program=program)
 
 
-def _epochs(plan: PathPlan, view: TaskView) -> dict[str, list[Frame]]:
+def _epochs(plan: PathPlan, view: TaskView) -> dict[str, list[FactorFrame]]:
     last = max(len(factors) for _, factors in view.items)
     shown = sorted({*range(0, last, -(-last // max(1, most_frames(plan)))), last - 1})
     return {
@@ -262,26 +260,16 @@ def draw_empty(names: Sequence[str], dataset: Dataset, key: str, height: int, no
     draw_panels({name: [_waiting(dataset, 1, "", notice)] for name in names}, dataset, key, height)
 
 
-def _waiting(dataset: Dataset, rank: int, key: str, notice: str = "Being trained") -> Frame:
+def _waiting(dataset: Dataset, rank: int, key: str, notice: str = "Being trained") -> FactorFrame:
     return FactorFrame(np.zeros((dataset.X.shape[1], rank)), key, notice=notice)
 
 
-def fitted(P: np.ndarray, key: str, dataset: Dataset, compared: bool = False) -> Frame:
-    """Return the picture of factors, of shape (d, rank).
-
-    Where it is `compared` and the truth is known, every pair has the colour of what it is in truth.
-    """
-    truth = truth_of(dataset)
-    used = metrics.used_pairs(P)
-    words = describe_support(used, truth)
-    if not compared or truth is None:
-        return FactorFrame(P, key, words)
-    support = compare_supports(truth, used)
-    np.fill_diagonal(support.codes, NOT_AN_INTERACTION)
-    return ClassesFrame(support.codes, support.counts, key, words)
+def fitted(P: np.ndarray, key: str, dataset: Dataset) -> FactorFrame:
+    """Return the picture of factors, of shape (d, rank)."""
+    return FactorFrame(P, key, describe_support(metrics.used_pairs(P), truth_of(dataset)))
 
 
-def draw_panels(panels: Mapping[str, Sequence[Frame]], dataset: Dataset, key: str, height: int) -> None:
+def draw_panels(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, key: str, height: int) -> None:
     """Draw the pictures that `fitted` makes, see `panels_of`."""
     drawn = panels_of(panels, dataset)
     matrix_view(
@@ -296,7 +284,9 @@ def draw_panels(panels: Mapping[str, Sequence[Frame]], dataset: Dataset, key: st
     )
 
 
-def _picture(panels: Mapping[str, Sequence[Frame]], dataset: Dataset, *, along: bool = False) -> Picture:
+def _picture(
+    panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, *, along: bool = False
+) -> Picture:
     """Return models side by side, `along` λ or epochs, and how well each has the true pairs, if known."""
     picture = Picture(
         panels_of(panels, dataset),
@@ -305,7 +295,7 @@ def _picture(panels: Mapping[str, Sequence[Frame]], dataset: Dataset, *, along: 
         along="values of λ" if along else "epochs",
     )
     frames, truth = next(iter(panels.values())), truth_of(dataset)
-    if truth is None or len(frames) == 1 or not isinstance(frames[0], FactorFrame):
+    if truth is None or len(frames) == 1:
         return picture
     f1 = {name: [_f1(frame, truth) for frame in frames] for name, frames in panels.items()}
     series = [
@@ -321,16 +311,16 @@ def _picture(panels: Mapping[str, Sequence[Frame]], dataset: Dataset, *, along: 
     row = {"series": series, "zero": True, "log": False, "top": 1.0}
     chart = {"title": "F1 of pairs: 1 is exactly the true ones", "rows": [row], "strip": True}
     lost = [PENALTIES[name].label for name, each in f1.items() if each[-1] == 0.0 and not along]
-    sentence = f"At this λ, none of the true pairs is left in {enumerated(lost)}." if lost else ""
+    sentence = f"At this λ, none of the true pairs is left in {joined(lost)}." if lost else ""
     if along and all(value is not None for values in f1.values() for value in values):
         exact = {PENALTIES[name].label: [value == 1.0 for value in values] for name, values in f1.items()}
         sentence = say_where_exact(exact, [float(frame.key.removeprefix("λ = ")) for frame in frames])
     return replace(picture, charts=[chart], state=("", "", sentence))
 
 
-def _f1(frame: Frame, truth: np.ndarray) -> float | None:
+def _f1(frame: FactorFrame, truth: np.ndarray) -> float | None:
     """Return F1 of the pairs in a picture; None where the model is not there yet."""
-    if not isinstance(frame, FactorFrame) or frame.notice:
+    if frame.notice:
         return None
     return compare_supports(truth, metrics.used_pairs(np.asarray(frame.values))).f1
 
@@ -340,24 +330,13 @@ def _scale(dataset: Dataset) -> float | None:
     return None if dataset.truth is None else 2.0 * float(np.abs(dataset.truth).max())
 
 
-def panels_of(panels: Mapping[str, Sequence[Frame]], dataset: Dataset) -> list[Panel]:
+def panels_of(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset) -> list[Panel]:
     """Return a panel for each regularizer; beside weights, those in truth."""
-    names, truth = dataset.feature_names, truth_of(dataset)
-    drawn = []
-    for name, frames in panels.items():
-        compared = isinstance(frames[0], ClassesFrame)
-        drawn.append(
-            Panel(
-                PENALTIES[name].label,
-                frames,
-                color=regularizer_color(name),
-                gram_label="support" if compared else "PPᵀ",
-                row_labels=names if compared else None,
-                col_labels=names if compared else None,
-                classes=SUPPORT if compared else (),
-                note=PENALTIES[name].mechanism,
-            )
-        )
-    if truth is not None and not all(panel.classes for panel in drawn):
+    truth = truth_of(dataset)
+    drawn = [
+        Panel(PENALTIES[name].label, frames, color=regularizer_color(name), note=PENALTIES[name].mechanism)
+        for name, frames in panels.items()
+    ]
+    if truth is not None:
         drawn.insert(0, truth_panel(dataset, truth, dataset.truth is not None, None))
     return drawn
