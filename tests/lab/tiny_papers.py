@@ -54,6 +54,5 @@ TINY = {
         "data": [], "seeds": 1, "percent": [0, 20], "rows": 80, "features": 4, "strengths": [0.1],
         "epochs": 2, "rounds": 50,
     },
-    "robust_fm_limits": {"seeds": 1, "rows": 60, "features": 3},
     "blondel2017_table4": {"data": ["wine"], "splits": 1, "units": 2, "bases": 2, "shares": [0.3]},
 }  # fmt: skip
