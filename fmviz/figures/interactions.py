@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from fmviz.figures import palette
 from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE, ORANGE, finish
+from fmviz.typography import typeset
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
 """The colours of what raises and of what lowers, those of the heatmaps."""
@@ -46,11 +47,12 @@ def waterfall(
             y=shown,
             x=[*values, total],
             measure=["absolute", *["relative"] * (len(values) - 1), "total"],
-            text=[f"{value:+.4g}" for value in values] + [f"{total:.5g}"],
+            text=[typeset(value, "+.4g") for value in values] + [typeset(total, ".5g")],
             textposition="outside",
             cliponaxis=False,
             hovertext=[
-                f"{literal(label)}: {value:.6g}" for label, value in zip(every, [*values, total], strict=True)
+                f"{literal(label)}: {typeset(value, '.6g')}"
+                for label, value in zip(every, [*values, total], strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
             increasing={"marker": {"color": POSITIVE}},
@@ -117,7 +119,7 @@ def two_rows(
     labels = [_short(name, 18) for name in names]
     if labels[0] == labels[1]:
         labels[1] += " "
-    written = np.array([["0" if v == 0 else f"{v:.2g}" for v in row] for row in values])
+    written = np.array([["0" if v == 0 else typeset(v, ".2g") for v in row] for row in values])
     common = {"x": columns, "y": labels, "xgap": 2, "ygap": 4, "showscale": False}
     figure.add_trace(
         go.Heatmap(

@@ -54,7 +54,7 @@ SENTENCES = (
     "selects",
     "what_is_special",
 )
-SAFE = ("abs", "in_words", "int", "len", "number", "plain", "plain_label", "round", "with_minus")
+SAFE = ("abs", "counted", "in_words", "int", "len", "number", "plain", "plain_label", "round", "typeset")
 OF_TEXT = (
     "capitalize",
     "get",

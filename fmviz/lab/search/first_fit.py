@@ -18,10 +18,10 @@ from fmviz.lab.search.equal_sparsity import SearchFit, nearest
 from fmviz.lab.search.tuning import on_all_rows, settings_of, tuned, with_settings
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.recorder import Recorder
-from fmviz.lab.typography import cell
 from fmviz.paths.validation import Trial
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.target import Target
+from fmviz.typography import cell
 
 
 @dataclass(frozen=True, eq=False)
