@@ -58,6 +58,11 @@ def typeset(number: float, form: str = ".5g") -> str:
     return f"{digits.replace('-', '−')}{power}".removeprefix("1·")
 
 
+def in_powers(text: str) -> str:
+    """Write the numbers of a text that have exponents as `typeset` does."""
+    return re.sub(r"-?\b\d[\d.]*e[-+]?\d+\b", lambda number: typeset(float(number[0]), "g"), text)
+
+
 def cell(value: Any) -> str:
     """Format a value for a table."""
     if value is None or (isinstance(value, float) and math.isnan(value)):

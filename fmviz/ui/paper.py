@@ -30,6 +30,7 @@ from fmviz.lab.papers.shipped import shipped_picture, shipped_results
 from fmviz.lab.runs.program import paper_program
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept, newest
+from fmviz.typography import in_powers
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
@@ -58,6 +59,13 @@ _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
     "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
     "not settled": ("gray", ":material/help:", "not settled", "not settled"),
 }
+
+
+# Panels keep their width on a phone, and are moved.
+_STYLE = """<style>
+.st-key-paper_picture {overflow-x: auto}
+.st-key-paper_picture_chart {min-width: 56rem}
+</style>"""
 
 
 def render() -> None:
@@ -267,6 +275,7 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
             budget = plain(result.budget.capitalize())
             st.caption(f"{budget} budget, {result.seconds:.0f} s.", width="content")
     if figure.data:
+        st.html(_STYLE)
         said = "; ".join(f"{check.case}: {check.verdict}" for check in result.checks[:8])
         chart(figure, key="paper_picture", alt=f"{artefact.title}. {said}.")
     st.markdown("#### What the paper says, and what was measured")
@@ -275,7 +284,8 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
         for check in result.checks:
             if check.statement == statement.key:
                 color, icon, words, _ = _VERDICTS[check.verdict]
-                lines.append(f"- :{color}[{icon} {words}] **{plain(check.case)}.** {plain(check.measured)}")
+                measured = f"**{plain(in_powers(check.case))}.** {plain(in_powers(check.measured))}"
+                lines.append(f"- :{color}[{icon} {words}] {measured}")
         with st.container(border=True):
             st.markdown("\n".join(lines))
     if compared := artefact.compared(result.tables):
