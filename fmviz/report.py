@@ -270,7 +270,7 @@ def html(outcome: Outcome) -> str:
     last = outcome.history[-1] if outcome.history else {}
     cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
-    penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
+    penalty, solver = cell(experiment.regularizer), cell(experiment.solver)
     # Those of the last epoch.
     strengths = ", ".join(
         f"{name_of(name)} = {cell(value)}" for name, value in experiment.strengths(outcome.epoch - 1).items()

@@ -51,7 +51,7 @@ def superscript(number: int) -> str:
     return str(number).translate(_SUPERSCRIPTS)
 
 
-def typeset(number: float, form: str = ".5g") -> str:
+def typeset(number: float, form: str = ".3g") -> str:
     """Format a number, with a minus sign and a power of ten: "−2·10⁻⁵" for -2e-5."""
     digits, _, exponent = f"{number:{form}}".partition("e")
     power = f"·10{superscript(int(exponent))}" if exponent else ""
@@ -70,7 +70,7 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return typeset(value)
+        return typeset(value, ".5g")
     return f"{value:,}" if isinstance(value, int) else str(getattr(value, "label", value))
 
 

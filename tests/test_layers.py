@@ -32,7 +32,7 @@ class Floor:
 _TABLES = ("numpy", "pandas")
 FLOORS: dict[str, Floor] = {
     "typography": Floor(("fmviz/typography.py",)),
-    "engine": Floor(("fmviz/engine/",), libraries=("numba", "numpy", "scipy")),
+    "engine": Floor(("fmviz/engine/",), ("typography",), libraries=("numba", "numpy", "scipy")),
     # What there is, by name, and the operators of matrices.
     "names": Floor(("fmviz/choices.py", "fmviz/operators.py"), ("engine",), ("numpy",)),
     # What is imported by ``import fmviz`` itself; the rest of its names come when they are asked for.
@@ -40,7 +40,7 @@ FLOORS: dict[str, Floor] = {
     "metrics": Floor(("fmviz/metrics/",), ("engine",), ("numpy", "scipy")),
     "estimators": Floor(
         ("fmviz/estimators/", "fmviz/paths/"),
-        ("engine", "names", "metrics"),
+        ("typography", "engine", "names", "metrics"),
         (*_TABLES, "scipy", "sklearn"),
     ),
     "tables": Floor(

@@ -38,7 +38,7 @@ def waterfall(
         The title of the axis.
     """
     every = [*labels, start]
-    shown = [_short(label, 46) for label in every]
+    shown = [short(label, 46) for label in every]
     # Equal labels would share one bar.
     shown = [text + "\N{ZERO WIDTH SPACE}" * shown[:at].count(text) for at, text in enumerate(shown)]
     figure = go.Figure(
@@ -74,7 +74,8 @@ def waterfall(
     return figure
 
 
-def _short(text: str, most: int = 22) -> str:
+def short(text: str, most: int) -> str:
+    """Return the beginning of a text of others, escaped."""
     return literal(text if len(text) <= most else text[: most - 1] + "…")
 
 
@@ -116,7 +117,7 @@ def two_rows(
     heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if thresholded else {}
     figure = make_subplots(rows=1 + thresholded, cols=1, shared_xaxes=not by_norm, **heights)
     top = float(np.abs(values).max(initial=0.0)) or 1.0
-    labels = [_short(name, 18) for name in names]
+    labels = [short(name, 18) for name in names]
     if labels[0] == labels[1]:
         labels[1] += " "
     written = np.array([["0" if v == 0 else typeset(v, ".2g") for v in row] for row in values])

@@ -249,7 +249,7 @@ def _clicked(settings: Settings, key: str) -> None:
 
 
 def _point(values: np.ndarray) -> str:
-    return "(" + ", ".join("0" if v == 0 else typeset(v, ".3g") for v in values) + ")"
+    return "(" + ", ".join("0" if v == 0 else typeset(v) for v in values) + ")"
 
 
 def _numbers(

@@ -21,7 +21,7 @@ from fmviz.lab.values import to_query
 from fmviz.metrics import COLUMNS
 from fmviz.metrics import listed as metrics_of
 from fmviz.report import of_stored
-from fmviz.typography import counted, typeset
+from fmviz.typography import cell, counted
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
@@ -132,7 +132,7 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
     shown = ["run", "dataset", "status", "spark", "objective", "interactions", "metric", "when", "features"]
     shown += ["regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
     event = st.dataframe(
-        frame[shown].style.format(typeset, subset=["objective", "lambda_sparse", "lambda_p"], na_rep="–"),
+        frame[shown].style.format(cell, subset=["objective", "lambda_sparse", "lambda_p"], na_rep="–"),
         hide_index=True,
         selection_mode="multi-row",
         on_select="rerun",

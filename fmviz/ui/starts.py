@@ -65,12 +65,9 @@ def _threshold(experiment: Experiment) -> str | None:
         return None
     low, high = bound
     if experiment.model.multi_output:
-        return f"No basis remains from $\\lambda = {typeset(low, '.3g')}$ on."
+        return f"No basis remains from $\\lambda = {typeset(low)}$ on."
     if high == 0.0:
         return "No interaction remains at any $\\lambda$: lower $\\lambda_p$."
     if high <= 1.001 * low:
-        return f"No interaction remains from $\\lambda = {typeset(low, '.3g')}$ on."
-    return (
-        f"No interaction remains from a $\\lambda$ between {typeset(low, '.3g')} and "
-        f"{typeset(high, '.3g')} on."
-    )
+        return f"No interaction remains from $\\lambda = {typeset(low)}$ on."
+    return f"No interaction remains from a $\\lambda$ between {typeset(low)} and {typeset(high)} on."

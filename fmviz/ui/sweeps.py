@@ -206,8 +206,8 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     spread = "" if math.isnan(first["std"]) else f" ± {typeset(first['std'], '.2g')}"
     st.markdown(
         f"**Best{' so far' if view.state.active else ''}: {plain(first['method'])} at "
-        f"λ = {typeset(first['lambda_sparse'], '.3g')}.** {judged.label} "
-        f"{typeset(first['mean'], '.3g')}{spread}, {first['interactions']:,.0f} interactions; means over "
+        f"λ = {typeset(first['lambda_sparse'])}.** {judged.label} "
+        f"{typeset(first['mean'])}{spread}, {first['interactions']:,.0f} interactions; means over "
         f"{counted(first['fits'], 'seed')}."
     )
     if not view.state.active:

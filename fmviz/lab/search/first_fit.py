@@ -21,7 +21,7 @@ from fmviz.lab.store.recorder import Recorder
 from fmviz.paths.validation import Trial
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.target import Target
-from fmviz.typography import cell
+from fmviz.typography import cell, typeset
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def first_fit(
             return
         strength, words = probe.experiment.lambda_sparse, f"{search.get('message', '')} {probe.message}"
         if probe.status == "nearest":
-            words += f" Taken is λ = {strength:.6g} with {probe.used_interactions:,}."
+            words += f" Taken is λ = {typeset(strength, '.6g')} with {probe.used_interactions:,}."
         search |= {"wanted": interactions, "message": words.strip()}
         search |= {"status": "found" if probe.status == "found" else "not reachable", "fits": len(probes)}
         run = replace(with_settings(run, {"lambda_sparse": strength}), begin=prepared.begin)

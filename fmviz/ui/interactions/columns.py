@@ -12,6 +12,7 @@ from fmviz.ui.charts import chart
 from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, read_samples
+from fmviz.ui.interactions.pairs import LINE, LONG, TALL
 from fmviz.ui.settings.state import Settings, Whole
 
 TABLE = (Whole("pair", help="The column whose curve, or the two whose surface is shown, by their numbers."),)
@@ -83,6 +84,7 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
 def _ranking(settings: Settings, by: ByColumns) -> None:
     effects, every, counted = by.effects, by.effects.ranked, by.counted
     table = every[["name", "size", "sentence"]]
+    row = TALL if table["sentence"].str.len().max() > LONG or table["name"].str.len().max() > 30 else LINE
     small = [place >= 0 and not counted[place] for place in every["place"]]
 
     def picked() -> None:
@@ -96,7 +98,8 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
         hide_index=True,
         on_select=picked,
         selection_mode="single-row",
-        height=35 * (min(8, len(table)) + 1) + 3,
+        row_height=row,
+        height=row * min(8, len(table)) + 38,
         column_config={
             "name": st.column_config.TextColumn("Column, or pair of columns", width=220),
             "size": st.column_config.ProgressColumn(

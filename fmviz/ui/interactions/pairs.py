@@ -90,7 +90,7 @@ def _table(name: str, _reading: Opened, _ranking: Ranking) -> pd.DataFrame:
 
 
 # Sentences longer than their column wrap if rows are tall enough.
-_LONG, _LINE, _TALL = 72, 35, 66
+LONG, LINE, TALL = 72, 35, 66
 _COLUMNS = {
     "sentence": "In words",
     "weight": "Weight",
@@ -121,7 +121,7 @@ def _in_words(table: pd.DataFrame, wording: Wording) -> None:
     weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
     table = table.assign(**{name: table[name] * wording.scale for name in weights})
     unit = plain(wording.unit)
-    row = _TALL if table["sentence"].str.len().max() > _LONG else _LINE
+    row = TALL if table["sentence"].str.len().max() > LONG else LINE
     st.dataframe(
         table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],
         key="interactions_pairs",
