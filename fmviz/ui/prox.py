@@ -304,8 +304,7 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                 widgets.certificate_badge(float(study.certificates[at]))
                 entries = counted(study.entries[at], "entry", "entries")
                 st.markdown(f"{entries} of Q, {counted(study.features[at], 'feature')}")
-                for sentence in lab.what_is_special(P, study):
-                    st.caption(sentence)
+                st.caption(lab.sparse_range(P, study))
 
 
 def _curves(studies: list[lab.Study], exponent: int) -> None:

@@ -52,7 +52,7 @@ SENTENCES = (
     "penalty_forms",
     "penalty_words",
     "selects",
-    "what_is_special",
+    "sparse_range",
 )
 SAFE = ("abs", "counted", "in_words", "int", "len", "number", "plain", "plain_label", "round", "typeset")
 OF_TEXT = (
