@@ -144,11 +144,12 @@ class Validation:
         shrinkage = f", λ_p = {typeset(best.lambda_p)}" if best.lambda_p else ""
         least = min(self.trials, key=lambda trial: trial.loss)
         how = "the best" if best is least else "the sparsest within one standard error of the best"
-        edge = " Smaller λ may predict better still: this is the smallest that was tried."
+        at_edge = best.lambda_sparse == min(tried) and best is least
+        edge = " Smaller λ may predict better still: this is the smallest that was tried." if at_edge else ""
         return (
             f"Chosen on rows kept out of training: λ = {typeset(best.lambda_sparse)}{shrinkage} "
             f"and λ_w = {typeset(best.lambda_w)}, {how} of {len(tried)} fits with λ from "
-            f"{typeset(max(tried))} to {typeset(min(tried))}.{edge if best.lambda_sparse == min(tried) and best is least else ''}"
+            f"{typeset(max(tried))} to {typeset(min(tried))}.{edge}"
         )
 
     @property

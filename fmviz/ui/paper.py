@@ -168,14 +168,6 @@ def _when(kept: Kept) -> str:
     return time.strftime("%Y-%m-%d" if kept.shipped else "%Y-%m-%d %H:%M", time.localtime(kept.created))
 
 
-def _finished_parts(artefact: Artefact, budget: str) -> int:
-    """Return how many parts an unfinished run has finished."""
-    # A store that cannot be read is reported at the top of the page.
-    with suppress(StoreError, sqlite3.Error):
-        return unfinished(artefact, budget, store())
-    return 0
-
-
 # ----------------------------------------------------------------------------------------------- reproduction
 
 
@@ -187,7 +179,10 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     tasks = manager()
     task = tasks.get(key)
     active = task is not None and task.state.active
-    parts = 0 if active else _finished_parts(artefact, budget)
+    parts = 0
+    # A store that cannot be read is reported at the top of the page.
+    with suppress(StoreError, sqlite3.Error):
+        parts = 0 if active else unfinished(artefact, budget, store())
     start: Any = partial(tasks.submit, key, partial(run_and_keep, artefact, budget, store), most=1)
     with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
         st.button(

@@ -20,7 +20,7 @@ from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
 from fmviz.metrics import COLUMNS
 from fmviz.metrics import listed as metrics_of
-from fmviz.report import of_stored
+from fmviz.report import html, of_stored
 from fmviz.typography import cell, counted
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
@@ -255,14 +255,8 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
             data={name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
-        widgets.save_page("runs_report", partial(_page, run, runs, source), f"run-{run.id}")
+        widgets.save_page("runs_report", lambda: html(of_stored(run, runs, source)), f"run-{run.id}")
         widgets.python_block(source)
-
-
-def _page(run: StoredRun, runs: RunStore, source: str) -> str:
-    from fmviz.report import html
-
-    return html(of_stored(run, runs, source))
 
 
 def _empty(settings: Settings) -> None:

@@ -33,8 +33,9 @@ TABLE = (
 )
 
 
-def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
+def draw(settings: Settings, reading: Opened) -> None:
     """Draw the part, with intervals where there are samples."""
+    average = _choose_samples(settings, reading)
     if reading.pairs is None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
         return
@@ -171,7 +172,7 @@ SAMPLES = (
 )
 
 
-def choose_samples(settings: Settings, reading: Opened) -> Average | None:
+def _choose_samples(settings: Settings, reading: Opened) -> Average | None:
     """Draw the switch for samples and their progress; return the average once they are drawn."""
     if reading.pairs is None or reading.model.why_no_threshold() is not None:
         return None

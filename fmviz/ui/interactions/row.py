@@ -13,6 +13,7 @@ from fmviz.figures import interactions as figures
 from fmviz.lab.interpretation.attributes import NONE, Attribute
 from fmviz.lab.interpretation.decomposition import KINDS, Decomposition, decompose, words_of
 from fmviz.lab.runner import split
+from fmviz.typography import typeset
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain, plain_label
@@ -223,13 +224,13 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
         return None if now is None else f"{new - old:+.4g}"
 
     if wording.binary:
-        truth = (dataset.class_labels or ("-1", "+1"))[int(y > 0)]
+        label = (dataset.class_labels or ("-1", "+1"))[int(y > 0)]
         if reading.full_dataset.task in ("class", "ordinal"):
-            truth = (reading.full_dataset.class_labels or ())[int(reading.full_dataset.y[place])]
+            label = (reading.full_dataset.class_labels or ())[int(reading.full_dataset.y[place])]
         cells.append(
             (
                 wording.what[:1].upper() + wording.what[1:],
-                f"{shown.predicted:.4g}",
+                typeset(shown.predicted, ".4g"),
                 delta(shown.predicted, before.predicted),
                 "f(x). Above 0 the prediction is this class.",
             )
@@ -244,19 +245,18 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
                     "1/(1 + e^(−f)).",
                 )
             )
-        cells.append(("In the data", truth, None, f"The row's {dataset.target_name}."))
+        cells.append(("In the data", label, None, f"The row's {dataset.target_name}."))
     else:
         value, was = wording.prediction(shown.predicted), wording.prediction(before.predicted)
-        cells.append(("Prediction", f"{value:.5g}", delta(value, was), dataset.target_name))
-        cells.append(("In the data", f"{wording.prediction(y):.5g}", None, dataset.target_name))
-        if now is None:
-            cells.append(
-                ("Error", f"{value - wording.prediction(y):+.4g}", None, "The prediction minus the data.")
-            )
+        truth, words = wording.prediction(y), "The prediction minus the data."
+        cells = [
+            ("Prediction", typeset(value, ".5g"), delta(value, was), dataset.target_name),
+            ("In the data", typeset(truth, ".5g"), None, dataset.target_name),
+            *([("Error", typeset(value - truth, "+.4g"), None, words)] if now is None else []),
+        ]
     with st.container(horizontal=True, gap="medium", key="interactions_prediction"):
-        for label, text, change, words in cells:
-            what, help_text = plain(label), plain(words)
-            st.metric(what, text, delta=change, delta_color="off", help=help_text, width="content")
+        for what, text, change, words in cells:
+            st.metric(plain(what), text, delta=change, delta_color="off", help=plain(words), width="content")
     if wording.binary and not wording.log_odds:
         st.caption(wording.why_no_probability())
 
