@@ -114,8 +114,7 @@ def render() -> None:
             for column, (name, label) in zip(st.columns(4), labels.items(), strict=True):
                 widgets.param(settings, name, label, place=column)
             widgets.param(settings, "starts", "Start", labels=START_LABELS)
-            base = _base(settings)
-            draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
+            draw_thresholds(*(replace(_base(settings), regularizer=name) for name in settings["penalties"]))
         if plan is None:
             st.error(plain(trouble), icon=":material/block:")
         else:

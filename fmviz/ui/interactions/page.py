@@ -142,11 +142,10 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         format_func=_VIEWS.__getitem__,
         required=True,
     )
-    matrix = partial(columns.draw_matrix, settings) if reading.by_columns else pairs.draw_matrix
     draw = {
         "attributes": partial(columns.draw, settings),
         "pairs": partial(pairs.draw, settings),
-        "matrix": matrix,
+        "matrix": partial(columns.draw_matrix, settings) if reading.by_columns else pairs.draw_matrix,
         "row": partial(row.draw, settings),
         "suspects": _draw_suspects,
     }
