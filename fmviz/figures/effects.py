@@ -103,7 +103,9 @@ def curves_of_words(curves: pd.DataFrame, name: str, word: str, unit: str) -> go
         )
     finish(figure, 360, 12)
     figure.update_layout(legend_title_text=literal(word))
-    figure.update_xaxes(title_text=literal(name), range=[curves.index.min(), curves.index.max()])
+    figure.update_xaxes(
+        title_text=literal(name), range=[curves.index.min(), curves.index.max()], tickformat="~g"
+    )
     figure.update_yaxes(title_text=literal(unit), zeroline=True, zerolinecolor=palette.NEUTRAL)
     return figure
 

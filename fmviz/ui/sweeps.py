@@ -218,9 +218,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
                 label="Compare the methods, each at its best",
                 help=f"By the mean of {judged.label} over the seeds.",
             )
-    forms = {name: partial(typeset, form=form) for name, form in _FORMS.items()}
     st.dataframe(
-        means[["method", *_FORMS, "fits"]].style.format(forms, na_rep="–"),
+        means[["method", *_FORMS, "fits"]].style.format(
+            {name: partial(typeset, form=form) for name, form in _FORMS.items()}, na_rep="–"
+        ),
         hide_index=True,
         key="sweeps_table",
         height=35 * (min(len(means), 6) + 1) + 3,

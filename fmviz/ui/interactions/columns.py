@@ -12,7 +12,6 @@ from fmviz.ui.charts import chart
 from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, read_samples
-from fmviz.ui.interactions.pairs import LINE, LONG, TALL
 from fmviz.ui.settings.state import Settings, Whole
 
 TABLE = (Whole("pair", help="The column whose curve, or the two whose surface is shown, by their numbers."),)
@@ -84,7 +83,8 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
 def _ranking(settings: Settings, by: ByColumns) -> None:
     effects, every, counted = by.effects, by.effects.ranked, by.counted
     table = every[["name", "size", "sentence"]]
-    row = TALL if table["sentence"].str.len().max() > LONG or table["name"].str.len().max() > 30 else LINE
+    # Of three lines where one of them wraps.
+    row = 66 if table["sentence"].str.len().max() > 90 or table["name"].str.len().max() > 30 else 35
     small = [place >= 0 and not counted[place] for place in every["place"]]
 
     def picked() -> None:
@@ -99,9 +99,9 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
         on_select=picked,
         selection_mode="single-row",
         row_height=row,
-        height=row * min(8, len(table)) + 38,
+        height=min(row * len(table), 400) + 38,
         column_config={
-            "name": st.column_config.TextColumn("Column, or pair of columns", width=220),
+            "name": st.column_config.TextColumn("Column, or pair of columns", width=200),
             "size": st.column_config.ProgressColumn(
                 "Typical size",
                 format="%.3g",

@@ -20,6 +20,16 @@ from fmviz.ui.escape import plain, plain_label
 from fmviz.ui.interactions.opened import Opened
 from fmviz.ui.settings.state import Settings, Text
 
+# Beside each other where there is room.
+_STYLE = """<style>
+.st-key-interactions_one_row:has(> :nth-child(2)) {
+  display: grid; align-items: start; gap: 1rem; grid-template-columns: minmax(0, 1fr) minmax(0, 2.4fr)
+}
+@media (max-width: 1000px) {
+  .st-key-interactions_one_row:has(> :nth-child(2)) {grid-template-columns: minmax(0, 1fr)}
+  .st-key-interactions_one_row > :first-child:not(:last-child) {order: 1}
+}
+</style>"""
 _BARS = 14
 _CONTROLS = 12
 TABLE = (
@@ -53,12 +63,12 @@ def draw(settings: Settings, reading: Opened) -> None:
             icon=":material/trending_up:",
         )
         now, changed = before, x
-    right = st.container()
+    st.html(_STYLE)
+    box = st.container(key="interactions_one_row")
     if settings.shows("change", "What if"):
-        left, right = st.columns([1, 2.4], gap="medium")
-        with left:
+        with box.container():
             _controls(settings, reading, x, changes, now)
-    with right:
+    with box.container():
         _numbers(reading, place, before, now if changes else None)
         names = reading.dataset.feature_names
         by_columns = now
