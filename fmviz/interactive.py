@@ -31,7 +31,7 @@ from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
 from fmviz.lab.store.table import title_of_settings
 from fmviz.paths import PathPoint
-from fmviz.report import UNION, USED, Outcome, html, learned, page, picture_of
+from fmviz.report import UNION, USED, Outcome, html, learned, listed_settings, page, picture_of
 from fmviz.stage import module
 from fmviz.stage.pictures import MOST_FRAMES, Picture, chart_of, rounded
 
@@ -277,7 +277,7 @@ def _page(x: Any) -> str:
         ],
         [picture],
         tables=tables,
-        settings=settings,
+        settings=listed_settings(settings),
     )
 
 

@@ -41,7 +41,6 @@ from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_run
-from fmviz.lab.typography import cell, counted, with_minus
 from fmviz.lab.uploads import is_upload, library
 from fmviz.metrics import in_units
 from fmviz.stage import CodesFrame, FactorFrame, Panel, encode_codes, module
@@ -55,6 +54,7 @@ from fmviz.stage.pictures import (
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.scaling import Scaling
 from fmviz.tables.source import Source
+from fmviz.typography import cell, counted, typeset
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
@@ -270,10 +270,10 @@ def html(outcome: Outcome) -> str:
     last = outcome.history[-1] if outcome.history else {}
     cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
-    penalty, solver = (label_of(name, getattr(experiment, name)) for name in ("regularizer", "solver"))
+    penalty, solver = cell(experiment.regularizer), cell(experiment.solver)
     # Those of the last epoch.
     strengths = ", ".join(
-        f"{name_of(name)} = {value:g}" for name, value in experiment.strengths(outcome.epoch - 1).items()
+        f"{name_of(name)} = {cell(value)}" for name, value in experiment.strengths(outcome.epoch - 1).items()
     )
     return page(
         outcome.title,
@@ -311,8 +311,9 @@ def _units(dataset: Dataset | None) -> str:
     scaling, unit = dataset.target_scaling, dataset.unit[1]
     assert isinstance(scaling, Scaling), "only one number has a unit"
     return (
-        f"The target is fitted as ({unit} {'+' if scaling.mean < 0 else '−'} {abs(scaling.mean):.6g})"
-        f"/{scaling.scale:.6g}; the objective is of this, errors, weights and effects are in {unit}."
+        f"The target is fitted as ({unit} {'+' if scaling.mean < 0 else '−'} "
+        f"{typeset(abs(scaling.mean), '.6g')})/{typeset(scaling.scale, '.6g')}; the objective is of this, "
+        f"errors, weights and effects are in {unit}."
     )
 
 
@@ -532,7 +533,7 @@ def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> d
             (
                 name,
                 [
-                    ("", "") if math.isnan(v) else (with_minus(f"{v:+.{digits}f}"), shade(v / top))
+                    ("", "") if math.isnan(v) else (typeset(v, f"+.{digits}f"), shade(v / top))
                     for v in own.tolist()
                 ],
             )

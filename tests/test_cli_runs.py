@@ -150,7 +150,7 @@ def test_tables_are_aligned():
     assert text_table(rows).splitlines() == [
         "a             n",
         "λ 1           5",
-        "xyz  1.2346e+06",
+        "xyz  1.2346·10⁶",
         "–             –",
     ]
     assert bar(1, 4, 8) == "[##......] 1/4"

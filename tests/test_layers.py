@@ -31,7 +31,8 @@ class Floor:
 
 _TABLES = ("numpy", "pandas")
 FLOORS: dict[str, Floor] = {
-    "engine": Floor(("fmviz/engine/",), libraries=("numba", "numpy", "scipy")),
+    "typography": Floor(("fmviz/typography.py",)),
+    "engine": Floor(("fmviz/engine/",), ("typography",), libraries=("numba", "numpy", "scipy")),
     # What there is, by name, and the operators of matrices.
     "names": Floor(("fmviz/choices.py", "fmviz/operators.py"), ("engine",), ("numpy",)),
     # What is imported by ``import fmviz`` itself; the rest of its names come when they are asked for.
@@ -39,7 +40,7 @@ FLOORS: dict[str, Floor] = {
     "metrics": Floor(("fmviz/metrics/",), ("engine",), ("numpy", "scipy")),
     "estimators": Floor(
         ("fmviz/estimators/", "fmviz/paths/"),
-        ("engine", "names", "metrics"),
+        ("typography", "engine", "names", "metrics"),
         (*_TABLES, "scipy", "sklearn"),
     ),
     "tables": Floor(
@@ -50,7 +51,7 @@ FLOORS: dict[str, Floor] = {
     "lab": Floor(
         ("fmviz/lab/",),
         # Of the package the version alone.
-        ("engine", "names", "metrics", "estimators", "tables", "package"),
+        ("typography", "engine", "names", "metrics", "estimators", "tables", "package"),
         (
             *(*_TABLES, "distributed", "jinja2", "joblib", "numba", "platformdirs"),
             *("pyarrow", "scipy", "sklearn", "threadpoolctl"),
@@ -58,12 +59,12 @@ FLOORS: dict[str, Floor] = {
     ),
     # The public names of what lab has; nothing of ours needs them.
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
-    "figures": Floor(("fmviz/figures/",), ("metrics",), (*_TABLES, "plotly", "scipy")),
+    "figures": Floor(("fmviz/figures/",), ("typography", "metrics"), (*_TABLES, "plotly", "scipy")),
     # What the browser draws, and its scripts.
     "stage": Floor(("fmviz/stage/",), ("figures",), ("numpy",)),
     "report": Floor(
         ("fmviz/report.py",),
-        ("engine", "metrics", "tables", "lab", "figures", "stage"),
+        ("typography", "engine", "metrics", "tables", "lab", "figures", "stage"),
         (*_TABLES, "jinja2", "markupsafe"),
     ),
     "plot": Floor(
@@ -78,12 +79,18 @@ FLOORS: dict[str, Floor] = {
     ),
     "cli": Floor(
         ("fmviz/cli/", "fmviz/__main__.py"),
-        ("engine", "names", "metrics", "package", "estimators", "tables", "lab", "figures", "report"),
+        (
+            *("typography", "engine", "names", "metrics", "package", "estimators"),
+            *("tables", "lab", "figures", "report"),
+        ),
         _TABLES,
     ),
     "ui": Floor(
         ("fmviz/ui/",),
-        ("engine", "names", "metrics", "estimators", "tables", "lab", "figures", "stage", "report", "plot"),
+        (
+            *("typography", "engine", "names", "metrics", "estimators"),
+            *("tables", "lab", "figures", "stage", "report", "plot"),
+        ),
         (*_TABLES, "plotly", "starlette", "streamlit"),
     ),
     "entry": Floor(("app.py", "pages/"), ("ui",), ("streamlit",)),
@@ -185,7 +192,7 @@ def test_modules_are_imported_by_name_alone():
 # ------------------------------------------------------------------------------------------- rooms of the lab
 
 ROOMS = (
-    *("values", "typography", "failure", "files", "quotas", "confined", "contamination"),
+    *("values", "failure", "files", "quotas", "confined", "contamination"),
     *("datasets", "untrusted", "uploads", "catalog", "experiment", "runs", "runner", "store", "saved_model"),
     *("background", "interpretation", "search", "importing", "operators", "lessons", "papers"),
 )

@@ -177,7 +177,7 @@ def test_runs_and_snapshots_have_a_table(stored):
         "&lt;b&gt;mine&lt;/b&gt;",
         "flights",
         "rank 3",
-        "TI; λ = 1e-05",
+        "TI; λ = 10⁻⁵",
         "Stopped at the limit of 5 epochs",
     ):
         assert words in shown

@@ -35,6 +35,7 @@ from fmviz.report import SHOWN_PAIRS, Outcome, html, of_stored
 from fmviz.stage import FactorFrame, Panel, module
 from fmviz.stage.pictures import Picture
 from fmviz.tables.scaling import Scaling
+from fmviz.typography import cell
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "validation": 0.2}
 HOSTILE = (
@@ -207,7 +208,7 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     assert f"The strongest pair. {table['sentence'][0]}" in text
     assert all(f"<td>{words}</td>" in page for words in table["sentence"])
     for weight in ranked.weight:
-        assert f"<td class=n>{50 * weight:.5g}</td>" in page
+        assert f"<td class=n>{cell(50 * weight)}</td>" in page
     w = view.parameters.w[np.argmax(np.abs(view.parameters.w))]
     assert f"<td class=n>{50 * w:.5g}</td>" in page
     assert f"Bias {200 + 50 * view.parameters.intercept:.5g}." in text

@@ -15,11 +15,11 @@ from fmviz.figures.tabular import defused
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
-from fmviz.lab.typography import cell
 from fmviz.lab.values import plain
 from fmviz.metrics import COLUMNS, in_units
 from fmviz.report import Outcome, file_notes
 from fmviz.report import html as page
+from fmviz.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.cli.fit import Fit

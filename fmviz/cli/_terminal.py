@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
-from fmviz.lab.typography import cell
+from fmviz.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore

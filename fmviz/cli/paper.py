@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import STORE, Progress, declare, open_store, text_table, to_stderr
-from fmviz.lab.typography import cell
+from fmviz.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.papers import Artefact, Result

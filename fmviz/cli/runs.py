@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import STORE, declare, open_store, print_json, text_table, to_stderr
-from fmviz.lab.typography import counted
+from fmviz.typography import counted
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun

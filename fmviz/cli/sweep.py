@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import STORE, Progress, bar, declare, open_store, print_json, text_table, to_stderr
-from fmviz.lab.typography import cell, counted, duration
+from fmviz.typography import cell, counted, duration
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan

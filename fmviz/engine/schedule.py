@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..typography import typeset
 from .errors import finite_number, one_of, whole_number
 
 __all__ = ["STRENGTHS", "Change", "Schedule", "changes_of", "strengths_in_words"]
@@ -17,7 +18,7 @@ STRENGTHS = ("lambda_sparse", "lambda_p", "lambda_w")
 
 def strengths_in_words(values: Mapping[str, Any]) -> str:
     """Return strengths, of several outputs one for each, with their symbols."""
-    numbers = {name: " ".join(f"{value:.3g}" for value in np.ravel(values[name])) for name in STRENGTHS}
+    numbers = {name: " ".join(typeset(value) for value in np.ravel(values[name])) for name in STRENGTHS}
     return "λ = {lambda_sparse}, λ_p = {lambda_p}, λ_w = {lambda_w}".format(**numbers)
 
 

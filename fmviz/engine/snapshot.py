@@ -8,6 +8,7 @@ from enum import StrEnum
 from html import escape
 from typing import Any
 
+from ..typography import typeset
 from .parameters import Parameters
 
 
@@ -129,7 +130,7 @@ class Snapshot:
             "Objective": f"{self.objective:.6g}",
             "Used": f"{self.used_interactions:,} interactions of {self.used_features:,} features",
             **{name.replace("_", " ").capitalize(): f"{value:.4g}" for name, value in self.metrics.items()},
-            "Certificate": f"{self.certificate:.2g}",
+            "Certificate": typeset(self.certificate, ".2g"),
             "Status": "" if self.status is None else self.status.message,
         }
 

@@ -8,6 +8,7 @@ from math import floor, log10
 
 import numpy as np
 
+from ..typography import superscript, typeset
 from .design import Design
 from .errors import finite_number, whole_number
 from .parameters import Parameters
@@ -23,7 +24,6 @@ _ROUNDING = 1e-6
 _DOUBTFUL = 100.0
 # Ratio of the sizes of columns of X that is reported as the likely cause.
 _UNEQUAL = 100.0
-_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -104,8 +104,8 @@ def finished(
     if change <= budget.tol and budget.tol > 0:
         return Status(
             Reason.CONVERGED,
-            f"Converged after {epochs_in_words(epoch)}: no parameter changed by more than {budget.tol:g} "
-            "of the largest one.",
+            f"Converged after {epochs_in_words(epoch)}: no parameter changed by more than "
+            f"{typeset(budget.tol, 'g')} of the largest one.",
         )
     if epoch >= budget.epochs:
         return Status(
@@ -193,7 +193,7 @@ def _unequal_columns(problem: Problem) -> str | None:
     sizes = np.sqrt(second_moments(problem)[counts > 0] / counts[counts > 0])
     if problem.model.certificate != "stationarity" or not sizes.size or sizes.max() < _UNEQUAL * sizes.min():
         return None
-    power = str(floor(log10(sizes.max() / sizes.min()))).translate(_SUPERSCRIPT)
+    power = superscript(floor(log10(sizes.max() / sizes.min())))
     return f"the columns of X differ in size by 10{power}: scale them"
 
 

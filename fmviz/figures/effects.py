@@ -9,10 +9,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.interactions import NEGATIVE, POSITIVE
+from fmviz.figures.interactions import NEGATIVE, POSITIVE, short
 from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE, finish
 
+# So many words are written beneath bars.
+_MOST_WORDS = 16
 _BAND = "rgba(63,136,197,0.18)"
 
 
@@ -75,10 +77,15 @@ def main_effect(curve: pd.DataFrame, labels: Sequence[str] | None, name: str, un
             hovertemplate="%{x}: %{y:+.3g}, %{customdata:,} rows<extra></extra>",
             showlegend=False,
         )
-        figure.update_xaxes(type="category")
+        shown = labels[:: -(-len(labels) // _MOST_WORDS)]
+        figure.update_xaxes(
+            type="category",
+            tickvals=[literal(word) for word in shown],
+            ticktext=[short(word, 16) for word in shown],
+        )
     finish(figure, 230, 12, showlegend=False)
-    figure.update_xaxes(title_text=literal(name))
-    figure.update_yaxes(title_text=literal(unit), zeroline=True, zerolinecolor=palette.NEUTRAL)
+    figure.update_xaxes(title_text=short(name, 36))
+    figure.update_yaxes(title_text=short(unit, 30), zeroline=True, zerolinecolor=palette.NEUTRAL)
     return figure
 
 
@@ -96,7 +103,9 @@ def curves_of_words(curves: pd.DataFrame, name: str, word: str, unit: str) -> go
         )
     finish(figure, 360, 12)
     figure.update_layout(legend_title_text=literal(word))
-    figure.update_xaxes(title_text=literal(name), range=[curves.index.min(), curves.index.max()])
+    figure.update_xaxes(
+        title_text=literal(name), range=[curves.index.min(), curves.index.max()], tickformat="~g"
+    )
     figure.update_yaxes(title_text=literal(unit), zeroline=True, zerolinecolor=palette.NEUTRAL)
     return figure
 

@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from fmviz.figures import palette
 from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE, ORANGE, finish
+from fmviz.typography import typeset
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
 """The colours of what raises and of what lowers, those of the heatmaps."""
@@ -37,7 +38,7 @@ def waterfall(
         The title of the axis.
     """
     every = [*labels, start]
-    shown = [_short(label, 46) for label in every]
+    shown = [short(label, 46) for label in every]
     # Equal labels would share one bar.
     shown = [text + "\N{ZERO WIDTH SPACE}" * shown[:at].count(text) for at, text in enumerate(shown)]
     figure = go.Figure(
@@ -46,11 +47,12 @@ def waterfall(
             y=shown,
             x=[*values, total],
             measure=["absolute", *["relative"] * (len(values) - 1), "total"],
-            text=[f"{value:+.4g}" for value in values] + [f"{total:.5g}"],
+            text=[typeset(value, "+.4g") for value in values] + [typeset(total, ".5g")],
             textposition="outside",
             cliponaxis=False,
             hovertext=[
-                f"{literal(label)}: {value:.6g}" for label, value in zip(every, [*values, total], strict=True)
+                f"{literal(label)}: {typeset(value, '.6g')}"
+                for label, value in zip(every, [*values, total], strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
             increasing={"marker": {"color": POSITIVE}},
@@ -72,7 +74,8 @@ def waterfall(
     return figure
 
 
-def _short(text: str, most: int = 22) -> str:
+def short(text: str, most: int) -> str:
+    """Return the beginning of a text of others, escaped."""
     return literal(text if len(text) <= most else text[: most - 1] + "…")
 
 
@@ -114,10 +117,10 @@ def two_rows(
     heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if thresholded else {}
     figure = make_subplots(rows=1 + thresholded, cols=1, shared_xaxes=not by_norm, **heights)
     top = float(np.abs(values).max(initial=0.0)) or 1.0
-    labels = [_short(name, 18) for name in names]
+    labels = [short(name, 18) for name in names]
     if labels[0] == labels[1]:
         labels[1] += " "
-    written = np.array([["0" if v == 0 else f"{v:.2g}" for v in row] for row in values])
+    written = np.array([["0" if v == 0 else typeset(v, ".2g") for v in row] for row in values])
     common = {"x": columns, "y": labels, "xgap": 2, "ygap": 4, "showscale": False}
     figure.add_trace(
         go.Heatmap(

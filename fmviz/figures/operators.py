@@ -10,15 +10,10 @@ import plotly.graph_objects as go
 
 from fmviz.figures.palette import NEUTRAL
 from fmviz.figures.training import DASHES, SYMBOLS, finish
+from fmviz.typography import superscript
 
 Curve: TypeAlias = tuple[str, str, np.ndarray, int]
 """A line: its label and colour, a count for each λ, and which reading of its regularizer it is."""
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def superscript(number: int) -> str:
-    """Return a whole number in superscript digits."""
-    return str(number).translate(_SUPERSCRIPT)
 
 
 def power(exponent: int) -> str:

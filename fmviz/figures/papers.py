@@ -16,10 +16,11 @@ from plotly.subplots import make_subplots
 
 from fmviz.figures.operators import power
 from fmviz.figures.palette import NEUTRAL, method_colors
+from fmviz.figures.training import SYMBOLS
+from fmviz.typography import in_powers
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 _HEIGHT = 330
 _LEVEL = {"color": NEUTRAL, "dash": "dash"}
 
@@ -39,7 +40,7 @@ def _means(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
 
 
 def _subplots(down: int, across: int, titles: Sequence[str], **layout: Any) -> go.Figure:
-    figure = make_subplots(down, across, subplot_titles=titles, **layout)
+    figure = make_subplots(down, across, subplot_titles=list(map(in_powers, titles)), **layout)
     figure.update_annotations(font_size=12)
     return figure.update_layout(margin={"l": 8, "r": 8, "t": 40, "b": 8})
 
@@ -53,7 +54,7 @@ class _Panels:
         self.figure = _subplots(
             down,
             across,
-            [str(title) for title in titles] or [""],
+            [*map(str, titles)] or [""],
             horizontal_spacing=0.3 / (across + 2),
             vertical_spacing=0.28 / down,
         )
@@ -63,7 +64,7 @@ class _Panels:
             title: {"row": i // across + 1, "col": i % across + 1} for i, title in enumerate(titles)
         }
         self.colors = method_colors(methods)
-        self.symbols = {method: _SYMBOLS[i % len(_SYMBOLS)] for i, method in enumerate(methods)}
+        self.symbols = {method: SYMBOLS[i % len(SYMBOLS)] for i, method in enumerate(methods)}
         self._named: set[str] = set()
 
     def parts(
@@ -112,26 +113,27 @@ def descent(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
         for _, run in part.groupby("seed", sort=False):
             shown = run[run["seconds"] > 0]
             epochs, hover = shown[["epoch"]].values.tolist(), "epoch %{customdata[0]}: %{y:.4g}"
-            panels.add(
-                title, method, shown["seconds"], shown["objective"], hover, customdata=epochs, mode="lines"
-            )
+            # Some markers are enough to tell the lines apart.
+            marker = {"symbol": panels.symbols[method], "size": 7, "maxdisplayed": 6}
+            style = {"customdata": epochs, "mode": "lines+markers", "marker": marker}
+            panels.add(title, method, shown["seconds"], shown["objective"], hover, **style)
     panels.figure.update_xaxes(type="log")
     # On a logarithmic axis 2 and 5 alone are named between the powers of ten.
-    panels.figure.update_yaxes(type="log", dtick="D2")
+    panels.figure.update_yaxes(type="log", dtick="D2", exponentformat="power")
     return panels.titled(**titles)
 
 
 def sparsity(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     """Draw scores by used interactions: a panel for each ``data``, a line for each ``method``.
 
-    The means of "grid" at each strength are a line, the rows of "table3a" stars, and that of FM in "table3b"
-    a level. The horizontal axis is logarithmic, and what uses nothing stands at 1.
+    The means of "grid" at each strength are a line, the rows of "table3a" large markers, and that of FM in
+    "table3b" a level. The horizontal axis is logarithmic, and what uses nothing stands at 1.
     """
     names = ("data", "method", "used", "score")
     rows = _frame(tables, "grid", *names, "lambda_sparse").dropna(subset=["score"])
     limited = _frame(tables, "table3a", *names).dropna(subset=["score"])
     free = _frame(tables, "table3b", *names).dropna(subset=["score"])
-    # A result of which the fits are not kept has its stars.
+    # A result of which the fits are not kept has the large markers alone.
     known = limited if rows.empty else rows
     panels = _Panels(known["data"].unique(), known["method"].unique(), columns)
 
@@ -145,14 +147,13 @@ def sparsity(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
         for method, symbol in panels.symbols.items():
             line = _where(rows, data=title, method=method).groupby("lambda_sparse")[["used", "score"]].mean()
             add(title, method, line, mode="lines+markers", marker={"symbol": symbol})
-            stars = _where(limited, data=title, method=method)
-            star = {"symbol": "star", "size": 14, "color": panels.colors[method]}
-            add(title, method, stars, mode="markers", marker=star)
+            large = {"symbol": symbol, "size": 14, "color": panels.colors[method]}
+            add(title, method, _where(limited, data=title, method=method), mode="markers", marker=large)
         for level in _where(free, data=title, method="FM")["score"]:
             used = _where(known, data=title)["used"].astype(float)
             ends = pd.DataFrame({"used": [used.min(), used.max()], "score": level})
             add(title, "FM", ends, mode="lines", line=_LEVEL)
-    panels.figure.update_xaxes(type="log")
+    panels.figure.update_xaxes(type="log", nticks=4)
     return panels.titled(**titles)
 
 
@@ -187,7 +188,7 @@ def lines(
             means = means.loc[[0] * len(others)].set_axis(others)
             style = {"mode": "lines", "line": _LEVEL}
         # The later lines are smaller, so that those beneath show around them.
-        size = max(5, 11 - 2 * list(panels.symbols).index(method))
+        size = max(6, 11 - list(panels.symbols).index(method))
         style["marker"] = {"symbol": panels.symbols[method], "size": size}
         panels.add(title, method, means.index, means["mean"], "%{xaxis.title.text} = %{x}: %{y:.4g}", **style)
     powers = ticks == "powers of two"
@@ -198,7 +199,7 @@ def lines(
             names = [f"2<sup>{math.log2(value):.0f}</sup>" if powers else f"{value:,}" for value in at]
             panels.figure.update_xaxes(type="log", tickvals=at, ticktext=names, **place)
         if log is True or (log and log in title):
-            panels.figure.update_yaxes(type="log", dtick=1, **place)
+            panels.figure.update_yaxes(type="log", dtick=1, exponentformat="power", **place)
         if highest and min(here[y]) < 0.0 < max(here[y]):
             panels.figure.update_yaxes(range=[-0.05, 1.1 * max(here[y])], **place)
     return panels.titled(**titles)
@@ -316,10 +317,10 @@ def operators(tables: Tables, *, x_title: str, y_title: str) -> go.Figure:
 def _draw_counts(
     figure: go.Figure, counts: pd.DataFrame, column: str, x_title: str, place: Mapping[str, int]
 ) -> None:
-    for method, color in method_colors(counts["method"].unique()).items():
+    colors = method_colors(counts["method"].unique())
+    for (method, color), symbol in zip(colors.items(), SYMBOLS, strict=False):
         groups = counts[counts["method"] == method].groupby("log2_lambda")[column]
         least, middle, most = groups.min(), groups.median(), groups.max()
-        rows_reading = "rows" in method
         figure.add_scatter(
             x=list(middle.index),
             y=list(middle),
@@ -328,14 +329,13 @@ def _draw_counts(
             name=method,
             legendgroup=method,
             showlegend=place["col"] == 1,
-            line={"color": color, "width": 2, "dash": "dash" if rows_reading else "solid"},
-            marker={"size": 6, "symbol": "square" if rows_reading else "circle"},
+            line={"color": color, "width": 2, "dash": "dash" if "rows" in method else "solid"},
+            marker={"size": 7, "symbol": symbol},
             hovertemplate=f"{method}: %{{y:,}}<extra></extra>",
             **place,
         )
     at, names = zip(*((e, power(e)) for e in sorted(counts["log2_lambda"].unique())[::2]), strict=True)
-    title = {"text": x_title, "standoff": 4}
-    figure.update_xaxes(tickvals=at, ticktext=names, title=title, zeroline=False, **place)
+    figure.update_xaxes(tickvals=at, ticktext=names, title=x_title, zeroline=False, **place)
     figure.update_yaxes(rangemode="tozero", tickformat=",d", **place)
 
 

@@ -1,4 +1,4 @@
-"""Draw a Plotly figure as a thumbnail, a small SVG without text."""
+"""Draw the first panel of a Plotly figure as a thumbnail, a small SVG."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fmviz.figures.palette import NEUTRAL
-from fmviz.figures.training import evenly
+from fmviz.figures.tabular import literal
+from fmviz.figures.training import SYMBOLS, evenly
 
 THUMBNAIL = 300, 120
-_MARGIN = 8
+"""Width and height above the names of the lines."""
+_MARGIN, _ABOVE, _BELOW, _LINE = 8, 18, 20, 15
+_GLYPHS = dict(zip(SYMBOLS, "●■◆▲✚✖★⬢⬟", strict=True))
+# In pixels, and so many letters fit into a line.
+_LETTER, _MOST = 6.2, 54
 
 
 def thumbnail(figure: go.Figure) -> str:
-    """Return the lines, points and boxes on the first pair of axes, without text.
+    """Return the lines, points and boxes on the first pair of axes, with their names and those of the axes.
 
     Parameters
     ----------
     figure : plotly Figure
-        Of scatter and box traces there; numbers on linear or logarithmic axes, or words.
+        Of scatter and box traces there; numbers on linear or logarithmic axes, or words. A line ends in the
+        marker of its trace.
 
     Returns
     -------
@@ -30,18 +36,28 @@ def thumbnail(figure: go.Figure) -> str:
     width, height = THUMBNAIL
     traces = [t for t in figure.data if (t.xaxis or "x") == "x" and t.type in ("scatter", "box") and len(t.x)]
     across = _places([t.x for t in traces], figure.layout.xaxis, _MARGIN, width - _MARGIN)
-    down = _places([t.y for t in traces], figure.layout.yaxis, height - _MARGIN, _MARGIN)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">']
-    out += [
-        f'<path d="M{_MARGIN} {height * share:g}H{width - _MARGIN}" stroke="{NEUTRAL}33"/>'
-        for share in (0.1, 0.5, 0.9)
+    down = _places([t.y for t in traces], figure.layout.yaxis, height - _BELOW, _ABOVE)
+    titles = [figure.layout.yaxis.title.text, *(note.text for note in figure.layout.annotations[:1])]
+    heading = " · ".join(filter(None, titles))
+    out = [
+        _text(_MARGIN, 10, heading[: _MOST - 1] + "…" if len(heading) > _MOST else heading),
+        _text(width - _MARGIN, height - 6, figure.layout.xaxis.title.text or "", anchor="end"),
     ]
+    out += [
+        f'<path d="M{_MARGIN} {y:g}H{width - _MARGIN}" stroke="{NEUTRAL}33"/>'
+        for y in np.linspace(_ABOVE, height - _BELOW, 3)
+    ]
+    names: dict[str, tuple[str, str]] = {}
     boxes = [t for t in traces if t.type == "box"]
     for trace, xs, ys in zip(traces, across, down, strict=True):
         known = np.isfinite(xs) & np.isfinite(ys)
         points = np.column_stack([xs, ys])[known]
+        color = trace.marker.color or trace.line.color
+        usual = "■" if trace.type == "box" else "–" if trace.mode == "lines" else "●"
+        glyph = _GLYPHS.get(str(trace.marker.symbol).removesuffix("-open"), usual)
+        names.setdefault(str(trace.name), (glyph, color))
         if trace.type == "box":
-            aside, color = 10.0 * (boxes.index(trace) - 0.5 * (len(boxes) - 1)), trace.marker.color
+            aside = 10.0 * (boxes.index(trace) - 0.5 * (len(boxes) - 1))
             for x in dict.fromkeys(xs):
                 low, middle, high = np.quantile(ys[known & (xs == x)], (0.75, 0.5, 0.25))
                 out.append(
@@ -49,13 +65,27 @@ def thumbnail(figure: go.Figure) -> str:
                     f'height="{max(low - high, 1):.1f}" fill="{color}66" stroke="{color}"/>'
                     f'<path d="M{x + aside - 4:.1f} {middle:.1f}h8" stroke="{color}"/>'
                 )
-        elif trace.mode == "markers":
-            circle = f'r="2.5" fill="{trace.marker.color}"/>'
-            out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" {circle}' for x, y in points]
-        elif len(points):
+            continue
+        if len(points) and "lines" in trace.mode:
             path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points[evenly(len(points), 60)])
-            out.append(f'<path d="M{path}" fill="none" stroke="{trace.line.color}" stroke-width="1.5"/>')
-    return "".join([*out, "</svg>"])
+            out.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="1.5"/>')
+        if "markers" in trace.mode:
+            marked = points[-1:] if "lines" in trace.mode else points
+            out += [_text(x, y + 4, glyph, color, "middle") for x, y in marked]
+    x, y = float(_MARGIN), height + _LINE
+    for name, (glyph, color) in names.items():
+        room = _LETTER * (len(name) + 4)
+        if x > _MARGIN and x + room > width:
+            x, y = float(_MARGIN), y + _LINE
+        out.append(_text(x, y, f"{glyph} {name}", color))
+        x += room
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y + _MARGIN}">'
+    return "".join([head, *out, "</svg>"])
+
+
+def _text(x: float, y: float, words: str, color: str = NEUTRAL, anchor: str = "start") -> str:
+    style = f'fill="{color}" text-anchor="{anchor}" font-family="sans-serif" font-size="10.5"'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{literal(words)}</text>'
 
 
 def _places(parts: list[Any], axis: Any, start: float, end: float) -> list[np.ndarray]:

@@ -51,7 +51,7 @@ def csv(figure: go.Figure) -> str:
 
 def _parts(traces: Sequence[Any]) -> Iterator[pd.DataFrame]:
     for number, trace in enumerate(traces):
-        if _given(trace, "opacity") == 0 or trace.visible is False:
+        if getattr(trace, "opacity", None) == 0 or trace.visible is False:
             continue
         columns = _grid(trace) if trace.type in _GRIDS else _points(trace)
         name = trace.name or (f"trace {number + 1}" if len(traces) > 1 else trace.type)
@@ -60,22 +60,14 @@ def _parts(traces: Sequence[Any]) -> Iterator[pd.DataFrame]:
             yield part.assign(trace=name)
 
 
-def _given(trace: Any, name: str) -> Any:
-    """Return a property of a trace, or None where its kind has none of the name."""
-    try:
-        return trace[name]
-    except (KeyError, ValueError):
-        return None
-
-
 def _points(trace: Any) -> dict[str, np.ndarray]:
     columns = {}
     for name in (*_PLACES, "text"):
-        value = _given(trace, name)
+        value = getattr(trace, name, None)
         if value is not None and not isinstance(value, str):
             columns[name] = np.asarray(value)
     for name in ("error_x", "error_y"):
-        if (bars := _given(trace, name)) is not None and bars.array is not None:
+        if (bars := getattr(trace, name, None)) is not None and bars.array is not None:
             columns[name] = np.asarray(bars.array)
     return columns
 
@@ -90,7 +82,7 @@ def _grid(trace: Any) -> dict[str, np.ndarray]:
         columns[name] = place.ravel()
     columns["z"] = z.ravel()
     for name in ("text", "surfacecolor"):
-        if (value := _given(trace, name)) is not None and np.shape(value) == z.shape:
+        if (value := getattr(trace, name, None)) is not None and np.shape(value) == z.shape:
             columns[name] = np.asarray(value).ravel()
     return columns
 

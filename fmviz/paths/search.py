@@ -15,6 +15,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
+from fmviz.typography import typeset
 
 from .path import Order, checked_strengths, iterate_path, path_solver, problem_of, start_and_solver
 
@@ -219,7 +220,7 @@ def _search(
             return
         used = end.used_interactions
         if least <= used <= most:
-            words = f"Found: λ = {strength:.6g} uses {used:,} interactions."
+            words = f"Found: λ = {typeset(strength, '.6g')} uses {used:,} interactions."
             yield Probe(strength, used, low, high, end, "found", words)
             return
         if used > most:
@@ -230,8 +231,9 @@ def _search(
             waiting = []
         d = end.parameters.P.shape[-2]
         lost = _failure(low, high, used, target, waiting, narrowest, d * (d - 1) // 2)
-        words = (
-            lost or f"λ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
+        words = lost or (
+            f"λ = {typeset(strength, '.6g')} uses {used:,} interactions, "
+            f"{'more' if used > most else 'fewer'}."
         )
         yield Probe(strength, used, low, high, end, "not reachable" if lost else "searching", words)
         if lost:

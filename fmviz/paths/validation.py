@@ -18,6 +18,7 @@ from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver, informed_start
 from fmviz.engine.starts.strengths import N_STRENGTHS, References, linear_reference
 from fmviz.engine.starts.zero_threshold import linear_fit
+from fmviz.typography import counted, typeset
 
 from .path import Order, iterate_path, onwards, path_solver
 
@@ -97,10 +98,10 @@ class Trial:
     @property
     def message(self) -> str:
         """The trial in a sentence."""
-        shrinkage = f"λ_p = {self.lambda_p:.3g}, " if self.lambda_p else ""
+        shrinkage = f"λ_p = {typeset(self.lambda_p)}, " if self.lambda_p else ""
         return (
-            f"{shrinkage}λ = {self.lambda_sparse:.3g}: validation loss {self.loss:.5g}, "
-            f"{self.used_interactions:,.0f} interactions."
+            f"{shrinkage}λ = {typeset(self.lambda_sparse)}: validation loss {self.loss:.5g}, "
+            f"{counted(round(self.used_interactions), 'interaction')}."
         )
 
     def record(self) -> dict[str, float]:
@@ -140,14 +141,15 @@ class Validation:
     def message(self) -> str:
         """The choice in a sentence or two."""
         best, tried = self.best, [trial.lambda_sparse for trial in self.trials]
-        shrinkage = f", λ_p = {best.lambda_p:.3g}" if best.lambda_p else ""
+        shrinkage = f", λ_p = {typeset(best.lambda_p)}" if best.lambda_p else ""
         least = min(self.trials, key=lambda trial: trial.loss)
         how = "the best" if best is least else "the sparsest within one standard error of the best"
-        edge = " Smaller λ may predict better still: this is the smallest that was tried."
+        at_edge = best.lambda_sparse == min(tried) and best is least
+        edge = " Smaller λ may predict better still: this is the smallest that was tried." if at_edge else ""
         return (
-            f"Chosen on rows kept out of training: λ = {best.lambda_sparse:.3g}{shrinkage} "
-            f"and λ_w = {best.lambda_w:.3g}, {how} of {len(tried)} fits with λ from {max(tried):.3g} to "
-            f"{min(tried):.3g}.{edge if best.lambda_sparse == min(tried) and best is least else ''}"
+            f"Chosen on rows kept out of training: λ = {typeset(best.lambda_sparse)}{shrinkage} "
+            f"and λ_w = {typeset(best.lambda_w)}, {how} of {len(tried)} fits with λ from "
+            f"{typeset(max(tried))} to {typeset(min(tried))}.{edge}"
         )
 
     @property

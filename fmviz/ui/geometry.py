@@ -15,8 +15,8 @@ from fmviz.figures import geometry as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.operators import geometry as lab
 from fmviz.lab.runs.provenance import array_hash
-from fmviz.lab.typography import with_minus
 from fmviz.operators import certificate
+from fmviz.typography import typeset
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart, small_chart
 from fmviz.ui.guard import fragment
@@ -245,7 +245,7 @@ def _clicked(settings: Settings, key: str) -> None:
 
 
 def _point(values: np.ndarray) -> str:
-    return "(" + ", ".join("0" if v == 0 else with_minus(f"{v:.3g}") for v in values) + ")"
+    return "(" + ", ".join("0" if v == 0 else typeset(v) for v in values) + ")"
 
 
 # ------------------------------------------------------------------------------------------ one column

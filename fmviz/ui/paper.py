@@ -30,6 +30,7 @@ from fmviz.lab.papers.shipped import shipped_picture, shipped_results
 from fmviz.lab.runs.program import paper_program
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept, newest
+from fmviz.typography import in_powers
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
@@ -58,6 +59,13 @@ _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
     "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
     "not settled": ("gray", ":material/help:", "not settled", "not settled"),
 }
+
+
+# Panels keep their width on a phone, and are moved.
+_STYLE = """<style>
+.st-key-paper_picture {overflow-x: auto}
+.st-key-paper_picture_chart {min-width: 56rem}
+</style>"""
 
 
 def render() -> None:
@@ -160,14 +168,6 @@ def _when(kept: Kept) -> str:
     return time.strftime("%Y-%m-%d" if kept.shipped else "%Y-%m-%d %H:%M", time.localtime(kept.created))
 
 
-def _finished_parts(artefact: Artefact, budget: str) -> int:
-    """Return how many parts an unfinished run has finished."""
-    # A store that cannot be read is reported at the top of the page.
-    with suppress(StoreError, sqlite3.Error):
-        return unfinished(artefact, budget, store())
-    return 0
-
-
 # ----------------------------------------------------------------------------------------------- reproduction
 
 
@@ -179,7 +179,10 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     tasks = manager()
     task = tasks.get(key)
     active = task is not None and task.state.active
-    parts = 0 if active else _finished_parts(artefact, budget)
+    parts = 0
+    # A store that cannot be read is reported at the top of the page.
+    with suppress(StoreError, sqlite3.Error):
+        parts = 0 if active else unfinished(artefact, budget, store())
     start: Any = partial(tasks.submit, key, partial(run_and_keep, artefact, budget, store), most=1)
     with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
         st.button(
@@ -267,6 +270,7 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
             budget = plain(result.budget.capitalize())
             st.caption(f"{budget} budget, {result.seconds:.0f} s.", width="content")
     if figure.data:
+        st.html(_STYLE)
         said = "; ".join(f"{check.case}: {check.verdict}" for check in result.checks[:8])
         chart(figure, key="paper_picture", alt=f"{artefact.title}. {said}.")
     st.markdown("#### What the paper says, and what was measured")
@@ -275,7 +279,8 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
         for check in result.checks:
             if check.statement == statement.key:
                 color, icon, words, _ = _VERDICTS[check.verdict]
-                lines.append(f"- :{color}[{icon} {words}] **{plain(check.case)}.** {plain(check.measured)}")
+                measured = f"**{plain(in_powers(check.case))}.** {plain(in_powers(check.measured))}"
+                lines.append(f"- :{color}[{icon} {words}] {measured}")
         with st.container(border=True):
             st.markdown("\n".join(lines))
     if compared := artefact.compared(result.tables):

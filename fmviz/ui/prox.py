@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from fmviz.engine.counting import used_interactions
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
 from fmviz.plot import counts_figure
 from fmviz.stage import FactorFrame, Panel, encode_view
+from fmviz.typography import counted
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components import matrix_view
@@ -241,10 +243,8 @@ def pictures(
     for name in variants:
         study = _study(token, name, degree, _P)
         frames = [
-            FactorFrame(
-                q, key=widgets.power_label(e), caption=" · ".join(_counts(study, at)).replace("*", "")
-            )
-            for at, (e, q) in enumerate(zip(study.exponents, study.Q, strict=True))
+            FactorFrame(q, widgets.power_label(e), f"{counted(m, 'interaction')} · {counted(n, 'feature')}")
+            for e, q, m, n in zip(study.exponents, study.Q, study.interactions, study.features, strict=True)
         ]
         if isinstance(driver, int):
             frames = [frames[study.at(driver)]]
@@ -253,19 +253,9 @@ def pictures(
         panels,
         driver_key=driver if isinstance(driver, str) else None,
         columns=4,
+        min_width=200,
         max_height=300,
     )
-
-
-def _counts(study: lab.Study, at: int) -> tuple[str, str]:
-    return (
-        _plural(study.interactions[at], "interaction", "interactions"),
-        _plural(study.features[at], "feature", "features"),
-    )
-
-
-def _plural(count: int, single: str, many: str) -> str:
-    return f"**{count:,}** {single if count == 1 else many}"
 
 
 # --------------------------------------------------------------------------------------------- drawing
@@ -288,6 +278,8 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         )
         if powers:
             widgets.param(settings, "degree", "Order m", style="slider")
+    remaining = [f"{study.variant.label} **{study.interactions[study.at(exponent)]:,}**" for study in studies]
+    st.markdown(f"Interactions that remain, of {used_interactions(P):,}: {', '.join(remaining)}.")
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
     payload = pictures(token, chosen, driver, P, degree=degree)
     matrix_view(payload, key="prox_view")
@@ -310,10 +302,9 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                 chip = f'<span style="color:{regularizer_color(study.variant.name)}">■</span>'
                 st.markdown(f"**{chip} {study.variant.label}**", unsafe_allow_html=True)
                 widgets.certificate_badge(float(study.certificates[at]))
-                entries = _plural(study.entries[at], "entry", "entries")
-                st.markdown("  \n".join((*_counts(study, at), f"{entries} of Q")))
-                for sentence in lab.what_is_special(P, study):
-                    st.caption(sentence)
+                entries = counted(study.entries[at], "entry", "entries")
+                st.markdown(f"{entries} of Q, {counted(study.features[at], 'feature')}")
+                st.caption(lab.sparse_range(P, study))
 
 
 def _curves(studies: list[lab.Study], exponent: int) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
+import numpy as np
 import streamlit as st
 
 from fmviz.engine.penalties import ALL_PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.program import program
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, store
 from fmviz.lab.store.archive import export_runs
 from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
-from fmviz.report import of_stored
+from fmviz.metrics import COLUMNS
+from fmviz.metrics import listed as metrics_of
+from fmviz.report import html, of_stored
+from fmviz.typography import cell, counted
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
@@ -41,6 +47,13 @@ TABLE = (
     Several("penalty", (), tuple(ALL_PENALTIES), help="Runs with these regularizers; none for all."),
     Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
     Text("find", help="Words in the title, the settings or the message."),
+    ParamSpec(
+        "order",
+        "choice",
+        "newest",
+        choices=("newest", "best"),
+        help="Newest first; or of each data set the best first, by what stands under Quality.",
+    ),
 )
 _GONE = {"bin": "A deletion is final: deleted runs can be neither listed nor restored."}
 _TOLD = "fmviz:runs:told"
@@ -74,6 +87,7 @@ def render() -> None:
                 ("origin", "Started from", _ORIGINS),
             ):
                 widgets.several(settings, name, label, labels=words, menu=True)
+            widgets.param(settings, "order", "First", labels={"newest": "Newest", "best": "Best"})
         _history(settings, runs)
 
 
@@ -93,11 +107,17 @@ def _history(settings: Settings, runs: RunStore) -> None:
         st.caption(f"The newest {SHOWN} of more runs; narrow them down with the filters.")
     else:
         # The table's toolbar floats here, and would cover the filters.
-        st.caption("1 run." if len(listed) == 1 else f"{len(listed)} runs.")
-    picked = _table(listed)
+        st.caption(f"{counted(len(listed), 'run')}.")
+    picked = _table(sorted(listed, key=_rank) if settings["order"] == "best" else listed)
     _actions(runs, picked)
     if len(picked) == 1:
         _draw_run(runs, picked[0])
+
+
+def _rank(run: StoredRun) -> tuple[str, str, float]:
+    """Return the data set, the metric and how bad the run is by it."""
+    name, value = next(iter(metrics_of(run.last).items()), ("objective", math.inf))
+    return str(run.settings.get("dataset")), name, -value if COLUMNS[name].better == "larger" else value
 
 
 def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
@@ -105,12 +125,14 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
     # In the server's local time, as on the page Papers.
     frame["when"] = [datetime.fromtimestamp(run.created) for run in listed]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
-    for name in ("regularizer", "model", "solver"):
+    for name in ("dataset", "regularizer", "model", "solver"):
         frame[name] = [label_of(name, str(value)) for value in frame[name]]
-    shown = ["run", "status", "when", "spark", "objective", "interactions", "features", "metric"]
+    frame["run"] = [run.removeprefix(f"{data} · ") for run, data in frame[["run", "dataset"]].values]
+    frame["spark"] = [np.log10(v) if min(v, default=0.0) > 0.0 else v for v in frame["spark"]]
+    shown = ["run", "dataset", "status", "spark", "objective", "interactions", "metric", "when", "features"]
     shown += ["regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
     event = st.dataframe(
-        frame[shown],
+        frame[shown].style.format(cell, subset=["objective", "lambda_sparse", "lambda_p"], na_rep="–"),
         hide_index=True,
         selection_mode="multi-row",
         on_select="rerun",
@@ -119,19 +141,23 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
         height=min(35 * (len(listed) + 1) + 3, 460),
         row_height=35,
         column_config={
-            "run": st.column_config.TextColumn("Run", width=290),
+            "run": st.column_config.TextColumn("Run", width=170),
+            "dataset": st.column_config.TextColumn("Data set", width=215),
             "status": st.column_config.TextColumn("Ended", width=110),
             "when": st.column_config.DatetimeColumn("Started", format="YYYY-MM-DD HH:mm", width=135),
             "spark": st.column_config.LineChartColumn(
-                "Objective", help="The objective along the run.", width="small", color="auto-inverse"
+                "Objective, in logs",
+                help="The objective from the first epoch to the last, on a logarithmic axis.",
+                width=125,
+                color="auto-inverse",
             ),
-            "objective": st.column_config.NumberColumn("at the end", format="%.5g", width=90),
+            "objective": st.column_config.NumberColumn("at the end", width=90),
             "interactions": st.column_config.NumberColumn("Interactions", format="localized", width=95),
             "features": st.column_config.NumberColumn("Features", format="localized", width="small"),
             "metric": st.column_config.TextColumn("Quality", width=190),
             "regularizer": st.column_config.TextColumn("Regularizer", width="small"),
-            "lambda_sparse": st.column_config.NumberColumn("λ", format="%.3g", width="small"),
-            "lambda_p": st.column_config.NumberColumn("λ_p", format="%.3g", width="small"),
+            "lambda_sparse": st.column_config.NumberColumn("λ", width="small"),
+            "lambda_p": st.column_config.NumberColumn("λ_p", width="small"),
             "model": st.column_config.TextColumn("Model", width="small"),
             "solver": st.column_config.TextColumn("Solver", width="small"),
             "rank": st.column_config.NumberColumn("Rank", width="small"),
@@ -195,8 +221,7 @@ def _link(run: StoredRun) -> dict[str, str]:
 
 
 def _delete(runs: RunStore, ids: list[str]) -> None:
-    count = runs.delete(ids)
-    st.session_state[_TOLD] = f"{count} run{'s' if count != 1 else ''} deleted."
+    st.session_state[_TOLD] = f"{counted(runs.delete(ids), 'run')} deleted."
 
 
 def _draw_run(runs: RunStore, run: StoredRun) -> None:
@@ -230,14 +255,8 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
             data={name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
-        widgets.save_page("runs_report", partial(_page, run, runs, source), f"run-{run.id}")
+        widgets.save_page("runs_report", lambda: html(of_stored(run, runs, source)), f"run-{run.id}")
         widgets.python_block(source)
-
-
-def _page(run: StoredRun, runs: RunStore, source: str) -> str:
-    from fmviz.report import html
-
-    return html(of_stored(run, runs, source))
 
 
 def _empty(settings: Settings) -> None:

@@ -9,12 +9,14 @@ import streamlit as st
 
 from fmviz.lab.experiment import SPECS, Experiment
 from fmviz.lab.interpretation.threshold import lambda_max
+from fmviz.lab.store.table import LABELS
+from fmviz.typography import typeset
 from fmviz.ui.settings.state import Settings
 
 # Buttons of some pages are called start.
 STARTS = replace(next(spec for spec in SPECS if spec.name == "start"), name="starts")
 """The setting of pages whose fits all begin alike."""
-START_LABELS = {"informed": "Leaves P = 0 where it can", "random": "Random, as published"}
+START_LABELS = LABELS["start"]
 _HELP = (
     r"From this $\lambda$ on $P = 0$ is a global minimum; below it, a saddle point, which an informed "
     "start leaves. It follows from the linear fit alone."
@@ -63,9 +65,9 @@ def _threshold(experiment: Experiment) -> str | None:
         return None
     low, high = bound
     if experiment.model.multi_output:
-        return f"No basis remains from $\\lambda = {low:.3g}$ on."
+        return f"No basis remains from $\\lambda = {typeset(low)}$ on."
     if high == 0.0:
         return "No interaction remains at any $\\lambda$: lower $\\lambda_p$."
     if high <= 1.001 * low:
-        return f"No interaction remains from $\\lambda = {low:.3g}$ on."
-    return f"No interaction remains from a $\\lambda$ between {low:.3g} and {high:.3g} on."
+        return f"No interaction remains from $\\lambda = {typeset(low)}$ on."
+    return f"No interaction remains from a $\\lambda$ between {typeset(low)} and {typeset(high)} on."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,13 +30,15 @@ from fmviz.lab.search.sweep_run import (
 )
 from fmviz.lab.store import store
 from fmviz.metrics import COLUMNS, USED_INTERACTIONS
+from fmviz.typography import counted, typeset
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import MOST
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
-from fmviz.ui.watching import counted, outcome, watch
+from fmviz.ui.watching import counted as fitted
+from fmviz.ui.watching import outcome, watch
 
 _BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
 _PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
@@ -57,6 +60,14 @@ TABLE = (
 )
 
 
+# The columns of numbers, and how they are written.
+_FORMS = {
+    "lambda_sparse": ".3g",
+    "mean": ".4g",
+    "std": ".2g",
+    "interactions": ",.0f",
+    "interactions_std": ",.0f",
+}
 PARTS = ("start", "stop")
 EXPERT = ("starts",)
 _GONE = {
@@ -94,8 +105,8 @@ def render() -> None:
             trouble = str(error)
         task = None if plan is None else manager().get(f"sweep:{_name(plan)}")
         line = (
-            f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
-            f"{settings['high']:g} · {settings['seeds']:,} seeds"
+            f"{widgets.labels_of(settings['penalties'])} · λ from {typeset(settings['low'], 'g')} to "
+            f"{typeset(settings['high'], 'g')} · {counted(settings['seeds'], 'seed')}"
         )
         with shell.settings_box("sweeps_box", line, folded=task is not None):
             widgets.regularizers(settings, "penalties")
@@ -103,8 +114,7 @@ def render() -> None:
             for column, (name, label) in zip(st.columns(4), labels.items(), strict=True):
                 widgets.param(settings, name, label, place=column)
             widgets.param(settings, "starts", "Start", labels=START_LABELS)
-            base = _base(settings)
-            draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
+            draw_thresholds(*(replace(_base(settings), regularizer=name) for name in settings["penalties"]))
         if plan is None:
             st.error(plain(trouble), icon=":material/block:")
         else:
@@ -143,7 +153,7 @@ def _plan(settings: Settings) -> SweepPlan:
 
 def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
     name = _name(plan)
-    fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
+    fits = counted(len(plan.cells), "fit")
     with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
         widgets.action(
             settings,
@@ -164,7 +174,7 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
         watch(
             task,
             partial(_draw, plan, name),
-            lambda view: counted(view, len(view.items), total),
+            lambda view: fitted(view, len(view.items), total, "Fitting." if view.items else ""),
             lambda view: 10 * len(view.items) // total,
         )
     else:
@@ -183,16 +193,22 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     if not fits:
         return
     table = fits_table(plan, ((fit.index, fit.run) for fit in fits))
-    failed = table[table["status"] == "failed"]
-    if len(failed):
-        first = next(fit.run for fit in fits if fit.run.status == "failed")
-        count = f"{len(failed):,} fits failed; the first" if len(failed) > 1 else "1 fit failed"
-        st.warning(f"{count}: {plain(first.message)}", icon=":material/error:")
+    if failed := [fit.run.message for fit in fits if fit.run.status == "failed"]:
+        count = f"{counted(len(failed), 'fit')} failed{'; the first' if len(failed) > 1 else ''}"
+        st.warning(f"{count}: {plain(failed[0])}", icon=":material/error:")
     metric = main_metric(table)
     means = means_table(table, list(plan.grid), metric)
     if means.empty:
         return
     judged = COLUMNS[metric]
+    first = means.iloc[0]
+    spread = "" if math.isnan(first["std"]) else f" ± {typeset(first['std'], '.2g')}"
+    st.markdown(
+        f"**Best{' so far' if view.state.active else ''}: {plain(first['method'])} at "
+        f"λ = {typeset(first['lambda_sparse'])}.** {judged.label} "
+        f"{typeset(first['mean'])}{spread}, {first['interactions']:,.0f} interactions; means over "
+        f"{counted(first['fits'], 'seed')}."
+    )
     if not view.state.active:
         best = best_runs(table, list(plan.grid), metric, MOST)
         if len(best) > 1:
@@ -202,14 +218,34 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
                 label="Compare the methods, each at its best",
                 help=f"By the mean of {judged.label} over the seeds.",
             )
+    st.dataframe(
+        means[["method", *_FORMS, "fits"]].style.format(
+            {name: partial(typeset, form=form) for name, form in _FORMS.items()}, na_rep="–"
+        ),
+        hide_index=True,
+        key="sweeps_table",
+        height=35 * (min(len(means), 6) + 1) + 3,
+        column_config={
+            "method": "Method",
+            "lambda_sparse": "λ",
+            "mean": judged.label,
+            "std": "± std",
+            "interactions": "Interactions",
+            "interactions_std": "± std ",
+            "fits": "Fits",
+        },
+    )
     if len(plan.grid["lambda_sparse"]) > 1:
         named = {"method": "label", "mean": judged.name, "interactions": USED_INTERACTIONS.name}
         drawn = means.rename(columns=named)
         for column, shown, error in zip(
             st.columns(2), (judged, USED_INTERACTIONS), ("std", None), strict=True
         ):
+            figure = strength_path.path(drawn, shown, error=error, height=340)
+            if shown is judged and judged.axis == "log" and means["mean"].min() > 0:
+                figure.update_yaxes(type="log", minallowed=None, exponentformat="power")
             curves(
-                strength_path.path(drawn, shown, error=error, height=340),
+                figure,
                 key=f"sweeps_{shown.name}",
                 alt=f"{shown.label} against λ, a curve for each method.",
                 live=view.state.active,
@@ -217,20 +253,6 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             )
         bars = "." if view.state.active else "; bars are one standard deviation."
         st.caption(f"Means over the seeds{bars}")
-    st.dataframe(
-        means.drop(columns=["dataset", "regularizer"]),
-        hide_index=True,
-        key="sweeps_table",
-        column_config={
-            "method": "Method",
-            "fits": "Fits",
-            "lambda_sparse": "λ",
-            "mean": st.column_config.NumberColumn(judged.label, format="%.5g"),
-            "std": st.column_config.NumberColumn("± std", format="%.2g"),
-            "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),
-            "interactions_std": st.column_config.NumberColumn("± std ", format="%.2g"),
-        },
-    )
     with st.container(horizontal=True, vertical_alignment="center"):
         widgets.download(
             "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
-from fmviz.lab.typography import duration
+from fmviz.typography import duration
 from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.components import progress
 from fmviz.ui.escape import plain

@@ -23,8 +23,8 @@ from fmviz.figures.operators import power
 from fmviz.lab.background.task import Task
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.runs.program import with_header
-from fmviz.lab.typography import without_markup
 from fmviz.metrics import COLUMNS, METRICS, Metric
+from fmviz.typography import typeset, without_markup
 from fmviz.ui.settings.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
@@ -315,7 +315,7 @@ def scale(
         options = {int(value) for value in options if value == int(value)}
     options.add(settings[name])
     label = title_of(name) if label is None else label
-    common["format_func"] = ("{:,}" if integer else "{:g}").format
+    common["format_func"] = "{:,}".format if integer else lambda value: typeset(value, "g")
     return float(control(settings, name, st.select_slider, label, sorted(options), **common))
 
 
@@ -459,9 +459,9 @@ def certificate_badge(value: float, good: float = 1e-10) -> None:
     """Draw a certificate as a badge: green up to `good`, red above."""
     fine = bool(value <= good)  # NaN is not fine
     st.badge(
-        f"certificate {value:.1e}" if value else "certificate 0",
+        f"certificate {typeset(value, '.1e') if value else 0}",
         icon=":material/verified:" if fine else ":material/error:",
         color="green" if fine else "red",
         help="How far the result is from the optimality condition, recomputed independently and relative to "
-        f"the largest entry. Green up to {good:g}.",
+        f"the largest entry. Green up to {typeset(good, 'g')}.",
     )

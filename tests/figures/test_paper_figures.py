@@ -65,11 +65,11 @@ def test_scores_stand_over_the_interactions_that_they_take():
         "table3a": [{**cell, "used": 1_000.0, "score": 0.9}, {**cell, "method": "L1", "score": None}],
         "table3b": [{**cell, "method": "FM", "used": 4_000.0, "score": 0.8}],
     }
-    line, star, level = papers.draw(kind="sparsity", tables=tables, **TITLES).data
+    line, limited, level = papers.draw(kind="sparsity", tables=tables, **TITLES).data
     assert list(line.x) == [400, 1]
     assert list(line.y) == pytest.approx([0.75, 0.55])
     assert [item[0] for item in line.customdata] == [400, 0]
-    assert (list(star.x), star.marker.symbol) == ([1_000], "star")
+    assert (list(limited.x), limited.marker.symbol) == ([1_000], line.marker.symbol)
     assert (level.name, list(level.y)) == ("FM", [0.8, 0.8])
     assert papers.draw(kind="sparsity", tables={"grid": tables["grid"]}, **TITLES).layout.xaxis.type == "log"
 

@@ -16,7 +16,10 @@ def test_the_first_panel_is_drawn_within_its_frame():
     figure.add_scatter(x=[1, 10, 100], y=[0, -5, 5], mode="lines", line=line, row=1, col=1)
     figure.add_scatter(x=[1, 2], y=[0, 1], mode="lines", line={"color": "#445566"}, row=1, col=2)
     figure.update_xaxes(type="log", row=1, col=1)
+    figure.update_traces(name="TI & more")
+    figure.update_layout(yaxis_title="F1", xaxis_title="rows")
     drawn = sketch.thumbnail(figure)
+    assert all(f">{words}</text>" in drawn for words in ("F1", "rows", "– TI &amp; more"))
     assert "#445566" not in drawn
     width, height = sketch.THUMBNAIL
     (path,) = re.findall(r'd="M([^"]*)" fill="none" stroke="#112233"', drawn)
@@ -34,5 +37,6 @@ def test_words_boxes_and_gaps():
     assert sketch.thumbnail(figure).count("<rect") == 2
     cells = go.Figure()
     cells.add_scatter(x=[3.0, None, 4.0], y=["c", "d", "d"], mode="markers", marker={"color": "#445566"})
-    assert sketch.thumbnail(cells).count("<circle") == 2
-    assert "circle" not in sketch.thumbnail(go.Figure())
+    # A point for each, and the glyph before the name.
+    assert sketch.thumbnail(cells).count("●") == 3
+    assert "●" not in sketch.thumbnail(go.Figure())

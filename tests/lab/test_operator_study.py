@@ -93,11 +93,11 @@ def test_zero_from_is_where_the_operator_turns_zero(name, paper):
 
 
 def test_l1_and_l21_end_at_the_largest_entry_and_row(paper):
-    l1, l21 = (lab.study(paper, lab.VARIANTS[name]) for name in ("l1", "l21"))
-    assert l1.zero_from == np.abs(paper).max()
-    assert l21.zero_from == pytest.approx(np.linalg.norm(paper, axis=1).max(), rel=1e-12)
-    assert "the largest |p|" in lab.what_is_special(paper, l1)[0]
-    assert "the largest row norm" in lab.what_is_special(paper, l21)[0]
+    l1, l21 = (lab.VARIANTS[name] for name in ("l1", "l21"))
+    assert lab.extinction(paper, l1)[0] == np.abs(paper).max()
+    assert lab.extinction(paper, l21)[0] == pytest.approx(np.linalg.norm(paper, axis=1).max(), rel=1e-12)
+    kept = lab.study(paper, l1, (-40, 40))
+    assert lab.sparse_range(paper, kept).endswith("at 0 of 2 strengths, more at 1, fewer at 1.")
 
 
 @pytest.mark.parametrize("name", ["l1", "l21", "ti"])

@@ -25,7 +25,7 @@ from ui.driving import decode, elements_of
 
 FOLDER = Path(__file__).with_name("sentences")
 DEFAULT, SEVERAL = "default", "several"
-_NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?(?:(?= m?s\b) m?s)?")
+_NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?:e[-+]?\d+|·10[⁻⁰¹²³⁴-⁹]+)?(?:(?= m?s\b) m?s)?")
 # Folders of this run: where tests keep their files.
 _FOLDERS = re.compile(re.escape(gettempdir()) + r"(?:/[^\s/]+)*/")
 _MARKUP = re.compile(r"[\\$]|\*\*|:material/")

@@ -29,10 +29,11 @@ def copied(app: AppTest) -> str:
 
 
 def same_counts(app: AppTest, said: str) -> None:
-    shown = re.findall(r"\*\*([\d,]+)\*\* interactions?  \n\*\*([\d,]+)\*\* features?", words(app))
+    interactions = re.findall(r"\*\*([\d,]+)\*\*", words(app).partition("that remain")[2].partition("\n")[0])
+    shown = zip(interactions, re.findall(r"of Q, ([\d,]+) features?", words(app)), strict=True)
     printed = re.findall(r"\} (\d+) (\d+) ", said)
     assert [tuple(x.replace(",", "") for x in pair) for pair in shown] == printed
-    assert shown
+    assert interactions
 
 
 def same_figures(app: AppTest, said: str) -> None:

@@ -52,9 +52,9 @@ SENTENCES = (
     "penalty_forms",
     "penalty_words",
     "selects",
-    "what_is_special",
+    "sparse_range",
 )
-SAFE = ("abs", "in_words", "int", "len", "number", "plain", "plain_label", "round", "with_minus")
+SAFE = ("abs", "counted", "in_words", "int", "len", "number", "plain", "plain_label", "round", "typeset")
 OF_TEXT = (
     "capitalize",
     "get",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,37 +11,12 @@ import pytest
 pytestmark = pytest.mark.browser
 
 
-def view(page: Any, name: str, wait_idle: Any) -> None:
-    page.get_by_role("radio", name=name, exact=True).click()
-    wait_idle(page)
+# From a file to sentences, and on to a report.
+CLICKS = ("data_read", "interactions_report")
 
 
 @pytest.mark.slow
-def test_the_example_is_read_by_columns_pairs_and_cells(server, page, wait_idle, shoot):
-    page.goto(f"{server.url}/interactions")
-    page.get_by_role("button", name=re.compile("Train on ")).first.click()
-    page.locator(".st-key-interactions_surface .heatmaplayer").first.wait_for(timeout=120_000)
-    page.get_by_text("By chance alone").wait_for(timeout=60_000)
-    wait_idle(page)
-    shoot(page, "interactions-columns")
-
-    view(page, "Pairs of features", wait_idle)
-    page.get_by_text("The strongest pair.").wait_for()
-    shoot(page, "interactions-pairs")
-    view(page, "Matrix", wait_idle)
-    box = page.locator(".st-key-interactions_groups .gram")
-    names = box.locator(".names.rows span")
-    names.first.wait_for()
-    assert names.all_inner_texts()[:3] == ["month", "day", "day_of_week"]
-    assert box.locator(".names.cols span").count() == 9
-    cells, last = box.locator("canvas").bounding_box(), names.last.bounding_box()
-    assert last["y"] + last["height"] == pytest.approx(cells["y"] + cells["height"], abs=1)
-    assert last["x"] >= cells["x"] + cells["width"], "beside the cells, not on them"
-    shoot(page, "interactions-matrix-columns")
-
-
-@pytest.mark.slow
-def test_planted_effects_of_a_file_come_first_and_into_a_report(server, page, wait_idle, tmp_path, rng):
+def test_a_file_is_a_click_from_sentences_and_two_from_a_report(server, page, wait_idle, tmp_path, rng):
     n = 2_000
     table = pd.DataFrame(
         {
@@ -62,13 +36,28 @@ def test_planted_effects_of_a_file_come_first_and_into_a_report(server, page, wa
     uploader = page.locator('[data-testid="stFileUploader"] input[type="file"]')
     uploader.wait_for(state="attached")
     uploader.set_input_files(str(path))
-    page.locator(".st-key-data_read button:not([disabled])").first.click()
+    to_sentences, to_report = (f".st-key-{name} button:not([disabled])" for name in CLICKS)
+    page.locator(to_sentences).first.click()
     page.locator(".st-key-interactions_surface .js-plotly-plot").wait_for(timeout=120_000)
+    page.get_by_text("pairs of columns predict as well as all").wait_for()
     wait_idle(page)
     with page.expect_download() as waiting:
-        page.locator(".st-key-interactions_report button").first.click()
+        page.locator(to_report).first.click()
     report = waiting.value.path().read_text(encoding="utf-8")
     pairs, alone = (re.findall(pattern, report) for pattern in (r"<h3>(.*? × .*?)</h3>", r"<p>(\w+): [+−]"))
     assert set(pairs[:2]) == {"city × plan", "income × channel"}
     assert alone[0] == "age"
     assert "Beside simple baselines" in report
+
+    page.get_by_role("radio", name="Matrix", exact=True).click()
+    box = page.locator(".st-key-interactions_groups .gram")
+    names = box.locator(".names.rows span")
+    names.first.wait_for()
+    assert names.all_inner_texts() == ["city", "plan", "age", "income", "visits", "channel"]
+    cells, last = box.locator("canvas").bounding_box(), names.last.bounding_box()
+    assert last["x"] >= cells["x"] + cells["width"], "beside the cells, not on them"
+
+    page.go_back()
+    page.wait_for_url("**/data?**file=**")
+    wait_idle(page)
+    assert not page.get_by_text("it was ignored").count()

@@ -22,6 +22,7 @@ from fmviz.lab.background.tasks import Limits, TaskManager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
+from fmviz.typography import typeset
 from fmviz.ui.train.matrices import sets_table
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -300,7 +301,7 @@ def test_quadratic_regression_is_trained_and_shown(open_train, manager):
     assert view.parameters.W.shape == (4, 4)
     shown = figures(app)
     assert "Certificate" not in shown
-    assert shown["Duality gap"] == f"{view.last['certificate']:.1e}"
+    assert shown["Duality gap"] == typeset(view.last["certificate"], ".1e")
     assert shown["Interactions"] == f"{view.last['used_interactions']:,}"
     assert stage(app)["panels"][0]["gramLabel"] == "W"
     (table,) = app.dataframe

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...typography import superscript
 from ..errors import WhyNot
 from ..parameters import Parameters
 from ..penalties import Penalty
@@ -16,8 +17,6 @@ from ..settings import setting
 from .base import Notation
 from .columnar import LONGER, ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
-
-_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class PolynomialNetwork(ColumnModel):
         return Notation(
             weights="P diag(λ) Pᵀ",
             shrinkage=rf"\sum_s |\lambda_s|\,\|p_{{:,s}}\|^{{{power}}}",
-            shrinkage_term=f"λₚ Σ|λₛ| ‖pₛ‖{str(power).translate(_SUPERSCRIPT)}",
+            shrinkage_term=f"λₚ Σ|λₛ| ‖pₛ‖{superscript(power)}",
         )
 
     @property

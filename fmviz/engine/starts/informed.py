@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...typography import typeset
 from ..drive import Budget, iterate
 from ..parameters import Parameters
 from ..penalties import get_penalty
@@ -89,7 +90,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
         return f"{problem.target.in_words(empty)}: {reasons[empty[0]]}" if empty else None
     if problem.model.convex or not end.P.size or end.P.any() or problem.at_constant:
         return None
-    at = f"λ = {problem.lambda_sparse:.3g} and λ_p = {problem.lambda_p:.3g}"
+    at = f"λ = {typeset(problem.lambda_sparse)} and λ_p = {typeset(problem.lambda_p)}"
     if problem.model.why_no_threshold() is not None:
         return f"No interaction is left: P = 0 at {at}. Lower them, or start with a larger init_scale."
     if why_no_threshold(problem) is not None:
@@ -100,13 +101,14 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     limit = zero_threshold(problem, end, tight=False)
     if problem.lambda_sparse < limit.lower:
         return (
-            f"No interaction is left: P = 0 at {at}, though below λ = {limit.lower:.3g} there is a P that "
-            "lowers the objective. Start with a larger init_scale, or leave saddle points (revive)."
+            f"No interaction is left: P = 0 at {at}, though below λ = {typeset(limit.lower)} there is a P "
+            "that lowers the objective. Start with a larger init_scale, or leave saddle points (revive)."
         )
     if limit.lower > 0.0:
-        return f"No interaction is left: P = 0 at {at}. Choose λ below {limit.lower:.3g} to leave it."
+        return f"No interaction is left: P = 0 at {at}. Choose λ below {typeset(limit.lower)} to leave it."
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_p=0.0)
     least = zero_threshold(smooth, limit.linear).lower
     if least == 0.0:
         return "No interaction is left: P = 0, and no pair of features lowers the loss of the linear fit."
-    return f"No interaction is left: P = 0 at {at}, whatever λ is. Choose λ_p below {least:.3g} to leave it."
+    way = f"whatever λ is. Choose λ_p below {typeset(least)} to leave it."
+    return f"No interaction is left: P = 0 at {at}, {way}"

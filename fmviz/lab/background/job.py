@@ -19,7 +19,7 @@ from fmviz.lab.experiment import MOST_EPOCHS, Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.store import RUNNING, StoredRun
 from fmviz.lab.store.recorder import Recorder
-from fmviz.lab.typography import counted, ordinal
+from fmviz.typography import counted, ordinal
 
 MOST_RECORDS = 2_000
 MOST_FRAMES = 40

@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.interpretation.wording import number
-from fmviz.lab.typography import cell
 from fmviz.tables.cells import quoted
 from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
+from fmviz.typography import cell
 
 _MOST_ROWS = 2_000
 _MOST_TESTED = 6_000

@@ -9,7 +9,7 @@ import numpy as np
 from fmviz.engine.certificates.stationarity import loss_gradient
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.lab.typography import counted
+from fmviz.typography import counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,8 +60,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fmviz.lab.typography import with_minus
 from fmviz.lab.values import to_query
+from fmviz.typography import typeset
 
 FOLDER = Path(__file__).parents[2] / "lessons"
 _STEP = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -222,7 +222,7 @@ def fill(text: str, values: Mapping[str, float]) -> str:
     def number(match: re.Match[str]) -> str:
         value, form = values[match[1]], match[2] or ""
         integer = float(value).is_integer() and not form.endswith(("f", "%", "e"))
-        return with_minus(f"{int(value) if integer else value:{form}}")
+        return typeset(int(value) if integer else value, form)
 
     return _NUMBER.sub(number, text)
 

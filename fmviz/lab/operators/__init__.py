@@ -11,8 +11,8 @@ from .study import (
     extinction,
     pairs,
     python_source,
+    sparse_range,
     study,
-    what_is_special,
     with_degree,
     worked_table,
 )
@@ -32,8 +32,8 @@ __all__ = [
     "parse_matrix",
     "python_source",
     "sample",
+    "sparse_range",
     "study",
-    "what_is_special",
     "with_degree",
     "worked_table",
 ]

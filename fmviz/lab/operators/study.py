@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -100,10 +98,6 @@ class Study:
         The used interactions, used features and non-zero entries of each.
     certificates : (m,) ndarray
         See `fmviz.certificate`.
-    zero_from : float or None
-        The smallest λ at which everything is zero; None if that never happens.
-    survivors : (d, k) bool ndarray
-        The entries that are left at a strength beyond all measure.
     """
 
     variant: Variant
@@ -113,8 +107,6 @@ class Study:
     features: np.ndarray
     entries: np.ndarray
     certificates: np.ndarray
-    zero_from: float | None
-    survivors: np.ndarray
 
     def at(self, exponent: int) -> int:
         """Return the position of a λ on the grid."""
@@ -126,7 +118,6 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
     P = np.ascontiguousarray(P, dtype=np.float64)
     Q = np.stack([variant.prox(P, 2.0**e) for e in exponents])
     Q.flags.writeable = False
-    zero_from, survivors = extinction(P, variant)
     return Study(
         variant,
         tuple(exponents),
@@ -135,8 +126,6 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
         np.array([used_features(q) for q in Q]),
         np.array([np.count_nonzero(q) for q in Q]),
         np.array([certificate(variant.penalty, P, q, 2.0**e) for e, q in zip(exponents, Q, strict=True)]),
-        zero_from,
-        survivors,
     )
 
 
@@ -164,56 +153,14 @@ def pairs(d: int) -> int:
     return d * (d - 1) // 2
 
 
-def what_is_special(P: np.ndarray, shown: Study) -> list[str]:
-    """Return sentences about an operator on this P, each computed from the data."""
-    if not P.any():
-        return ["P is all zero, and so is every result."]
-    said = [_end(P, shown)]
-    d = P.shape[0]
-    start = used_interactions(P)
-    if start:
-        share = shown.interactions / start
-        between = int(((share >= 0.01) & (share <= 0.99)).sum())
-        everything, nothing = int((share > 0.99).sum()), int((share < 0.01).sum())
-        if everything == len(share):
-            said.append("Drops no interactions anywhere on the slider.")
-        else:
-            said.append(
-                f"Sparse (1 to 99 % of the interactions) at {between} of {len(share)} strengths; "
-                f"all or nearly all at {everything}, none or nearly none at {nothing}."
-            )
-    first, last = int(shown.features[0]), int(shown.features[-1])
-    said.append(
-        f"Used features: {first} of {d} at every strength."
-        if (shown.features == first).all()
-        else f"Used features: from {first} to {last} of {d}."
+def sparse_range(P: np.ndarray, shown: Study) -> str:
+    """Return at how many strengths an operator keeps some interactions of this P, and not all."""
+    share = shown.interactions / max(used_interactions(P), 1)
+    more, fewer = int((share > 0.99).sum()), int((share < 0.01).sum())
+    return (
+        f"Keeps 1 to 99 % of the interactions at {share.size - more - fewer} of {share.size} strengths, more "
+        f"at {more}, fewer at {fewer}."
     )
-    return said
-
-
-def _end(P: np.ndarray, shown: Study) -> str:
-    if shown.zero_from is not None:
-        sizes = {"|p|": float(np.abs(P).max()), "row norm": float(unit_rows(P)[0].max())}
-        same = (what for what, size in sizes.items() if math.isclose(shown.zero_from, size, rel_tol=1e-9))
-        why = "".join(f", the largest {what}" for what in islice(same, 1))
-        return f"All zero from λ = {shown.zero_from:.4g}{why}."
-    survivors = shown.survivors
-    if np.array_equal(survivors, P != 0):
-        return "Never all zero: it shrinks, and drops nothing."
-    count = int(survivors.sum())
-    entries = "entry survives" if count == 1 else "entries survive"
-    owners = _whose(P, survivors, shown.variant.penalty.row_wise)
-    return f"Never all zero (θ ≥ 1): {count} {entries} any λ{owners}."
-
-
-def _whose(P: np.ndarray, survivors: np.ndarray, row_wise: bool) -> str:
-    rows = np.flatnonzero(survivors.any(axis=1))
-    if row_wise and rows.size == 1 and np.array_equal(survivors[rows[0]], P[rows[0]] != 0):
-        return f", the strongest row, j = {rows[0]}"
-    for axis, name in ((0, "column"), (1, "row")):
-        if (survivors.sum(axis=axis) == P.any(axis=axis)).all():
-            return f", the largest of each {name}"
-    return ""
 
 
 def python_source(
@@ -228,14 +175,14 @@ def python_source(
 ) -> str:
     """Return a program that prints the counts at one λ.
 
-    A given P is written out in full, or read from the download ``P.csv`` if it has over 600 entries.
+    A given P is written out in full, or read from the download of the page if it has over 600 entries.
     """
     if P is None:
         body = (
             f"d, k = {d}, {k}\nrng = np.random.default_rng({seed})\nP = {DISTRIBUTIONS[distribution].code}\n"
         )
     elif P.size > 600:
-        body = 'P = np.loadtxt("P.csv", delimiter=",", ndmin=2)\n'
+        body = 'P = np.load("operators.npz")["P"]\n'
     else:
         rows = ",\n".join("    [" + ", ".join(repr(x) for x in row) + "]" for row in P.tolist())
         body = f"P = np.array([\n{rows},\n])\n"

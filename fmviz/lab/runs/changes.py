@@ -11,6 +11,7 @@ import pandas as pd
 from fmviz.engine.models import MODELS
 from fmviz.engine.schedule import STRENGTHS, Change
 from fmviz.lab.experiment import Experiment
+from fmviz.typography import typeset
 
 _TERMS = {"lambda_sparse": "penalty_sparse", "lambda_p": "penalty_p", "lambda_w": "penalty_w"}
 
@@ -19,7 +20,7 @@ def in_words(changes: Sequence[Change], model: str = "fm") -> str:
     """Return for instance "λ = 0.1, λₚ = 2"."""
     shrinkage = "λ_tr" if MODELS[model].notation.shrinkage_term.startswith("λ_tr") else "λₚ"
     symbols = {"lambda_sparse": "λ", "lambda_p": shrinkage, "lambda_w": "λ_w"}
-    return ", ".join(f"{symbols[change.name]} = {change.value:g}" for change in changes)
+    return ", ".join(f"{symbols[change.name]} = {typeset(change.value, 'g')}" for change in changes)
 
 
 def change_words(experiment: Experiment, epoch: int) -> dict[int, str]:

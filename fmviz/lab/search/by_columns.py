@@ -18,8 +18,8 @@ from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run
 from fmviz.lab.search.averaged import LOG_ODDS, Average, Message, average_beside, averaged, visits_of
-from fmviz.lab.typography import counted
 from fmviz.metrics import METRICS, Predictions, measured
+from fmviz.typography import counted
 
 # Fits to shuffled targets, of which few are made where many entries are read.
 _FEWEST_SHUFFLES, _MOST_SHUFFLES, _MOST_VISITS = 2, 10, 3e9

@@ -18,10 +18,10 @@ from fmviz.lab.search.equal_sparsity import SearchFit, nearest
 from fmviz.lab.search.tuning import on_all_rows, settings_of, tuned, with_settings
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.recorder import Recorder
-from fmviz.lab.typography import cell
 from fmviz.paths.validation import Trial
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.target import Target
+from fmviz.typography import cell, typeset
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def first_fit(
             return
         strength, words = probe.experiment.lambda_sparse, f"{search.get('message', '')} {probe.message}"
         if probe.status == "nearest":
-            words += f" Taken is λ = {strength:.6g} with {probe.used_interactions:,}."
+            words += f" Taken is λ = {typeset(strength, '.6g')} with {probe.used_interactions:,}."
         search |= {"wanted": interactions, "message": words.strip()}
         search |= {"status": "found" if probe.status == "found" else "not reachable", "fits": len(probes)}
         run = replace(with_settings(run, {"lambda_sparse": strength}), begin=prepared.begin)

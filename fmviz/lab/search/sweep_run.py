@@ -269,6 +269,8 @@ def main_metric(table: pd.DataFrame) -> str:
 def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.DataFrame:
     """Return mean and standard deviation over the seeds, one row for data set, method and point of the grid.
 
+    The rows of a data set begin with the best; of equals with the one of the fewest interactions.
+
     Parameters
     ----------
     table : DataFrame
@@ -286,19 +288,19 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
     """
     keys = ["dataset", "method", "regularizer", *grid]
     groups = table.dropna(subset=[metric]).groupby(keys, sort=False, dropna=False)
-    return groups.agg(
+    means = groups.agg(
         fits=(metric, "size"),
         mean=(metric, "mean"),
         std=(metric, "std"),
         interactions=("used_interactions", "mean"),
         interactions_std=("used_interactions", "std"),
     ).reset_index()
+    order = [True, COLUMNS[metric].better == "smaller", True]
+    return means.sort_values(["dataset", "mean", "interactions"], ascending=order, ignore_index=True)
 
 
 def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) -> list[str]:
     """Return the ids of the runs of every data set and method at its best point of the grid, by the means.
-
-    Of equals it is the one with the fewest interactions.
 
     Parameters
     ----------
@@ -311,10 +313,7 @@ def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) 
     most : int
         About so many in all; of each method as many of its seeds.
     """
-    means = means_table(table, grid, metric)
-    ascending = COLUMNS[metric].better == "smaller"
     keys = ["dataset", "method"]
-    order = means.sort_values(["mean", "interactions"], ascending=[ascending, True])
-    best = order.drop_duplicates(keys).sort_index()
+    best = means_table(table, grid, metric).drop_duplicates(keys)
     matched = best[[*keys, *grid]].merge(table.dropna(subset=[metric]), on=[*keys, *grid])
     return list(matched.groupby(keys, sort=False).head(max(1, most // max(1, len(best))))["run"])

@@ -18,11 +18,12 @@ from fmviz.engine.schedule import Schedule
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS, Dataset
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import OWNERS, Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
 from fmviz.metrics import COLUMNS, listed
+from fmviz.typography import cell, typeset
 
 _WORDS = {
     **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
@@ -30,13 +31,18 @@ _WORDS = {
     **{"max_epochs": "Most epochs", "validation": "Validation share", "tol": "Tolerance"},
     **{name: column.label for name, column in COLUMNS.items()},
 }
-# Registries with labels, by setting.
-_NAMED: dict[str, Mapping[str, Any]] = {
-    "model": MODELS,
-    "regularizer": ALL_PENALTIES,
-    "solver": SOLVERS,
-    "loss": LOSSES,
+LABELS: dict[str, Mapping[str, str]] = {
+    **{
+        setting: {name: str(value.label) for name, value in registry.items()}
+        for setting, registry in (
+            *(("model", MODELS), ("regularizer", ALL_PENALTIES)),
+            *(("solver", SOLVERS), ("loss", LOSSES)),
+        )
+    },
+    "start": {"informed": "Leaves P = 0 where it can", "random": "Random, as published"},
+    "caps": {"given": "As set", "auto": "From the data"},
 }
+"""What the values of a setting are called."""
 _SETTINGS = (
     *("dataset", "model", "regularizer", "solver", "rank", "seed"),
     *("lambda_w", "lambda_p", "lambda_sparse"),
@@ -56,13 +62,14 @@ def label_of(setting: str, value: str) -> str:
         with contextlib.suppress(ValueError):
             each = changes_from_text(value)
             return "; ".join(f"{name_of(name)} = {new:g} after epoch {at:,}" for at, name, new in each)
-    known = _NAMED.get(setting, {}).get(value)
-    return value if known is None else str(known.label)
+    return LABELS.get(setting, {}).get(value, value)
 
 
 def name_of(setting: str) -> str:
-    """Return the label of a setting or a metric."""
-    return _WORDS.get(setting, setting[:1].upper() + setting[1:].replace("_", " "))
+    """Return the label of a setting or a metric; that of a parameter begins with whose it is."""
+    owner, _, own = setting.partition("_")
+    words = f"{name_of(owner)}: {own}" if own and owner in OWNERS else setting[:1].upper() + setting[1:]
+    return _WORDS.get(setting, words.replace("_", " "))
 
 
 def title_of_run(run: StoredRun) -> str:
@@ -77,13 +84,13 @@ def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
     if settings.get("model", Experiment.model) != Experiment.model:
         words.insert(1, label_of("model", str(settings["model"])))
     if isinstance(strength, int | float):
-        words.append(f"λ {strength:g}")
+        words.append(f"λ {typeset(strength, '.4g')}")
         # Changes of another version may be unreadable.
         with contextlib.suppress(ValueError):
             changes = changes_from_text(str(settings.get("changes", "")))
             # The strength of the last epoch.
             later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
-            words[-1] += f" → {later:g}" if later != strength else ""
+            words[-1] += f" → {typeset(later, '.4g')}" if later != strength else ""
     return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
 
 
@@ -125,7 +132,7 @@ def numbers(
     spent = "Time in the solver; evaluating and drawing are left out."
     return [
         ("Epoch", f"{int(last['epoch']):,}", sweeps, ""),
-        ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised.", ""),
+        ("Objective", cell(float(last["objective"])), "Loss and penalties, the sum that is minimised.", ""),
         *(
             [
                 ("Features", f"{last['used_features']:,}", f"Used features: {rows}, of {d:,}.", ""),
@@ -177,7 +184,7 @@ def _certificate(
             shown, good = f"{'–'.join(dict.fromkeys(ends))} %", _SOLVED_BASES
     # Compare the rounded value that is displayed.
     tone = "good" if float(f"{value:.1e}") <= good else "bad" if ended else ""
-    shown = shown or f"{value:.1e}"
+    shown = shown or typeset(value, ".1e")
     return label, "–" if math.isnan(value) else shown, words, "" if math.isnan(value) else tone
 
 
@@ -206,7 +213,7 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
                 "interactions": last.get("used_interactions"),
                 "certificate": last.get("certificate"),
                 "seconds": run.seconds,
-                "metric": "" if name is None else f"{COLUMNS[name].label} {metrics[name]:.4g}",
+                "metric": "" if name is None else f"{COLUMNS[name].label} {typeset(metrics[name], '.4g')}",
                 "origin": run.origin,
             }
         )
@@ -274,11 +281,11 @@ def _texts(values: Sequence[Any], folded: bool) -> str:
     texts = list(dict.fromkeys(map(_text, known)))
     if folded and len(texts) > 1:
         mean, deviation = mean_and_deviation(known)
-        return f"{mean:.5g} ± {deviation:.2g}"
+        return " ± ".join((typeset(mean, ".5g"), typeset(deviation, ".2g")))
     return ", ".join(texts)
 
 
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return typeset(value, ".6g") if isinstance(value, float) else str(value)

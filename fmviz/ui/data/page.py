@@ -18,7 +18,6 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
 from fmviz.lab.importing import import_upload
-from fmviz.lab.typography import duration
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Profile, Size, Upload
 from fmviz.tables.columns import SCALINGS
@@ -28,6 +27,7 @@ from fmviz.tables.limits import MOST_LEVELS, UPLOADS
 from fmviz.tables.recipe import Choice, Recipe, first_recipe
 from fmviz.tables.source import CHOICES, Reading, Source
 from fmviz.tables.target import TASKS
+from fmviz.typography import duration
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.data import columns, strengths
 from fmviz.ui.escape import plain

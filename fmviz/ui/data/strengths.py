@@ -28,6 +28,7 @@ from fmviz.paths.validation import Trial
 from fmviz.tables.recipe import Recipe
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain
+from fmviz.ui.interactions import page as interactions
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import counted, outcome, shared_task, watch
 
@@ -85,7 +86,11 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool, top: 
         return
     fit = next((step for step in task.view().items if isinstance(step, FirstFit)), None)
     if fit is not None and st.session_state.pop(_READ, "") == key and fit.stored:
-        st.switch_page(navigation.INTERACTIONS.script, query_params={"run": fit.stored})
+        # Not by its address, which Streamlit would enter into the history of this page, too.
+        there = Settings("interactions", interactions.TABLE)
+        there.reset()
+        there.set(run=fit.stored)
+        st.switch_page(navigation.INTERACTIONS.script)
     st.subheader("Choose the strengths by validation")
     st.markdown(
         "Some forty strengths are tried, each on held-out rows, as `fmviz fit` does. A model is fitted with "

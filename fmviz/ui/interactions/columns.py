@@ -83,6 +83,8 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
 def _ranking(settings: Settings, by: ByColumns) -> None:
     effects, every, counted = by.effects, by.effects.ranked, by.counted
     table = every[["name", "size", "sentence"]]
+    # Of three lines where one of them wraps.
+    row = 66 if table["sentence"].str.len().max() > 90 or table["name"].str.len().max() > 30 else 35
     small = [place >= 0 and not counted[place] for place in every["place"]]
 
     def picked() -> None:
@@ -96,9 +98,10 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
         hide_index=True,
         on_select=picked,
         selection_mode="single-row",
-        height=35 * (min(8, len(table)) + 1) + 3,
+        row_height=row,
+        height=min(row * len(table), 400) + 38,
         column_config={
-            "name": st.column_config.TextColumn("Column, or pair of columns", width=220),
+            "name": st.column_config.TextColumn("Column, or pair of columns", width=200),
             "size": st.column_config.ProgressColumn(
                 "Typical size",
                 format="%.3g",

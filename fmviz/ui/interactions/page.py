@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -87,34 +88,26 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
     """Draw the menu of runs; return the chosen run, where it is in the store."""
     known = {run.id: run for run in runs.runs(limit=OFFERED) if run.ended and run.last}
     wanted = settings["run"]
-    stored = known.get(wanted) or next(iter(runs.get_many([wanted] if wanted else [])), None)
-    if stored is not None and stored.last:
-        known[stored.id] = stored
-    elif wanted and manager().job(wanted) is None:
+    known |= {run.id: run for run in runs.get_many([wanted]) if run.last}
+    missing, trained = wanted and wanted not in known, manager().job(wanted) is not None
+    if missing and not trained:
         st.warning(
             f"The run {plain(wanted)} of this link is not in this store. Choose another, or import it on the "
             "page Runs.",
             icon=":material/link_off:",
         )
-    if not known or (wanted and stored is None and manager().job(wanted) is not None):
+    if not known or (missing and trained):
         return None
-    # Offer the run of the link even if it is unknown.
-    offered = list(dict.fromkeys(["", *known] if stored is None else known))
-    if wanted and wanted not in offered:
-        offered.insert(0, wanted)
-
-    def name_of(run: str) -> str:
-        if run in known:
-            return f"{title_of_run(known[run])} ({run[:4]})"
-        return f"{run} (not here)" if run else "Choose a run"
-
+    # The run of the link is offered even if it is unknown.
+    names = {} if wanted in known else {wanted: f"{wanted} (not here)", "": "Choose a run"}
+    names |= {run: f"{title_of_run(stored)} ({run[:4]})" for run, stored in known.items()}
     widgets.control(
         settings,
         "run",
         st.selectbox,
         "Run",
-        offered,
-        format_func=name_of,
+        list(names),
+        format_func=names.__getitem__,
         help=f"The newest {OFFERED}; the page Runs has all.",
         width=560,
         then=lambda: settings.reset(*_OWN),
@@ -149,18 +142,14 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         format_func=_VIEWS.__getitem__,
         required=True,
     )
-    if settings["view"] == "row":
-        row.draw(settings, reading)
-    elif settings["view"] == "suspects":
-        _draw_suspects(reading)
-    elif settings["view"] == "attributes":
-        columns.draw(settings, reading)
-    elif settings["view"] == "pairs":
-        pairs.draw(settings, reading, pairs.choose_samples(settings, reading))
-    elif reading.by_columns:
-        columns.draw_matrix(settings, reading)
-    else:
-        pairs.draw_matrix(reading)
+    draw = {
+        "attributes": partial(columns.draw, settings),
+        "pairs": partial(pairs.draw, settings),
+        "matrix": partial(columns.draw_matrix, settings) if reading.by_columns else pairs.draw_matrix,
+        "row": partial(row.draw, settings),
+        "suspects": _draw_suspects,
+    }
+    draw[settings["view"]](reading)
 
 
 def _header(reading: Opened) -> None:

@@ -33,8 +33,9 @@ TABLE = (
 )
 
 
-def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
+def draw(settings: Settings, reading: Opened) -> None:
     """Draw the part, with intervals where there are samples."""
+    average = _choose_samples(settings, reading)
     if reading.pairs is None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
         return
@@ -90,7 +91,7 @@ def _table(name: str, _reading: Opened, _ranking: Ranking) -> pd.DataFrame:
 
 
 # Sentences longer than their column wrap if rows are tall enough.
-_LONG, _LINE, _TALL = 72, 35, 66
+_LINE, _TALL = 35, 88
 _COLUMNS = {
     "sentence": "In words",
     "weight": "Weight",
@@ -121,13 +122,13 @@ def _in_words(table: pd.DataFrame, wording: Wording) -> None:
     weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
     table = table.assign(**{name: table[name] * wording.scale for name in weights})
     unit = plain(wording.unit)
-    row = _TALL if table["sentence"].str.len().max() > _LONG else _LINE
+    row = _TALL if table["sentence"].str.len().max() > 48 else _LINE
     st.dataframe(
         table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],
         key="interactions_pairs",
         hide_index=True,
         row_height=row,
-        height=row * min(12, len(table)) + 38,
+        height=min(row * len(table), 700) + 38,
         column_config={
             "feature_i": st.column_config.TextColumn(_COLUMNS["feature_i"], width=140),
             "feature_j": st.column_config.TextColumn(_COLUMNS["feature_j"], width=140),
@@ -147,7 +148,7 @@ def _in_words(table: pd.DataFrame, wording: Wording) -> None:
                 help=f"The root mean square of the pair's term over all rows, in {unit}: large "
                 "for pairs that weigh much and occur often.",
             ),
-            "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=520),
+            "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=340),
             **{
                 name: st.column_config.NumberColumn(label, format=digits, width=90, help=words)
                 for name, (label, digits, words) in _SAMPLED.items()
@@ -171,7 +172,7 @@ SAMPLES = (
 )
 
 
-def choose_samples(settings: Settings, reading: Opened) -> Average | None:
+def _choose_samples(settings: Settings, reading: Opened) -> Average | None:
     """Draw the switch for samples and their progress; return the average once they are drawn."""
     if reading.pairs is None or reading.model.why_no_threshold() is not None:
         return None

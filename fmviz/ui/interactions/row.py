@@ -13,12 +13,23 @@ from fmviz.figures import interactions as figures
 from fmviz.lab.interpretation.attributes import NONE, Attribute
 from fmviz.lab.interpretation.decomposition import KINDS, Decomposition, decompose, words_of
 from fmviz.lab.runner import split
+from fmviz.typography import typeset
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain, plain_label
 from fmviz.ui.interactions.opened import Opened
 from fmviz.ui.settings.state import Settings, Text
 
+# Beside each other where there is room.
+_STYLE = """<style>
+.st-key-interactions_one_row:has(> :nth-child(2)) {
+  display: grid; align-items: start; gap: 1rem; grid-template-columns: minmax(0, 1fr) minmax(0, 2.4fr)
+}
+@media (max-width: 1000px) {
+  .st-key-interactions_one_row:has(> :nth-child(2)) {grid-template-columns: minmax(0, 1fr)}
+  .st-key-interactions_one_row > :first-child:not(:last-child) {order: 1}
+}
+</style>"""
 _BARS = 14
 _CONTROLS = 12
 TABLE = (
@@ -52,12 +63,12 @@ def draw(settings: Settings, reading: Opened) -> None:
             icon=":material/trending_up:",
         )
         now, changed = before, x
-    right = st.container()
+    st.html(_STYLE)
+    box = st.container(key="interactions_one_row")
     if settings.shows("change", "What if"):
-        left, right = st.columns([1, 2.4], gap="medium")
-        with left:
+        with box.container():
             _controls(settings, reading, x, changes, now)
-    with right:
+    with box.container():
         _numbers(reading, place, before, now if changes else None)
         names = reading.dataset.feature_names
         by_columns = now
@@ -223,13 +234,13 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
         return None if now is None else f"{new - old:+.4g}"
 
     if wording.binary:
-        truth = (dataset.class_labels or ("-1", "+1"))[int(y > 0)]
+        label = (dataset.class_labels or ("-1", "+1"))[int(y > 0)]
         if reading.full_dataset.task in ("class", "ordinal"):
-            truth = (reading.full_dataset.class_labels or ())[int(reading.full_dataset.y[place])]
+            label = (reading.full_dataset.class_labels or ())[int(reading.full_dataset.y[place])]
         cells.append(
             (
                 wording.what[:1].upper() + wording.what[1:],
-                f"{shown.predicted:.4g}",
+                typeset(shown.predicted, ".4g"),
                 delta(shown.predicted, before.predicted),
                 "f(x). Above 0 the prediction is this class.",
             )
@@ -244,19 +255,18 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
                     "1/(1 + e^(−f)).",
                 )
             )
-        cells.append(("In the data", truth, None, f"The row's {dataset.target_name}."))
+        cells.append(("In the data", label, None, f"The row's {dataset.target_name}."))
     else:
         value, was = wording.prediction(shown.predicted), wording.prediction(before.predicted)
-        cells.append(("Prediction", f"{value:.5g}", delta(value, was), dataset.target_name))
-        cells.append(("In the data", f"{wording.prediction(y):.5g}", None, dataset.target_name))
-        if now is None:
-            cells.append(
-                ("Error", f"{value - wording.prediction(y):+.4g}", None, "The prediction minus the data.")
-            )
+        truth, words = wording.prediction(y), "The prediction minus the data."
+        cells = [
+            ("Prediction", typeset(value, ".5g"), delta(value, was), dataset.target_name),
+            ("In the data", typeset(truth, ".5g"), None, dataset.target_name),
+            *([("Error", typeset(value - truth, "+.4g"), None, words)] if now is None else []),
+        ]
     with st.container(horizontal=True, gap="medium", key="interactions_prediction"):
-        for label, text, change, words in cells:
-            what, help_text = plain(label), plain(words)
-            st.metric(what, text, delta=change, delta_color="off", help=help_text, width="content")
+        for what, text, change, words in cells:
+            st.metric(plain(what), text, delta=change, delta_color="off", help=plain(words), width="content")
     if wording.binary and not wording.log_odds:
         st.caption(wording.why_no_probability())
 

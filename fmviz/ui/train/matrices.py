@@ -15,7 +15,6 @@ from fmviz.engine.interactions.weights import GivenPairs, Interactions, interact
 from fmviz.engine.models import Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
-from fmviz.figures.operators import superscript
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
@@ -34,6 +33,7 @@ from fmviz.stage import (
     Panel,
     encode_codes,
 )
+from fmviz.typography import superscript
 
 _AUTOMATIC_ROWS = 100
 

@@ -19,6 +19,7 @@ _SYMBOLS = {
     "^2": "²",
 }
 _SUBSCRIPTS = str.maketrans("0123456789ps", "₀₁₂₃₄₅₆₇₈₉ₚₛ")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def without_markup(label: str) -> str:
@@ -45,9 +46,21 @@ def counted(n: int, noun: str, many: str = "") -> str:
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
 
 
-def with_minus(number: str) -> str:
-    """Replace the hyphens of a number by minus signs."""
-    return number.replace("-", "−")
+def superscript(number: int) -> str:
+    """Return a whole number in superscript digits."""
+    return str(number).translate(_SUPERSCRIPTS)
+
+
+def typeset(number: float, form: str = ".3g") -> str:
+    """Format a number, with a minus sign and a power of ten: "−2·10⁻⁵" for -2e-5."""
+    digits, _, exponent = f"{number:{form}}".partition("e")
+    power = f"·10{superscript(int(exponent))}" if exponent else ""
+    return f"{digits.replace('-', '−')}{power}".removeprefix("1·")
+
+
+def in_powers(text: str) -> str:
+    """Write the numbers of a text that have exponents as `typeset` does."""
+    return re.sub(r"-?\b\d[\d.]*e[-+]?\d+\b", lambda number: typeset(float(number[0]), "g"), text)
 
 
 def cell(value: Any) -> str:
@@ -57,8 +70,8 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.5g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+        return typeset(value, ".5g")
+    return f"{value:,}" if isinstance(value, int) else str(getattr(value, "label", value))
 
 
 def ordinal(n: int) -> str:
