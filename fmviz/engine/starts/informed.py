@@ -91,7 +91,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
         return None
     at = f"λ = {problem.lambda_sparse:.3g} and λ_p = {problem.lambda_p:.3g}"
     if problem.model.why_no_threshold() is not None:
-        return f"No interaction is left: P = 0 at {at}. Lower them, or start with a larger init_scale."
+        return f"No interaction is left: P = 0 at {at}. Lower them, or start with larger entries."
     if why_no_threshold(problem) is not None:
         return (
             f"No interaction is left: P = 0 at {at}, a local minimum for {problem.penalty.label} at every "
@@ -101,7 +101,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     if problem.lambda_sparse < limit.lower:
         return (
             f"No interaction is left: P = 0 at {at}, though below λ = {limit.lower:.3g} there is a P that "
-            "lowers the objective. Start with a larger init_scale, or leave saddle points (revive)."
+            "lowers the objective. Start with larger entries, or leave saddle points."
         )
     if limit.lower > 0.0:
         return f"No interaction is left: P = 0 at {at}. Choose λ below {limit.lower:.3g} to leave it."

@@ -1,6 +1,6 @@
 // Writes settings into the address of the page, without an entry in the history: Back leaves the page in one step.
 
-const PATIENCE = 100; // milliseconds between looks whether the address is that of the page already
+const PATIENCE = 100; // ms between looks whether the page is there
 
 let waiting = 0;
 
@@ -35,8 +35,8 @@ if (!globalThis.fmvizLabels) {
   relabel();
 }
 
-// A session that is lost, as where the server has been started again, begins anew from the query string by which the page
-// was opened: what has been written since is a better link.
+// A session that is lost, as where the server has been started again, begins from the query string by which the page was
+// opened: what has been written since is a better link.
 export default function ({ data }) {
   const before = globalThis.fmvizSession || data.session;
   globalThis.fmvizSession = data.session;

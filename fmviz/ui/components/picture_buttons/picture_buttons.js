@@ -3,8 +3,6 @@
 // Streamlit keeps Plotly to itself, so the chart's own "Download plot" button is pressed, with other options and
 // with a copy of the layout in colours for white paper: Plotly copies both before the button returns.
 
-const FORMATS = ["svg", "png"];
-
 const place = (key) => `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
 
 // Streamlit puts the colours of its theme into the template, and only there.
@@ -38,21 +36,18 @@ function save(key, name, format) {
   }
 }
 
-export default function (component) {
-  const { data, parentElement } = component;
-  let box = parentElement.querySelector(".fmviz-picture-buttons");
-  if (!box) {
-    box = document.createElement("div");
-    box.className = "fmviz-picture-buttons";
-    for (const format of FORMATS) {
+export default function ({ data, parentElement }) {
+  const box =
+    parentElement.querySelector(".fmviz-picture-buttons") ||
+    parentElement.appendChild(document.createElement("div"));
+  box.className = "fmviz-picture-buttons";
+  box.replaceChildren(
+    ...["svg", "png"].map((format) => {
       const button = document.createElement("button");
-      button.type = "button";
       button.dataset.format = format;
       button.textContent = `Picture (${format.toUpperCase()})`;
-      box.append(button);
-    }
-    parentElement.append(box);
-  }
-  for (const button of box.children)
-    button.onclick = () => save(data.chart, data.name, button.dataset.format);
+      button.onclick = () => save(data.chart, data.name, format);
+      return button;
+    }),
+  );
 }
