@@ -39,8 +39,6 @@ class Stage {
     this.generation = stage.generation;
     this.root.dataset.x = stage.x;
     this.curves.set(stage.charts, stage.names, stage.x);
-    this.share = stage.share; // of the window, which curves share
-    if (this.share) header.maxHeight = this.share * innerHeight;
     this.view.update(header);
     this.pick();
     this.grow(stage, stage.rows, 0);
@@ -116,7 +114,7 @@ class Stage {
     const several = this.view.header.panels.length > 1;
     const narrow = width < NARROW && several;
     this.root.classList.toggle("narrow", narrow);
-    if (narrow && this.share) this.side.before(this.film);
+    if (narrow && this.view.header.maxHeight < 1) this.side.before(this.film);
     else this.bar.append(this.film);
     [...this.picker.children].forEach((button, at) =>
       button.setAttribute("aria-pressed", String(at === this.picked)),

@@ -59,6 +59,7 @@ _STYLE = """<style>
 [data-testid="stCaptionContainer"] {color: light-dark(#5d646e, #9ba2ad); opacity: 1}
 [data-testid="stSliderThumbValue"] p, button[data-selected="true"] p {color: light-dark(#1f5fa8, #8bbcf2)}
 .js-plotly-plot .modebar {display: none}
+.katex-display > .katex, .katex-display > .katex > .katex-html {white-space: normal}
 [class*="st-key-takeaway_"] {margin-top: -0.9rem}
 [class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
 [class*="st-key-cards_"] {
@@ -196,7 +197,7 @@ def heading(settings: Settings, title: str, text: str, *, folded: bool = False) 
         vertical_alignment="center",
         key="shell_heading_small" if folded else "shell_heading",
     ):
-        st.title(title, width="content", help=text if folded else None)
+        st.title(title, anchor=False, width="content", help=text if folded else None)
         presets.menu(settings, f"pages/{settings.page}.py")
     if not folded:
         st.markdown(text)

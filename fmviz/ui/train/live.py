@@ -229,9 +229,8 @@ def _recovery_words(view: JobView) -> str:
 # --------------------------------------------------------------------------------------------------- stage
 
 
-_HEIGHT = 520
-# Of the window's height, which the matrices share with settings and curves.
-_SHARE = 0.43
+# Of the window, which the matrices share with settings and curves.
+_HEIGHT = 0.43
 # Label and tone of every state of a run.
 _STATES: dict[TaskState, tuple[str, str]] = {
     TaskState.QUEUED: ("Queued", ""),
@@ -261,7 +260,6 @@ def full_payload(scene: Scene, live: dict[str, str] | None, *, simple: bool = Fa
         "run": "" if scene.view is None else scene.view.id,
         "live": live,
         "x": scene.x,
-        "share": _SHARE,
         "film": played,
         "charts": _charts(scene),
         "names": names,

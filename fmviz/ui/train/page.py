@@ -82,51 +82,47 @@ def draw_controls(
             job.pace = SPEEDS[settings["speed"]][1]
 
     # What goes on is played, halted and stepped where it is; all else starts anew.
-    play, step = (
-        (going_on.play, going_on.step)
-        if going_on
-        else (partial(start, settings), partial(start, settings, 1))
-    )
+    play = partial(start, settings) if going_on is None else going_on.play
+    step = partial(start, settings, 1) if going_on is None else going_on.step
     halt, end = (None, None) if job is None else (job.pause, job.stop)
-    buttons: tuple[tuple[str, str, str, bool, Any, str], ...] = (
-        (
-            "play",
-            "play_arrow",
-            "P",
-            (active or others) and not stale,
-            play,
-            "Go on, or start with the present settings.",
-        ),
-        ("pause", "pause", "H", not active or others, halt, "Halt after the present epoch."),
-        ("step", "skip_next", "S", active or ((ended or others) and not stale), step, "One epoch."),
-        ("stop", "stop", "X", not (active or paused) or others, end, "End the run for good."),
-        (
-            "reset",
-            "restart_alt",
-            "0",
-            job is None,
-            partial(start, settings, 0),
-            "Back to epoch 0 with the present settings and the same seed.",
-        ),
-        (
-            "reseed",
-            "casino",
-            "N",
-            False,
-            partial(start, settings, 0, seed=next_seed),
-            "The next seed: another start and another split. Back to epoch 0.",
-        ),
-    )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_controls"):
-        for name, icon, key, idle, press, words in buttons:
+        for label, icon, key, idle, press, words in [
+            (
+                "Play",
+                "play_arrow",
+                "P",
+                (active or others) and not stale,
+                play,
+                "Go on, or start with the present settings.",
+            ),
+            ("Pause", "pause", "H", not active or others, halt, "Halt after the present epoch."),
+            ("Step", "skip_next", "S", active or ((ended or others) and not stale), step, "One epoch."),
+            ("Stop", "stop", "X", not (active or paused) or others, end, "End the run for good."),
+            (
+                "Reset",
+                "restart_alt",
+                "0",
+                job is None,
+                partial(start, settings, 0),
+                "Back to epoch 0 with the present settings and the same seed.",
+            ),
+            (
+                "Reseed",
+                "casino",
+                "N",
+                False,
+                partial(start, settings, 0, seed=next_seed),
+                "The next seed: another start and another split. Back to epoch 0.",
+            ),
+        ]:
             widgets.action(
                 settings,
-                name,
-                widgets.title_of(name),
+                label.lower(),
+                label,
                 icon=f":material/{icon}:",
-                type="primary" if name == "play" else "secondary",
+                type="primary" if label == "Play" else "secondary",
                 shortcut=key,
-                disabled=idle or (not possible and name not in ("pause", "stop")),
+                disabled=idle or (not possible and label not in ("Pause", "Stop")),
                 on_click=press,
                 help=words,
             )
@@ -205,10 +201,6 @@ BOX [data-testid="stMarkdown"]:has(.katex-display) {
 BOX .katex-display {
   overflow-x: auto; overflow-y: hidden; padding: 2px 5px 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
 }
-BOX .katex-display > .katex,
-BOX .katex-display > .katex > .katex-html {
-  white-space: normal;
-}
 .st-key-train_main > :has(> .st-key-train_strength) {flex: 1 1 14rem; min-width: 11rem}
 [data-testid="stPopoverBody"]:has(.st-key-train_penalty) {width: min(27rem, 92vw)}
 @media (max-width: 560px) {
@@ -235,8 +227,8 @@ def render() -> None:
     settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert), gone=_GONE)
     given = Settings.arriving("train")
     linked = settings.read_url()
+    _follow(settings, given)
     with shell.page("Train", settings):
-        _follow(settings, given)
         suggest(settings, linked)
         if any(spec.name not in settings.own for spec in own_specs()):
             st.rerun()  # What was suggested has parameters that this table lacks.
