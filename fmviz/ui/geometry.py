@@ -78,6 +78,7 @@ _STYLE = """<style>
   container-type: inline-size; width: 100%;
 }
 .st-key-geometry_formula .katex-display {font-size: clamp(0.55rem, 4.2cqi, 0.95rem)}
+[data-testid="stColumn"]:has(.st-key-geometry_formula) {min-width: 15rem}
 .st-key-geometry_legend p {font-size: 0.85rem}
 </style>"""
 

@@ -13,7 +13,8 @@ WIDE, LAPTOP, NARROW, PHONE = (1440, 900), (1366, 768), (700, 900), (390, 844)
 # So many screens hold what a page shows.
 SCREENS = {WIDE: 1, LAPTOP: 1, NARROW: 2, PHONE: 1}
 GOING = (
-    "dataset=planted_interactions&lambda_sparse=0.1&lambda_p=0.1&rank=30&tol=0.0&max_epochs=100000&speed=slow"
+    "level=expert&dataset=planted_interactions&lambda_sparse=0.1&lambda_p=0.1&rank=30&tol=0.0"
+    "&max_epochs=100000&speed=slow"
 )
 STAGE = ".st-key-train_matrix"
 CONTROLS = (

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 # How a run with tol=0 ends: at its limit of epochs.
 LIMIT = "Not converged"
-SMALL = "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&tol=0.0"
+SMALL = "train?level=expert&dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&tol=0.0"
 ENDLESS = f"{SMALL}&max_epochs=100000&speed=slow"
 
 
@@ -258,7 +258,7 @@ def test_formulae_of_higher_orders_fit_the_drawer_of_settings(server, page, widt
 
 
 LINK = (
-    "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.3&tol=0.0"
+    "train?level=expert&dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.3&tol=0.0"
     "&max_epochs=40&speed=slow"
 )
 
