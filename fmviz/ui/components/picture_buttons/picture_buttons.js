@@ -6,18 +6,12 @@
 const place = (key) => `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
 
 // Streamlit puts the colours of its theme into the template, and only there.
-function onPaper(node) {
-  if (Array.isArray(node) || node === null || typeof node !== "object") return node;
-  const out = {};
-  for (const [name, value] of Object.entries(node)) {
-    if (typeof value !== "string" || !/color$/i.test(name))
-      out[name] = /^color(scale|way)$/.test(name) ? value : onPaper(value);
-    else if (/bgcolor/.test(name)) out[name] = "#ffffff";
-    else if (/grid|zeroline|tickcolor|linecolor|border/.test(name)) out[name] = "#d5dae5";
-    else out[name] = "#31333f";
-  }
-  return out;
-}
+const onPaper = (layout) =>
+  JSON.parse(JSON.stringify(layout), (name, value) => {
+    if (typeof value !== "string" || !/color$/i.test(name)) return value;
+    if (/bgcolor/.test(name)) return "#ffffff";
+    return /grid|zeroline|tickcolor|linecolor|border/.test(name) ? "#d5dae5" : "#31333f";
+  });
 
 function save(key, name, format) {
   const chart = document.querySelector(`${place(key)} .js-plotly-plot`);
