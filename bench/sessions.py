@@ -57,7 +57,7 @@ class Session:
     """
 
     url: str
-    link: str = "train"
+    link: str = "train?level=expert"
     buttons: dict[str, str] = field(default_factory=dict)
     disabled: set[str] = field(default_factory=set)
     epoch: int = -1

@@ -178,7 +178,7 @@ def prediction(metric: Metric, validated: bool = True) -> list[Plot]:
 def recovery(history: Container[str]) -> list[Plot]:
     """Return the plot of the recovery of true interactions; none where they are unknown."""
     known = (
-        Curve("support_f1", "F1 of pairs", BLUE),
+        Curve("support_f1", "F1 of pairs" if "support_f1_3" in history else "F1", BLUE),
         Curve("support_f1_3", "F1 of triples", PURPLE),
         Curve("estimation_error", "error", ORANGE, dash=True),
     )

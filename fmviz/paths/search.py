@@ -254,7 +254,7 @@ def _failure(
     if np.isnan(low) and not waiting:
         return (
             f"Not reachable: even the smallest strength of the grid, {high:g}, leaves only {used:,} "
-            "interactions. Add smaller strengths, or start with a larger init_scale."
+            "interactions. Add smaller strengths, or start with larger entries."
         )
     if high - low < narrowest:
         return (

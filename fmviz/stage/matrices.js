@@ -448,7 +448,7 @@ class Panel {
   constructor(view) {
     this.view = view;
     this.box = make("section", "panel", view.panelsBox);
-    const heading = make("div", "title", this.box, { role: "heading", "aria-level": 4 });
+    const heading = make("div", "title", this.box, { role: "heading", "aria-level": 2 });
     this.chip = make("span", "chip", heading);
     this.title = make("span", "", heading);
     this.figure = make("div", "figure", this.box, { role: "img", tabindex: 0 });
@@ -507,7 +507,8 @@ class Panel {
   layout(width, dpr) {
     const { kind } = this.spec;
     let wide = Math.floor(width * dpr);
-    let tall = Math.floor(this.view.header.maxHeight * dpr);
+    const { maxHeight } = this.view.header;
+    let tall = Math.floor(maxHeight * (maxHeight < 1 ? innerHeight : 1) * dpr);
     this.width = width;
     if (this.hasFactor) {
       this.around(wide, tall, dpr);

@@ -382,7 +382,7 @@ def encode_view(
     signed: bool = True,
     columns: int | None = None,
     min_width: int = 230,
-    max_height: int = 420,
+    max_height: float = 420,
     player: bool | Literal["rests"] = False,
     player_label: str = "Look back: the matrix at an earlier epoch",
     start: int | None = None,
@@ -418,8 +418,8 @@ def encode_view(
         At most this many panels in a row.
     min_width : int
         The least width of a panel in CSS pixels; where they do not fit side by side, they take more rows.
-    max_height : int
-        The largest height of a picture in CSS pixels.
+    max_height : float
+        The largest height of a picture in CSS pixels; below 1, as a share of the window's.
     player : bool or "rests"
         Whether the view has a slider and a Play button of its own for the frames, in place of a driver. It
         plays by itself once when it is first shown, or waits at the last frame.
@@ -492,7 +492,7 @@ def encode_view(
         "mark": None if mark is None else asdict(mark),
         "zoom": bool(zoom),
         "named": bool(named),
-        "maxHeight": int(max_height),
+        "maxHeight": max_height,
         "empty": empty,
         "palette": {
             "light": asdict(palette.LIGHT),

@@ -111,6 +111,8 @@ class Stage {
     const { panels, minWidth } = this.view.header;
     const narrow = width < NARROW * minWidth && panels.length > 1;
     this.root.classList.toggle("narrow", narrow);
+    if (narrow && this.view.header.maxHeight < 1) this.side.before(this.film);
+    else this.bar.append(this.film);
     [...this.picker.children].forEach((button, at) =>
       button.setAttribute("aria-pressed", String(at === this.picked)),
     );

@@ -457,6 +457,7 @@ def render() -> None:
         "compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed", "seeds": 3}, gone=_GONE
     )
     linked = settings.read_url()
+    settings.unread = frozenset(("dataset", "seed") if settings["view"] == "runs" else ())
     with shell.page("Compare", settings):
         shell.heading(
             settings,

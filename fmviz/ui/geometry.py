@@ -80,6 +80,7 @@ _STYLE = """<style>
 }
 .st-key-geometry_formula .katex-display {font-size: clamp(0.55rem, 4.2cqi, 0.95rem)}
 :is(.st-key-geometry_legend, .st-key-geometry_small) p {font-size: 0.85rem}
+[data-testid="stColumn"]:has(.st-key-geometry_formula) {min-width: 15rem}
 </style>"""
 # In a column TI is CS: who comes without a link sees entries of which they make something else.
 _FRESH = {"plane": "diagonal"}

@@ -39,7 +39,7 @@ NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Research": (PAPER, RUNS, ABOUT),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
-FIRST = (START, LESSONS, PROX, TRAIN, DATA)
+FIRST = (START, LESSONS, PROX, TRAIN, DATA, INTERACTIONS)
 """What the sidebar offers who has not chosen Expert; all else is folded."""
 REST = tuple(link for links in NAVIGATION.values() for link in links if link not in FIRST)
 

@@ -325,9 +325,9 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                 st.latex(operator)
                 st.caption(f"Selects {plain(selects)}. Source: {penalty.source}.")
             with st.container():
-                size = r"$\lVert p_j\rVert_2$" if penalty.row_wise else "$|p_{j,0}|$"
+                size = "‖pⱼ‖₂" if penalty.row_wise else "|pⱼ₀|"
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
-                heads = ["$j$", size, "loses", "leaves"]
+                heads = ["j", size, "loses", "leaves"]
                 st.table(table.set_axis(heads, axis=1), border=False, hide_index=True)
                 st.caption("Sorted; around the last that stays.")
 

@@ -36,11 +36,19 @@ from fmviz.ui.settings.state import LEVEL_COOKIE, RESTRICTIONS, Settings
 # It is part of the page: Streamlit forgets pictures while it runs a script, and browsers ask for it again at
 # every change of the address.
 _ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
-# Streamlit's own margins leave little room for pictures side by side.
+# Streamlit's own margins leave little room for pictures side by side. Beside an open sidebar its header holds
+# nothing but a menu at the right.
 # Captions, the chosen of several and the value of a slider reach 4.5:1 on their grounds in both themes.
 # Of Plotly's toolbar our own menu presses a button that nobody sees, see picture_buttons.js.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
+@media (min-width: 769px) {
+  .stApp:has([data-testid="stSidebar"][data-collapsed="false"]) {
+    [data-testid="stMainBlockContainer"] {padding-top: 1.25rem}
+    [data-testid="stHeader"] {background: none; pointer-events: none; button {pointer-events: auto}}
+    [class*="st-key-shell_heading"] {padding-right: 1rem}
+  }
+}
 @media (max-width: 768px) {
   [data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}
   [data-testid="stButtonGroup"] > [role="radiogroup"] {flex-wrap: wrap}
@@ -51,6 +59,7 @@ _STYLE = """<style>
 [data-testid="stCaptionContainer"] {color: light-dark(#5d646e, #9ba2ad); opacity: 1}
 [data-testid="stSliderThumbValue"] p, button[data-selected="true"] p {color: light-dark(#1f5fa8, #8bbcf2)}
 .js-plotly-plot .modebar {display: none}
+.katex-display > .katex, .katex-display > .katex > .katex-html {white-space: normal}
 [class*="st-key-takeaway_"] {margin-top: -0.9rem}
 [class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
 [class*="st-key-cards_"] {
@@ -94,7 +103,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with st.sidebar:
             _navigation(settings)
             _shared(settings)
-            if kernels := compiling():
+            if settings.shows_any("dataset", "seed") and (kernels := compiling()):
                 st.badge(
                     f"Compiling {plain(kernels[0])}…",
                     icon=":material/hourglass_top:",
@@ -148,16 +157,12 @@ def _shared(settings: Settings) -> None:
     def words(name: str) -> str:
         return session_uploads.label(name) + (" (not here)" if name in missing else "")
 
-    widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words)
-    chosen = settings["dataset"]
-    if chosen in missing:
-        st.info(plain(missing[chosen]), icon=":material/folder_off:")
-    elif settings.shows("dataset"):
-        spec = dataset_spec(chosen)
-        with st.popover("About this data set", icon=":material/dataset:", type="tertiary"):
-            st.markdown(f"**{plain(spec.title)}** · {plain(spec.task)}\n\n{plain(spec.description)}")
-            if spec.source:
-                st.caption(plain(f"Source: {spec.source}. Licence: {spec.licence}."))
+    spec = dataset_spec(settings["dataset"])
+    source = f"\n\nSource: {spec.source}. Licence: {spec.licence}." if spec.source else ""
+    about = f"**{plain(spec.title)}** · {plain(spec.task)}\n\n{plain(spec.description + source)}"
+    widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words, help=about)
+    if spec.name in missing:
+        st.info(plain(missing[spec.name]), icon=":material/folder_off:")
     seed = settings.spec("seed")
     widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
     widgets.param(
@@ -192,7 +197,7 @@ def heading(settings: Settings, title: str, text: str, *, folded: bool = False) 
         vertical_alignment="center",
         key="shell_heading_small" if folded else "shell_heading",
     ):
-        st.title(title, width="content", help=text if folded else None)
+        st.title(title, anchor=False, width="content", help=text if folded else None)
         presets.menu(settings, f"pages/{settings.page}.py")
     if not folded:
         st.markdown(text)
@@ -248,6 +253,9 @@ def _teach(settings: Settings) -> None:
             "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
             "lock can be seen, but not changed."
         )
+        here = urlsplit(st.context.url or "")
+        address = here._replace(query=urlencode(settings.query(), safe=","), fragment="")
+        st.code(address.geturl(), language=None, wrap_lines=True)
         for item, verb in zip(RESTRICTIONS, ("Hide", "Lock"), strict=True):
             st.multiselect(
                 verb,
@@ -255,12 +263,10 @@ def _teach(settings: Settings) -> None:
                 format_func=lambda name: words[name] or widgets.title_of(name),
                 placeholder="Nothing",
                 help=item.help,
+                **widgets.ONE_AT_A_TIME,
                 **widgets.start_of(st.multiselect, settings[item.name], list(words)),
                 **settings.bind(item.name),
             )
-        here = urlsplit(st.context.url or "")
-        address = here._replace(query=urlencode(settings.query(), safe=","), fragment="")
-        st.code(address.geturl(), language=None, wrap_lines=True)
         if restricted:
             st.button(
                 "Show and unlock everything",

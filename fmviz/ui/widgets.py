@@ -32,6 +32,8 @@ MORE = "more"
 """The choice that unfolds all others."""
 OUTPUT = ParamSpec("output", "int", 0, 0, 100_000, help="The class, label or target that is looked at.")
 _OUTPUTS = {"class": "Class", "ordinal": "At most", "several": "Label"}
+ONE_AT_A_TIME: dict[str, Any] = {"filter_mode": "contains", "select_all": False}
+"""Of a menu: Enter takes the first choice that holds what was typed, and not all that match."""
 FIRST_REGULARIZERS = ("l1", "l21", "ti", "cs")
 """What Simple offers before *More*."""
 
@@ -338,7 +340,8 @@ def several(
     keywords["format_func"] = lambda value: words.get(value, title_of(value))
     label = title_of(name) if label is None else label
     if menu:
-        return tuple(control(settings, name, st.multiselect, label, choices, placeholder="all", **keywords))
+        keywords |= ONE_AT_A_TIME | {"placeholder": "all"}
+        return tuple(control(settings, name, st.multiselect, label, choices, **keywords))
     options, words, then = folded(settings, name, choices, words, first)
     return tuple(
         control(settings, name, st.pills, label, options, selection_mode="multi", then=then, **keywords)

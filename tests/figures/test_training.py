@@ -94,7 +94,7 @@ def test_metrics_and_recovery_are_drawn_where_they_are_known():
     assert training.metrics_in(history) == [RMSE, LOSS]
     for metric, rows in ((RMSE, ["training", "validation"]), (LOSS, ["training"])):
         assert names(training.curves(history, training.prediction(metric))) == rows
-    assert names(recovery(history)) == ["F1 of pairs", "error"]
+    assert names(recovery(history)) == ["F1", "error"]
     assert names(recovery(history.assign(support_f1_3=0.5)))[:2] == ["F1 of pairs", "F1 of triples"]
     assert not training.recovery(["objective"])
 

@@ -54,6 +54,7 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     offered = app.multiselect(key="prox_hide").options
     assert {"Strength λ", "Features d", "Rank k", "Operators", "Seed"} <= set(offered)
     assert "Data set" not in offered, "nothing reads it here"
+    assert not app.multiselect(key="prox_hide").proto.select_all, "Enter takes one"
     choose(app, prox_hide=["k", "distribution"], prox_lock=["log2lambda"])
     assert address(app) == {"hide": "k,distribution", "lock": "log2lambda"}
     assert app.select_slider(key="prox_log2lambda").disabled
@@ -96,7 +97,9 @@ def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
     app = page("train", level="simple", max_epochs="7", rank="5", lambda_sparse="2.0")
     drawn = keys(app)
     assert {"train_rank", "train_regularizer", "train_lambda_sparse", "train_play", "shared_seed"} <= drawn
-    assert not drawn & {"train_solver", "train_max_epochs", "train_tol", "train_lambda_w", "train_model"}
+    assert not drawn & {"train_solver", "train_max_epochs", "train_tol", "train_model", "train_step"}
+    boxes = [box for box in elements_of(app._tree) if box.type == "flex_container"]
+    assert all(box.children for box in boxes if box.proto.flex_container.border)
     press(app, "train_play")
     assert store.runs()[0].settings["max_epochs"] == 7
     choose(app, shared_level="expert")
@@ -108,9 +111,9 @@ def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
 def test_who_comes_first_meets_few_pages_and_four_regularizers():
     app = page("prox", k="30")
     labels = [link.proto.label for link in app.sidebar.get("page_link")]
-    assert labels[:5] == ["Start", "Lessons", "Operators", "Train", "Your data"]
+    assert labels[:6] == ["Start", "Lessons", "Operators", "Train", "Your data", "Interactions"]
     (folded,) = [item for item in app.sidebar.get("expander") if item.proto.label == "Research"]
-    assert len(folded.get("page_link")) == len(labels) - 5
+    assert len(folded.get("page_link")) == len(labels) - 6
     pills = app.get("button_group")[0]
     offered = [option.content for option in pills.proto.options]
     assert offered[-1] == "More …"

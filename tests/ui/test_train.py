@@ -249,8 +249,10 @@ def test_a_link_with_play_starts_once(open_train, manager):
 
 def test_a_link_of_a_known_run_shows_it_and_starts_nothing(open_train, manager):
     first = press(open_train(**SMALL), "train_step")
-    again = open_train(**address(first))
-    assert figures(again) == figures(first)
+    # A link that names no more than the run brings its settings, too.
+    for link in (address(first), {"run": address(first)["run"]}):
+        again = open_train(**link)
+        assert (figures(again), address(again)) == (figures(first), address(first))
     assert len(manager.jobs()) == 1
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 # How a run with tol=0 ends: at its limit of epochs.
 LIMIT = "Not converged"
-SMALL = "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&tol=0.0"
+SMALL = "train?level=expert&dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&tol=0.0"
 ENDLESS = f"{SMALL}&max_epochs=100000&speed=slow"
 
 
@@ -70,7 +70,7 @@ def wait_for_query(page: Any, name: str, pattern: str) -> None:
     )
 
 
-def test_play_draws_live_and_ends(server, page, shoot):
+def test_play_draws_live_and_ends(server, page):
     page.goto(f"{server.url}/{SMALL}&max_epochs=300")
     # The truth is there first, and nothing learned beside it.
     stage = page.locator(".st-key-train_matrix")
@@ -81,7 +81,6 @@ def test_play_draws_live_and_ends(server, page, shoot):
     wait_for_epoch(page, 3)
     line = stage.locator(".chart polyline").first
     line.wait_for(state="attached")
-    shoot(page, "train-running")
     matrix = stage.locator("canvas:visible").first
     matrix.evaluate("canvas => { canvas.dataset.mine = 'yes'; }")
     before, drawn = epoch(page), line.get_attribute("points")
@@ -96,10 +95,9 @@ def test_play_draws_live_and_ends(server, page, shoot):
     assert plot(page, "objective").evaluate("figure => figure._fullData[0]._length") == 301
     page.locator(".st-key-train_exports").wait_for()
     assert button(page, "play").is_enabled()
-    shoot(page, "train-finished")
 
 
-def test_a_strength_moved_at_the_end_goes_on_and_moves_no_picture(server, page, shoot):
+def test_a_strength_moved_at_the_end_goes_on_and_moves_no_picture(server, page):
     page.goto(f"{server.url}/{SMALL}&max_epochs=40&speed=full&play=1")
     wait_for_state(page, LIMIT)
     pictures = page.locator(".st-key-train_matrix").locator("canvas:visible, .chart svg")
@@ -111,7 +109,6 @@ def test_a_strength_moved_at_the_end_goes_on_and_moves_no_picture(server, page, 
     charts = page.locator(".st-key-train_matrix .chart svg")
     assert charts.get_by_text("λ = 0.002").count() == charts.count()
     assert [pictures.nth(n).bounding_box() for n in range(pictures.count())] == before
-    shoot(page, "train-moved")
 
 
 @pytest.mark.slow
@@ -214,8 +211,6 @@ def test_a_server_that_is_started_again_goes_on_from_the_address(serve_anew, new
         assert page.url == before
         press(page, "play")
         wait_for_state(page, "Running")
-        press(page, "stop")
-        wait_for_state(page, "Stopped")
     page.errors.clear()  # of Streamlit, which has missed its server
 
 
@@ -235,7 +230,7 @@ def test_downloads_hold_the_run(server, page, more, letter, shape):
 
 
 @pytest.mark.slow
-def test_triples_are_looked_back_at_and_taken_away(server, page, shoot):
+def test_triples_are_looked_back_at_and_taken_away(server, page):
     model = "&model=hofm&regularizer=omega_ti&init_scale=0.1&order=3"
     page.goto(f"{server.url}/{SMALL}{model}&max_epochs=30&speed=full&play=1")
     page.get_by_text("The triples with").wait_for(timeout=120_000)
@@ -244,7 +239,6 @@ def test_triples_are_looked_back_at_and_taken_away(server, page, shoot):
     page.get_by_role("slider", name="Look back").focus()
     page.keyboard.press("Home")
     view.get_by_text("epoch 0: 4 triples").first.wait_for()
-    shoot(page, "train-triples")
     model = np.load(io.BytesIO(content(page, "npz")))
     assert model["P"].shape == (4, 6)
 
@@ -264,13 +258,13 @@ def test_formulae_of_higher_orders_fit_the_drawer_of_settings(server, page, widt
 
 
 LINK = (
-    "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.3&tol=0.0"
+    "train?level=expert&dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.3&tol=0.0"
     "&max_epochs=40&speed=slow"
 )
 
 
 @pytest.mark.slow
-def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, shoot):
+def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle):
     page.goto(f"{server.url}/{LINK}")
     wait_idle(page)
     press(page, "play")
@@ -290,7 +284,6 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     page.locator(".st-key-train_support").get_by_text("Compare with the truth").click()
     wait_for_query(page, "support", "^1$")
     wait_idle(page)
-    shoot(page, "train-support")
     view = page.locator(".st-key-train_matrix")
     view.get_by_text(re.compile(r"True positive: \d")).first.wait_for()
     view.get_by_text(re.compile(r"epoch 40: F1 [01]\.\d+")).first.wait_for()
@@ -310,7 +303,6 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     page.get_by_text(re.compile("left weight and right weight (do not )?interact")).wait_for()
     page.locator(".st-key-train_why .js-plotly-plot:visible").first.wait_for()
     wait_idle(page)
-    shoot(page, "train-why")
 
 
 @pytest.mark.slow

@@ -15,7 +15,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SECONDS = float(os.environ.get("FMVIZ_TWO_SESSIONS_SECONDS", "15"))
 HEAVY = (
-    "train?dataset=flights&loss=logistic&rank=10&lambda_w=0.0001&lambda_p=0.00001&lambda_sparse=0.00004"
+    "train?level=expert&dataset=flights&loss=logistic&rank=10&lambda_w=0.0001&lambda_p=0.00001"
+    "&lambda_sparse=0.00004"
     "&init_scale=0.05"
 )
 _STAGE = """const box = document.querySelector(".st-key-train_matrix");

@@ -85,7 +85,9 @@ class Solver(Named):
     noun: ClassVar[str] = "solver"
     label: ClassVar[str]
     monotone: ClassVar[bool] = True
-    diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
+    diverged_hint: ClassVar[str] = (
+        "Scale the features and the target, raise λ_p, or start with smaller entries."
+    )
     factorised: ClassVar[bool] = True
     needs_mu: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = False

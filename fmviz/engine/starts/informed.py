@@ -92,7 +92,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
         return None
     at = f"λ = {typeset(problem.lambda_sparse)} and λ_p = {typeset(problem.lambda_p)}"
     if problem.model.why_no_threshold() is not None:
-        return f"No interaction is left: P = 0 at {at}. Lower them, or start with a larger init_scale."
+        return f"No interaction is left: P = 0 at {at}. Lower them, or start with larger entries."
     if why_no_threshold(problem) is not None:
         return (
             f"No interaction is left: P = 0 at {at}, a local minimum for {problem.penalty.label} at every "
@@ -102,7 +102,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     if problem.lambda_sparse < limit.lower:
         return (
             f"No interaction is left: P = 0 at {at}, though below λ = {typeset(limit.lower)} there is a P "
-            "that lowers the objective. Start with a larger init_scale, or leave saddle points (revive)."
+            "that lowers the objective. Start with larger entries, or leave saddle points."
         )
     if limit.lower > 0.0:
         return f"No interaction is left: P = 0 at {at}. Choose λ below {typeset(limit.lower)} to leave it."

@@ -126,7 +126,7 @@ class Job(Task):
     """One training run; made by `fmviz.lab.background.tasks.TaskManager`.
 
     It is made and written by its `recorder`, counts for the session `owner`, and is steered by one `browser`,
-    or by everybody where that is empty.
+    or by everybody where that is empty. `budget` is the number of epochs that it began with.
     """
 
     slice_seconds = 0.1
@@ -137,7 +137,7 @@ class Job(Task):
         self.experiment, self.owner, self.browser = recorder.experiment, owner, browser
         self._recorder = recorder
         self.state, self._message = TaskState.PAUSED, "Ready."
-        self._budget = self.experiment.max_epochs
+        self.budget = self.experiment.max_epochs
         self._run: Run | None = None
         self._wishes: dict[str, float] = {}
         self._dataset: Dataset | None = None
@@ -198,7 +198,7 @@ class Job(Task):
                 if not self._inside:
                     self._take_wishes()
             elif self.goes_on and changed != self.experiment:
-                most = min(MOST_EPOCHS, max(changed.max_epochs, self._epoch + self._budget))
+                most = min(MOST_EPOCHS, max(changed.max_epochs, self._epoch + self.budget))
                 self._amend(replace(changed, max_epochs=most))
                 self._recorder.note(RUNNING, self._working)
                 self._stop.clear()

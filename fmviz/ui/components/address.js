@@ -1,8 +1,8 @@
-// Writes settings into the address of the page, without an entry in the history: Back leaves the page in one step.
+// Writes settings into the address, without an entry in the history: Back leaves in one step.
 
-const PATIENCE = 100; // milliseconds between looks whether the address is that of the page already
+const PATIENCE = 100; // ms between looks
 
-let waiting = 0;
+let waiting;
 
 function asSearch(query) {
   const text = new URLSearchParams(query).toString();
@@ -21,12 +21,18 @@ function write({ page, query }, turns = 20) {
     history.replaceState(history.state, "", location.pathname + search + location.hash);
 }
 
-// Streamlit labels sliders twice, by themselves and by their group, and has names of icons read aloud.
+// Streamlit labels sliders twice, has icons read aloud, skips levels of headings, and labels what has no role.
+const REPAIRS = [
+  ['[role="img"][aria-label$=" icon"]', "aria-hidden", true],
+  ["h3, h4", "aria-level", 2],
+  ['[role="presentation"][aria-label]', "role", "group"],
+];
+
 function relabel() {
   for (const thumb of document.querySelectorAll('[data-testid="stSlider"] input[aria-labelledby]'))
     thumb.removeAttribute("aria-labelledby");
-  for (const icon of document.querySelectorAll('[role="img"][aria-label$=" icon"]:not([aria-hidden])'))
-    icon.setAttribute("aria-hidden", "true");
+  for (const [where, ...attribute] of REPAIRS)
+    document.querySelectorAll(where).forEach((element) => element.setAttribute(...attribute));
 }
 
 if (!globalThis.fmvizLabels) {
@@ -35,8 +41,7 @@ if (!globalThis.fmvizLabels) {
   relabel();
 }
 
-// A session that is lost, as where the server has been started again, begins anew from the query string by which the page
-// was opened: what has been written since is a better link.
+// In another session, as after a restart of the server, the page is opened again by its address.
 export default function ({ data }) {
   const before = globalThis.fmvizSession || data.session;
   globalThis.fmvizSession = data.session;

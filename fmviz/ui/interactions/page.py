@@ -63,7 +63,7 @@ _COLUMNS, _IN_FILE = 24, 200
 
 def render() -> None:
     """Draw the page."""
-    bound = Settings("interactions", TABLE, unread=("dataset",), gone=_GONE)
+    bound = Settings("interactions", TABLE, unread=("dataset", "seed"), gone=_GONE)
     with shell.page("Interactions", bound) as settings:
         shell.heading(
             settings,

@@ -277,11 +277,11 @@ class Settings:
         """Return whether a control or part is to be drawn; `words` are what the page calls it."""
         if name not in self.controls:
             raise KeyError(f"page {self.page!r} has neither a setting nor a part {name!r}")
-        if name in self.unread:
+        if name in self.unread or (name in self.expert and not self.is_expert):
             return False
         if words:
             self._words[name] = words
-        return name not in self["hide"] and (self.is_expert or name not in self.expert)
+        return name not in self["hide"]
 
     def shows_any(self, *names: str) -> bool:
         """Return whether any of some controls is to be drawn, so that they need a heading or a box."""

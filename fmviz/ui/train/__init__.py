@@ -5,7 +5,6 @@
 from fmviz.ui.train.why_zero import WHY
 from fmviz.ui.train.outliers import SET_ASIDE
 from fmviz.ui.train.interactions import PAIRS
-from fmviz.ui.train.norms import NORMS
 from fmviz.ui.train.panels import CONFUSION, OBJECTIVE, USES, PREDICTION, RECOVERY, Panel
 # isort: on
 

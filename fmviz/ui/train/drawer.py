@@ -65,8 +65,6 @@ def main_settings(settings: Settings, job: Job | None, now: Experiment) -> None:
     with st.container(key="train_main", horizontal=True, vertical_alignment="bottom", gap="medium"):
         if _has_regularizers(settings, model):
             _regularizer(settings, now)
-        if model.factorised:
-            widgets.param(settings, "rank", f"{model.notation.rank} $k$", style="number", width=110)
         match _first_strength(settings, now):
             case "lambda_sparse":
                 _sparsity(settings, job, model)
@@ -130,7 +128,7 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
             _own(settings, "dataset", now)
             draw_wrong_rows(settings)
     model, notation = now.model, now.model.notation
-    if settings.shows_any("model", "rank", *own["model"]):
+    if settings.shows_any("model", *("rank",) * model.factorised, *own["model"]):
         with st.container(border=True, key="train_model_box"):
             widgets.control(
                 settings,
@@ -142,6 +140,8 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
                 then=suited(settings, now),
             )
             _own(settings, "model", now, then=suited(settings, now))
+            if model.factorised:
+                widgets.param(settings, "rank", f"{notation.rank} $k$", style="number")
             if now.dataset.spec.unavailable() is None and (note := cost_note(now)) is not None:
                 st.caption(f":material/timer: {plain(note)}")
     if settings.shows_any("regularizer", "lambda_p", *own["regularizer"]):

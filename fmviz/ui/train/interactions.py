@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 
 from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_of
@@ -59,7 +58,7 @@ VIEW = (
         "support",
         "bool",
         False,
-        help="Every pair in the colour of what it is: truly there and found, missed, wrongly found, or "
+        help="Every cell in the colour of what it is: truly there and found, missed, wrongly found, or "
         "rightly left out.",
     ),
     ParamSpec(
@@ -100,11 +99,11 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
             widgets.param(
                 settings,
                 "support",
-                "Compare with the truth, pair by pair",
+                "Compare with the truth",
                 disabled=not few,
                 help=None
                 if few
-                else f"Drawn for up to {EXACT_FEATURES} features: tiles hold many pairs each.",
+                else f"Drawn for up to {EXACT_FEATURES} features: tiles hold many interactions each.",
             )
         if settings.shows("curves"):
             _curve_options(view, settings)
@@ -129,7 +128,7 @@ def _curve_options(view: JobView | None, settings: Settings) -> None:
 
 
 def draw_notes(view: JobView) -> None:
-    """Explain a matrix of tiles, and a P or W that is zero."""
+    """Explain a matrix of tiles."""
     thinned = view.thinned
     assert thinned is not None
     if thinned.n_features > EXACT_FEATURES:
@@ -140,27 +139,6 @@ def draw_notes(view: JobView) -> None:
         if thinned.n_dropped:
             text += f" The {thinned.n_dropped:,} rows of least norm are left out of the picture."
         st.caption(text)
-    largest = np.abs(thinned.values).max(initial=0.0)
-    if view.machine.convex or not thinned.factors:
-        if largest == 0.0 and view.epoch > 0:
-            st.info(
-                "**W has no interaction.** Its penalties outweigh what any pair would gain. Lower λ or "
-                "λ_tr, and press Play.",
-                icon=":material/lightbulb:",
-            )
-    elif largest < 1e-6 * view.experiment.init_scale:
-        how = "all but" if thinned.rows.size else "exactly"
-        letter = view.machine.notation.matrix
-        st.info(
-            f"**{letter} is {how} zero.** That is a stationary point of every factorization machine, and a "
-            "strong regularizer drives a small start into it for good. "
-            + (
-                "Forget the changes of λ, below the curves, and press Play."
-                if view.experiment.changes
-                else "Lower λ or λₚ, or raise the scale of the start, and press Play."
-            ),
-            icon=":material/lightbulb:",
-        )
 
 
 # -------------------------------------------------------------------------------------------------- pairs

@@ -88,7 +88,8 @@ def show(
         if scene.clickable and scene.dataset is not None:
             why_zero.take_click(settings, "train_matrix", scene.dataset.X.shape[1])
             scene = _scene(view, experiment, dataset, settings, words)
-        stage(full_payload(scene, _listen(scene, experiment, settings, loading)), key="train_matrix")
+        listens = _listen(scene, experiment, settings, loading)
+        stage(full_payload(scene, listens, simple=not settings.is_expert), key="train_matrix")
     if view is not None and not going and view.experiment.model.multi_output:
         basis.draw(view)
     if view is not None and view.history and not going:
@@ -110,13 +111,8 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
         st.caption(f"By order: {' · '.join(each)}.")
     if planted := _recovery_words(view):
         st.caption(planted)
-    shown = [panel for panel in PANELS if panel.draw and panel.shown(scene, settings)]
-    shown.sort(key=lambda panel: not panel.wide)
-    wide = [st.container() for panel in shown if panel.wide]
-    narrow = st.columns(2) if len(shown) > len(wide) + 1 else [st.container()]
-    for panel, place in zip(shown, itertools.chain(wide, itertools.cycle(narrow)), strict=False):
-        assert panel.draw is not None
-        with place:
+    for panel in PANELS:
+        if panel.draw and panel.shown(scene, settings):
             st.markdown(f"**{plain(panel.heading(scene))}**")
             panel.draw(scene, settings)
     if settings.shows("curves", PARTS["curves"]):
@@ -233,7 +229,8 @@ def _recovery_words(view: JobView) -> str:
 # --------------------------------------------------------------------------------------------------- stage
 
 
-_HEIGHT = 520
+# Of the window, which the matrices share with settings and curves.
+_HEIGHT = 0.43
 # Label and tone of every state of a run.
 _STATES: dict[TaskState, tuple[str, str]] = {
     TaskState.QUEUED: ("Queued", ""),
@@ -246,9 +243,16 @@ _STATES: dict[TaskState, tuple[str, str]] = {
 }
 
 
-def full_payload(scene: Scene, live: dict[str, str] | None) -> bytes:
-    """Encode a scene completely; `live` says where the browser listens to what comes next."""
+def full_payload(scene: Scene, live: dict[str, str] | None, *, simple: bool = False) -> bytes:
+    """Encode a scene completely; `live` says where the browser listens to what comes next.
+
+    In `simple` words, pairs and the entries of W and PPᵀ are interactions.
+    """
     shown = _matrices(scene, film=True)
+    if simple:
+        symbols = ("W", "pairs", scene.machine.notation.weights)
+        words = ["interactions" if panel.gram_label in symbols else panel.gram_label for panel in shown]
+        shown = [replace(panel, gram_label=word) for panel, word in zip(shown, words, strict=True)]
     played = len(shown) > 0 and len(shown[0].frames) > 1
     names = names_in(_charts(scene), scene.x)
     header = {

@@ -82,6 +82,4 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
     )
 
 
-SET_ASIDE = Panel(
-    "outliers", "What is set aside", "", lambda scene: _of(scene) is not None, draw=_draw, wide=True
-)
+SET_ASIDE = Panel("outliers", "What is set aside", "", lambda scene: _of(scene) is not None, draw=_draw)

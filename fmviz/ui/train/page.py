@@ -15,6 +15,7 @@ from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import AtWorkError, StoreError
+from fmviz.lab.store.table import name_of
 from fmviz.metrics import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
@@ -73,7 +74,6 @@ def draw_controls(
     active = state is not None and state.active
     paused = state is TaskState.PAUSED
     ended = state is not None and state.ended
-    # What goes on where it is; all else starts anew.
     going_on = job if paused and not stale else None
     next_seed = (settings["seed"] + 1) % (int(settings.spec("seed").high or 0) + 1)
 
@@ -81,68 +81,51 @@ def draw_controls(
         if job is not None and not others:
             job.pace = SPEEDS[settings["speed"]][1]
 
+    # What goes on is played, halted and stepped where it is; all else starts anew.
+    play = partial(start, settings) if going_on is None else going_on.play
+    step = partial(start, settings, 1) if going_on is None else going_on.step
+    halt, end = (None, None) if job is None else (job.pause, job.stop)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_controls"):
-        widgets.action(
-            settings,
-            "play",
-            "Play",
-            icon=":material/play_arrow:",
-            type="primary",
-            shortcut="P",
-            disabled=not possible or ((active or others) and not stale),
-            on_click=partial(start, settings) if going_on is None else going_on.play,
-            help="Go on, or start with the present settings.",
-        )
-        widgets.action(
-            settings,
-            "pause",
-            "Pause",
-            icon=":material/pause:",
-            shortcut="H",
-            disabled=not active or others,
-            on_click=None if job is None else job.pause,
-            help="Halt after the present epoch.",
-        )
-        widgets.action(
-            settings,
-            "step",
-            "Step",
-            icon=":material/skip_next:",
-            shortcut="S",
-            disabled=not possible or active or ((ended or others) and not stale),
-            on_click=partial(start, settings, 1) if going_on is None else going_on.step,
-            help="One epoch.",
-        )
-        widgets.action(
-            settings,
-            "stop",
-            "Stop",
-            icon=":material/stop:",
-            shortcut="X",
-            disabled=not (active or paused) or others,
-            on_click=None if job is None else job.stop,
-            help="End the run for good.",
-        )
-        widgets.action(
-            settings,
-            "reset",
-            "Reset",
-            icon=":material/restart_alt:",
-            shortcut="0",
-            disabled=not possible or job is None,
-            on_click=partial(start, settings, 0),
-            help="Back to epoch 0 with the present settings and the same seed.",
-        )
-        widgets.action(
-            settings,
-            "reseed",
-            "Reseed",
-            icon=":material/casino:",
-            shortcut="N",
-            disabled=not possible,
-            on_click=partial(start, settings, 0, seed=next_seed),
-            help="The next seed: another start and another split. Back to epoch 0.",
-        )
+        for label, icon, key, idle, press, words in [
+            (
+                "Play",
+                "play_arrow",
+                "P",
+                (active or others) and not stale,
+                play,
+                "Go on, or start with the present settings.",
+            ),
+            ("Pause", "pause", "H", not active or others, halt, "Halt after the present epoch."),
+            ("Step", "skip_next", "S", active or ((ended or others) and not stale), step, "One epoch."),
+            ("Stop", "stop", "X", not (active or paused) or others, end, "End the run for good."),
+            (
+                "Reset",
+                "restart_alt",
+                "0",
+                job is None,
+                partial(start, settings, 0),
+                "Back to epoch 0 with the present settings and the same seed.",
+            ),
+            (
+                "Reseed",
+                "casino",
+                "N",
+                False,
+                partial(start, settings, 0, seed=next_seed),
+                "The next seed: another start and another split. Back to epoch 0.",
+            ),
+        ]:
+            widgets.action(
+                settings,
+                label.lower(),
+                label,
+                icon=f":material/{icon}:",
+                type="primary" if label == "Play" else "secondary",
+                shortcut=key,
+                disabled=idle or (not possible and label not in ("Pause", "Stop")),
+                on_click=press,
+                help=words,
+            )
         widgets.control(
             settings,
             "speed",
@@ -218,10 +201,6 @@ BOX [data-testid="stMarkdown"]:has(.katex-display) {
 BOX .katex-display {
   overflow-x: auto; overflow-y: hidden; padding: 2px 5px 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
 }
-BOX .katex-display > .katex,
-BOX .katex-display > .katex > .katex-html {
-  white-space: normal;
-}
 .st-key-train_main > :has(> .st-key-train_strength) {flex: 1 1 14rem; min-width: 11rem}
 [data-testid="stPopoverBody"]:has(.st-key-train_penalty) {width: min(27rem, 92vw)}
 @media (max-width: 560px) {
@@ -233,8 +212,7 @@ BOX .katex-display > .katex > .katex-html {
   .st-key-train_speed button {padding-inline: 0.5rem}
   .st-key-train_speed button p {font-size: 0.8rem}
   .st-key-train_main > :has(> .st-key-train_strength) {order: -1; flex-basis: 100%}
-  .st-key-train_regularizer {max-width: 8.5rem}
-  .st-key-train_rank {max-width: 5rem}
+  .st-key-train_regularizer {max-width: 12rem}
 }
 </style>""".replace(
     "BOX", ":is(.st-key-train_penalty, .st-key-train_objective_box, .st-key-train_inside_box)"
@@ -247,7 +225,9 @@ def render() -> None:
     # All parameters of choices but those of the data and of the model.
     expert = [spec.name for spec in own if not spec.name.startswith(("dataset_", "model_"))]
     settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert), gone=_GONE)
+    given = Settings.arriving("train")
     linked = settings.read_url()
+    _follow(settings, given)
     with shell.page("Train", settings):
         suggest(settings, linked)
         if any(spec.name not in settings.own for spec in own_specs()):
@@ -298,6 +278,21 @@ def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None
     st.session_state.pop(_LOST, None)
     # In one call, so that a concurrent click never sees half of the changes.
     settings.set(run=job.id, play=False, **changes)
+
+
+def _follow(settings: Settings, given: dict[str, str] | None) -> None:
+    """Take over, at arrival, data and seed of the run that is shown; all where a link names it alone."""
+    run = settings["run"]
+    if given is None or not set(given) <= {"run", "level"}:
+        return
+    if run and _job(settings) is None:
+        _open_from_store(run, SPEEDS[settings["speed"]][1])
+    if (job := _job(settings)) is not None:
+        shown = {"dataset": job.experiment.dataset.name, "seed": job.experiment.seed}
+        if "run" in given:
+            Settings.move(settings.link(**shown) | job.experiment.to_query() | {"run": run})
+            st.rerun()
+        settings.set(**shown)
 
 
 def _autostart(settings: Settings, reason: str | None) -> None:
@@ -376,10 +371,10 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
                 icon=":material/visibility:",
             )
     started = view is not None and (view.state.active or bool(view.epoch))
-    words = _stale_words(job, experiment) if stale and started and job is not None else None
+    words = _stale_words(settings, job, experiment) if stale and started and job is not None else None
     live.show(view, experiment, settings, stale=words)
     # Below the stage, which a change must not move.
-    draw_schedule(settings, experiment)
+    draw_schedule(settings, experiment, job)
     if view is not None and not view.state.active and settings.shows("exports", "Downloads and code"):
         if view.state.ended and view.saved and view.parameters is not None:
             navigation.page_link(
@@ -406,11 +401,9 @@ def _impossible(settings: Settings, reason: str, experiment: Experiment) -> None
         )
 
 
-def _stale_words(job: Job, experiment: Experiment) -> str:
+def _stale_words(settings: Settings, job: Job, experiment: Experiment) -> str:
     old, new = job.experiment.to_dict(), experiment.to_dict()
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    shown = ", ".join(
-        ["the changes of λ" if name == "changes" else f"`{plain(name)}`" for name in changed[:4]]
-        + ["…"] * (len(changed) > 4)
-    )
-    return f"Settings changed since this run: {shown}. Press **Play** or **Reset** to take them over."
+    shown = [plain(name_of(name)) for name in changed if name in settings.table and settings.shows(name)][:4]
+    words = ", ".join(shown + ["…"] * (len(changed) > len(shown)))
+    return f"Settings changed since this run: {words}. Press **Play** or **Reset** to take them over."

@@ -128,8 +128,6 @@ class Panel:
         Its curves: small on the stage, also while the run goes on, and large below.
     draw : callable, optional
         Draws a `Scene` with the page's settings below the stage, once the run does not go on.
-    wide : bool
-        Whether it needs the width of the page; these come first.
     """
 
     name: str
@@ -138,7 +136,6 @@ class Panel:
     applies: Callable[[Scene], bool] = lambda scene: True
     plots: Callable[[Scene], list[figures.Plot]] | None = None
     draw: Callable[[Scene, Settings], None] | None = None
-    wide: bool = False
 
     def heading(self, scene: Scene) -> str:
         """Return the title of a scene."""

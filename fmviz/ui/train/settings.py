@@ -41,8 +41,8 @@ _KNOWN = "fmviz:train:known_changes"
 def adopt(settings: Settings, job: Job) -> bool:
     """Copy changes of the run's strengths, and its budget then, into the settings; return whether any."""
     new = {name: getattr(job.experiment, name) for name in ("changes", "max_epochs")}
-    run, old, budget = st.session_state.get(_KNOWN, ("", {}, 0))
-    st.session_state[_KNOWN] = job.id, new, budget if run == job.id else new["max_epochs"]
+    run, old = st.session_state.get(_KNOWN, ("", {}))
+    st.session_state[_KNOWN] = job.id, new
     # Keep settings that already differed from those of the run.
     if run != job.id or old == new or settings.as_dict(*old) != old:
         return False
@@ -74,14 +74,13 @@ def draw_now(settings: Settings, job: Job, name: str) -> None:
     )
 
 
-def _forget(settings: Settings) -> None:
+def _forget(settings: Settings, job: Job | None) -> None:
     """Drop the changes, and what they added to the budget of epochs."""
-    _, known, budget = st.session_state.get(_KNOWN, ("", {}, 0))
-    most = budget if settings["max_epochs"] == known.get("max_epochs") else settings["max_epochs"]
-    settings.set(changes=(), max_epochs=most)
+    raised = job is not None and settings["max_epochs"] == job.experiment.max_epochs
+    settings.set(changes=(), max_epochs=job.budget if job and raised else settings["max_epochs"])
 
 
-def draw_schedule(settings: Settings, experiment: Experiment) -> None:
+def draw_schedule(settings: Settings, experiment: Experiment, job: Job | None) -> None:
     """Draw the scheduled changes of strengths, and a button that drops them."""
     if not experiment.changes:
         return
@@ -101,7 +100,7 @@ def draw_schedule(settings: Settings, experiment: Experiment) -> None:
             icon=":material/timeline:",
             type="tertiary",
             on_click=_forget,
-            args=(settings,),
+            args=(settings, job),
             help="The next run keeps its strengths from beginning to end.",
         )
 
@@ -136,9 +135,9 @@ EXPERT = (
     "solver",
     "max_epochs",
     *MORE,
-    "suggest",
+    *("step", "stop", "reseed", "suggest"),
 )
-"""What Simple leaves out; it keeps the rank, the regularizer and its strength."""
+"""What Simple leaves out; it keeps the rank, the regularizer and its strength, Play, Pause and Reset."""
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
 # Settings that change with the model.
@@ -259,25 +258,24 @@ def draw_suggested(settings: Settings) -> None:
     kept = st.session_state.get(_NOTE)
     if kept is None:
         return
-    with st.container(border=True, key="train_suggested"):
+
+    def back() -> None:
+        settings.set(**kept)
+        st.session_state.pop(_NOTE, None)
+
+    with st.container(horizontal=True, vertical_alignment="center", key="train_suggested"):
         st.caption(
             f":material/tips_and_updates: Loaded the settings suggested for "
-            f"**{plain(dataset_spec(settings['dataset']).title)}**."
+            f"**{plain(dataset_spec(settings['dataset']).title)}**.",
+            width="content",
         )
-
-        def back() -> None:
-            settings.set(**kept)
-            st.session_state.pop(_NOTE, None)
-
-        with st.container(horizontal=True):
-            st.button("Back to mine", key="train_suggested_back", on_click=back, icon=":material/undo:")
-            st.button(
-                "Keep",
-                key="train_suggested_keep",
-                on_click=st.session_state.pop,
-                args=(_NOTE, None),
-                type="tertiary",
-            )
+        st.button(
+            "Back to mine",
+            key="train_suggested_back",
+            on_click=back,
+            icon=":material/undo:",
+            type="tertiary",
+        )
 
 
 def suited(settings: Settings, before: Experiment) -> Callable[[], None]:

@@ -121,4 +121,4 @@ def _threshold_words(story: Story) -> str:
     )
 
 
-WHY = Panel("why", "Why is this cell zero?", "", lambda scene: scene.clickable, draw=_draw, wide=True)
+WHY = Panel("why", "Why is this cell zero?", "", lambda scene: scene.clickable, draw=_draw)

@@ -3,23 +3,15 @@
 // Streamlit keeps Plotly to itself, so the chart's own "Download plot" button is pressed, with other options and
 // with a copy of the layout in colours for white paper: Plotly copies both before the button returns.
 
-const FORMATS = ["svg", "png"];
-
 const place = (key) => `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
 
 // Streamlit puts the colours of its theme into the template, and only there.
-function onPaper(node) {
-  if (Array.isArray(node) || node === null || typeof node !== "object") return node;
-  const out = {};
-  for (const [name, value] of Object.entries(node)) {
-    if (typeof value !== "string" || !/color$/i.test(name))
-      out[name] = /^color(scale|way)$/.test(name) ? value : onPaper(value);
-    else if (/bgcolor/.test(name)) out[name] = "#ffffff";
-    else if (/grid|zeroline|tickcolor|linecolor|border/.test(name)) out[name] = "#d5dae5";
-    else out[name] = "#31333f";
-  }
-  return out;
-}
+const onPaper = (layout) =>
+  JSON.parse(JSON.stringify(layout), (name, value) => {
+    if (typeof value !== "string" || !/color$/i.test(name)) return value;
+    if (/bgcolor/.test(name)) return "#ffffff";
+    return /grid|zeroline|tickcolor|linecolor|border/.test(name) ? "#d5dae5" : "#31333f";
+  });
 
 function save(key, name, format) {
   const chart = document.querySelector(`${place(key)} .js-plotly-plot`);
@@ -38,21 +30,18 @@ function save(key, name, format) {
   }
 }
 
-export default function (component) {
-  const { data, parentElement } = component;
-  let box = parentElement.querySelector(".fmviz-picture-buttons");
-  if (!box) {
-    box = document.createElement("div");
-    box.className = "fmviz-picture-buttons";
-    for (const format of FORMATS) {
+export default function ({ data, parentElement }) {
+  const box =
+    parentElement.querySelector(".fmviz-picture-buttons") ||
+    parentElement.appendChild(document.createElement("div"));
+  box.className = "fmviz-picture-buttons";
+  box.replaceChildren(
+    ...["svg", "png"].map((format) => {
       const button = document.createElement("button");
-      button.type = "button";
       button.dataset.format = format;
       button.textContent = `Picture (${format.toUpperCase()})`;
-      box.append(button);
-    }
-    parentElement.append(box);
-  }
-  for (const button of box.children)
-    button.onclick = () => save(data.chart, data.name, button.dataset.format);
+      button.onclick = () => save(data.chart, data.name, format);
+      return button;
+    }),
+  );
 }
