@@ -53,6 +53,7 @@ SENTENCES = (
     "penalty_words",
     "selects",
     "sparse_range",
+    "zeros_in_words",
 )
 SAFE = ("abs", "counted", "in_words", "int", "len", "number", "plain", "plain_label", "round", "typeset")
 OF_TEXT = (
