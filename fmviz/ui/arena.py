@@ -334,7 +334,13 @@ def panels_of(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset) -> 
     """Return a panel for each regularizer; beside weights, those in truth."""
     truth = truth_of(dataset)
     drawn = [
-        Panel(PENALTIES[name].label, frames, color=regularizer_color(name), note=PENALTIES[name].mechanism)
+        Panel(
+            PENALTIES[name].label,
+            frames,
+            color=regularizer_color(name),
+            gram_label="PPᵀ",
+            note=PENALTIES[name].mechanism,
+        )
         for name, frames in panels.items()
     ]
     if truth is not None:
