@@ -68,6 +68,7 @@ def path(
         rows = rows.dropna(subset=[y]).sort_values("lambda_sparse")
         at, value = rows[x].to_numpy(dtype=float), rows[y].to_numpy(dtype=float)
         figure.add_scatter(
+            cliponaxis=False,
             x=np.maximum(at, NONE) if log_x else at,
             y=value,
             error_y=None if error is None else {"array": rows[error].fillna(0), "thickness": 1, "width": 3},
@@ -98,6 +99,7 @@ def path(
         if len(mine) and np.isfinite(mine[y].iloc[0]):
             at, value = float(mine[x].iloc[0]), float(mine[y].iloc[0])
             figure.add_scatter(
+                cliponaxis=False,
                 x=[max(at, NONE) if log_x else at],
                 y=[value],
                 mode="markers",

@@ -45,6 +45,7 @@ from fmviz.metrics import (
     Metric,
 )
 from fmviz.stage.pictures import chart_of_figure
+from fmviz.typography import typeset
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.escape import plain
@@ -184,8 +185,8 @@ def load_suggested(settings: Settings, linked: bool = False) -> None:
 
 def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
     line = (
-        f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to {settings['high']:g} · "
-        f"rank {settings['rank']:,}"
+        f"{widgets.labels_of(settings['penalties'])} · λ from {typeset(settings['low'])} to "
+        f"{typeset(settings['high'])} · rank {settings['rank']:,}"
     )
     with shell.settings_box("path_box", line, folded=folded):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):

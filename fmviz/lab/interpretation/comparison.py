@@ -17,6 +17,7 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.metrics import Metric
+from fmviz.typography import typeset
 
 # So many rows tell which product is the strongest.
 _ROWS = 10_000
@@ -126,27 +127,16 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
     metric : Metric
         What the values are.
     """
-    means = rows.groupby("label", sort=False)[["value", "refitted"]].mean()
-    best = {column: leaders(rows, column, metric) for column in means}
-    if alike := {*best["value"]} == {*best["refitted"]}:
-        best["refitted"] = best["value"]
-    apart = ", no further apart than their seeds" * bool(rows["label"].duplicated().any())
 
-    def words(column: str, named: bool) -> str:
-        labels = best[column]
-        who = f"for {joined(labels)}{apart * (len(labels) > 1)}: " * named
-        return who + joined(dict.fromkeys(map(number, means[column][labels])))
+    def best(column: str) -> str:
+        means = rows.groupby("label", sort=False)[column].mean()[leaders(rows, column, metric)]
+        alike = ", a difference within their spread" if len(means) > 1 else ""
+        return f"for {joined(means.index)} ({joined(dict.fromkeys(map(typeset, means)))}{alike})"
 
-    low, gains = metric.better == "smaller", means["value"] / means["refitted"]
     name, _, kind = metric.label.partition(", ")
     what = f"{name} on {kind} rows" if kind else name
-    said = f"{what} is {'lowest' if low else 'highest'} {words('value', True)}"
-    if not best["refitted"]:
-        return said
-    more = gains.index[gains > gains[best["value"]].max()]
-    shrunk = [label for label in best["refitted"] if label in more]
-    why = f", as λ shrinks the weights of {joined(shrunk)} more" * bool(low and shrunk)
-    return f"{said}; refitted without λ {words('refitted', not alike)}{why}"
+    said = f"{what} is {'lowest' if metric.better == 'smaller' else 'highest'} {best('value')}"
+    return f"{said}; refitted without λ, {best('refitted')}" if rows["refitted"].notna().any() else said
 
 
 def support_words(rows: pd.DataFrame, reference: str = "") -> str:
@@ -160,17 +150,16 @@ def support_words(rows: pd.DataFrame, reference: str = "") -> str:
         The label that the others are compared with, if not with the truth.
     """
     rows = rows[rows["label"] != reference]
-    times = (rows["F1"] >= FOUND).groupby(rows["label"], sort=False).sum()
-    words = []
-    for count, labels in sorted(times.groupby(times).groups.items(), reverse=True):
-        f1 = rows["F1"][rows["label"].isin(labels)]
-        seeds = len(f1) // len(labels)
-        ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (f1.min(), f1.max())))
-        often = f" on {count} of {seeds} seeds" * bool(count) if seeds > 1 else f" (F1 {ends})"
-        words.append(f"{'' if count else 'not '}by {joined(labels)}{often}")
-    what = f"the support of {reference} is shared" if reference else "the true support is found"
-    verb = what.rpartition(" ")[2]
-    return f"{what} {', '.join(words)}".replace(f"{verb} not", f"not {verb}")
+    times = (rows["F1"] >= FOUND).groupby(rows["label"], sort=False).sum().sort_values(ascending=False)
+    seeds, what = len(rows) // len(times), f"the pairs of {reference}" if reference else "the true pairs"
+    (most, first), *others = times.groupby(times, sort=False).groups.items()
+    if most == 0:
+        return f"none finds {what}"
+    said = f"{joined(first)} {'find' if len(first) > 1 else 'finds'} {what}"
+    if seeds == 1:
+        return ", unlike ".join([said, *(joined(labels) for _, labels in others)])
+    words = [f"{joined(labels)} on {count or 'none'}" for count, labels in others]
+    return ", ".join([f"{said} on {most} of {seeds} seeds", *words])
 
 
 def conclusion(
@@ -196,9 +185,9 @@ def conclusion(
     rows = table[~table["label"].isin(missed["label"])].dropna(subset=["value"])
     seeds, words = table["seed"].nunique(), []
     if len(rows):
-        known = rows["F1"].notna().all() and {*rows["label"]} != {reference}
-        supports = f"{support_words(rows, reference)}; " if known else ""
-        words.append(f"With about {target:,} pairs, {supports}{error_words(rows, metric)}.")
+        if rows["F1"].notna().all() and {*rows["label"]} != {reference}:
+            words.append(f"With about {target:,} pairs, {support_words(rows, reference)}.")
+        words.append(f"{error_words(rows, metric)}.")
     for label, own in missed.groupby("label", sort=False):
         on = f" on {len(own)} of {seeds} seeds" * (seeds > 1)
         words.append(f"{label} has no model with {range_words(accept)} pairs{on}: {own['instead'].iloc[0]}.")
@@ -208,11 +197,6 @@ def conclusion(
 def range_words(ends: tuple[int, int]) -> str:
     """Return a range of counts, or the only one."""
     return " to ".join(dict.fromkeys(f"{end:,}" for end in ends))
-
-
-def number(value: float) -> str:
-    """Return a number to two digits."""
-    return f"{float(f'{value:.2g}'):,g}"
 
 
 def joined(words: Iterable[str]) -> str:
