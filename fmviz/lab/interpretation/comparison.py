@@ -356,17 +356,12 @@ def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[flo
     strengths : sequence of float
         λ, ascending.
     """
-    n = len(strengths)
     said: dict[str, list[str]] = {}
     for name, flags in sorted(exact.items(), key=lambda item: -sum(item[1])):
-        where, places = f"at none of the {n} strengths", np.flatnonzero(flags)
-        if len(places):
-            low, high = strengths[places[0]], strengths[places[-1]]
-            where = f"from λ = {low:g} to {high:g}" if low < high else f"at λ = {low:g} alone"
-            if len(places) <= places[-1] - places[0]:
-                where = f"at {len(places)} of the {n} strengths between λ = {low:g} and {high:g}"
+        places = np.flatnonzero(flags)
+        ends = " to ".join(dict.fromkeys(f"{strengths[at]:g}" for at in (*places[:1], *places[-1:])))
+        where = f"at {len(places)} of {len(strengths)} strengths (λ = {ends})" if ends else "at none"
         said.setdefault(where, []).append(name)
-    parts = [(joined(names), where) for where, names in said.items()]
-    (first, where), *others = parts
-    verb = "use" if len(next(iter(said.values()))) > 1 else "uses"
-    return "; ".join([f"{first} {verb} exactly the true pairs {where}", *map(" ".join, others)]) + "."
+    (where, names), *others = said.items()
+    leading = f"{joined(names)} {'use' if len(names) > 1 else 'uses'} exactly the true pairs {where}"
+    return "; ".join([leading, *(f"{joined(names)} {where}" for where, names in others)]) + "."

@@ -16,6 +16,7 @@ from fmviz.lab.background.job import Job
 from fmviz.lab.contamination import CONTAMINATION
 from fmviz.lab.experiment import OWNERS, Experiment
 from fmviz.lab.runner import cost_note, too_large
+from fmviz.lab.store.table import LABELS
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
@@ -345,8 +346,7 @@ def found_caps(experiment: Experiment) -> tuple[str, ...]:
 def draw_caps(settings: Settings, now: Experiment) -> None:
     """Draw the switch for caps estimated from the data, where the loss has a cap."""
     if any(spec.name == "cap" for spec in now.loss.params):
-        labels = {"given": "As set", "auto": "From the data"}
-        widgets.param(settings, "caps", "Caps", labels=labels)
+        widgets.param(settings, "caps", "Caps", labels=LABELS["caps"])
 
 
 def draw_wrong_rows(settings: Settings) -> None:
