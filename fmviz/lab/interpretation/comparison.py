@@ -360,7 +360,7 @@ def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[flo
     for name, flags in sorted(exact.items(), key=lambda item: -sum(item[1])):
         places = np.flatnonzero(flags)
         ends = " to ".join(dict.fromkeys(f"{strengths[at]:g}" for at in (*places[:1], *places[-1:])))
-        where = f"at {len(places)} of {len(strengths)} strengths (λ = {ends})" if ends else "at none"
+        where = f"at {len(places)} of {len(strengths)} strengths (λ = {ends})" if ends else f"at none of {len(strengths)}"
         said.setdefault(where, []).append(name)
     (where, names), *others = said.items()
     leading = f"{joined(names)} {'use' if len(names) > 1 else 'uses'} exactly the true pairs {where}"
