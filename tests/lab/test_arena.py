@@ -63,7 +63,7 @@ def test_it_is_said_at_which_strengths_the_true_pairs_are_used():
     exact = {"ℓ₁": [no, no, yes], "CS": [no, no, no], "TI": [yes, no, yes], "ℓ₂,₁": [no, no, no]}
     assert say_where_exact(exact, (0.1, 1.0, 10.0)) == (
         "TI uses exactly the true pairs at 2 of 3 strengths (λ = 0.1 to 10); ℓ₁ at 1 of 3 strengths (λ = 10);"
-        " CS and ℓ₂,₁ at none of 3."
+        " CS and ℓ₂,₁ at none of 3 strengths."
     )
 
 

@@ -130,7 +130,7 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
 
     def best(column: str) -> str:
         means = rows.groupby("label", sort=False)[column].mean()[leaders(rows, column, metric)]
-        alike = ", a difference within their spread" if len(means) > 1 else ""
+        alike = ", within their spread" if len(means) > 1 else ""
         return f"for {joined(means.index)} ({joined(dict.fromkeys(map(typeset, means)))}{alike})"
 
     name, _, kind = metric.label.partition(", ")
@@ -151,7 +151,8 @@ def support_words(rows: pd.DataFrame, reference: str = "") -> str:
     """
     rows = rows[rows["label"] != reference]
     times = (rows["F1"] >= FOUND).groupby(rows["label"], sort=False).sum().sort_values(ascending=False)
-    seeds, what = len(rows) // len(times), f"the pairs of {reference}" if reference else "the true pairs"
+    seeds = len(rows) // len(times)
+    what = f"{f'the pairs of {reference}' if reference else 'the true pairs'} (F1 ≥ {FOUND})"
     (most, first), *others = times.groupby(times, sort=False).groups.items()
     if most == 0:
         return f"none finds {what}"
@@ -360,7 +361,8 @@ def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[flo
     for name, flags in sorted(exact.items(), key=lambda item: -sum(item[1])):
         places = np.flatnonzero(flags)
         ends = " to ".join(dict.fromkeys(f"{strengths[at]:g}" for at in (*places[:1], *places[-1:])))
-        where = f"at {len(places)} of {len(strengths)} strengths (λ = {ends})" if ends else f"at none of {len(strengths)}"
+        count = f"{len(places) or 'none'} of {len(strengths)} strengths"
+        where = f"at {count} (λ = {ends})" if ends else f"at {count}"
         said.setdefault(where, []).append(name)
     (where, names), *others = said.items()
     leading = f"{joined(names)} {'use' if len(names) > 1 else 'uses'} exactly the true pairs {where}"
