@@ -361,8 +361,7 @@ def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[flo
     for name, flags in sorted(exact.items(), key=lambda item: -sum(item[1])):
         places = np.flatnonzero(flags)
         ends = " to ".join(dict.fromkeys(f"{strengths[at]:g}" for at in (*places[:1], *places[-1:])))
-        count = f"{len(places) or 'none'} of {len(strengths)} strengths"
-        where = f"at {count} (λ = {ends})" if ends else f"at {count}"
+        where = f"at {len(places) or 'none'} of {len(strengths)} strengths" + f" (λ = {ends})" * bool(ends)
         said.setdefault(where, []).append(name)
     (where, names), *others = said.items()
     leading = f"{joined(names)} {'use' if len(names) > 1 else 'uses'} exactly the true pairs {where}"
