@@ -236,7 +236,7 @@ class Curves {
   // Looks back to an epoch that is there, but not to the last; or to a place of another axis.
   turnTo(at) {
     const { epoch } = this.columns;
-    if (!epoch) this.back = at;
+    if (!epoch) this.back = this.charts[0]?.readouts[0].one.x?.[at] ?? at;
     else this.back = epoch.includes(at) && at !== epoch.at(-1) ? this.where(at) : null;
     this.mark();
   }

@@ -665,8 +665,8 @@ class Panel {
     const none = [i, j].filter((at) => !this.row(at).some(Boolean)).map((at) => this.name(at));
     const words = shared
       ? `${shared} of ${k} columns: the products there add up to ${number(product(this.numbers(), k, i, j), 2)}.`
-      : `no column: what they would weigh together is zero.${none[0] ? ` P has nothing of ${none.join(" and ")}.` : ""}`;
-    return `${title}: ${this.name(i)} and ${this.name(j)} share ${words} ${note}`;
+      : `no column, so they weigh exactly zero.${none[0] ? ` P has nothing of ${none.join(" and ")}.` : ""}`;
+    return `Above: the rows of P of ${this.name(i)} and ${this.name(j)}. In ${title} they share ${words} ${note}`;
   }
 
   entries(emit) {

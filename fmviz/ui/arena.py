@@ -298,23 +298,27 @@ def _picture(
     if truth is None or len(frames) == 1:
         return picture
     f1 = {name: [_f1(frame, truth) for frame in frames] for name, frames in panels.items()}
+    strengths = [float(frame.key.removeprefix("λ = ")) for frame in frames] if along else []
     series = [
         {
             "name": PENALTIES[name].label,
             "color": regularizer_color(name),
-            "x": list(range(len(values))),
+            "x": strengths or list(range(len(values))),
             # Rounded down: only what is exact is 1.
             "y": [None if value is None else math.floor(100.0 * value) / 100.0 for value in values],
         }
         for name, values in f1.items()
     ]
-    row = {"series": series, "zero": True, "log": False, "top": 1.0}
-    chart = {"title": "F1 of pairs: 1 is exactly the true ones", "rows": [row], "strip": True}
+    chart = {
+        "title": "F1 of pairs: 1 is exactly the true ones",
+        "rows": [{"series": series, "zero": True, "log": False, "top": 1.0}],
+        **{"strip": True, "xlog": along, "x": "λ, in logs" * along},
+    }
     lost = [PENALTIES[name].label for name, each in f1.items() if each[-1] == 0.0 and not along]
     sentence = f"At this λ, none of the true pairs is left in {joined(lost)}." if lost else ""
     if along and all(value is not None for values in f1.values() for value in values):
         exact = {PENALTIES[name].label: [value == 1.0 for value in values] for name, values in f1.items()}
-        sentence = say_where_exact(exact, [float(frame.key.removeprefix("λ = ")) for frame in frames])
+        sentence = say_where_exact(exact, strengths)
     return replace(picture, charts=[chart], state=("", "", sentence))
 
 

@@ -81,8 +81,9 @@ def _arena(settings: Settings) -> None:
     sizes = [size for name, _, size in groups if name != "noise"]
     noise = sum(size for name, _, size in groups if name == "noise")
     st.markdown(
-        f"**Four regularizers, trained on the same data**: pairs within {len(sizes)} groups of {sizes[0]:,} "
-        f"features matter, {noise:,} features are noise. Drag λ: who finds the groups?"
+        f"**Four regularizers, trained on the same data**: pairs within a group are true ({len(sizes)} "
+        f"groups of {sizes[0]:,} features), those between groups and with any of {noise:,} noise "
+        "features are not. Drag λ: who finds the groups?"
     )
     fits = partial(shared_task, f"path:{plan.digest}", partial(arena_fits, plan))
     # For who has never been here, and has touched nothing yet. The paths are fitted while it is shown.

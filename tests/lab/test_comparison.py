@@ -75,9 +75,12 @@ def test_what_is_concluded_from_three_seeds_is_so():
 @pytest.mark.parametrize(
     ("errors", "said"),
     [
-        ({"TI": [(6.0, 5.0)], "ℓ₁": [(21.0, 5.04)]}, "for TI (6); refitted without λ, for TI and ℓ₁ (5 and"),
+        (
+            {"TI": [(6.0, 5.0)], "ℓ₁": [(21.0, 5.04)]},
+            "for TI (6); refitted without λ, for TI and ℓ₁ (5 and",
+        ),
         ({"TI": [(9.0, 2.0)], "ℓ₁": [(5.0, 4.0)]}, "for ℓ₁ (5); refitted without λ, for TI (2)"),
-        ({"TI": [(1.0, 1.0), (3.0, 3.0)], "ℓ₁": [(2.2, 9.0)] * 2}, "TI and ℓ₁ (2 and 2.2, within"),
+        ({"TI": [(1.0, 1.0), (3.0, 3.0)], "ℓ₁": [(2.2, 9.0)] * 2}, "TI and ℓ₁ (2 and 2.2; seeds"),
         ({"TI": [(1.0, NAN)], "ℓ₁": [(2.0, NAN)]}, "lowest for TI (1)"),
     ],
 )

@@ -130,12 +130,11 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
 
     def best(column: str) -> str:
         means = rows.groupby("label", sort=False)[column].mean()[leaders(rows, column, metric)]
-        alike = ", within their spread" if len(means) > 1 else ""
-        return f"for {joined(means.index)} ({joined(dict.fromkeys(map(typeset, means)))}{alike})"
+        alike = "; seeds differ by more" if rows["label"].duplicated().any() else ", alike"
+        values = joined(dict.fromkeys(map(typeset, means)))
+        return f"for {joined(means.index)} ({values}{alike * (len(means) > 1)})"
 
-    name, _, kind = metric.label.partition(", ")
-    what = f"{name} on {kind} rows" if kind else name
-    said = f"{what} is {'lowest' if metric.better == 'smaller' else 'highest'} {best('value')}"
+    said = f"{metric.label}: {'lowest' if metric.better == 'smaller' else 'highest'} {best('value')}"
     return f"{said}; refitted without λ, {best('refitted')}" if rows["refitted"].notna().any() else said
 
 
@@ -191,7 +190,8 @@ def conclusion(
         words.append(f"{error_words(rows, metric)}.")
     for label, own in missed.groupby("label", sort=False):
         on = f" on {len(own)} of {seeds} seeds" * (seeds > 1)
-        words.append(f"{label} has no model with {range_words(accept)} pairs{on}: {own['instead'].iloc[0]}.")
+        instead = f"the nearest have {own['instead'].iloc[0]}"
+        words.append(f"{label} has no model with {range_words(accept)} pairs{on}: {instead}.")
     return " ".join(words)
 
 
