@@ -202,7 +202,7 @@ def _draw_duel(
     if drawable:
         left.caption("The matrices below are of the first seed.")
     with right:
-        st.markdown(f"**{metric.label}** :small[○ as fitted · ● refitted without λ · ✕ another number]")
+        st.markdown(f"**{metric.label}** :small[○ fitted · ● refitted, λ = 0 · ✕ off target]")
         chart(
             figures.equal_sparsity(table, metric, 34 + 27 * len(names)),
             key="compare_duel_chart",
