@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -182,11 +184,9 @@ def test_norm_without_convergence_is_a_bound_still(diagonal, monkeypatch):
     operator = PairGradient(problem.design, np.random.default_rng(3).normal(size=40), diagonal)
     exact = operator.norm(1e-9)
 
-    def fails(*_, **__):
-        raise ArpackNoConvergence("no", np.zeros(0), np.zeros((30, 0)))
-
     monkeypatch.setattr(lowrank, "_SMALL", 0)
-    monkeypatch.setattr("scipy.sparse.linalg.eigsh", fails)
+    failure = ArpackNoConvergence("no", np.zeros(0), np.zeros((30, 0)))
+    monkeypatch.setattr("scipy.sparse.linalg.eigsh", Mock(side_effect=failure))
     assert exact <= operator.norm(1e-9) < 100 * exact
 
 
@@ -403,8 +403,7 @@ def test_the_incremental_operator_ends_near_the_optimum_with_both_penalties():
 
 
 def test_zeros_are_exact_and_counted_in_the_upper_triangle():
-    problem = build("qr", n=60, lambda_p=0.05, lambda_sparse=0.1)
-    *_, last = solve(problem)
+    *_, last = solve(build("qr", n=60, lambda_p=0.05, lambda_sparse=0.1))
     W = last.parameters.W
     assert (W == W.T).all()
     assert last.used_interactions == np.count_nonzero(W[np.triu_indices(7, 1)])
@@ -501,8 +500,7 @@ def test_lanczos_finds_the_same_optimum(monkeypatch):
 def test_a_rank_below_the_optimum_still_descends_and_is_told():
     full = solve(build())[-1]
     assert np.count_nonzero(full.parameters.coefficients) == 4
-    problem = build(rank=2)
-    snapshots = solve(problem)
+    snapshots = solve(build(rank=2))
     last = snapshots[-1]
     objective = np.array([s.objective for s in snapshots])
     assert (np.diff(objective) <= 1e-14 * objective[:-1]).all()
@@ -537,8 +535,7 @@ def test_features_without_a_pair_get_exact_zeros(small, monkeypatch):
             lambda_sparse=0.0,
             model_params={"diagonal": diagonal},
         )
-        live = features_of_pairs(problem.design, diagonal)
-        assert live.tolist() == [j for j in range(12) if j not in dead]
+        assert features_of_pairs(problem.design, diagonal).tolist() == [j for j in range(12) if j not in dead]
         result = solve(problem)[-1]
         assert np.flatnonzero(~result.parameters.P.any(axis=1)).tolist() == dead
         assert result.used_features == 12 - len(dead)
