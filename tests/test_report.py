@@ -122,8 +122,7 @@ def test_every_model_has_a_report(model):
     settings = {**SMALL, "dataset": "balance_scale", "model": model, "max_epochs": 3}
     experiment = Experiment(**settings, lambda_sparse=0.001)
     view = TaskManager(InlineExecutor(), open_store=process_store).start(experiment.applicable()).view()
-    page = html(of_view(view))
-    assert f"{MODELS[model].label}, " in page
+    assert f"{MODELS[model].label}, " in html(of_view(view))
 
 
 def test_a_stored_run_and_one_without_data(store):
@@ -193,8 +192,7 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     view = TaskManager(InlineExecutor(), open_store=process_store).start(experiment).view()
     scaling = Scaling(200.0, 50.0, deviations=True, logarithm=logarithm)
     dataset = dataclasses.replace(view.dataset, target_name="rent", target_scaling=scaling)
-    outcome = dataclasses.replace(of_view(view), dataset=dataset)
-    page = html(outcome)
+    page = html(dataclasses.replace(of_view(view), dataset=dataset))
     text = Strict(page).text
     unit = "log rent" if logarithm else "rent"
     for name in ("training", "validation"):

@@ -28,8 +28,7 @@ def test_two_values_are_classes():
     assert target([0, 1, 1]).labels == ("0", "1")
     assert target([2.5, 1.0, 1.0]).labels == ("1", "2.5")
     assert target([True, False]).labels == ("False", "True")
-    number = target([0.0, 2.0], "regression")
-    assert encoded(number, [0.0, 2.0]).tolist() == [-1.0, 1.0]
+    assert encoded(target([0.0, 2.0], "regression"), [0.0, 2.0]).tolist() == [-1.0, 1.0]
     several = target(list("abc"), positive="b")
     assert np.array_equal(encoded(several, ["a", "b", "new", None]), [-1, 1, -1, np.nan], equal_nan=True)
     assert several.decode(np.array([-1.0, 2.0])).tolist() == ["not b", "b"]
