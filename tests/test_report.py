@@ -181,7 +181,7 @@ def test_a_report_has_the_changes_and_the_strengths_of_the_last_epoch():
     assert changed in parsed.text
     assert "<h1>Balance scale · TI · λ 0.5 → 0.25 · seed 0</h1>" in page
     assert "λ = 0.25, λ_p = 0.125, λ_w = 0.0001." in parsed.text
-    assert "<td>Changes</td><td>λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9; λ = 0.75 after" in page
+    assert "<td>Changes of λ</td><td>λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9; λ = 0.75 after" in page
 
 
 @pytest.mark.parametrize("logarithm", [False, True])
