@@ -50,9 +50,9 @@ READINGS = [False, True]
 STRENGTHS = [(0.1, 0.05), (0.02, 0.02), (0.0, 0.05), (0.1, 0.0)]
 # The machine without and with squares, and quadratic regression with both of its solvers.
 KINDS = {
-    "machine": {"model": "convex_fm", "model_params": {"diagonal": False}},
-    "squares": {"model": "convex_fm", "model_params": {"diagonal": True}},
-    "qr": {"model": "qr", "lambda_sparse": 0.05, "lambda_p": 0.1},
+    "machine": {"model": "convex_fm", "regularizer": "l2", "model_params": {"diagonal": False}},
+    "squares": {"model": "convex_fm", "regularizer": "l2", "model_params": {"diagonal": True}},
+    "qr": {"model": "qr", "regularizer": "l1", "lambda_sparse": 0.05, "lambda_p": 0.1},
 }
 
 
@@ -68,8 +68,7 @@ def build(
     X = table(storage, n, d, seed)
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 1] + 0.3 * rng.normal(size=n) + 0.2
     given = {"lambda_w": 0.02, "lambda_p": 0.05, "lambda_sparse": 0.0, "rank": 14} | KINDS[kind] | more
-    regularizer = "l1" if kind == "qr" else "l2"
-    return build_problem(stored(X, storage), target(y, loss), loss=loss, regularizer=regularizer, **given)
+    return build_problem(stored(X, storage), target(y, loss), loss=loss, **given)
 
 
 def solve(problem: Problem, solver: str | None = None, epochs=5000, tol=1e-10, seed=0, **more):
@@ -550,7 +549,7 @@ def test_of_one_feature_there_are_squares_alone(kind):
     # On a line through the origin quadratic regression needs its linear term alone.
     y = SQUARES[1] if kind != "qr" else [1.0, 2.0, 4.0]
     given = KINDS[kind] | {"lambda_p": 1e-6, "lambda_w": 0.0 if kind == "qr" else 10.0}
-    *_, last = solve(build_problem(SQUARES[0], y, regularizer="l1" if kind == "qr" else "l2", **given))
+    *_, last = solve(build_problem(SQUARES[0], y, **given))
     if kind == "squares":
         assert weights_of(last.parameters)[0, 0] == pytest.approx(1.0, abs=1e-4)
     else:
@@ -560,8 +559,7 @@ def test_of_one_feature_there_are_squares_alone(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_predicted_by_the_mean(kind):
-    regularizer = "l1" if kind == "qr" else "l2"
-    problem = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], regularizer=regularizer, **KINDS[kind])
+    problem = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], **KINDS[kind])
     *_, last = solve(problem.at(lambda_p=0.1))
     assert last.parameters.intercept == pytest.approx(2.0)
     assert last.certificate < 1e-10

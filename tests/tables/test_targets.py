@@ -42,8 +42,7 @@ def test_one_class_against_the_others():
     data = learn(table, "town", positive="Kiel")
     assert data.target.class_labels == ("not Kiel", "Kiel")
     assert ((data.y == 1) == (table["town"] == "Kiel")).all()
-    flipped = target(["no", "yes"] * 5, positive="no")
-    assert flipped.class_labels == ("yes", "no")
+    assert target(["no", "yes"] * 5, positive="no").class_labels == ("yes", "no")
     with pytest.raises(ValueError, match="regression wants numbers"):
         learn(table, "town", task="regression")
 
