@@ -67,8 +67,7 @@ def test_a_table_is_fitted_and_reported(file, table, tmp_path, command):
     assert "fmviz fit " in page
     # The saved model predicts on the table as it is.
     model = SavedModel.load(folder / "model.npz")
-    error = model.predict(table) - table["price"]
-    assert np.sqrt(np.mean(error**2)) < 10
+    assert np.sqrt(np.mean((model.predict(table) - table["price"]) ** 2)) < 10
     # A value that is missing in the next table is taken as the mean.
     gap = model.predict(table.assign(a=table["a"].where(table.index != 7)))
     assert np.isfinite(gap).all()
@@ -138,8 +137,7 @@ def test_libsvm(table, tmp_path, command):
 
 def test_options_of_tables_are_none_of_registered_data(command):
     for option in (["--target", "y"], ["--words", "age"], ["--most-levels", "3"]):
-        said = command("fit", "diabetes", *option, code=2).err
-        assert f"is read as it is; leave {option[0]} out" in said
+        assert f"is read as it is; leave {option[0]} out" in command("fit", "diabetes", *option, code=2).err
 
 
 def test_a_registered_data_set_is_fitted_into_the_store(store, command):

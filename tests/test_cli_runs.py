@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -135,10 +136,7 @@ def test_unknown_commands_list_the_commands(capsys):
 
 
 def test_a_defect_is_a_sentence_too(monkeypatch, command):
-    def broken(arguments):
-        raise ZeroDivisionError("far off.")
-
-    monkeypatch.setattr("fmviz.cli.runs.run", broken)
+    monkeypatch.setattr("fmviz.cli.runs.run", Mock(side_effect=ZeroDivisionError("far off.")))
     said = command("runs", "list", code=2).err
     assert said.startswith("Unexpected ZeroDivisionError: far off. Put --debug")
     assert "Traceback" not in said

@@ -122,8 +122,7 @@ def test_every_model_has_a_report(model):
     settings = {**SMALL, "dataset": "balance_scale", "model": model, "max_epochs": 3}
     experiment = Experiment(**settings, lambda_sparse=0.001)
     view = TaskManager(InlineExecutor(), open_store=process_store).start(experiment.applicable()).view()
-    page = html(of_view(view))
-    assert f"{MODELS[model].label}, " in page
+    assert f"{MODELS[model].label}, " in html(of_view(view))
 
 
 def test_a_stored_run_and_one_without_data(store):
@@ -182,7 +181,7 @@ def test_a_report_has_the_changes_and_the_strengths_of_the_last_epoch():
     assert changed in parsed.text
     assert "<h1>Balance scale · TI · λ 0.5 → 0.25 · seed 0</h1>" in page
     assert "λ = 0.25, λ_p = 0.125, λ_w = 0.0001." in parsed.text
-    assert "<td>Changes</td><td>λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9; λ = 0.75 after" in page
+    assert "<td>Changes of λ</td><td>λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9; λ = 0.75 after" in page
 
 
 @pytest.mark.parametrize("logarithm", [False, True])
@@ -193,8 +192,7 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     view = TaskManager(InlineExecutor(), open_store=process_store).start(experiment).view()
     scaling = Scaling(200.0, 50.0, deviations=True, logarithm=logarithm)
     dataset = dataclasses.replace(view.dataset, target_name="rent", target_scaling=scaling)
-    outcome = dataclasses.replace(of_view(view), dataset=dataset)
-    page = html(outcome)
+    page = html(dataclasses.replace(of_view(view), dataset=dataset))
     text = Strict(page).text
     unit = "log rent" if logarithm else "rent"
     for name in ("training", "validation"):

@@ -97,16 +97,7 @@ def test_values_can_be_compared_hashed_pickled_and_not_written_to(value):
         (lambda: HigherOrder(order=2.5), "order = 2.5 must be a whole number"),
         (lambda: get_model("convex_fm", {"diagonal": "yes"}), "diagonal = 'yes' is neither True nor False"),
         (lambda: PCD(anderson=-1), "anderson = -1 must be a whole number"),
-    ],
-)
-def test_what_is_not_known_or_allowed_is_named_with_a_way_out(make, words):
-    with pytest.raises(ValueError, match=words):
-        make()
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
+        # Parameters beside a value.
         (lambda: get_loss(Huber(2), {"delta": 3}), r"Huber\(delta=2.0\) has .* leave delta out, .*'huber'"),
         (lambda: get_penalty(TI(), {"axis": "rows"}), r"TI\(axis='columns'\) has .* the name 'ti'"),
         (lambda: get_model(HigherOrder(), {"order": 4}), r"HigherOrder\(order=3\) has"),
@@ -119,7 +110,7 @@ def test_what_is_not_known_or_allowed_is_named_with_a_way_out(make, words):
         (lambda: fmviz.why_not(TI(), regularizer_params={"axis": "rows"}), "leave axis out"),
     ],
 )
-def test_parameters_beside_a_value_are_refused(make, words):
+def test_what_is_not_known_or_allowed_is_named_with_a_way_out(make, words):
     with pytest.raises(ValueError, match=words):
         make()
 

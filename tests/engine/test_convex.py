@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -48,9 +50,9 @@ READINGS = [False, True]
 STRENGTHS = [(0.1, 0.05), (0.02, 0.02), (0.0, 0.05), (0.1, 0.0)]
 # The machine without and with squares, and quadratic regression with both of its solvers.
 KINDS = {
-    "machine": {"model": "convex_fm", "model_params": {"diagonal": False}},
-    "squares": {"model": "convex_fm", "model_params": {"diagonal": True}},
-    "qr": {"model": "qr", "lambda_sparse": 0.05, "lambda_p": 0.1},
+    "machine": {"model": "convex_fm", "regularizer": "l2", "model_params": {"diagonal": False}},
+    "squares": {"model": "convex_fm", "regularizer": "l2", "model_params": {"diagonal": True}},
+    "qr": {"model": "qr", "regularizer": "l1", "lambda_sparse": 0.05, "lambda_p": 0.1},
 }
 
 
@@ -66,8 +68,7 @@ def build(
     X = table(storage, n, d, seed)
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 1] + 0.3 * rng.normal(size=n) + 0.2
     given = {"lambda_w": 0.02, "lambda_p": 0.05, "lambda_sparse": 0.0, "rank": 14} | KINDS[kind] | more
-    regularizer = "l1" if kind == "qr" else "l2"
-    return build_problem(stored(X, storage), target(y, loss), loss=loss, regularizer=regularizer, **given)
+    return build_problem(stored(X, storage), target(y, loss), loss=loss, **given)
 
 
 def solve(problem: Problem, solver: str | None = None, epochs=5000, tol=1e-10, seed=0, **more):
@@ -182,11 +183,9 @@ def test_norm_without_convergence_is_a_bound_still(diagonal, monkeypatch):
     operator = PairGradient(problem.design, np.random.default_rng(3).normal(size=40), diagonal)
     exact = operator.norm(1e-9)
 
-    def fails(*_, **__):
-        raise ArpackNoConvergence("no", np.zeros(0), np.zeros((30, 0)))
-
     monkeypatch.setattr(lowrank, "_SMALL", 0)
-    monkeypatch.setattr("scipy.sparse.linalg.eigsh", fails)
+    failure = ArpackNoConvergence("no", np.zeros(0), np.zeros((30, 0)))
+    monkeypatch.setattr("scipy.sparse.linalg.eigsh", Mock(side_effect=failure))
     assert exact <= operator.norm(1e-9) < 100 * exact
 
 
@@ -403,8 +402,7 @@ def test_the_incremental_operator_ends_near_the_optimum_with_both_penalties():
 
 
 def test_zeros_are_exact_and_counted_in_the_upper_triangle():
-    problem = build("qr", n=60, lambda_p=0.05, lambda_sparse=0.1)
-    *_, last = solve(problem)
+    *_, last = solve(build("qr", n=60, lambda_p=0.05, lambda_sparse=0.1))
     W = last.parameters.W
     assert (W == W.T).all()
     assert last.used_interactions == np.count_nonzero(W[np.triu_indices(7, 1)])
@@ -501,8 +499,7 @@ def test_lanczos_finds_the_same_optimum(monkeypatch):
 def test_a_rank_below_the_optimum_still_descends_and_is_told():
     full = solve(build())[-1]
     assert np.count_nonzero(full.parameters.coefficients) == 4
-    problem = build(rank=2)
-    snapshots = solve(problem)
+    snapshots = solve(build(rank=2))
     last = snapshots[-1]
     objective = np.array([s.objective for s in snapshots])
     assert (np.diff(objective) <= 1e-14 * objective[:-1]).all()
@@ -537,8 +534,7 @@ def test_features_without_a_pair_get_exact_zeros(small, monkeypatch):
             lambda_sparse=0.0,
             model_params={"diagonal": diagonal},
         )
-        live = features_of_pairs(problem.design, diagonal)
-        assert live.tolist() == [j for j in range(12) if j not in dead]
+        assert features_of_pairs(problem.design, diagonal).tolist() == [j for j in range(12) if j not in dead]
         result = solve(problem)[-1]
         assert np.flatnonzero(~result.parameters.P.any(axis=1)).tolist() == dead
         assert result.used_features == 12 - len(dead)
@@ -553,7 +549,7 @@ def test_of_one_feature_there_are_squares_alone(kind):
     # On a line through the origin quadratic regression needs its linear term alone.
     y = SQUARES[1] if kind != "qr" else [1.0, 2.0, 4.0]
     given = KINDS[kind] | {"lambda_p": 1e-6, "lambda_w": 0.0 if kind == "qr" else 10.0}
-    *_, last = solve(build_problem(SQUARES[0], y, regularizer="l1" if kind == "qr" else "l2", **given))
+    *_, last = solve(build_problem(SQUARES[0], y, **given))
     if kind == "squares":
         assert weights_of(last.parameters)[0, 0] == pytest.approx(1.0, abs=1e-4)
     else:
@@ -563,8 +559,7 @@ def test_of_one_feature_there_are_squares_alone(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_predicted_by_the_mean(kind):
-    regularizer = "l1" if kind == "qr" else "l2"
-    problem = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], regularizer=regularizer, **KINDS[kind])
+    problem = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], **KINDS[kind])
     *_, last = solve(problem.at(lambda_p=0.1))
     assert last.parameters.intercept == pytest.approx(2.0)
     assert last.certificate < 1e-10

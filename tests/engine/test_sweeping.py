@@ -299,8 +299,7 @@ def test_what_does_not_move_or_is_not_finite_is_not_extrapolated(value):
     of = Extrapolation(2, np.arange(1), 0, np.empty(0))
     with np.errstate(invalid="ignore"):
         live = np.array([value != 0.0])
-        each = [noted(of, np.array([value]), live=live) for _ in range(3)]
-        assert each == [False, False, True]
+        assert [noted(of, np.array([value]), live=live) for _ in range(3)] == [False, False, True]
         assert of.point() is None
 
 
@@ -374,8 +373,7 @@ def test_line_search_takes_the_lipschitz_constant_where_the_loss_is_flat():
 
 
 def test_active_sweeps_pass_over_dead_rows():
-    of = problem(regularizer="cs", lam=0.02, fit_linear=False, fit_intercept=False)
-    method = started(of, "pbcd")
+    method = started(problem(regularizer="cs", lam=0.02, fit_linear=False, fit_intercept=False), "pbcd")
     for _ in range(30):
         method.epoch()
     P = method.parameters().P

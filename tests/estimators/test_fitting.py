@@ -148,14 +148,12 @@ def test_early_stopping_keeps_what_suits_the_rows_held_out(solver):
         lambda_w=1e-6,
         callback=lambda snapshot: seen.update({snapshot.epoch: snapshot.parameters}) or False,
     ).fit(X, noisy)
-    losses = machine.history_["validation_loss"]
-    best = losses.idxmin()
+    best = machine.history_["validation_loss"].idxmin()
     assert machine.n_iter_ == best + 4 < 500
     assert f"epoch {best}" in machine.status_.message
     assert (machine.P_ == seen[best].P).all()
     assert machine.n_used_interactions_ == machine.history_["used_interactions"][best]
-    again = clone(machine).set_params(callback=None).fit(X, noisy)
-    assert (again.P_ == machine.P_).all()
+    assert (clone(machine).set_params(callback=None).fit(X, noisy).P_ == machine.P_).all()
 
 
 def test_verbose_prints_a_line_every_so_many_epochs(capsys):
@@ -194,8 +192,7 @@ def test_parts_carry_the_count_of_steps_and_their_scale():
     full = clone(machine)
     for rows in np.split(np.arange(60), 4):
         machine.partial_fit(X[rows], Y[rows])
-    memory = machine._memory.state
-    assert memory["_t"] == 60
+    assert machine._memory.state["_t"] == 60
     full.partial_fit(X, Y)
     assert full._memory.state["_t"] == 60
     # Steps that are too long are shortened for the rows to come.

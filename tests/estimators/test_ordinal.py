@@ -62,8 +62,7 @@ def test_it_takes_any_classifier_with_probabilities(levels):
 def test_scikit_learn_has_nothing_to_say_but_that_regressors_have_no_probabilities():
     estimator = fmviz.FactorizationMachineClassifier(2, max_iter=20, random_state=0)
     why = "it tells the probability of every level"
-    names = ("sparse_array", "sparse_matrix")
-    expected = {f"check_estimator_{name}": why for name in names}
+    expected = {f"check_estimator_{name}": why for name in ("sparse_array", "sparse_matrix")}
     expected["check_regressors_no_decision_function"] = why
     check_estimator(fmviz.OrdinalRegressor(estimator, max_levels=6), expected_failed_checks=expected)
 

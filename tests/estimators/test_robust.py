@@ -25,8 +25,7 @@ def test_outliers_are_set_aside_and_the_rank_is_found():
     assert np.abs(fitted.predict(X) - CLEAN).mean() < 0.1
     Z = (fitted.P_ * fitted.coefficients_) @ fitted.P_.T
     assert fitted.squares_ == pytest.approx(np.diagonal(Z))
-    table = fitted.interactions(top=1)
-    assert table.weight[0] == pytest.approx(2 * Z[0, 1]) == pytest.approx(2.0, abs=0.1)
+    assert fitted.interactions(top=1).weight[0] == pytest.approx(2 * Z[0, 1]) == pytest.approx(2.0, abs=0.1)
     caps = fitted.eps_insensitive_, fitted.cap_loss_, fitted.cap_spectrum_, fitted.lambda_spectrum_
     names = "eps_insensitive", "cap_loss", "cap_spectrum", "lambda_spectrum"
     again = RobustFMRegressor(**dict(zip(names, caps, strict=True)), random_state=0).fit(X, Y)

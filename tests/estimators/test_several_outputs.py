@@ -97,8 +97,7 @@ def test_relatives_take_classes_and_dummy_features(model, settings):
     if hasattr(fitted, "factors_"):
         order = max(fitted.factors_)
         assert fitted.factors_[order].shape[0] == fitted.coefficients_[order].shape[0] == 3
-        features = [0, 1]
-        assert np.isfinite(fitted.interaction_weight(features, output="mid"))
+        assert np.isfinite(fitted.interaction_weight([0, 1], output="mid"))
 
 
 def test_parts_of_the_rows_need_not_hold_all_classes():

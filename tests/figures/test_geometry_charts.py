@@ -53,8 +53,7 @@ def test_exact_zeros_have_a_colour_and_a_sign_of_their_own():
 
 def test_bars_of_a_column_add_up():
     before, after = np.array([1.6, -0.3]), np.array([1.0, 0.0])
-    figure = figures.column_bars(before, after, 0.6, 0.2)
-    taken, remaining, tau, soft = figure.data
+    taken, remaining, tau, soft = figures.column_bars(before, after, 0.6, 0.2).data
     assert np.allclose(np.array(taken.y) + np.array(remaining.y), np.abs(before))
     assert list(remaining.text) == ["1", "0"]
     assert list(tau.y) == [0.6, 0.6]

@@ -45,8 +45,7 @@ def test_changes_are_marked_where_their_epoch_ended(history):
     for x in ("epoch", "seconds"):
         for plots in (training.objective("red"), training.uses()):
             figure = mark_epochs(training.curves(history, plots, x), history, x, words)
-            lines = [shape.x0 for shape in figure.layout.shapes]
-            assert lines == pytest.approx(history[x][[4, 8]].tolist())
+            assert [shape.x0 for shape in figure.layout.shapes] == pytest.approx(history[x][[4, 8]].tolist())
             assert [note.text for note in figure.layout.annotations] == list(words.values())
     assert not mark_epochs(training.curves(history, training.uses()), history, "epoch", {}).layout.shapes
 
@@ -60,8 +59,7 @@ def test_the_objective_jumps_by_what_the_strength_changed(run, history):
         assert old == run[epoch].objective
         assert after == pytest.approx(problem.at(**new).objective(run[epoch].parameters))
     pd.testing.assert_frame_equal(drawn.drop_duplicates("epoch").reset_index(drop=True), history)
-    plain = dataclasses.replace(CHANGED, changes=())
-    assert with_jumps(history, plain) is history
+    assert with_jumps(history, dataclasses.replace(CHANGED, changes=())) is history
 
 
 def test_a_jump_that_is_not_known_interrupts_the_curve(history):
@@ -69,8 +67,7 @@ def test_a_jump_that_is_not_known_interrupts_the_curve(history):
     drawn = with_jumps(history, from_zero)
     assert np.isnan(drawn["objective"]).sum() == 1
     assert drawn["epoch"].is_monotonic_increasing
-    left_out = with_jumps(history[history["epoch"] % 3 == 0], CHANGED)
-    assert np.isnan(left_out["objective"]).sum() == 2
+    assert np.isnan(with_jumps(history[history["epoch"] % 3 == 0], CHANGED)["objective"]).sum() == 2
 
 
 def test_every_epoch_is_written_down_with_its_strengths(history):

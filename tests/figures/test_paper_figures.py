@@ -37,8 +37,7 @@ def test_descent_has_a_line_for_every_run_and_a_name_for_every_method():
 
 
 def test_scores_are_means_with_bars_and_a_level():
-    figure = papers.draw(kind="lines", tables={"test": TEST}, **SCORES)
-    lines = {line.name: line for line in figure.data}
+    lines = {line.name: line for line in papers.draw(kind="lines", tables={"test": TEST}, **SCORES).data}
     assert list(lines["one"].x) == [3, 6]
     assert list(lines["one"].y) == pytest.approx([0.55, 0.55])
     assert list(lines["one"].error_y.array) == pytest.approx([0.05, 0.05])

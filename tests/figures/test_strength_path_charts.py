@@ -39,8 +39,7 @@ def test_zero_has_a_place_on_a_logarithmic_axis_of_counts():
 
 
 def test_few_interactions_need_no_logarithm():
-    few = TABLE.assign(used_interactions=[6, 3, 0, 6, 5, 1])
-    figure = figures.path(few, RMSE, x="used_interactions")
+    figure = figures.path(TABLE.assign(used_interactions=[6, 3, 0, 6, 5, 1]), RMSE, x="used_interactions")
     assert list(figure.data[0].x) == [3, 0]
     assert figure.layout.xaxis.type != "log"
 

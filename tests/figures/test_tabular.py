@@ -25,8 +25,7 @@ def test_curves_become_a_row_a_point():
     assert table["y"].tolist()[:2] == [3.0, 0.1]
     assert np.isnan(table["y"][2])
     assert table["error_y"].tolist()[3:] == [0.5, 0.25]
-    back = pd.read_csv(io.StringIO(tabular.csv(figure)))
-    assert back["y"].tolist()[:2] == [3.0, 0.1]
+    assert pd.read_csv(io.StringIO(tabular.csv(figure)))["y"].tolist()[:2] == [3.0, 0.1]
 
 
 def test_what_only_catches_the_pointer_and_what_is_hidden_is_left_out():
@@ -71,8 +70,7 @@ def test_plotly_finds_no_tags():
     assert "<" not in literal(HOSTILE)
     assert spoken(literal(HOSTILE)) == HOSTILE
     assert spoken(3) == 3
-    figure = waterfall(["bias", HOSTILE], [1.0, 2.0], 3.0, "sum", "y")
-    (trace,) = figure.data
+    (trace,) = waterfall(["bias", HOSTILE], [1.0, 2.0], 3.0, "sum", "y").data
     assert all("<" not in text for text in (*trace.y, *trace.hovertext))
 
 

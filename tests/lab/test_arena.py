@@ -34,23 +34,23 @@ def pairs(*given: tuple[int, int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("used", "says"),
+    ("used", "truth", "says"),
     [
-        (pairs(), "0 true · 0 between · 0 noise"),
-        (pairs((0, 1), (2, 3)), "✓ Exact: 2 true · 0 between · 0 noise"),
-        (pairs((0, 1)), "1 true · 0 between · 0 noise"),
-        (pairs((0, 1), (0, 2), (1, 2)), "1 true · 2 between · 0 noise"),
-        (~np.eye(5, dtype=bool), "2 true · 4 between · 4 noise"),
-        (pairs((0, 1), (2, 3), (0, 4)), "2 true · 0 between · 1 noise"),
+        (pairs(), TRUTH, "0 true · 0 between · 0 noise"),
+        (pairs((0, 1), (2, 3)), TRUTH, "✓ Exact: 2 true · 0 between · 0 noise"),
+        (pairs((0, 1)), TRUTH, "1 true · 0 between · 0 noise"),
+        (pairs((0, 1), (0, 2), (1, 2)), TRUTH, "1 true · 2 between · 0 noise"),
+        (~np.eye(5, dtype=bool), TRUTH, "2 true · 4 between · 4 noise"),
+        (pairs((0, 1), (2, 3), (0, 4)), TRUTH, "2 true · 0 between · 1 noise"),
+        # False ones within a group are counted where there are any.
+        (pairs((0, 2)), pairs((0, 1), (1, 2)), "0 true · 0 between · 0 noise · 1 within"),
+        # Without a truth pairs and features are counted.
+        (pairs((0, 1), (2, 3)), None, "2 of 10 pairs, of 4 features."),
+        (pairs((0, 1), (0, 2), (1, 2)), None, "3 of 10 pairs, of 3 features."),
     ],
 )
-def test_what_is_seen_is_said_in_one_grammar(used, says):
-    assert describe_support(used, TRUTH).replace("\N{NO-BREAK SPACE}", " ") == says
-
-
-def test_pairs_within_a_group_that_are_false_are_counted_where_there_are_any():
-    truth = pairs((0, 1), (1, 2))
-    assert describe_support(pairs((0, 2)), truth).endswith("1\N{NO-BREAK SPACE}within")
+def test_what_is_seen_is_said_in_one_grammar(used, truth, says):
+    assert describe_support(used, truth).replace("\N{NO-BREAK SPACE}", " ") == says
 
 
 def test_groups_have_a_name_where_they_are_in_order():
@@ -89,11 +89,6 @@ def test_start_and_tour_tell_the_truth(seed):
     ends = {name: f1(factors[-1]) for name, factors in learn(plan, STRENGTH)}
     assert ends.pop("ti") > 0.95
     assert max(ends.values()) < 0.5
-
-
-def test_without_a_truth_pairs_and_features_are_counted():
-    assert describe_support(pairs((0, 1), (2, 3))) == "2 of 10 pairs, of 4 features."
-    assert describe_support(pairs((0, 1), (0, 2), (1, 2))) == "3 of 10 pairs, of 3 features."
 
 
 def test_every_epoch_of_the_first_ones_has_a_frame():

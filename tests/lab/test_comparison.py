@@ -92,8 +92,7 @@ def test_no_winner_is_called_on_noise(errors, said):
 
 def test_a_number_that_is_not_reached_is_answered_with_the_nearest_fit():
     base = Experiment(rank=2, validation=0.2, max_epochs=30, lambda_p=0.1)
-    fits = list(at_equal_sparsity(base, ["l1"], 1_500, accept=(1_500, 1_500)))
-    *tried, nearest = fits
+    *tried, nearest = at_equal_sparsity(base, ["l1"], 1_500, accept=(1_500, 1_500))
     assert tried[-1].status == "not reachable"
     assert nearest.status == "nearest"
     assert nearest.message == tried[-1].message

@@ -78,9 +78,7 @@ def compress(folder, ending):
         path.unlink()
 
 
-@cache
-def _loaded(name, **params):
-    return load(name, **params)
+_loaded = cache(load)
 
 
 def available(name, **params):

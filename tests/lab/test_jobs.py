@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,20 +48,16 @@ def snapshot(epoch: int, status: Status | None = None, d: int = 3) -> Snapshot:
     )
 
 
+@dataclass
 class Fake:
     """A run whose epochs take as long as wanted."""
 
-    def __init__(self, epochs: int = 10**9, seconds: float = 0.0, fail: BaseException | None = None) -> None:
-        self.epochs = epochs
-        self.seconds = seconds
-        self.fail = fail
-        self.closed = False
-
+    epochs: int = 10**9
+    seconds: float = 0.0
+    fail: BaseException | None = None
+    dataset: Dataset = DATA
+    closed: bool = False
     designs = ()
-
-    @property
-    def dataset(self) -> Dataset:
-        return DATA
 
     def snapshots(self, should_stop: Callable[[], bool], **checkpoints: object) -> Iterator[Snapshot]:
         try:
@@ -197,8 +193,7 @@ def test_a_failure_is_a_state_with_a_sentence(monkeypatch, error, sentence, fold
 
 
 def test_settings_that_cannot_run_fail_with_the_reason():
-    manager = TaskManager(InlineExecutor())
-    job = manager.start(Experiment(regularizer="ti", solver="cd"))
+    job = TaskManager(InlineExecutor()).start(Experiment(regularizer="ti", solver="cd"))
     job.change(lambda_p=0.02)
     assert (job.state, job.goes_on) == (TaskState.FAILED, False)
     assert job.view().message.startswith("CD takes plain gradient steps")
@@ -229,8 +224,7 @@ def test_long_histories_are_thinned_and_keep_both_ends(monkeypatch):
 
 
 def test_a_pace_slows_down(threaded):
-    manager = threaded(fake=Fake)
-    job = manager.start(SHORT, pace=50.0)
+    job = threaded(fake=Fake).start(SHORT, pace=50.0)
     time.sleep(0.5)
     assert 5 <= job.view().epoch <= 30
     job.pace = 0
@@ -253,8 +247,7 @@ def test_two_jobs_share_a_worker_until_one_pauses(threaded):
 
 
 def test_controls_from_many_threads_lose_nothing(threaded):
-    manager = threaded(2, lambda: Fake(seconds=0.0002))
-    job = manager.start(SHORT)
+    job = threaded(2, lambda: Fake(seconds=0.0002)).start(SHORT)
 
     def press() -> None:
         for _ in range(100):
@@ -341,17 +334,9 @@ def test_the_data_of_ended_runs_are_bounded(monkeypatch, shared, kept):
     """Those of each are counted, once where several have the same, and the oldest leave first."""
     monkeypatch.setenv("FMVIZ_MEMORY", "20 MB")
     sets = [replace(DATA, X=np.zeros((1_000, 1_000))) for _ in range(1 if shared else 9)]
-
-    class Large(Fake):
-        def __init__(self, experiment: Experiment) -> None:
-            super().__init__(epochs=2)
-            self.data = sets[experiment.seed % len(sets)]
-
-        @property
-        def dataset(self) -> Dataset:
-            return self.data
-
-    manager, executor = paused_executor(monkeypatch, Large)
+    manager, executor = paused_executor(
+        monkeypatch, lambda experiment: Fake(epochs=2, dataset=sets[experiment.seed % len(sets)])
+    )
     for n in range(9):
         manager.start(replace(SHORT, seed=n), owner=str(n))
         executor.run()

@@ -67,8 +67,7 @@ def test_caps_from_the_data_travel_in_links_programs_and_records():
     assert Experiment.from_query(ROBUST.to_query()) == (ROBUST, [])
     assert Experiment.from_json(ROBUST.to_json()) == ROBUST
     assert eval(experiment_source(ROBUST), {"Experiment": Experiment}) == ROBUST
-    given = replace(ROBUST, caps="given")
-    assert "caps" not in given.to_json()
+    assert "caps" not in replace(ROBUST, caps="given").to_json()
     sets = [{"dataset": "diabetes"}, {"dataset": "monks1"}]
     plan = SweepPlan.from_dict({"dataset": sets, "base": {"model": "robust"}, "suggested": True})
     assert {cell.loss.name for cell in plan.cells} == {"capped", "capped_hinge"}
@@ -115,8 +114,7 @@ def test_strengths_go_along_with_another_loss():
 
 
 def test_caps_are_refused_for_several_outputs():
-    several = replace(suggested("iris", "robust"), caps="auto")
-    assert "one output" in str(several.why_not())
+    assert "one output" in str(replace(suggested("iris", "robust"), caps="auto").why_not())
 
 
 def test_what_a_robust_run_sets_aside_is_wrong_and_rows_are_told_in_their_units():

@@ -235,8 +235,7 @@ def test_the_oldest_trials_go_first(store, monkeypatch):
         *_, _ = artefact.run("quick", n_jobs=1, folder=results.folder_of(artefact, "quick", store))
         for path in results.folder_of(artefact, "quick", store).rglob("output.pkl"):
             os.utime(path, (time.time() - age,) * 2)
-    files = store.path.parent.rglob("joblib/another-quick/**/[mo]*.*")
-    size = sum(path.stat().st_size for path in files)
+    size = sum(path.stat().st_size for path in store.path.parent.rglob("joblib/another-quick/**/[mo]*.*"))
     monkeypatch.setattr(results, "MOST_BYTES", f"{size / 1024 + 0.1}K")
     next(run_and_keep(replace(tiny(), name="third"), "quick", lambda: store, n_jobs=1))
     assert unfinished(tiny(), "quick", store) == 0

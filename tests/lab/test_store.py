@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -184,12 +185,9 @@ def test_a_store_that_is_damaged_says_so_when_it_is_read(tmp_path):
     ],
 )
 def test_a_full_disk_at_opening_is_told_as_that(tmp_path, monkeypatch, error, code):
-    def fill(_database):
-        if code is not None:
-            error.sqlite_errorcode = code
-        raise error
-
-    monkeypatch.setattr(Database, "_lay_out", fill)
+    if code is not None:
+        error.sqlite_errorcode = code
+    monkeypatch.setattr(Database, "_lay_out", Mock(side_effect=error))
     with pytest.raises(StoreError, match="Make room on the disk, or name another file"):
         RunStore(tmp_path / "runs.sqlite")
 
@@ -256,8 +254,7 @@ def managed(store, **more):
 
 
 def test_a_job_leaves_its_run_in_the_store(store):
-    job = managed(store).start(SMALL)
-    view = job.view()
+    view = managed(store).start(SMALL).view()
     (run,) = store.runs()
     assert view.id == run.id
     assert view.unsaved == ""
@@ -281,20 +278,15 @@ def test_jobs_that_only_show_their_start_leave_nothing(store):
 
 
 def test_failed_runs_are_kept_with_their_sentence(store, monkeypatch):
-    def broken(experiment):
-        raise ValueError("The data are gone.")
-
-    monkeypatch.setattr(Run, "loaded", broken)
+    monkeypatch.setattr(Run, "loaded", Mock(side_effect=ValueError("The data are gone.")))
     managed(store).start(SMALL)
     (run,) = store.runs()
     assert (run.status, run.message, run.details) == ("failed", "The data are gone.", "")
 
 
 def test_a_store_that_cannot_be_written_does_not_end_a_run(tmp_path):
-    def closed():
-        raise StoreError("The disk is full.")
-
-    view = TaskManager(InlineExecutor(), open_store=closed).start(SMALL).view()
+    full = Mock(side_effect=StoreError("The disk is full."))
+    view = TaskManager(InlineExecutor(), open_store=full).start(SMALL).view()
     assert view.state is TaskState.FINISHED
     assert not view.saved
     assert view.unsaved == "The disk is full."
@@ -377,8 +369,7 @@ def test_processes_write_at_once_without_losing_a_row(tmp_path):
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
         assert not errors
-    store = RunStore(path)
-    runs = store.runs()
+    runs = RunStore(path).runs()
     seeds = {run.settings.get("seed", 0) for run in runs}
     assert seeds == {1000 * me + i for me in range(processes) for i in range(each)}
     assert {run.status for run in runs} == {"epochs"}

@@ -45,8 +45,7 @@ def test_a_cold_path_is_made_of_the_runs_that_its_settings_describe():
 
 @pytest.mark.parametrize("order", ["up", "down"])
 def test_warm_paths_begin_with_the_cold_fit(order):
-    plan = replace(PLAN, regularizers=("ti",), order=order)
-    fits = list(trace(plan))
+    fits = list(trace(replace(PLAN, regularizers=("ti",), order=order)))
     first = fits[0]
     assert first.experiment.lambda_sparse == (0.001 if order == "up" else 0.1)
     assert Run.prepare(first.experiment).end().objective == first.values["objective"]
@@ -59,8 +58,7 @@ def test_an_informed_path_goes_the_way_its_regularizer_needs_and_a_search_along_
     fits = list(trace(plan))
     first = {fit.experiment.regularizer.name: fit.experiment.lambda_sparse for fit in reversed(fits)}
     assert first == {"ti": 20.0, "l1": 0.2}
-    table = path_table(fits)
-    best = table.groupby("regularizer")["support_f1"].max()
+    best = path_table(fits).groupby("regularizer")["support_f1"].max()
     assert best["ti"] > 0.95
     assert best["l1"] > 0.8
     *_, result = nearest(Run.prepare(replace(base, regularizer="ti")), 360)
@@ -137,8 +135,7 @@ def test_the_program_of_a_path_prints_its_counts():
 
 
 def test_a_search_narrows_to_what_a_run_repeats():
-    base = replace(BASE, regularizer="ti")
-    fits = list(nearest(Run.prepare(base), 4, (3, 5), cold=True))
+    fits = list(nearest(Run.prepare(replace(BASE, regularizer="ti")), 4, (3, 5), cold=True))
     last = fits[-1]
     assert last.status == "found"
     assert 3 <= last.used_interactions <= 5

@@ -29,8 +29,7 @@ def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
         pytest.skip(reason)
     if model == "robust" and dataset not in FOR_ROBUST:
         pytest.skip("more products than rows")
-    experiment = suggested(dataset, model)
-    run = Run.prepare(experiment)
+    run = Run.prepare(suggested(dataset, model))
     if run.problem.model.multi_output and not run.dataset.outputs:
         pytest.skip("one output has nothing to share a basis with")
     last = run.end()

@@ -60,8 +60,7 @@ def test_equal_cells_are_fitted_once():
 
 
 def test_suggestions_fill_in_what_is_not_said():
-    plan = SweepPlan(datasets=[{"dataset": "monks1"}], methods=[{"rank": 7}], suggested=True)
-    (cell,) = plan.cells
+    (cell,) = SweepPlan(datasets=[{"dataset": "monks1"}], methods=[{"rank": 7}], suggested=True).cells
     expected = suggested("monks1")
     assert cell.rank == 7
     assert cell.lambda_sparse == expected.lambda_sparse

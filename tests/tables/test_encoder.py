@@ -112,8 +112,7 @@ def test_dates_are_read_as_they_were_when_they_were_learned():
     # By itself it would be the third of February.
     encoded = apply(learned, pd.DataFrame({"when": ["02/03/2021"]}))
     assert dense(encoded)[0, names(learned).index("when.month=03-Mar")] == 1.0
-    X = again(learned.encoder).transform(table)
-    assert (dense(X) == dense(learned)).all()
+    assert (dense(again(learned.encoder).transform(table)) == dense(learned)).all()
 
 
 def test_numbers_of_the_next_table_are_read_by_the_notation_of_the_first():

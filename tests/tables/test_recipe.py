@@ -17,8 +17,7 @@ from fmviz.tables.source import Reading
 
 def test_a_recipe_is_the_same_after_json():
     _, recipe = decided(csv_bytes(frame()), positive="yes", scaling="range", rare=3, numbers="auto")
-    kept = Recipe.from_dict(json.loads(json.dumps(recipe.to_dict())))
-    assert kept == recipe
+    assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
     reading = Reading(dates="day", base="0", missing="None,x")
     asked = replace(
         recipe, also=("age",), order=("no", "yes"), logarithm=True, reading=reading, most_levels=7

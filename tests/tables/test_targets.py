@@ -28,8 +28,7 @@ def test_two_values_are_classes():
     assert target([0, 1, 1]).labels == ("0", "1")
     assert target([2.5, 1.0, 1.0]).labels == ("1", "2.5")
     assert target([True, False]).labels == ("False", "True")
-    number = target([0.0, 2.0], "regression")
-    assert encoded(number, [0.0, 2.0]).tolist() == [-1.0, 1.0]
+    assert encoded(target([0.0, 2.0], "regression"), [0.0, 2.0]).tolist() == [-1.0, 1.0]
     several = target(list("abc"), positive="b")
     assert np.array_equal(encoded(several, ["a", "b", "new", None]), [-1, 1, -1, np.nan], equal_nan=True)
     assert several.decode(np.array([-1.0, 2.0])).tolist() == ["not b", "b"]
@@ -43,8 +42,7 @@ def test_one_class_against_the_others():
     data = learn(table, "town", positive="Kiel")
     assert data.target.class_labels == ("not Kiel", "Kiel")
     assert ((data.y == 1) == (table["town"] == "Kiel")).all()
-    flipped = target(["no", "yes"] * 5, positive="no")
-    assert flipped.class_labels == ("yes", "no")
+    assert target(["no", "yes"] * 5, positive="no").class_labels == ("yes", "no")
     with pytest.raises(ValueError, match="regression wants numbers"):
         learn(table, "town", task="regression")
 

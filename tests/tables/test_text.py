@@ -59,8 +59,7 @@ def test_numbers_say_their_decimal_sign_under_every_delimiter(numbers, decimal):
     data = f"a{delimiter}b\n{numbers}\n".encode()
     source = read(data)
     assert source.reading.decimal == decimal
-    again = read(data, source.reading)
-    pd.testing.assert_frame_equal(again.table, source.table)
+    pd.testing.assert_frame_equal(read(data, source.reading).table, source.table)
 
 
 TABLE = "plot,water,soil\n" + "".join(f"{i},{i / 4},{['sandy', 'clay'][i % 2]}\n" for i in range(20))
@@ -186,5 +185,4 @@ def test_tables_that_were_written_come_back_with_their_values(seed):
             numbers = numbers_of(source.table[name], column.notation)
             np.testing.assert_array_equal(numbers, table[written], err_msg=f"{column}")
         elif written.startswith("c"):
-            words = [cell.strip() for cell in words_of(source.table[name])]
-            assert words == table[written].tolist()
+            assert [cell.strip() for cell in words_of(source.table[name])] == table[written].tolist()

@@ -6,6 +6,7 @@ import json
 import struct
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
@@ -92,8 +93,7 @@ def test_a_topic_is_made_once_for_all_who_watch_and_not_for_nobody(channel, addr
             run.value = number
             for socket in (a, b):
                 ask(socket, topic.id, number - 1)
-            heads = [read(socket.recv(timeout=5))[0]["head"] for socket in (a, b)]
-            assert heads == [{"value": number}] * 2
+            assert [read(socket.recv(timeout=5))[0]["head"] for socket in (a, b)] == [{"value": number}] * 2
         looks = run.looks
         time.sleep(3 * channels.PERIOD)
         assert run.looks == looks
@@ -119,12 +119,10 @@ def test_an_unknown_topic_is_gone(address):
 
 
 def test_a_topic_that_fails_is_gone_and_others_go_on(channel, address):
-    def fail(topic):
-        raise RuntimeError("a defect")
-
     run = Counter()
     run.value = 2
-    broken, good = channel.topic("a", fail), channel.topic("b", run.refresh)
+    broken = channel.topic("a", Mock(side_effect=RuntimeError("a defect")))
+    good = channel.topic("b", run.refresh)
     with connect(address) as socket:
         ask(socket, broken.id)
         assert read(socket.recv(timeout=5))[0]["head"] == {"gone": True}
@@ -134,8 +132,7 @@ def test_a_topic_that_fails_is_gone_and_others_go_on(channel, address):
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "not JSON", '{"topic": "x", "rows": "many"}', "1" * 5_000])
 def test_a_malformed_question_ends_the_connection_only(channel, address, text):
-    run = Counter()
-    topic = channel.topic("run", run.refresh)
+    topic = channel.topic("run", Counter().refresh)
     with connect(address) as socket:
         socket.send(text)
     with connect(address) as socket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -68,13 +69,9 @@ def test_runs_on_other_data_are_shown(store, sentences):
 @pytest.mark.faultless
 def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, monkeypatch):
     runs = [tasks.manager().start(Experiment(**SMALL, seed=seed)).id for seed in range(2)]
-
-    def gone(*args, **kwargs):
-        raise ValueError("The folder is not there.")
-
+    gone = Mock(side_effect=ValueError("The folder is not there."))
     monkeypatch.setattr("fmviz.ui.compare.load_dataset", gone)
-    app = page("compare", runs=",".join(runs))
-    sentences(app, "compare", "data that are gone")
+    sentences(page("compare", runs=",".join(runs)), "compare", "data that are gone")
 
 
 def test_matrices_stand_beside_the_errors_and_what_is_not_reached_is_said(store):

@@ -195,8 +195,7 @@ def test_one_click_leads_to_the_pairs_in_words_and_a_link_finds_the_fit_again(
 @pytest.mark.faultless(False)
 def test_only_who_brought_a_set_deletes_it_after_a_warning():
     app, name = kept()
-    other = page("data", dataset=name).run()
-    drawn = {button.key for button in other.button}
+    drawn = {button.key for button in page("data", dataset=name).run().button}
     assert drawn & {f"data_open_{name}", f"data_delete_{name}"} == {f"data_open_{name}"}
     assert "**people.csv** and its file go for good" in words(app)
     press(app, f"data_delete_{name}")
@@ -250,7 +249,15 @@ def test_a_libsvm_file_is_read():
 
 def test_a_set_of_before_is_opened_with_cells_as_they_were_read():
     recipe = {
-        "reading": {"kind": "table", "encoding": "utf-8", "delimiter": "comma", "header": "yes"},
+        "reading": {
+            "kind": "table",
+            "encoding": "utf-8",
+            "delimiter": "comma",
+            "header": "yes",
+            "decimal": "point",
+            "lines": "all",
+            "skip": 0,
+        },
         "columns": [
             [name, kind, "drop"]
             for name, kind in zip("atsy", ("number", "word", "yes_no", "number"), strict=True)
@@ -258,7 +265,6 @@ def test_a_set_of_before_is_opened_with_cells_as_they_were_read():
         "target": "y",
         "most_levels": MOST_LEVELS,
     }
-    recipe["reading"] |= {"decimal": "point", "lines": "all", "skip": 0}
     content = CSV.replace("age,town,smoker,y", "a,t,s,y").encode()
     before = import_upload(library.keep_file(content), Recipe.from_dict(recipe), "people.csv")
     app = press(page("data", dataset=before.name).run(), f"data_open_{before.name}")
@@ -295,5 +301,4 @@ def test_hostile_files_through_the_page():
 def test_two_columns_with_words_for_missing_values_are_both_asked():
     rows = [f"{'None' if i % 2 else 'Gold'},{'NA' if i % 3 else 'EU'},{i % 17},{i % 23}" for i in range(200)]
     app = upload(page("data"), "asked.csv", "\n".join(["a,b,x,y", *rows]).encode())
-    labels = {button.label for button in app.button}
-    assert {"None is a missing value", "NA is a missing value"} <= labels
+    assert {"None is a missing value", "NA is a missing value"} <= {button.label for button in app.button}

@@ -35,13 +35,11 @@ def test_without_a_run_there_is_a_link_to_an_example(store):
 
 def test_an_unknown_run_is_said(store, sentences):
     trained()
-    app = page("interactions", run="gone")
-    sentences(app, "interactions", "a run that is not here")
+    sentences(page("interactions", run="gone"), "interactions", "a run that is not here")
 
 
 def test_pairs_are_searched_sorted_and_told(store, sentences):
-    run = trained(**MONKS)
-    app = page("interactions", run=run, view="pairs")
+    app = page("interactions", run=trained(**MONKS), view="pairs")
     sentences(app, "interactions", "pairs")
     table = app.dataframe[0].value
     assert table["weight"].abs().is_monotonic_decreasing
@@ -76,14 +74,12 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     table = app.dataframe[0].value
     assert table["size"].is_monotonic_decreasing
     assert len(table) == 6 + 15
-    alone = page("interactions", run=run, pair="1")
-    assert "body_shape" in [head.value for head in alone.subheader]
+    assert "body_shape" in [head.value for head in page("interactions", run=run, pair="1").subheader]
     chosen = page("interactions", run=run, pair="0,4")
     assert "head_shape × jacket_color" in [head.value for head in chosen.subheader]
     press(chosen, "interactions_to_pairs")
     assert chosen.dataframe[0].value["feature_i"].str.startswith("head_shape").all()
-    matrix = page("interactions", run=run, view="matrix")
-    assert "the typical size of what it adds" in words(matrix)
+    assert "the typical size of what it adds" in words(page("interactions", run=run, view="matrix"))
     report = html(
         replace(of_stored(store.get(run), store), by_columns=opened.latest_by_columns(opened_run(store, run)))
     )
@@ -103,12 +99,10 @@ def test_columns_that_take_long_are_waited_for_and_stopped(store):
 
 
 def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypatch):
-    run = trained()
-    app = page("interactions", run=run, view="matrix", window="0-90-0-90", compact="1")
+    app = page("interactions", run=trained(), view="matrix", window="0-90-0-90", compact="1")
     sentences(app, "interactions", "the matrix")
     monkeypatch.setattr(pairs, "MOST_FEATURES", 5)
-    few = page("interactions", run=trained(seed=1), view="matrix")
-    assert "These are the strongest 5 of " in words(few)
+    assert "These are the strongest 5 of " in words(page("interactions", run=trained(seed=1), view="matrix"))
 
 
 def test_the_rows_that_look_wrong_are_listed(store, sentences):
@@ -164,8 +158,7 @@ def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store, sentence
 
 
 def test_numbers_are_changed_in_their_own_units(store):
-    run = trained(dataset="diabetes")
-    app = page("interactions", run=run, view="row")
+    app = page("interactions", run=trained(dataset="diabetes"), view="row")
     age = app.number_input(key="interactions_value_0")
     assert age.value == pytest.approx(59.0)
     age.set_value(30.0).run()

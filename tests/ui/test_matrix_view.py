@@ -88,8 +88,7 @@ def test_the_payload_holds_the_numbers_and_one_scale_over_all_panels_and_frames(
         Panel("B", [FactorFrame(second, "x"), FactorFrame(first, "y")]),
     ]
     header, body = decode(encode_view(panels, driver_key="lam", feature_names=list("abcde")))
-    frame = header["panels"][1]["frames"][0]
-    got = np.frombuffer(body, np.float32, 15, frame["at"]).reshape(5, 3)
+    got = np.frombuffer(body, np.float32, 15, header["panels"][1]["frames"][0]["at"]).reshape(5, 3)
     np.testing.assert_array_equal(got, second.astype(np.float32))
     # Equal arrays travel once.
     assert header["panels"][0]["frames"][0]["at"] == header["panels"][1]["frames"][1]["at"]
@@ -197,6 +196,8 @@ def test_regularizers_are_told_apart_and_readable_on_both_themes(sight):
 
 # ------------------------------------------------------------------------------------------------- browser
 
+# What the application draws, before any regularizer.
+P = np.random.default_rng(3).standard_normal((24, 6))
 ROOT_OF_VIEW = """() => {
   const hosts = [...document.querySelectorAll('[data-testid="stBidiComponentIsolated"]')];
   return hosts.map((h) => h.shadowRoot.querySelector('.fmviz-matrix-view')).filter(Boolean)[0];
@@ -255,8 +256,6 @@ def test_zeros_have_their_own_colour_and_the_diagonal_is_grey(open_view, shoot, 
     seen = page.evaluate(READ)
     assert seen["theme"] == scheme
     theme = palette.matrix_colors(scheme == "dark")
-    rng = np.random.default_rng(3)
-    P = rng.standard_normal((24, 6))
     zeros = np.abs(P) <= 1.6 * 0.5
     factor, gram = (colors_of(x) for x in seen["pixels"][:2])
     np.testing.assert_array_equal((factor == bytes_of(theme.zero)).all(axis=2), zeros)
@@ -384,13 +383,10 @@ def test_nothing_overflows(open_view, shoot, scheme, width):
 @pytest.mark.browser
 def test_hovering_tells_the_value(open_view):
     page = open_view("?tiles=1")
-    rng = np.random.default_rng(3)
-    P = rng.standard_normal((24, 6))
     Q = np.sign(P) * np.maximum(np.abs(P) - 0.8, 0)
     gram = Q @ Q.T
     support = (Q != 0).astype(int)
-    apart = np.argwhere((support @ support.T) == 0)
-    i, j = next((int(a), int(b)) for a, b in apart if a != b)
+    i, j = next((int(a), int(b)) for a, b in np.argwhere((support @ support.T) == 0) if a != b)
     a, b = (int(x) for x in np.unravel_index(np.argmax(np.triu(gram, 1)), gram.shape))
     tip = page.locator(".fmviz-matrix-view .tip").first
 
@@ -437,12 +433,10 @@ def test_pictures_and_numbers_download(open_view, tmp_path):
         got[ending] = path.read_bytes()
     assert got["png"][:8] == b"\x89PNG\r\n\x1a\n"
     svg = ElementTree.fromstring(got["svg"])
-    said = {node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")}
-    assert {"Panel ti", "exact zero"} <= said
+    assert {"Panel ti", "exact zero"} <= {node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")}
     assert len(list(svg.iter("{http://www.w3.org/2000/svg}image"))) == 7  # five matrices and two ramps
     rows = list(csv.DictReader(io.StringIO(got["csv"].decode())))
     assert {row["panel"] for row in rows} == {"Panel ti", "Panel l21", "Tiles"}
-    P = np.random.default_rng(3).standard_normal((24, 6))
     Q = P * np.maximum(1 - 0.8 / np.abs(P), 0)  # the frame λ = 0.5
     factor = [row for row in rows if row["panel"] == "Panel ti" and row["matrix"] == "Q"]
     assert len(factor) == np.count_nonzero(Q)
@@ -460,8 +454,7 @@ def test_the_arrow_keys_read_cells_aloud(open_view):
     page.locator(".fmviz-matrix-view .figure").first.focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
-    said = page.locator(".fmviz-matrix-view .said").text_content()
-    assert said.startswith("feature 1 × feature 2: ")
+    assert page.locator(".fmviz-matrix-view .said").text_content().startswith("feature 1 × feature 2: ")
     assert page.locator(".fmviz-matrix-view .tip.on").is_visible()
     page.keyboard.press("Enter")
     page.get_by_text("picked: (0, 'λ = 0.5', 'gram', 1, 2)").wait_for()

@@ -55,8 +55,7 @@ def chart(app: AppTest) -> dict:
 
 
 def drawn(result: Result) -> dict:
-    picture = ARTEFACTS[result.artefact].picture
-    return json.loads(figures.draw(result.tables, **picture).to_json())
+    return json.loads(figures.draw(result.tables, **ARTEFACTS[result.artefact].picture).to_json())
 
 
 def test_every_artefact_has_a_card(executor):

@@ -46,8 +46,7 @@ def test_no_operator_is_not_an_error():
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", lab.VARIANTS)
 def test_every_operator_can_be_shown(name):
-    test = opened("prox", regularizers=name, d="12", k="3")
-    assert len(worked(test)) == 1
+    assert len(worked(opened("prox", regularizers=name, d="12", k="3"))) == 1
 
 
 def test_powers_have_their_degree():

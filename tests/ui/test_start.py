@@ -114,8 +114,7 @@ def test_a_data_set_that_is_not_here_is_explained(monkeypatch):
     reason = DATASETS["movielens_100k"].unavailable()
     if reason is None:
         pytest.skip("the data set is here")
-    test = page("start", dataset="movielens_100k")
-    assert [info.value for info in test.info] == [plain(reason)]
+    assert [info.value for info in page("start", dataset="movielens_100k").info] == [plain(reason)]
 
 
 @pytest.mark.parametrize("kind", ["ours", "defect"])
@@ -204,8 +203,7 @@ def test_three_clicks_lead_to_three_regularizers_and_their_reasons(page, server,
     for title, reason in FIVE_MINUTES:
         panel = page.locator(".st-key-start_models .panel").filter(has_text=title).last
         canvas = panel.locator(".gram canvas")
-        box = canvas.bounding_box()
-        cell = box["width"] / arena_truth().shape[0]
+        cell = canvas.bounding_box()["width"] / arena_truth().shape[0]
         canvas.click(position={"x": (PAIR[1] + 0.5) * cell, "y": (PAIR[0] + 0.5) * cell})
         answer = page.locator(".st-key-start_models .why")
         expect(answer).to_contain_text(re.compile(f"^{title}: .*{re.escape(reason)}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -80,8 +80,7 @@ def test_stop_ends_a_paused_run_and_reset_goes_to_the_start(open_train, sentence
     start = figures(press(app, "train_reset"))
     assert start["Epoch"] == "0"
     assert enabled(app) == {"play", "step", "stop", "reset", "reseed"}
-    again = figures(press(app, "train_step", "train_reset"))
-    assert again["Objective"] == start["Objective"]
+    assert figures(press(app, "train_step", "train_reset"))["Objective"] == start["Objective"]
 
 
 def test_reseed_takes_the_next_seed_and_reset_does_not(open_train):
@@ -186,8 +185,7 @@ def test_what_cannot_be_trained_is_explained_and_repaired(
 
 def test_what_is_not_available_is_listed_with_its_reason(open_train):
     app = open_train()
-    solver = app.selectbox(key="train_solver")
-    assert not any(option == "CD" for option in solver.options)
+    assert "CD" not in app.selectbox(key="train_solver").options
     assert any(box.label.startswith("Not available here: CD") for box in app.expander)
     losses = app.selectbox(key="train_loss").options
     assert losses[:3] == ["Squared error", "Huber", "Quantile Huber"]
@@ -227,10 +225,7 @@ def test_data_that_cannot_be_made_is_a_sentence(open_train):
 
 
 def test_an_unexpected_error_is_a_sentence_with_folded_details(open_train, monkeypatch):
-    def broken(experiment: Experiment) -> Any:
-        raise KeyError("oops")
-
-    monkeypatch.setattr(Run, "loaded", broken)
+    monkeypatch.setattr(Run, "loaded", Mock(side_effect=KeyError("oops")))
     app = press(open_train(**SMALL), "train_play")
     assert "Unexpected KeyError" in words(app)
     assert any("Traceback" in code.value for code in app.code)

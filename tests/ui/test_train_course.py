@@ -81,8 +81,7 @@ def test_a_link_with_changes_that_cannot_be_says_so(store):
 
 def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
     app = page("train", dataset="planted_interactions", max_epochs="60", play="1", cell_i="0", cell_j="1")
-    view = the_job().view()
-    P = view.parameters.P
+    P = the_job().view().parameters.P
     choose(app, train_cell_j=int(np.flatnonzero((P[0] != 0) @ (P != 0).T)[-1]))
     assert "interact with weight" in words(app)
     live = (P != 0).any(axis=1)

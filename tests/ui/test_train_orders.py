@@ -60,8 +60,7 @@ def test_triples_are_trained_looked_at_and_linked(open_train, manager, sentences
     at = strongest_slice(interactions_of(view.experiment.model, view.parameters, 3))
     name = view.dataset.feature_names[at[0]]
     assert f"The triples with {name}" in words(app)
-    again = open_train(**address(app))
-    assert f"The triples with {name}" in words(again)
+    assert f"The triples with {name}" in words(open_train(**address(app)))
     assert len(manager.jobs()) == 1
     # Another order is another run, and the page goes on showing the old one.
     choose(app, train_model_order=2)
@@ -203,8 +202,7 @@ def test_a_penalty_that_is_not_there_is_not_drawn(open_train):
         assert formula in formulas
         assert not any(text.startswith(r"\|P\|") for text in formulas)
         assert "Selects nothing" not in words(app)
-        shown = [box.key for box in app.selectbox]
-        assert ("train_regularizer" in shown) == (given["model"] != "convex_fm")
+        assert ("train_regularizer" in [box.key for box in app.selectbox]) == (given["model"] != "convex_fm")
 
 
 def test_sizes_and_overflows_are_sentences(open_train, manager, monkeypatch):
