@@ -92,7 +92,9 @@ def draw(
     nearest = min(plan.lambdas, key=lambda value: abs(value - settings[strength]))
     if settings[strength] != nearest:
         settings.set(**{strength: nearest})
-    left, right = st.columns([5, 2], gap="medium", vertical_alignment="bottom")
+    left, right = st.container(key="arena_controls").columns(
+        [5, 2], gap="medium", vertical_alignment="bottom"
+    )
     widgets.control(
         settings,
         strength,
@@ -121,9 +123,10 @@ def draw(
         _draw_epochs(plan, shown, f"{settings.page}_epochs", options, film)
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
+        curves = settings.shows("curves", "Curves along λ")
         watch(
             shown,
-            partial(_draw_path, plan, driver, f"{settings.page}_models", options),
+            partial(_draw_path, plan, driver, f"{settings.page}_models", options, curves),
             partial(_words, plan.total),
             lambda view: len({fit.experiment.regularizer for fit in view.items}),
         )
@@ -136,7 +139,7 @@ def draw(
 
 
 def _draw_path(
-    plan: PathPlan, driver: str | float, key: str, options: Mapping[str, Any], view: TaskView
+    plan: PathPlan, driver: str | float, key: str, options: Mapping[str, Any], curves: bool, view: TaskView
 ) -> None:
     """Draw the fits of a plan, as far as they are there; `driver`: the slider's key, or the strength."""
     if view.state is TaskState.FAILED:
@@ -144,6 +147,8 @@ def _draw_path(
         return
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
     picture = _picture(models_along(plan, view, shown), _data(plan), along=True)
+    if not curves:
+        picture = replace(picture, charts=[], state=("", "", ""))
     driven: dict[str, Any] = {"driver_key": driver, "player": False} if isinstance(driver, str) else {}
     stage(picture.payload(**driven, **options), key=key)
 

@@ -434,7 +434,7 @@ TABLE = (
     *_OF_EQUAL_SPARSITY,
     *_OF_STRENGTHS,
 )
-PARTS = ("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
+PARTS = ("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop", "curves")
 EXPERT = ("x", "pairs", "starts")
 _TRADED = "The λ-path draws a metric against used interactions; the table of what differs has both."
 _GONE = {

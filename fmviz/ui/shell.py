@@ -54,6 +54,7 @@ _STYLE = """<style>
   [data-testid="stButtonGroup"] > [role="radiogroup"] {flex-wrap: wrap}
   [data-testid="stPageLink-NavLink"] p {white-space: normal}
 }
+.st-key-arena_controls [data-testid="stColumn"]:last-child {min-width: 14rem}
 [data-testid="stSidebarUserContent"] {padding-top: 0}
 [data-testid="stSidebar"] .stSelectbox input {font-size: 0.8rem; text-overflow: ellipsis}
 [data-testid="stCaptionContainer"] {color: light-dark(#5d646e, #9ba2ad); opacity: 1}

@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.interpretation.comparison import groups_of
 from fmviz.lab.search.arena import (
     PAIR,
     REGULARIZERS,
@@ -16,7 +15,6 @@ from fmviz.lab.search.arena import (
     STRENGTHS,
     arena_fits,
     arena_plan,
-    arena_truth,
 )
 from fmviz.ui import arena, navigation, shell
 from fmviz.ui.escape import plain
@@ -37,13 +35,14 @@ TABLE = (
     arena.how("along"),
     arena.why(REGULARIZERS),
 )
-_HEIGHT = 200
 _FILM = "fmviz:start:film"
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Start", Settings("start", TABLE, unread=("dataset", "seed"))) as settings:
+    with shell.page(
+        "Start", Settings("start", TABLE, parts=("curves",), unread=("dataset", "seed"))
+    ) as settings:
         if not settings["lesson"]:
             shell.heading(
                 settings,
@@ -77,20 +76,26 @@ def render() -> None:
 @fragment
 def _arena(settings: Settings) -> None:
     plan = arena_plan()
-    groups = groups_of(arena_truth())
-    sizes = [size for name, _, size in groups if name != "noise"]
-    noise = sum(size for name, _, size in groups if name == "noise")
-    st.markdown(
-        f"**Four regularizers, trained on the same data**: pairs within a group are true ({len(sizes)} "
-        f"groups of {sizes[0]:,} features), those between groups and with any of {noise:,} noise "
-        "features are not. Drag λ: who finds the groups?"
-    )
+    if not settings["lesson"]:
+        st.markdown(
+            "**Four regularizers, trained on the same data**: pairs within a group are true, those between "
+            "groups and with noise features are not. Drag λ: who finds the groups?"
+        )
     fits = partial(shared_task, f"path:{plan.digest}", partial(arena_fits, plan))
     # For who has never been here, and has touched nothing yet. The paths are fitted while it is shown.
     new = st.session_state.get(_FILM, LEVEL_COOKIE not in st.context.cookies)
     due = st.session_state[_FILM] = new and set(settings.query()) <= {"level"}
     task, film = (None, _FILM) if due else (fits(), "")
-    arena.draw(settings, plan, task, ("strength", "along"), _HEIGHT, pair=PAIR, film=film)
+    # Beside a lesson the pictures stand in two rows.
+    arena.draw(
+        settings,
+        plan,
+        task,
+        ("strength", "along"),
+        150 if settings["lesson"] else 200,
+        pair=PAIR,
+        film=film,
+    )
     if not st.session_state[_FILM]:
         fits()
 
