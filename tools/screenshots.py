@@ -19,9 +19,10 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from PIL import Image, ImageChops
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, FloatRect, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "screenshots"
@@ -61,13 +62,13 @@ PICTURES = (
     Picture("prox", "prox", 1010),
     Picture(
         "lesson",
-        "prox?lesson=all_or_nothing&step=2",
-        1100,
-        ("Nearly all: over 90 %", "Reveal"),
-        "Two rows meet",
+        "prox?lesson=all_or_nothing&step=3",
+        1000,
+        ("At two to four",),
+        "the largest entry of",
     ),
     Picture("geometry", "geometry", 1120),
-    Picture("path", "path", 1900, ("Run 52 fits",), "One fit of the path"),
+    Picture("path", "path", 1050, ("Run 52 fits",), "Open in Train"),
     Picture("interactions", "interactions", 1500, ("Train on Late flights from New York",), "Read it by"),
     Picture("sweeps", "sweeps", 1100, ("Run 72 fits",), "72 of 72 fits in"),
     Picture("compare", "compare", 1000, ("Start the comparison",), "Copy as Python"),
@@ -78,7 +79,8 @@ class Camera:
     """Takes the frames of a film: screenshots of the first screen, for as long as each is to be seen."""
 
     SIZE = (1366, 768)
-    SHOWN = (1000, 562)
+    CLIP: ClassVar[FloatRect] = {"x": 312, "y": 0, "width": 1042, "height": 768}  # without the sidebar
+    SHOWN = (868, 640)
     PAUSE_MS = 200
 
     def __init__(self, page: Page):
@@ -90,7 +92,11 @@ class Camera:
         """Take frames for some seconds; what does not change is one frame, shown longer."""
         until = time.monotonic() + seconds
         while (started := time.monotonic()) < until:
-            frame = Image.open(io.BytesIO(self.page.screenshot())).convert("RGB").resize(self.SHOWN, 1)
+            frame = (
+                Image.open(io.BytesIO(self.page.screenshot(clip=self.CLIP)))
+                .convert("RGB")
+                .resize(self.SHOWN, 1)
+            )
             self.page.wait_for_timeout(max(0.0, self.PAUSE_MS - 1000 * (time.monotonic() - started)))
             lasted = round(1000 * (time.monotonic() - started))
             if self.frames and not ImageChops.difference(frame, self.frames[-1]).getbbox():
