@@ -69,7 +69,13 @@ PICTURES = (
     ),
     Picture("geometry", "geometry", 1120),
     Picture("path", "path", 1050, ("Run 52 fits",), "Open in Train"),
-    Picture("interactions", "interactions", 1500, ("Train on Late flights from New York",), "Read it by"),
+    Picture(
+        "interactions",
+        "data",
+        1500,
+        ("Try the example", "Train, and read the pairs in words"),
+        "In features:",
+    ),
     Picture("sweeps", "sweeps", 1100, ("Run 72 fits",), "72 of 72 fits in"),
     Picture("compare", "compare", 1000, ("Start the comparison",), "Copy as Python"),
 )
