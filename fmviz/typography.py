@@ -54,7 +54,7 @@ def superscript(number: int) -> str:
 def typeset(number: float, form: str = ".3g") -> str:
     """Format a number, with a minus sign and a power of ten: "−2·10⁻⁵" for -2e-5."""
     digits, _, exponent = f"{number:{form}}".partition("e")
-    power = f"·10{superscript(int(exponent))}" if exponent else ""
+    power = f"·10{superscript(int(exponent))}" if exponent and number else ""
     return f"{digits.replace('-', '−')}{power}".removeprefix("1·")
 
 

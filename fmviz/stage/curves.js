@@ -161,7 +161,7 @@ class Chart {
     ends.sort((a, b) => a.y - b.y);
     for (const [at, { one, y }] of this.spec.strip ? ends.entries() : []) {
       free = LETTER + Math.max(free, Math.min(y - LETTER / 2, height - LETTER * (ends.length - at)));
-      const place = { x: width + 3, y: free - LETTER / 2, color: one.color, class: "end" };
+      const place = { x: width + 3, y: free - LETTER / 2, style: `--tone: ${one.color}`, class: "end" };
       draw("text", place, this.svg).textContent = one.name;
     }
     const edge = (value, y, anchor) => {

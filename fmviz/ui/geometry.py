@@ -83,7 +83,7 @@ _STYLE = """<style>
 [data-testid="stColumn"]:has(.st-key-geometry_formula) {min-width: 15rem}
 </style>"""
 # In a column TI is CS: who comes without a link sees entries of which they make something else.
-_FRESH = {"plane": "diagonal"}
+_FRESH = {"plane": "diagonal", "large": "cs"}
 
 
 def render() -> None:
@@ -291,7 +291,7 @@ def _column(settings: Settings) -> None:
         st.latex(story.latex(strength))
         soft = int((np.abs(story.before) <= strength).sum())
         st.markdown(
-            f"**{story.kept:,} of {story.before.size:,}** entries are above τ and stay; "
+            f"**{story.kept:,} of {story.before.size:,}** entries above τ stay; "
             f"{', '.join(gone) or 'none'} {'is' if len(gone) == 1 else 'are'} exactly 0. ℓ₁ would zero "
             f"**{soft:,}**, those up to λ = {strength:g}."
         )

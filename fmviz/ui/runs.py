@@ -114,10 +114,15 @@ def _history(settings: Settings, runs: RunStore) -> None:
         _draw_run(runs, picked[0])
 
 
-def _rank(run: StoredRun) -> tuple[str, str, float]:
-    """Return the data set, the metric and how bad the run is by it."""
+def _rank(run: StoredRun) -> tuple[str, bool, str, float]:
+    """Return the data set, whether no rows were kept out, the metric and how bad the run is by it."""
     name, value = next(iter(metrics_of(run.last).items()), ("objective", math.inf))
-    return str(run.settings.get("dataset")), name, -value if COLUMNS[name].better == "larger" else value
+    return (
+        str(run.settings.get("dataset")),
+        not name.startswith("validation_"),
+        name,
+        -value if COLUMNS[name].better == "larger" else value,
+    )
 
 
 def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:

@@ -45,7 +45,7 @@ _STYLE = """<style>
 @media (min-width: 769px) {
   .stApp:has([data-testid="stSidebar"][data-collapsed="false"]) {
     [data-testid="stMainBlockContainer"] {padding-top: 1.25rem}
-    [data-testid="stHeader"] {background: none; pointer-events: none; button {pointer-events: auto}}
+    [data-testid="stHeader"] {background: none; &, * {pointer-events: none} button {pointer-events: auto}}
     [class*="st-key-shell_heading"] {padding-right: 1rem}
   }
 }

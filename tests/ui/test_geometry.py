@@ -17,11 +17,11 @@ POINT = np.array([[1.5, 0.6]])
 
 def test_it_opens_where_ti_and_cs_differ(store):
     app = open_page("geometry")
-    assert address(app) == {"plane": "diagonal"}
+    assert address(app) == {"plane": "diagonal", "large": "cs"}
     said = words(app)
     ti, cs = (lab.prox_of(lab.PLANES["diagonal"], name, POINT, 0.4)[0] for name in ("ti", "cs"))
-    assert f"(1.5, 0.6) → **({ti[0]:.3g}, {ti[1]:.3g})**" in said
-    assert f"**CS** → ({cs[0]:.3g}, 0)" in said
+    assert f"(1.5, 0.6) → **({cs[0]:.3g}, 0)**" in said
+    assert f"**TI** → ({ti[0]:.3g}, {ti[1]:.3g})" in said
     assert "**b** under CS" in said
     assert [s.key for s in app.slider if s.key.startswith("geometry_")] == [
         "geometry_strength",

@@ -91,7 +91,7 @@ def test_pasted_numbers_are_those_that_are_counted():
 
 # The pictures live in a shadow tree.
 CANVASES = """() => [...document.querySelectorAll('.st-key-prox_view *')].flatMap(
-  (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.stage canvas')] : []))"""
+  (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.picture:not(.rows) canvas')] : []))"""
 PAINTED = """() => {
   const views = (CANVASES)();
   return views.length === 8 && views.every((c) => {

@@ -181,7 +181,8 @@ def test_who_opens_a_link_sees_the_level_of_its_sender(store, name, button, quer
         reader = page(name, **taught)
         assert level(reader) == chosen
         assert len(reader.sidebar.get("page_link")) == len(offered)
-        assert keys(reader) == keys(sender)
+        # What goes on has sliders for now.
+        assert keys(reader) == {key.replace("_now_", "_") for key in keys(sender)}
 
 
 @pytest.mark.simple

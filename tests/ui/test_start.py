@@ -150,7 +150,8 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_start_in_a_browser(page, server, wait_idle, shoot):
+def test_start_in_a_browser(new_page, server, wait_idle, shoot):
+    page = new_page(apart=True)
     page.goto(server.url)
     # The film ends by itself; then the pictures follow the slider.
     page.locator(".st-key-start_epochs .player").wait_for()
@@ -181,7 +182,7 @@ def test_start_in_a_browser(page, server, wait_idle, shoot):
 
 # The clicks, each on the cell of PAIR in a picture, and what they answer on the first screen.
 FIVE_MINUTES = (
-    ("TI", "share no column: what they would weigh together is zero"),
+    ("TI", "column, so they weigh exactly zero"),
     ("ℓ₁", "one threshold, λ, for all entries"),
     ("CS", "CS removes whole rows"),
 )
@@ -206,6 +207,6 @@ def test_three_clicks_lead_to_three_regularizers_and_their_reasons(page, server,
         cell = canvas.bounding_box()["width"] / arena_truth().shape[0]
         canvas.click(position={"x": (PAIR[1] + 0.5) * cell, "y": (PAIR[0] + 0.5) * cell})
         answer = page.locator(".st-key-start_models .why")
-        expect(answer).to_contain_text(re.compile(f"^{title}: .*{re.escape(reason)}"))
+        expect(answer).to_contain_text(re.compile(f"In {title} they share .*{re.escape(reason)}"))
         assert answer.bounding_box()["y"] + answer.bounding_box()["height"] <= 768
         assert panel.locator(".picture.rows canvas").is_visible()

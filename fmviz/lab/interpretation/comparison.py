@@ -187,11 +187,14 @@ def conclusion(
     if len(rows):
         if rows["F1"].notna().all() and {*rows["label"]} != {reference}:
             words.append(f"With about {target:,} pairs, {support_words(rows, reference)}.")
-        words.append(f"{error_words(rows, metric)}.")
+        if rows["label"].nunique() > 1:
+            words.append(f"{error_words(rows, metric)}.")
     for label, own in missed.groupby("label", sort=False):
         on = f" on {len(own)} of {seeds} seeds" * (seeds > 1)
-        instead = f"the nearest have {own['instead'].iloc[0]}"
-        words.append(f"{label} has no model with {range_words(accept)} pairs{on}: {instead}.")
+        words.append(
+            f"{label}: no model with {range_words(accept)} pairs found{on}; "
+            f"the nearest have {own['instead'].iloc[0]}."
+        )
     return " ".join(words)
 
 

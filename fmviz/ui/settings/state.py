@@ -416,6 +416,7 @@ class Settings:
         if given is None:
             return False
         came = _ARRIVED not in st.session_state
+        st.session_state[_BARE] = "lesson" in given and set(given) <= {"lesson", "step", "level"}
         within = not came and set(given) <= {"level"}
         opened = came or st.session_state[_ARRIVED][0] != self.page
         st.session_state.pop(_FOLLOWED, None)
@@ -458,7 +459,6 @@ class Settings:
             ]
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)
-            st.session_state[_BARE] = set(given) <= {"lesson", "step", "level"}
             self._widen(given, came)
         return linked and not within
 
