@@ -25,7 +25,7 @@ STRENGTH = 0.32
 """The λ that the page begins with: TI uses exactly the true pairs, from a random start, too."""
 
 PAIR = (6, 17)
-"""A feature of each of two groups."""
+"""A feature of each of two groups, which CS keeps up to λ = 1."""
 
 
 def arena_plan() -> PathPlan:
