@@ -12,6 +12,7 @@ from fmviz.engine.losses import LOSSES
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.attributes import Attribute, Attributes
 from fmviz.tables.scaling import Scaling
+from fmviz.typography import typeset
 
 # Labels that say nothing but that it is so.
 _BARE = ("1", "1.0", "True", "TRUE", "true")
@@ -162,4 +163,4 @@ def number(value: float) -> str:
     """Format a number with three digits."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e6 else typeset(value)

@@ -15,7 +15,7 @@ from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.effects import Effects, as_posterior
-from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.interpretation.wording import Wording, number
 from fmviz.lab.runner import Run
 from fmviz.lab.search.averaged import LOG_ODDS, Average, Message, average_beside, averaged, visits_of
 from fmviz.metrics import METRICS, Predictions, measured
@@ -84,8 +84,8 @@ class ByColumns:
         if self.chance is not None:
             larger = f"larger are {int((pairs['size'] > self.chance).sum()):,} of {len(pairs):,}"
             said.append(
-                f"By chance alone the typical size of a pair grows to {self.chance:.3g} {self.effects.unit}, "
-                f"in {counted(self.shuffles, 'fit')} to shuffled targets; {larger}."
+                f"By chance alone the typical size of a pair grows to {number(self.chance)} "
+                f"{self.effects.unit}, in {counted(self.shuffles, 'fit')} to shuffled targets; {larger}."
             )
         return said
 
