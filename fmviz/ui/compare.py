@@ -110,17 +110,8 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widgets.regularizers(settings, "fighters", place=st.container(width="content"))
-            widgets.control(
-                settings,
-                "target",
-                st.number_input,
-                "Interactions",
-                1,
-                # A link may ask for more than there are.
-                max(math.comb(dataset.X.shape[1], 2), target),
-                step=1,
-                place=st.container(width=150),
-            )
+            most, place = math.comb(dataset.X.shape[1], 2), st.container(width=150)
+            widgets.param(settings, "target", "Interactions", style="number", most=most, place=place)
             widgets.param(settings, "seeds", "Seeds", style="number", place=st.container(width=110))
         widgets.param(settings, "starts", "Start", labels=START_LABELS)
     with (row := st.container(horizontal=True, vertical_alignment="center")):

@@ -317,14 +317,12 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
     if settings["who"] not in names:
         settings.set(who=names[0])
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        widgets.control(
+        widgets.param(
             settings,
             "target",
-            st.number_input,
             "Pairs",
-            0,
-            max(math.comb(dataset.X.shape[1], 2), wanted),
-            step=1,
+            style="number",
+            most=math.comb(dataset.X.shape[1], 2),
             then=lambda: settings.set(at=0.0),
             place=st.container(width=130),
         )

@@ -224,6 +224,7 @@ def param(
     labels: Mapping[str, str] | None = None,
     style: Literal["auto", "slider", "number", "select"] = "auto",
     step: float | None = None,
+    most: int | None = None,
     disabled: bool = False,
     help: str | None = None,
     then: Callable[[], None] | None = None,
@@ -244,6 +245,9 @@ def param(
         logarithmic number, segments of up to four choices.
     step : float, optional
         How far an arrow key moves a slider of numbers that are not whole.
+    most : int, optional
+        The largest whole number that is offered, where it is known better than the declaration does. A link
+        may ask for more.
     disabled : bool
         Whether it can be changed.
     help : str, optional
@@ -274,7 +278,8 @@ def param(
             return control(settings, name, st.segmented_control, label, spec.choices, required=True, **common)
         return control(settings, name, st.selectbox, label, spec.choices, **common)
     if spec.kind == "int":
-        low, high = (None if x is None else int(x) for x in (spec.low, spec.high))
+        ends = (spec.low, spec.high if most is None else max(most, settings[name]))
+        low, high = (None if x is None else int(x) for x in ends)
         small = low is not None and high is not None and high - low <= 100
         slider = low is not None and high is not None and (style == "slider" or (style == "auto" and small))
         widget = st.slider if slider else st.number_input
