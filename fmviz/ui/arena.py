@@ -146,9 +146,7 @@ def _draw_path(
         failure(view)
         return
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
-    picture = _picture(models_along(plan, view, shown), _data(plan), along=True)
-    if not curves:
-        picture = replace(picture, charts=[], state=("", "", ""))
+    picture = _picture(models_along(plan, view, shown), _data(plan), along=True, curves=curves)
     driven: dict[str, Any] = {"driver_key": driver, "player": False} if isinstance(driver, str) else {}
     stage(picture.payload(**driven, **options), key=key)
 
@@ -167,7 +165,6 @@ def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict
             return _waiting(dataset, plan.base.rank, key)
         nearest = min(strengths, key=lambda value: abs(math.log(value / strength)))
         picture = fitted(strengths[nearest], key, dataset)
-        assert isinstance(picture, FactorFrame)
         notice = "" if nearest == strength else f"So far at λ = {nearest:g}"
         return replace(picture, notice=notice)
 
@@ -290,9 +287,9 @@ def draw_panels(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, k
 
 
 def _picture(
-    panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, *, along: bool = False
+    panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, *, along: bool = False, curves: bool = True
 ) -> Picture:
-    """Return models side by side, `along` λ or epochs, and how well each has the true pairs, if known."""
+    """Return models side by side, `along` λ or epochs, and `curves` of how well each has the true pairs."""
     picture = Picture(
         panels_of(panels, dataset),
         dataset.feature_names,
@@ -300,7 +297,7 @@ def _picture(
         along="values of λ" if along else "epochs",
     )
     frames, truth = next(iter(panels.values())), truth_of(dataset)
-    if truth is None or len(frames) == 1:
+    if truth is None or len(frames) == 1 or not curves:
         return picture
     f1 = {name: [_f1(frame, truth) for frame in frames] for name, frames in panels.items()}
     strengths = [float(frame.key.removeprefix("λ = ")) for frame in frames] if along else []
