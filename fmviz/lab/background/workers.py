@@ -32,7 +32,7 @@ def stream(
 ) -> Generator[tuple[int, Result]]:
     """Call `function`, importable by name, on every item; yield (index, result) as soon as it is there.
 
-    Items are begun in their order, by so many workers, or one a core for -1. Each call has one thread: the
+    Items are started in their order, by so many workers, or one a core for -1. Each call has one thread: the
     matrix products of a worker, and the kernels, take one core. Closing the generator, or an exception in its
     consumer, ends the workers; what `function` raises ends the whole. ``lost(item)`` is the result for an
     item whose worker died, for lack of memory for instance. `backend` is one of joblib, or None for that of
